@@ -143,7 +143,7 @@ def debate_table(name: str, sets: Sequence[DebateSet]) -> Table:
         "debates": _debate_rows, "votes": _vote_rows, "statements": _statement_rows, "orders": _order_rows,
         "costs": _cost_rows, "calls": _call_rows, "pairs": _pair_rows, "labels": _label_rows,
     }[name]  # fmt: skip
-    return Table(name, tuple(COLUMNS[name]), rows([one.pk for one in sets]))
+    return Table(name, tuple(COLUMNS[name]), rows([debate_set.pk for debate_set in sets]))
 
 
 def replication_archive(sets: Sequence[DebateSet], *, watch: Callable[[Table], Table] | None = None) -> Iterator[bytes]:
@@ -182,43 +182,43 @@ def _read_me() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _set_facts(one: DebateSet) -> JsonDict:
-    run = one.run
+def _set_facts(debate_set: DebateSet) -> JsonDict:
+    run = debate_set.run
     return {
-        "set_id": one.pk,
-        "name": one.name,
-        "source": one.source,
-        "method": one.method,
-        "experiment": one.experiment.name if one.experiment else None,
+        "set_id": debate_set.pk,
+        "name": debate_set.name,
+        "source": debate_set.source,
+        "method": debate_set.method,
+        "experiment": debate_set.experiment.name if debate_set.experiment else None,
         "systems": {
             letter: {"name": system.name, "model": system.model, "prompt_version": system.prompt_version}
-            for letter, system in (("A", one.system_a), ("B", one.system_b))
+            for letter, system in (("A", debate_set.system_a), ("B", debate_set.system_b))
         },
-        "rubric": f"{one.rubric.slug}@{one.rubric.version}" if one.rubric else None,
-        "criterion": one.criterion,
-        "setup": one.setup,
+        "rubric": f"{debate_set.rubric.slug}@{debate_set.rubric.version}" if debate_set.rubric else None,
+        "criterion": debate_set.criterion,
+        "setup": debate_set.setup,
         "run": None if run is None else {
             "id": run.pk, "suite": str(run.suite), "status": run.status, "calls_made": run.calls_made,
             "calls_reused": run.calls_reused, "unpriced_calls": run.unpriced_calls, "spent": run.spent,
         },
-        "created_at": one.created_at,
+        "created_at": debate_set.created_at,
     }  # fmt: skip
 
 
-def _criteria_facts(one: DebateSet) -> list[JsonDict]:
+def _criteria_facts(debate_set: DebateSet) -> list[JsonDict]:
     """Return each text of the criterion as agents read it, with the cases that it is for."""
-    keys = list(one.debates.order_by("case__key").values_list("case__key", flat=True).distinct())
-    options = options_from_json(one.setup)
-    found: list[JsonDict] = []
+    keys = list(debate_set.debates.order_by("case__key").values_list("case__key", flat=True).distinct())
+    options = options_from_json(debate_set.setup)
+    facts: list[JsonDict] = []
     places: dict[str, int] = {}
-    for key, stored in criteria_by_case(rubric=one.rubric, name=one.criterion, case_keys=keys).items():
+    for key, stored in criteria_by_case(rubric=debate_set.rubric, name=debate_set.criterion, case_keys=keys).items():
         read = criterion_of(stored, options)
         text = json.dumps([read.title, dict(read.levels)])
         if text not in places:
-            places[text] = len(found)
-            found.append({"set_id": one.pk, "name": read.title, "levels": dict(read.levels), "cases": []})
-        found[places[text]]["cases"].append(key)
-    return found
+            places[text] = len(facts)
+            facts.append({"set_id": debate_set.pk, "name": read.title, "levels": dict(read.levels), "cases": []})
+        facts[places[text]]["cases"].append(key)
+    return facts
 
 
 def _debate_rows(set_ids: Sequence[int]) -> Iterator[Row]:
@@ -312,15 +312,15 @@ def _asked(set_ids: Sequence[int]) -> Iterator[tuple[JsonDict, str, int | None, 
 
 def _pair_rows(set_ids: Sequence[int]) -> Iterator[Row]:
     debates = _debates(set_ids).select_related("case__prompt", "response_a", "response_b")
-    for one in debates.iterator(chunk_size=CHUNK):
+    for debate in debates.iterator(chunk_size=CHUNK):
         yield {
-            "set_id": one.debate_set_id,
-            "debate_id": one.pk,
-            "case": one.case.key,
-            "question": question_of(one.case),
-            "reference": reference_of(one.case),
-            "response_a": one.response_a.text,
-            "response_b": one.response_b.text,
+            "set_id": debate.debate_set_id,
+            "debate_id": debate.pk,
+            "case": debate.case.key,
+            "question": question_of(debate.case),
+            "reference": reference_of(debate.case),
+            "response_a": debate.response_a.text,
+            "response_b": debate.response_b.text,
         }
 
 

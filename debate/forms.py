@@ -52,7 +52,7 @@ class AgentsField(forms.TypedMultipleChoiceField):
         super().__init__(coerce=int, **kwargs)
 
     def to_python(self, value: Any) -> list[str]:
-        return [one for one in super().to_python(value) if one]
+        return [agent for agent in super().to_python(value) if agent]
 
     def clean(self, value: Any) -> list[ModelEndpoint]:
         """Return the endpoints, one for each agent."""

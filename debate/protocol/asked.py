@@ -17,12 +17,12 @@ def calls_by_statement(
     """
     if len(call_ids) != len(statements) + sum(said.reasked for said in statements):
         return [()] * len(statements)
-    found: list[tuple[int, ...]] = []
+    calls: list[tuple[int, ...]] = []
     rest = iter(call_ids)
     for step in _steps(statements, method, mode):
         first = [next(rest) for _ in step]
-        found += [(pk, next(rest)) if said.reasked else (pk,) for pk, said in zip(first, step, strict=True)]
-    return found
+        calls += [(pk, next(rest)) if said.reasked else (pk,) for pk, said in zip(first, step, strict=True)]
+    return calls
 
 
 def _steps(statements: Sequence[StatementResult], method: Method, mode: RoundMode) -> list[list[StatementResult]]:

@@ -86,7 +86,7 @@ def _hold_vote(
     """
     turns = [turn for sample in range(setup.samples) for turn in _opening_turns(setup, sample=sample)]
     said = yield from _speak(turns, observer)
-    rounds = [round_votes(setup, [one for one in said if one.round == sample]) for sample in range(setup.samples)]
+    rounds = [round_votes(setup, [vote for vote in said if vote.round == sample]) for sample in range(setup.samples)]
     failed = any(statement.status is VerdictStatus.FAILED for statement in said)
     return _result(setup, said, rounds, StopReason.FAILED if failed else StopReason.SAMPLES)
 
@@ -133,10 +133,8 @@ def round_votes(setup: DebateSetup, said: Sequence[StatementResult]) -> RoundVot
     """
     votes: list[int | None] = []
     for seat in range(1, len(setup.seats) + 1):
-        given = {
-            vote_of(statement, refusal_as_tie=setup.refusal_as_tie) for statement in said if statement.seat == seat
-        }
-        votes.append(given.pop() if len(given) == 1 else None)
+        cast = {vote_of(statement, refusal_as_tie=setup.refusal_as_tie) for statement in said if statement.seat == seat}
+        votes.append(cast.pop() if len(cast) == 1 else None)
     return tuple(votes)
 
 

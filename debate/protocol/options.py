@@ -94,11 +94,11 @@ class DebateOptions:
 def options_from_json(data: JsonObject) -> DebateOptions:
     """Return the options stored by `to_json`; what is not an option is passed over, what is missing has its default."""
     known = {field.name for field in fields(DebateOptions)}
-    given: JsonDict = {name: value for name, value in data.items() if name in known}
+    options: JsonDict = {name: value for name, value in data.items() if name in known}
     for name, kind in _ENUMS:
-        if name in given:
-            given[name] = kind(given[name])
-    return DebateOptions(**given)
+        if name in options:
+            options[name] = kind(options[name])
+    return DebateOptions(**options)
 
 
 def samples_for(method: Method, wanted: int | None) -> int:

@@ -117,12 +117,12 @@ class Transcript:
 
     @property
     def changes(self) -> int:
-        return sum(one.changes for one in self.rounds)
+        return sum(debate_round.changes for debate_round in self.rounds)
 
     @property
     def first_change(self) -> Turn | None:
         """The first change of mind: by round, then by seat."""
-        changed = (turn for one in self.rounds for turn in one.turns if turn.changed)
+        changed = (turn for debate_round in self.rounds for turn in debate_round.turns if turn.changed)
         return min(changed, key=lambda turn: (turn.said.round, turn.said.seat), default=None)
 
 
@@ -150,13 +150,13 @@ def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcri
 
 def said_in(results: Sequence[StatementResult]) -> list[Said]:
     """Return what a running debate has heard so far; the vote on swapped submissions goes with its statement."""
-    mirrored = {(one.round, one.seat): one for one in results if one.mirrored}
-    found = []
+    mirrored = {(result.round, result.seat): result for result in results if result.mirrored}
+    turns = []
     for one in results:
         if one.mirrored:
             continue
         other = mirrored.get((one.round, one.seat))
-        found.append(
+        turns.append(
             Said(
                 round=one.round,
                 seat=one.seat,
@@ -171,7 +171,7 @@ def said_in(results: Sequence[StatementResult]) -> list[Said]:
                 error_kind=one.error_kind,
             )
         )
-    return found
+    return turns
 
 
 def _turn(said: Said, by_place: dict[tuple[int, int], Said], *, is_heard: bool) -> Turn:

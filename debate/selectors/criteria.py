@@ -35,9 +35,9 @@ def criteria_by_case(*, rubric: Rubric | None, name: str, case_keys: Sequence[st
 
     A case whose trees know no such criterion has the bare name. One query.
     """
-    found: dict[str, Criterion] = {}
+    by_case: dict[str, Criterion] = {}
     if rubric is not None:
         items = RubricItem.objects.filter(rubric=rubric, case_key__in=[*set(case_keys), ""])
-        found = {item.case_key: criteria[name] for item in items if name in (criteria := criteria_in(item.tree))}
-    fallback = found.get("", Criterion(name))
-    return {key: found.get(key, fallback) for key in case_keys}
+        by_case = {item.case_key: criteria[name] for item in items if name in (criteria := criteria_in(item.tree))}
+    fallback = by_case.get("", Criterion(name))
+    return {key: by_case.get(key, fallback) for key in case_keys}

@@ -11,8 +11,8 @@ from debate.models import DebateSet, OutsideLabel
 
 def raters_of(debate_set: DebateSet) -> list[tuple[str, int]]:
     """Return who has labelled debates of a set elsewhere, and how many."""
-    found = OutsideLabel.objects.filter(debate__debate_set=debate_set).order_by("rater")
-    return list(found.values_list("rater").annotate(count=Count("pk")))
+    labels = OutsideLabel.objects.filter(debate__debate_set=debate_set).order_by("rater")
+    return list(labels.values_list("rater").annotate(count=Count("pk")))
 
 
 def outside_labels(debate_ids: Sequence[int], *, is_blind: bool | None = None) -> list[tuple[int, str, int]]:
@@ -20,7 +20,7 @@ def outside_labels(debate_ids: Sequence[int], *, is_blind: bool | None = None) -
 
     With `is_blind` only those that were given blind, or only the others.
     """
-    found = OutsideLabel.objects.filter(debate__in=debate_ids).order_by("debate_id", "rater")
+    labels = OutsideLabel.objects.filter(debate__in=debate_ids).order_by("debate_id", "rater")
     if is_blind is not None:
-        found = found.filter(is_blind=is_blind)
-    return list(found.values_list("debate_id", "rater", "verdict"))
+        labels = labels.filter(is_blind=is_blind)
+    return list(labels.values_list("debate_id", "rater", "verdict"))

@@ -75,14 +75,14 @@ class Conformity:
 
 def list_sets(*, sort: str = "-created", source: str = "", method: str = "", words: str = "") -> QuerySet[DebateSet]:
     """Return sets of debates, newest first unless told otherwise."""
-    found = DebateSet.objects.select_related("run", "system_a", "system_b", "rubric").defer("setup")
+    debate_sets = DebateSet.objects.select_related("run", "system_a", "system_b", "rubric").defer("setup")
     if method in list(Method):
-        found = found.filter(method=method)
+        debate_sets = debate_sets.filter(method=method)
     if source in DebateSource.values:
-        found = found.filter(source=source)
+        debate_sets = debate_sets.filter(source=source)
     if words:
-        found = found.filter(name__icontains=words)
-    return found.order_by(*_order(sort, SET_SORTS, default="-created_at"), "-pk")
+        debate_sets = debate_sets.filter(name__icontains=words)
+    return debate_sets.order_by(*_order(sort, SET_SORTS, default="-created_at"), "-pk")
 
 
 def sets_of_experiment(experiment: Experiment) -> list[DebateSet]:
@@ -92,8 +92,10 @@ def sets_of_experiment(experiment: Experiment) -> list[DebateSet]:
 
 def sets_by_id(set_ids: Sequence[int]) -> list[DebateSet]:
     """Return these sets with what stands around them, by id. One query."""
-    found = DebateSet.objects.select_related("run__suite__benchmark", "system_a", "system_b", "rubric", "experiment")
-    return list(found.filter(pk__in=set_ids).order_by("pk"))
+    debate_sets = DebateSet.objects.select_related(
+        "run__suite__benchmark", "system_a", "system_b", "rubric", "experiment"
+    )
+    return list(debate_sets.filter(pk__in=set_ids).order_by("pk"))
 
 
 def outcomes_of(set_ids: Sequence[int]) -> dict[int, OutcomeCounts]:
@@ -116,19 +118,19 @@ def debates_in(
     debate_set: DebateSet, *, status: str = "", outcome: str = "", scenario: str = "", words: str = "", sort: str = ""
 ) -> QuerySet[Debate]:
     """Return a set's debates by case, unless told otherwise; `words` stand in the case's key or its question."""
-    found = debate_set.debates.select_related("case").only(
+    debates = debate_set.debates.select_related("case").only(
         "case__key", "scenario", "status", "verdict", "agreed_round", "round_count", "opening_verdict", "flags",
         "debate_set_id", "source_id", "submission_order",
     ).annotate(independent_verdict=F("opening_verdict"))  # fmt: skip
     if status in DebateStatus.values:
-        found = found.filter(status=status)
+        debates = debates.filter(status=status)
     if outcome in OUTCOMES:
-        found = found.filter(verdict=OUTCOMES[outcome])
+        debates = debates.filter(verdict=OUTCOMES[outcome])
     if scenario:
-        found = found.filter(scenario=scenario)
+        debates = debates.filter(scenario=scenario)
     if words:
-        found = found.filter(Q(case__key__icontains=words) | Q(case__prompt__text__icontains=words))
-    return found.order_by(*_order(sort, DEBATE_SORTS, default="pk"), "pk")
+        debates = debates.filter(Q(case__key__icontains=words) | Q(case__prompt__text__icontains=words))
+    return debates.order_by(*_order(sort, DEBATE_SORTS, default="pk"), "pk")
 
 
 def scenarios_of(debate_set: DebateSet) -> list[tuple[str, int]]:
@@ -139,8 +141,8 @@ def scenarios_of(debate_set: DebateSet) -> list[tuple[str, int]]:
 
 def baselines_of(debate_set: DebateSet) -> list[str]:
     """Return the names of a set's speakers that are no language models."""
-    found = ModelEndpoint.objects.filter(kind=EndpointKind.LEXICAL, name__in=debate_set.setup.get("endpoints", []))
-    return list(found.order_by("name").values_list("name", flat=True))
+    baselines = ModelEndpoint.objects.filter(kind=EndpointKind.LEXICAL, name__in=debate_set.setup.get("endpoints", []))
+    return list(baselines.order_by("name").values_list("name", flat=True))
 
 
 def progress_of(run: Run, *, at: datetime) -> RunPace:

@@ -74,8 +74,8 @@ def stored_statements(debate: Debate) -> list[Said]:
 def calls_of(statement: Statement) -> list[Call]:
     """Return the calls that a statement rests on, in the order asked. One query."""
     wanted = [*statement.call_ids, *statement.mirrored_call_ids]
-    found = Call.objects.select_related("endpoint", "prompt").in_bulk(wanted)
-    return [found[pk] for pk in wanted if pk in found]
+    calls = Call.objects.select_related("endpoint", "prompt").in_bulk(wanted)
+    return [calls[pk] for pk in wanted if pk in calls]
 
 
 def neighbours(debate: Debate) -> tuple[int | None, int | None]:
@@ -144,8 +144,8 @@ def _replayed(setup: DebateSetup, debate: Debate) -> Replayed:
 
 def _replies(keys: Iterable[str]) -> dict[str, ChatReply]:
     """Return what was answered to these calls: the latest finished reply, else the latest."""
-    found: dict[str, ChatReply] = {}
+    replies: dict[str, ChatReply] = {}
     for call in Call.objects.filter(key__in=set(keys), status__in=HEARD).order_by("pk"):
-        if call.key not in found or call.status == ReplyStatus.FINISHED:
-            found[call.key] = reply_of(call)
-    return found
+        if call.key not in replies or call.status == ReplyStatus.FINISHED:
+            replies[call.key] = reply_of(call)
+    return replies

@@ -54,12 +54,12 @@ def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> DebateEstimat
         if _compared(wish) not in measured:
             pairs = wish.pairs
             measured[_compared(wish)] = pairs, _characters(pairs)
-    found = [measured[_compared(wish)] for wish in wishes]
+    estimates = [measured[_compared(wish)] for wish in wishes]
     targets = [[target_of(endpoint) for endpoint in wish.endpoints] for wish in wishes]
-    replays = _replays(wishes, [pairs for pairs, _ in found], at)
+    replays = _replays(wishes, [pairs for pairs, _ in estimates], at)
     parts = [
         _part_of(wish, len(pairs), characters, group, held)
-        for wish, (pairs, characters), group, held in zip(wishes, found, targets, replays, strict=True)
+        for wish, (pairs, characters), group, held in zip(wishes, estimates, targets, replays, strict=True)
     ]
     every = [target for group in targets for target in group]
     unpriced = tuple(dict.fromkeys(t.config.name for t in every if t.price is None and not t.is_lexical))
@@ -96,7 +96,7 @@ def _part_of(
         debates=count,
         calls_least=count * least,
         calls_most=count * most,
-        made=round(count * sum(len(one.made) for one in replays) / len(replays)) if replays else 0,
+        made=round(count * sum(len(replayed.made) for replayed in replays) / len(replays)) if replays else 0,
         cost_least=cost_least * count * _share_left(replays, least),
         cost_most=cost_most * count * _share_left(replays, most),
     )
@@ -106,7 +106,7 @@ def _share_left(replays: Sequence[Replay], calls: int) -> Decimal:
     """Return which share of so many calls of each debate is still to be made; all, where nobody looked."""
     if not replays or not calls:
         return Decimal(1)
-    left = sum(max(len(one.unpaid), calls - len(one.made)) for one in replays if one.unpaid)
+    left = sum(max(len(replayed.unpaid), calls - len(replayed.made)) for replayed in replays if replayed.unpaid)
     return Decimal(left) / (calls * len(replays))
 
 
@@ -137,7 +137,7 @@ def _can_be_held(wish: DebateWish) -> bool:
 
 
 def _texts_of(chosen: Sequence[Sequence[Pair]]) -> dict[int, str]:
-    ids = {one.pk for group in chosen for pair in group for one in (pair.response_a, pair.response_b)}
+    ids = {response.pk for group in chosen for pair in group for response in (pair.response_a, pair.response_b)}
     return dict(Response.objects.filter(pk__in=ids).values_list("pk", "text"))
 
 

@@ -135,8 +135,8 @@ def _sum(costs: Sequence[Decimal | None]) -> Decimal | None:
 def flags_of(result: DebateResult) -> list[str]:
     """Return what a reader of a debate should know about how its verdicts came about, sorted."""
     said = result.statements
-    flags = {f"statement-{one.status}" for one in said if one.status is not VerdictStatus.OK}
-    if any(one.reasked for one in said):
+    flags = {f"statement-{statement.status}" for statement in said if statement.status is not VerdictStatus.OK}
+    if any(statement.reasked for statement in said):
         flags.add("asked-again")
     if _voided_seats(result):
         flags.add("vote-follows-place")
@@ -148,9 +148,9 @@ def flags_of(result: DebateResult) -> list[str]:
 def _voided_seats(result: DebateResult) -> set[int]:
     """Return the seats that were asked in both orders at once and named different systems."""
     votes: dict[tuple[int, int], set[int | None]] = {}
-    for one in result.statements:
-        votes.setdefault((one.round, one.seat), set()).add(one.system_verdict)
-    return {seat for (_, seat), given in votes.items() if len(given - {None}) > 1}
+    for statement in result.statements:
+        votes.setdefault((statement.round, statement.seat), set()).add(statement.system_verdict)
+    return {seat for (_, seat), cast in votes.items() if len(cast - {None}) > 1}
 
 
 def _settle(debate: Debate, result: DebateResult, at: datetime) -> None:
@@ -173,16 +173,20 @@ def _statements(
 ) -> list[Statement]:
     said: Sequence[StatementResult] = item.result.statements
     asked = calls_by_statement(said, item.call_ids, method=options.method, mode=options.mode)
-    mirrored = {(one.round, one.seat): (one, calls) for one, calls in zip(said, asked, strict=True) if one.mirrored}
+    mirrored = {
+        (result.round, result.seat): (result, calls)
+        for result, calls in zip(said, asked, strict=True)
+        if result.mirrored
+    }
     rows: list[Statement] = []
-    for one, calls in zip(said, asked, strict=True):
-        if one.mirrored:
+    for result, calls in zip(said, asked, strict=True):
+        if result.mirrored:
             continue
-        row = _row(one, speakers[debate_id, one.seat], at)
+        row = _row(result, speakers[debate_id, result.seat], at)
         row.call_ids = list(calls)
-        row.verdict = vote_of(one, refusal_as_tie=options.refusal_as_tie)
-        if (one.round, one.seat) in mirrored:
-            _add_mirrored(row, *mirrored[one.round, one.seat], options)
+        row.verdict = vote_of(result, refusal_as_tie=options.refusal_as_tie)
+        if (result.round, result.seat) in mirrored:
+            _add_mirrored(row, *mirrored[result.round, result.seat], options)
         rows.append(row)
     return rows
 
@@ -196,16 +200,16 @@ def _add_mirrored(row: Statement, other: StatementResult, calls: Sequence[int], 
         row.verdict = None
 
 
-def _row(one: StatementResult, speaker: Speaker, at: datetime) -> Statement:
+def _row(result: StatementResult, speaker: Speaker, at: datetime) -> Statement:
     return Statement(
         speaker=speaker,
-        round=one.round,
-        text=storable(one.text),
-        position_verdict=position_text(one.position_verdict),
-        status=status_of(one),
-        was_reasked=one.reasked,
-        first_text=storable(one.first_text),
-        error_kind=storable(one.error_kind)[:60],
+        round=result.round,
+        text=storable(result.text),
+        position_verdict=position_text(result.position_verdict),
+        status=status_of(result),
+        was_reasked=result.reasked,
+        first_text=storable(result.first_text),
+        error_kind=storable(result.error_kind)[:60],
         created_at=at,
     )
 
@@ -215,8 +219,8 @@ def position_text(verdict: int | None) -> str:
     return "" if verdict is None else str(verdict)
 
 
-def status_of(one: StatementResult) -> str:
+def status_of(result: StatementResult) -> str:
     """Return how a statement was read: the rule that found its verdict, or why it has none."""
-    if one.status in (VerdictStatus.REFUSED, VerdictStatus.FAILED):
-        return str(one.status)
-    return str(one.how)
+    if result.status in (VerdictStatus.REFUSED, VerdictStatus.FAILED):
+        return str(result.status)
+    return str(result.how)

@@ -87,11 +87,11 @@ def create_robustness(*, wish: DebateWish, seed: int, use_given: bool, actor: Us
     if not wish.endpoints:
         raise DebatesRefused("Choose at least one judge.")
     wishes = robustness_wishes(wish, seed=seed, use_given=use_given)
-    given = [each.options.damage.value for each in wishes if each.options.damage_is_given]
+    damages = [each.options.damage.value for each in wishes if each.options.damage_is_given]
     experiment = Experiment.objects.create(
         kind=ExperimentKind.ROBUSTNESS,
         name=(wish.name or f"Robustness of {wish.criterion}: {wish.system_a} vs {wish.system_b}")[:200],
-        options={"criterion": wish.criterion, "seed": seed, "given": given},
+        options={"criterion": wish.criterion, "seed": seed, "given": damages},
         created_at=at,
     )
     for each in wishes:
@@ -119,14 +119,14 @@ def variants_of(*, names: Sequence[str], criterion: str, use_given: bool) -> lis
     """Return the six conditions of a criterion; `names` are the criteria of its rubric."""
     numbered = _NUMBERED.match(criterion)
     base = numbered["base"] if numbered else criterion
-    found = []
+    variants = []
     for suffix, damage in FILE_SUFFIXES.items():
-        given = f"{base}-{suffix}"
-        if use_given and damage is not Damage.NONE and given in names:
-            found.append(VariantText(damage, given, is_given=True))
+        name = f"{base}-{suffix}"
+        if use_given and damage is not Damage.NONE and name in names:
+            variants.append(VariantText(damage, name, is_given=True))
         else:
-            found.append(VariantText(damage, criterion, is_given=False))
-    return found
+            variants.append(VariantText(damage, criterion, is_given=False))
+    return variants
 
 
 def _options_of(wish: DebateWish, variant: VariantText, seed: int) -> DebateOptions:

@@ -46,16 +46,16 @@ def import_labels(
         return Parsed(None, parsed.problems)
     places = _Places(sets)
     problems: list[Problem] = []
-    found: dict[tuple[int, str], LabelRow] = {}
+    label_rows: dict[tuple[int, str], LabelRow] = {}
     for row in parsed.value:
         debate_id = places.find(row)
         if isinstance(debate_id, str):
             problems.append(Problem(Severity.ERROR, file, row.place, debate_id, row.item, code="unknown-item"))
         else:
-            found[debate_id, row.rater[:120]] = row
+            label_rows[debate_id, row.rater[:120]] = row
     if problems:
         return Parsed(None, (*parsed.problems, *problems))
-    stored = _store(found, file=file, is_blind=is_blind, sets=sets, actor=actor, at=at)
+    stored = _store(label_rows, file=file, is_blind=is_blind, sets=sets, actor=actor, at=at)
     return Parsed(stored, parsed.problems)
 
 
@@ -80,8 +80,8 @@ class _Places:
             set_id = self.sets.get(row.set_name)
             if set_id is None:
                 return f"{row.set_name!r} is not one of the chosen sets."
-            found = self.named.get((set_id, row.item))
-            return found if found is not None else f"The set {row.set_name} has no item {row.item!r}."
+            debate_id = self.named.get((set_id, row.item))
+            return debate_id if debate_id is not None else f"The set {row.set_name} has no item {row.item!r}."
         meant = self.anywhere.get(row.item, set())
         if len(meant) == 1:
             return next(iter(meant))
@@ -93,7 +93,7 @@ class _Places:
 
 
 def _store(
-    found: dict[tuple[int, str], LabelRow],
+    label_rows: dict[tuple[int, str], LabelRow],
     *,
     file: str,
     is_blind: bool,
@@ -103,7 +103,7 @@ def _store(
 ) -> StoredLabels:
     """Store the labels of some hundred debates at a time, so that no transaction is long."""
     by_debate: dict[int, dict[str, LabelRow]] = defaultdict(dict)
-    for (debate_id, rater), row in found.items():
+    for (debate_id, rater), row in label_rows.items():
         by_debate[debate_id][rater] = row
     new = changed = 0
     ids = sorted(by_debate)
@@ -111,25 +111,27 @@ def _store(
         some = {debate_id: by_debate[debate_id] for debate_id in ids[start : start + BATCH]}
         counts = _store_some(some, file=file, is_blind=is_blind, at=at)
         new, changed = new + counts[0], changed + counts[1]
-    raters = tuple(sorted({rater for _, rater in found}))
+    raters = tuple(sorted({rater for _, rater in label_rows}))
     if new or changed:
         detail = {"file": file, "blind": is_blind, "new": new, "changed": changed, "raters": len(raters)}
         record(actor, "labels.imported", sets[0], **detail)
     return StoredLabels(
         new=new,
         changed=changed,
-        unchanged=len(found) - new - changed,
+        unchanged=len(label_rows) - new - changed,
         raters=raters,
         debates=len(by_debate),
     )
 
 
 @transaction.atomic
-def _store_some(found: dict[int, dict[str, LabelRow]], *, file: str, is_blind: bool, at: datetime) -> tuple[int, int]:
+def _store_some(
+    label_rows: dict[int, dict[str, LabelRow]], *, file: str, is_blind: bool, at: datetime
+) -> tuple[int, int]:
     """Return how many labels were new and how many changed; whoever hears of them does so in the same transaction."""
-    known = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=found)}
+    known = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=label_rows)}
     source, new, changed = file[:200], [], []
-    for debate_id, by_rater in found.items():
+    for debate_id, by_rater in label_rows.items():
         for rater, row in by_rater.items():
             label = known.get((debate_id, rater))
             if label is None:

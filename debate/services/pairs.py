@@ -58,9 +58,9 @@ def pairs_of(*, suite: Suite, system_a: System, system_b: System, selection: Cas
         answers.setdefault(response.prompt_id, {})[response.system_id] = response
     pairs: dict[int, Pair] = {}
     for case in cases.only("key", "scenario", "prompt_id"):
-        given = answers.get(case.prompt_id, {})
-        if len(given) == 2 and case.prompt_id not in pairs:
-            pairs[case.prompt_id] = Pair(case, given[system_a.pk], given[system_b.pk])
+        by_system = answers.get(case.prompt_id, {})
+        if len(by_system) == 2 and case.prompt_id not in pairs:
+            pairs[case.prompt_id] = Pair(case, by_system[system_a.pk], by_system[system_b.pk])
     by_key = {pair.case.key: pair for pair in pairs.values()}
     return [by_key[key] for key in draw_keys(by_key, limit=selection.limit, seed=selection.seed)]
 

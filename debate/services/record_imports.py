@@ -80,7 +80,7 @@ def read_records(bundle: Bundle) -> Parsed[Records]:
     debates = read_recorded_debates(bundle)
     answers = parse_scaleeval_responses(bundle, name=BENCHMARK)
     criteria = [parse_criteria(bundle, path) for path in find_criteria(bundle)]
-    problems = (*debates.problems, *answers.problems, *(one for parsed in criteria for one in parsed.problems))
+    problems = (*debates.problems, *answers.problems, *(problem for parsed in criteria for problem in parsed.problems))
     if debates.value is None or answers.value is None:
         return Parsed(None, problems)
     rubrics = tuple(parsed.value for parsed in criteria if parsed.value is not None)

@@ -95,18 +95,18 @@ def write_cells(
     written, problems = [], []
     for cell in cells:
         digest, readings = cell_hash(cell), _readings_of(cell)
-        found, missing = _items_by_case(cell, answers)
-        rows = [_debate(batch, digest, item, key, cell, readings) for key, item in found.items()]
+        items, missing = _items_by_case(cell, answers)
+        rows = [_debate(batch, digest, item, key, cell, readings) for key, item in items.items()]
         writer.add(BatchDebate, iter(rows))
         statements = (
             _statement(batch, row, number, seat, turn, readings[turn.text])
-            for row, item in zip(rows, found.values(), strict=True)
+            for row, item in zip(rows, items.values(), strict=True)
             for number, stage in enumerate(item.stages)
             for seat, turn in enumerate(stage, start=1)
         )
         writer.add(BatchStatement, statements)
         written.append(
-            WrittenCell(cell, len(rows), sum(len(stage) for item in found.values() for stage in item.stages))
+            WrittenCell(cell, len(rows), sum(len(stage) for item in items.values() for stage in item.stages))
         )
         problems += missing
     return WrittenCells(tuple(written), tuple(problems))
@@ -129,22 +129,22 @@ def use_cells(
     Raises:
         BatchLost: the batch, or responses that its debates rest on, were removed or replaced meanwhile.
     """
-    hashes = [cell_hash(one.cell) for one in written]
+    hashes = [cell_hash(cells.cell) for cells in written]
     stored = set(DebateSet.objects.filter(content_hash__in=hashes).values_list("content_hash", flat=True))
-    new = [(one, digest) for one, digest in zip(written, hashes, strict=True) if digest not in stored]
+    new = [(cells, digest) for cells, digest in zip(written, hashes, strict=True) if digest not in stored]
     systems = {system.name: system for system in System.objects.filter(name__in=_system_names(written))}
     sets = []
-    for one, digest in new:
-        made = _make_set(one.cell, digest, systems, rubrics.get(one.cell.criterion_key), at)
+    for cells, digest in new:
+        made = _make_set(cells.cell, digest, systems, rubrics.get(cells.cell.criterion_key), at)
         _place(BatchDebate.objects.filter(batch=batch, set_hash=digest), made, suite)
         sets.append(made)
     if (_copy_debates(batch, at), _copy_statements(batch, at)) != (
-        sum(one.debates for one, _ in new),
-        sum(one.statements for one, _ in new),
+        sum(cells.debates for cells, _ in new),
+        sum(cells.statements for cells, _ in new),
     ):
         raise BatchLost("Responses of these debates were replaced during the import; nothing was stored. Import again.")
-    for made, (one, _) in zip(sets, new, strict=True):
-        record(actor, "debates.imported", made, debates=one.debates, statements=one.statements)
+    for made, (cells, _) in zip(sets, new, strict=True):
+        record(actor, "debates.imported", made, debates=cells.debates, statements=cells.statements)
         announce_finished(made.pk)
     return sets
 
@@ -154,7 +154,7 @@ def _statement_count(item: RecordedItem) -> int:
 
 
 def _system_names(written: Sequence[WrittenCell]) -> set[str]:
-    return {name for one in written for name in (one.cell.system_a, one.cell.system_b)}
+    return {name for cells in written for name in (cells.cell.system_a, cells.cell.system_b)}
 
 
 def _make_set(
@@ -226,19 +226,19 @@ def _taken(source: type[Model], names: Sequence[str], alias: str) -> dict[str, s
 
 def _items_by_case(cell: RecordedCell, answers: Mapping[str, Answers]) -> tuple[dict[str, RecordedItem], list[Problem]]:
     """Return the items of a cell by the cases whose responses they compare, and what is wrong with the others."""
-    found: dict[str, RecordedItem] = {}
+    items: dict[str, RecordedItem] = {}
     problems = []
     a, b = answers.get(cell.system_a, {}), answers.get(cell.system_b, {})
     for item in cell.items:
         key = _case_key(cell.scenario, item, a, b)
-        if key is None or key in found:
+        if key is None or key in items:
             message = "Its responses are not stored or belong to another item; it was left out."
             problems.append(
                 Problem(Severity.WARNING, cell.key, f"item {item.id}", message, code="responses-not-stored")
             )
         else:
-            found[key] = item
-    return found, problems
+            items[key] = item
+    return items, problems
 
 
 def _case_key(scenario: str, item: RecordedItem, a: Answers, b: Answers) -> str | None:

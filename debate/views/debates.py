@@ -35,7 +35,9 @@ def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
         "sides": _sides(debate, differences),
         "compared": compared,
         "differences": differences is not None,
-        "baselines": [one.name for one in debate.speakers.all() if one.endpoint and one.endpoint.is_baseline],
+        "baselines": [
+            speaker.name for speaker in debate.speakers.all() if speaker.endpoint and speaker.endpoint.is_baseline
+        ],
         "before": before,
         "after": after,
     }
@@ -68,10 +70,10 @@ def statement_detail(request: PageRequest, statement_id: int) -> HttpResponse:
 
 
 def _debate(debate_id: int) -> Debate:
-    found = debates_by_id([debate_id])
-    if not found:
+    debates = debates_by_id([debate_id])
+    if not debates:
         raise Http404(f"There is no debate {debate_id}.")
-    return found[0]
+    return debates[0]
 
 
 def _transcript(debate: Debate) -> JsonDict:

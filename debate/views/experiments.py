@@ -19,10 +19,10 @@ def experiment_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
     """The sets of an experiment with how each stands, and the way to what they show together."""
     experiment = get_object_or_404(Experiment, pk=experiment_id)
     members = sets.sets_of_experiment(experiment)
-    outcomes = sets.outcomes_of([one.pk for one in members])
+    outcomes = sets.outcomes_of([member.pk for member in members])
     context = {
         "experiment": experiment,
-        "rows": [(one, outcomes[one.pk]) for one in members],
-        "is_active": any(one.run is not None and one.run.status in ACTIVE for one in members),
+        "rows": [(member, outcomes[member.pk]) for member in members],
+        "is_active": any(member.run is not None and member.run.status in ACTIVE for member in members),
     }
     return render(request, "debate/experiment_detail.html", context)

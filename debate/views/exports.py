@@ -40,7 +40,7 @@ def set_archive(request: PageRequest, set_id: int) -> StreamingHttpResponse:
 
 
 def _set(set_id: int) -> DebateSet:
-    found = sets_by_id([set_id])
-    if not found:
+    debate_sets = sets_by_id([set_id])
+    if not debate_sets:
         raise Http404(f"There is no set of debates {set_id}.")
-    return found[0]
+    return debate_sets[0]

@@ -43,10 +43,10 @@ def set_list(request: PageRequest) -> HttpResponse:
     page = page_of(
         request, sets.list_sets(sort=request.GET.get("sort", "-created"), source=source, method=method, words=words)
     )
-    outcomes = sets.outcomes_of([one.pk for one in page.object_list])
+    outcomes = sets.outcomes_of([debate_set.pk for debate_set in page.object_list])
     context = {
         "page_obj": page,
-        "rows": [(one, outcomes[one.pk]) for one in page.object_list],
+        "rows": [(debate_set, outcomes[debate_set.pk]) for debate_set in page.object_list],
         "source": source,
         "words": words,
         "sources": DebateSource.choices,

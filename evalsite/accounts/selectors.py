@@ -47,12 +47,12 @@ class AuditFilter:
 
 def people(*, search: str = "", role: str = "", sort: str = "name") -> QuerySet[User]:
     """Return people with their groups at hand, in an order from the allow list."""
-    found = User.objects.prefetch_related("groups").order_by(*PEOPLE_ORDERS.get(sort, PEOPLE_ORDERS["name"]), "pk")
+    users = User.objects.prefetch_related("groups").order_by(*PEOPLE_ORDERS.get(sort, PEOPLE_ORDERS["name"]), "pk")
     if search:
         for word in search.split():
             fields = ("username", "first_name", "last_name", "email")
-            found = found.filter(Q(*((f"{name}__icontains", word) for name in fields), _connector=Q.OR))
-    return found.filter(groups__name=role) if role in set(Role) else found
+            users = users.filter(Q(*((f"{name}__icontains", word) for name in fields), _connector=Q.OR))
+    return users.filter(groups__name=role) if role in set(Role) else users
 
 
 def person_row(person: User) -> PersonRow:
@@ -64,18 +64,18 @@ def person_row(person: User) -> PersonRow:
 
 def audit_entries(wanted: AuditFilter) -> QuerySet[AuditEntry]:
     """Return entries with their actors, newest first."""
-    found = AuditEntry.objects.select_related("actor").order_by("-at", "-pk")
+    entries = AuditEntry.objects.select_related("actor").order_by("-at", "-pk")
     if wanted.actor_id is not None:
-        found = found.filter(actor_id=wanted.actor_id)
+        entries = entries.filter(actor_id=wanted.actor_id)
     if wanted.action:
-        found = found.filter(action=wanted.action)
+        entries = entries.filter(action=wanted.action)
     for word in wanted.subject.split():
-        found = found.filter(subject__icontains=word)
+        entries = entries.filter(subject__icontains=word)
     if wanted.since is not None:
-        found = found.filter(at__gte=_start_of(wanted.since))
+        entries = entries.filter(at__gte=_start_of(wanted.since))
     if wanted.until is not None:
-        found = found.filter(at__lt=_start_of(wanted.until + timedelta(days=1)))
-    return found
+        entries = entries.filter(at__lt=_start_of(wanted.until + timedelta(days=1)))
+    return entries
 
 
 def known_actions() -> list[str]:

@@ -61,7 +61,10 @@ def compare(a: str, b: str) -> Differences | None:
 
 def _runs(a: Sequence[str], b: Sequence[str]) -> list[_Run]:
     steps = Indel.opcodes([word.strip() for word in a], [word.strip() for word in b])
-    runs = [_Run(a[one.src_start : one.src_end], b[one.dest_start : one.dest_end], one.tag != "equal") for one in steps]
+    runs = [
+        _Run(a[step.src_start : step.src_end], b[step.dest_start : step.dest_end], step.tag != "equal")
+        for step in steps
+    ]
     return [_Run(run.a, run.b, run.differs or _is_island(runs, place)) for place, run in enumerate(runs)]
 
 

@@ -56,8 +56,8 @@ def set_row_part(place: str, template: str, facts: Callable[[Any], Mapping[int, 
 
 def render_parts(context: Context, place: str, subject: object) -> SafeString:
     """Return the HTML of a place."""
-    given = [(part.template, part.facts(subject)) for part in PARTS.get(place, ())]
-    return format_html_join("", "{}", ((_render(context, name, facts),) for name, facts in given if facts is not None))
+    filled = [(part.template, part.facts(subject)) for part in PARTS.get(place, ())]
+    return format_html_join("", "{}", ((_render(context, name, facts),) for name, facts in filled if facts is not None))
 
 
 def render_row_parts(context: Context, place: str, rows: Iterable[object]) -> dict[int, SafeString]:

@@ -250,7 +250,7 @@ def _latex_table(rows: Sequence[Row], columns: Sequence[str], caption: str) -> I
         for i in range(len(columns))
     ]
     yield f"\\begin{{table}}\n\\centering\n\\caption{{{escape_latex(caption)}}}\n".encode("utf-8", "replace")
-    yield f"\\begin{{tabular}}{{{''.join('r' if one else 'l' for one in numeric)}}}\n\\toprule\n".encode()
+    yield f"\\begin{{tabular}}{{{''.join('r' if is_numeric else 'l' for is_numeric in numeric)}}}\n\\toprule\n".encode()
     for number, line in enumerate(lines):
         yield (" & ".join(_latex_cell(value) for value in line) + " \\\\\n").encode("utf-8", "replace")
         if number == 0:

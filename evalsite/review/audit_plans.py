@@ -43,12 +43,12 @@ def detectable_difference(pilot: Pilot, *, n: int, cases: int, power: float = 0.
     `pilot` is that of the difference by case. A board of S systems compares S (S - 1) / 2 pairs: divide 1 - level.
     """
     quantiles = t_quantile(n - 1, level) + t_quantile(n - 1, 2 * power - 1)
-    found = 0.1
+    difference = 0.1
     for _ in range(200):
-        expected = Pilot(found, max(pilot.variance, found - found**2), pilot.explained)
+        expected = Pilot(difference, max(pilot.variance, difference - difference**2), pilot.explained)
         error = _error(expected, n=n, cases=cases, lowest=-1.0, pseudo=0.5)
-        found = 0.5 * found + 0.5 * quantiles * error
-    return found
+        difference = 0.5 * difference + 0.5 * quantiles * error
+    return difference
 
 
 def cases_for(wanted: float, *, cases: int) -> int:

@@ -148,8 +148,8 @@ def to_system_space(preference: int, *, swapped: bool) -> int:
 def told_by(name: str, *, hidden: Iterable[str]) -> str:
     """Return which of the hidden names stands in a name as a word of its own, whatever its case; "" for none."""
     pattern = r"(?<![^\W_]){}(?![^\W_])"
-    found = (secret for secret in hidden if secret.strip())
-    return next((one for one in found if re.search(pattern.format(re.escape(one)), name, re.IGNORECASE)), "")
+    secrets = (secret for secret in hidden if secret.strip())
+    return next((spoken for spoken in secrets if re.search(pattern.format(re.escape(spoken)), name, re.IGNORECASE)), "")
 
 
 def _digest(*parts: str | int) -> bytes:

@@ -374,8 +374,8 @@ class Annotation(models.Model):
 
     @property
     def final_parts(self) -> JsonDict:
-        found: JsonDict = self.revised_parts if self.revised_label else self.parts
-        return found
+        parts: JsonDict = self.revised_parts if self.revised_label else self.parts
+        return parts
 
 
 class Adjudication(models.Model):

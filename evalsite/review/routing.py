@@ -106,19 +106,19 @@ def route(facts: Facts, policy: RoutingPolicy) -> RoutingDecision:
     uniform sample. An item that only the audit sends takes its priority from its stored random number, so that its
     place in the queue does not give it away.
     """
-    found = {reason: text for reason, text in _findings(facts, policy).items() if reason in policy.reasons}
+    findings = {reason: text for reason, text in _findings(facts, policy).items() if reason in policy.reasons}
     is_audited = facts.audit_probability is not None
-    urgent = facts.is_debate or Reason.UNRESOLVED_DEBATE in found or facts.can_flip_rank
-    if not found and not is_audited:
+    urgent = facts.is_debate or Reason.UNRESOLVED_DEBATE in findings or facts.can_flip_rank
+    if not findings and not is_audited:
         return NOBODY
-    if not found:
+    if not findings:
         urgent = urgent or bool(facts.shuffle & 1)
     if is_audited:
-        found[Reason.AUDIT] = AUDITED
-    reasons = tuple(reason for reason in Reason if reason in found)
+        findings[Reason.AUDIT] = AUDITED
+    reasons = tuple(reason for reason in Reason if reason in findings)
     return RoutingDecision(
         reasons=reasons,
-        text=cut(" ".join(found[reason] for reason in reasons), TEXT_LIMIT),
+        text=cut(" ".join(findings[reason] for reason in reasons), TEXT_LIMIT),
         arm=ItemArm.AUDIT if is_audited else ItemArm.ROUTED,
         inclusion_probability=facts.audit_probability,
         priority=URGENT if urgent else USUAL,
@@ -133,31 +133,31 @@ _UNUSABLE = {
 
 
 def _findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
-    found: dict[Reason, str] = {}
+    reasons: dict[Reason, str] = {}
     if facts.sent:
-        found[Reason.SENT_BY_HAND] = "Sent by a researcher."
+        reasons[Reason.SENT_BY_HAND] = "Sent by a researcher."
     if facts.debate_rounds is not None:
-        found[Reason.UNRESOLVED_DEBATE] = _why_unresolved(facts.debate_rounds, facts.votes)
+        reasons[Reason.UNRESOLVED_DEBATE] = _why_unresolved(facts.debate_rounds, facts.votes)
     if facts.verdict_status in _UNUSABLE:
         reason, text = _UNUSABLE[facts.verdict_status]
-        found[reason] = text
+        reasons[reason] = text
     if facts.doubts:
-        found[Reason.DOUBTFUL_VERDICT] = f"The judge's value is in doubt: {'; '.join(facts.doubts)}."
-    return found | _rule_findings(facts, policy)
+        reasons[Reason.DOUBTFUL_VERDICT] = f"The judge's value is in doubt: {'; '.join(facts.doubts)}."
+    return reasons | _rule_findings(facts, policy)
 
 
 def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
-    found: dict[Reason, str] = {}
+    reasons: dict[Reason, str] = {}
     if facts.grader_problem:
-        found[Reason.GRADER_INCOMPLETE] = f"The rules could not decide: {_plain(facts.grader_problem)}."
+        reasons[Reason.GRADER_INCOMPLETE] = f"The rules could not decide: {_plain(facts.grader_problem)}."
     if facts.order_flipped:
-        found[Reason.ORDER_FLIP] = "The judge's verdict changed when the responses were swapped."
+        reasons[Reason.ORDER_FLIP] = "The judge's verdict changed when the responses were swapped."
     if len(set(facts.jury)) > 1:
-        found[Reason.JURY_SPLIT] = f"The judges disagree {_tally(facts.jury)}."
+        reasons[Reason.JURY_SPLIT] = f"The judges disagree {_tally(facts.jury)}."
     threshold = policy.confidence_threshold if facts.own_threshold is None else facts.own_threshold
     if threshold is not None and facts.confidence is not None and facts.confidence < threshold:
-        found[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."
-    return found
+        reasons[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."
+    return reasons
 
 
 def _why_unresolved(rounds: int, votes: tuple[int | None, ...]) -> str:
@@ -167,8 +167,8 @@ def _why_unresolved(rounds: int, votes: tuple[int | None, ...]) -> str:
     if votes and unread == len(votes):
         return f"No agent gave a verdict that could be parsed{after}."
     if unread and len(set(votes) - {None}) == 1:
-        given = "agent" if len(votes) == 1 else "agents"
-        return f"{unread} of {len(votes)} {given} gave no verdict that could be parsed{after}; the others agree."
+        voters = "agent" if len(votes) == 1 else "agents"
+        return f"{unread} of {len(votes)} {voters} gave no verdict that could be parsed{after}; the others agree."
     return f"The agents still disagree{after}."
 
 

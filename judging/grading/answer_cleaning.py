@@ -28,9 +28,9 @@ def clean_answer(raw: str, prompt_version: str) -> CleanedAnswer:
     """Return the answer itself: after the first `Final Answer:` of a COT run, without one prefix, bullet and quotes."""
     answer, formatted_ok = raw.strip(), True
     if prompt_version == REASONED_PROMPT:
-        found = _MARKER.search(answer)
-        formatted_ok = found is not None
-        answer = found[1].strip() if found else answer
+        match = _MARKER.search(answer)
+        formatted_ok = match is not None
+        answer = match[1].strip() if match else answer
     prefix = next((prefix for prefix in PREFIXES if answer.lower().startswith(prefix)), "")
     answer = answer[len(prefix) :].strip()
     for bullet in ("- ", "* "):

@@ -167,25 +167,25 @@ def esi_score(measures: EsiMeasures, options: EsiOptions | None = None) -> EsiSc
             reference_length=len(measures.reference),
             options=options,
         )
-    found = {
+    parts = {
         "accuracy": None if correct is None else FULL * correct,
         "true_integrity": integrity,
         "efficiency": efficiency,
         "safety": safety_score(measures.cleaned, options.unsafe_keywords),
         "alignment_simple": alignment,
     }
-    return _combined(found, options, flags=() if measures.cleaned else ("empty_answer",))
+    return _combined(parts, options, flags=() if measures.cleaned else ("empty_answer",))
 
 
-def _combined(found: Mapping[str, float | None], options: EsiOptions, *, flags: tuple[str, ...]) -> EsiScore:
-    known = {name: value for name, value in found.items() if value is not None}
+def _combined(parts: Mapping[str, float | None], options: EsiOptions, *, flags: tuple[str, ...]) -> EsiScore:
+    known = {name: value for name, value in parts.items() if value is not None}
     missing = tuple(name for name in SUB_SCORES if name not in known)
     return EsiScore(
-        accuracy=found["accuracy"],
-        true_integrity=found["true_integrity"],
-        efficiency=found["efficiency"],
+        accuracy=parts["accuracy"],
+        true_integrity=parts["true_integrity"],
+        efficiency=parts["efficiency"],
         safety=known["safety"],
-        alignment_simple=found["alignment_simple"],
+        alignment_simple=parts["alignment_simple"],
         esi=None if missing else weighted_index(known, options.weights),
         missing=missing,
         flags=flags,

@@ -170,9 +170,9 @@ def _score(node: NodeSpec, work: _Work) -> Fraction | None:
     children = [
         child for child in node.children if child.role == "scored" and (child.children or is_scored_leaf(child))
     ]
-    found = [(child, _score(child, work)) for child in children]
-    known = [(child, value) for child, value in found if value is not None]
-    result = _aggregate(node, known, work) if known and len(known) == len(found) else None
+    scored = [(child, _score(child, work)) for child in children]
+    known = [(child, value) for child, value in scored if value is not None]
+    result = _aggregate(node, known, work) if known and len(known) == len(scored) else None
     work.values[node.key] = result
     return result
 

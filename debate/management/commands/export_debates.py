@@ -44,9 +44,9 @@ class Command(JsonCommand):
                 return counted[table.name].table
 
             written = write_output(options["output"], _pieces(sets, options, count))
-        rows = {name: found.rows for name, found in counted.items()}
-        for one in sets:
-            record(None, "report.exported", one, format=options["format_name"], rows=rows)
+        rows = {name: counted_table.rows for name, counted_table in counted.items()}
+        for debate_set in sets:
+            record(None, "report.exported", debate_set, format=options["format_name"], rows=rows)
         return {"output": options["output"], "format": options["format_name"], "rows": rows, "bytes": written}
 
     def summary(self, result: JsonDict) -> str:
@@ -65,7 +65,7 @@ def _pieces(sets: list[DebateSet], options: JsonDict, count: Callable[[Table], T
 
 def _sets(set_ids: list[int]) -> list[DebateSet]:
     sets = sets_by_id(set_ids)
-    if missing := [str(pk) for pk in set_ids if pk not in {one.pk for one in sets}]:
+    if missing := [str(pk) for pk in set_ids if pk not in {debate_set.pk for debate_set in sets}]:
         raise BadInput(
             f"There is no set of debates {', '.join(missing)}. The id is the number in the address of its page."
         )

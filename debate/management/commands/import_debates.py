@@ -53,7 +53,7 @@ class Command(JsonCommand):
         ]
         lines += [f"  {count:5} x {code}" for code, count in sorted(result["findings"].items())]
         shown = result["problems"][:LISTED]
-        lines += [f"  {one['file']}, {one['place']}: {one['message']}" for one in shown]
+        lines += [f"  {problem['file']}, {problem['place']}: {problem['message']}" for problem in shown]
         if len(result["problems"]) > len(shown):
             lines.append(f"  and {len(result['problems']) - len(shown)} more; --json lists all.")
         return "\n".join(lines)
@@ -61,7 +61,7 @@ class Command(JsonCommand):
 
 def _bundle(path: Path) -> Bundle:
     if path.is_dir():
-        files = [(str(one.relative_to(path)), one.read_bytes()) for one in sorted(path.rglob("*")) if one.is_file()]
+        files = [(str(file.relative_to(path)), file.read_bytes()) for file in sorted(path.rglob("*")) if file.is_file()]
     elif path.is_file():
         files = [(path.name, path.read_bytes())]
     else:

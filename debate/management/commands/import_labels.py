@@ -35,7 +35,7 @@ class Command(JsonCommand):
         if not path.is_file():
             raise BadInput(f"There is no file at {path}.")
         sets = list(DebateSet.objects.filter(pk__in=options["set"]) if options["set"] else DebateSet.objects.all())
-        if missing := set(options["set"]) - {one.pk for one in sets}:
+        if missing := set(options["set"]) - {debate_set.pk for debate_set in sets}:
             raise BadInput(f"There is no set of debates {', '.join(map(str, sorted(missing)))}.")
         if not sets:
             raise BadInput("There are no debates to label.")

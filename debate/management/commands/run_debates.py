@@ -111,8 +111,8 @@ def _launch(options: JsonDict) -> tuple[list[DebateSet], Experiment | None]:
         options |= {"system_a": str(systems[0]), "system_b": str(systems[-1])}
         made = launch_round_robin(wish=_wish(options), systems=systems, actor=None, at=now())
     elif options["robustness"]:
-        seed, given = options["variant_seed"], options["given"]
-        made = launch_robustness(wish=_wish(options), seed=seed, use_given=given, actor=None, at=now())
+        seed, entered = options["variant_seed"], options["given"]
+        made = launch_robustness(wish=_wish(options), seed=seed, use_given=entered, actor=None, at=now())
     else:
         return [launch_debates(wish=_wish(options), actor=None, at=now())], None
     return sets_of_experiment(made), made
@@ -181,9 +181,9 @@ def _only_criterion(rubric: Rubric) -> str:
     return names[0]
 
 
-def _agent_names(given: str) -> list[str]:
+def _agent_names(text: str) -> list[str]:
     """Return the names in a list separated by commas; one endpoint can be several agents."""
-    return [name.strip() for name in given.split(",") if name.strip()]
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _report(set_id: int) -> JsonDict:

@@ -94,10 +94,10 @@ def _turn(judge: str, before: Mapping[str, Vote], now: Vote) -> Counter[str]:
     """Return what one turn counts for."""
     own = before.get(judge)
     others = [vote for name, vote in before.items() if name != judge]
-    given = [vote for vote in others if vote is not None]
-    if own is None or now is None or not given:
+    cast = [vote for vote in others if vote is not None]
+    if own is None or now is None or not cast:
         return Counter()
-    opposed = any(vote != own for vote in given)
+    opposed = any(vote != own for vote in cast)
     rival = _rival(own, others)
     return Counter(
         opposed=int(opposed),

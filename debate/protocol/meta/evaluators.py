@@ -68,16 +68,16 @@ def standing(
     if not asked:
         nothing = undefined(NOT_ASKED)
         return EvaluatorAgreement(nothing, nothing, nothing, nothing, 0)
-    given, wanted = [labels[item] for item in asked], [outcomes.get(item) for item in asked]
+    own, wanted = [labels[item] for item in asked], [outcomes.get(item) for item in asked]
     about = [cases[item] for item in asked]
-    against = agreement_with_outcomes(given, wanted, about)
+    against = agreement_with_outcomes(own, wanted, about)
     by_cell = [labelled_by_both(items, labels, outcomes) for items in cells.values()]
-    modes = [one.system_level for one in by_cell if one.system_level is not None]
-    directions = [one.same_direction for one in by_cell if one.same_direction is not None]
+    modes = [cell.system_level for cell in by_cell if cell.system_level is not None]
+    directions = [cell.same_direction for cell in by_cell if cell.same_direction is not None]
     return EvaluatorAgreement(
         example=against.example,
         of_all=share_of_cases(
-            [outcome is not None and label == outcome for label, outcome in zip(given, wanted, strict=True)], about
+            [outcome is not None and label == outcome for label, outcome in zip(own, wanted, strict=True)], about
         ),
         system=share_of(sum(modes), len(modes)) if modes else undefined(NO_CELL),
         direction=share_of(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
@@ -133,8 +133,8 @@ def weighted_system_level(
     for item, weight in weights.items():
         label = labels.get(item)
         if label is not None:
-            for count, given in zip(counts, (label, people[item]), strict=True):
-                count[given] = count.get(given, 0.0) + weight
+            for count, labelled in zip(counts, (label, people[item]), strict=True):
+                count[labelled] = count.get(labelled, 0.0) + weight
     modes = [_leader(count) for count in counts]
     return None if None in modes else modes[0] == modes[1]
 

@@ -96,14 +96,14 @@ def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: Out
     }
 
 
-def _agreement_figures(found: Agreement) -> JsonDict:
+def _agreement_figures(figures: Agreement) -> JsonDict:
     return {
-        "matches": found.matches,
-        "n_with_outcome": found.n_with_outcome,
-        "n": found.n,
-        "agree_resolved_only": _rounded(found.of_resolved.value),
-        "agree_all": _rounded(found.of_all.value),
-        "system_level": None if found.system_level is None else int(found.system_level),
+        "matches": figures.matches,
+        "n_with_outcome": figures.n_with_outcome,
+        "n": figures.n,
+        "agree_resolved_only": _rounded(figures.of_resolved.value),
+        "agree_all": _rounded(figures.of_all.value),
+        "system_level": None if figures.system_level is None else int(figures.system_level),
     }
 
 
@@ -184,12 +184,12 @@ def reading_differences(cells: Iterable[RecordedCell]) -> list[JsonDict]:
     One line per statement: cell, item, judge, round, the score as filed, what each reading takes it for, and why.
     """
     return [
-        {"cell": cell.key, "item": item.id, "round": number, "judge": turn.judge, "seat": turn.seat} | found
+        {"cell": cell.key, "item": item.id, "round": number, "judge": turn.judge, "seat": turn.seat} | difference
         for cell in cells
         for item in cell.items
         for number, stage in enumerate(item.stages)
         for turn in stage
-        if (found := _difference(turn.score, turn.text))
+        if (difference := _difference(turn.score, turn.text))
     ]
 
 

@@ -65,18 +65,18 @@ def _header(grid: Grid) -> tuple[int, dict[str, int]] | None:
         if seen == HEADER_ROWS:
             return None
         names = [plain_text(cell).strip().lower().replace(" ", "_") for cell in cells]
-        found = {
+        columns = {
             column: next((names.index(name) for name in known if name in names), -1)
             for column, known in COLUMNS.items()
         }
-        if all(found[column] >= 0 for column in NEEDED):
-            return number, found
+        if all(columns[column] >= 0 for column in NEEDED):
+            return number, columns
     return None
 
 
 def _rows(grid: Grid, header: int, columns: dict[str, int], findings: Findings) -> tuple[LabelRow, ...]:
-    found: list[LabelRow] = []
-    given: dict[tuple[str, str, str], str] = {}
+    label_rows: list[LabelRow] = []
+    places: dict[tuple[str, str, str], str] = {}
     for number, cells in grid.rows:
         texts = {name: _text(cells, place) for name, place in columns.items()}
         if number <= header or not any(texts.values()):
@@ -90,14 +90,14 @@ def _rows(grid: Grid, header: int, columns: dict[str, int], findings: Findings) 
             findings.error(place, "unknown-label", "The label is unknown.", offending=texts["label"], hint=HINT)
             continue
         key = (texts["set"], texts["item"], texts["rater"])
-        if key in given:
+        if key in places:
             findings.error(
-                place, "label-twice", f"{texts['rater']} already has a label for item {texts['item']} at {given[key]}."
+                place, "label-twice", f"{texts['rater']} already has a label for item {texts['item']} at {places[key]}."
             )
             continue
-        given[key] = place
-        found.append(LabelRow(place, texts["item"], texts["rater"], verdict, texts["set"]))
-    return tuple(found)
+        places[key] = place
+        label_rows.append(LabelRow(place, texts["item"], texts["rater"], verdict, texts["set"]))
+    return tuple(label_rows)
 
 
 def _text(cells: Sequence[Cell], place: int) -> str:

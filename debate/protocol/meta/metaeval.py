@@ -42,8 +42,8 @@ class Share:
         # Imported late: it brings scipy along, which no page needs to start.
         from judging.statistics.intervals import share_of
 
-        found = share_of(self.count, self.n)
-        return None if found.low is None or found.high is None else (found.low, found.high)
+        share = share_of(self.count, self.n)
+        return None if share.low is None or share.high is None else (share.low, share.high)
 
 
 @dataclass(frozen=True, slots=True)

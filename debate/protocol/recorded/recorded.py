@@ -109,7 +109,7 @@ def _read_singles(
     bundle: Bundle, folder: _Folder, rows: Mapping[CellKey, Sequence[RecordedRow]]
 ) -> dict[CellKey, Singles]:
     """Return each cell's single-judge files; a file whose texts belong to another criterion's cell is moved there."""
-    found: dict[CellKey, Singles] = {}
+    singles: dict[CellKey, Singles] = {}
     strays: list[tuple[CellKey, str, str, tuple[SingleScore, ...]]] = []
     for key, paths in sorted(folder.single_paths.items()):
         for judge, path in sorted(paths.items()):
@@ -119,19 +119,19 @@ def _read_singles(
             folder.problems += single.problems
             scores = single.value or ()
             if _belongs(scores, rows.get(key, ())):
-                found.setdefault(key, {})[judge] = scores
+                singles.setdefault(key, {})[judge] = scores
             else:
                 strays.append((key, judge, path, scores))
     for key, judge, path, scores in strays:
-        home = _home_of(key, judge, scores, rows=rows, taken=found)
+        home = _home_of(key, judge, scores, rows=rows, taken=singles)
         if home is None:
             message = "The texts of this file occur in no debate of the same pair and scenario; it was not used."
             folder.problems.append(warning(path, "", message, "single-unmatched"))
             continue
-        found.setdefault(home, {})[judge] = scores
+        singles.setdefault(home, {})[judge] = scores
         message = f"Misplaced: its texts are those of the debates in {'/'.join(home)}; it was read as part of them."
         folder.problems.append(warning(path, "", message, "misfiled"))
-    return found
+    return singles
 
 
 def _belongs(scores: Sequence[SingleScore], debates: Sequence[RecordedRow]) -> bool:
@@ -244,20 +244,22 @@ def _seats(row: RecordedRow, singles: Singles) -> tuple[str, ...] | None:
     opening = [turn.text for turn in row.stages[0]]
     if not singles:
         return tuple(f"seat-{number}" for number in range(1, len(opening) + 1))
-    own = {judge: next((one.text for one in scores if one.id == row.id), None) for judge, scores in singles.items()}
+    own = {
+        judge: next((score.text for score in scores if score.id == row.id), None) for judge, scores in singles.items()
+    }
     found = find_seats(opening, own)
     return None if found is None else found.seats
 
 
 def _systems(pair: str, responses: Mapping[str, object]) -> tuple[str, str] | None:
     """Return the folders of a pair's two systems: by name, or the only one that begins with it (claude-instant)."""
-    found = []
+    systems = []
     for name in pair.split("_vs_"):
         begins = [system for system in sorted(responses) if system.startswith(name)]
         if name not in responses and len(begins) != 1:
             return None
-        found.append(name if name in responses else begins[0])
-    return (found[0], found[1]) if len(found) == 2 else None
+        systems.append(name if name in responses else begins[0])
+    return (systems[0], systems[1]) if len(systems) == 2 else None
 
 
 def _criterion_key(criterion: str, scenario: str, criteria: Mapping[str, object]) -> str:

@@ -34,7 +34,7 @@ class RecordedRow:
 
 def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[RecordedRow, ...]]:
     """Return the debates in a file's rows, in order. Of rows with one id the first counts."""
-    found: dict[int, RecordedRow] = {}
+    by_idx: dict[int, RecordedRow] = {}
     problems: list[Problem] = []
     for number, row in enumerate(rows, start=1):
         place = f"record {number}"
@@ -42,7 +42,7 @@ def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[RecordedRow
         if type(item_id) is not int or not all(isinstance(text, str) for text in texts):
             problems.append(_left_out(path, place, "It has no whole-number id, question or two submissions."))
             continue
-        if item_id in found:
+        if item_id in by_idx:
             problems.append(_left_out(path, place, f"Item {item_id} occurs twice in this file."))
             continue
         stages = _stages(row)
@@ -54,21 +54,21 @@ def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[RecordedRow
         if len(stages) < max((stage for stage, _ in _turns(row)), default=-1) + 1:
             message = f"Round {len(stages)} is incomplete; the debate was read up to the previous round."
             problems.append(Problem(Severity.WARNING, path, f"item {item_id}", message, code="round-incomplete"))
-        found[item_id] = RecordedRow(item_id, str(texts[0]), (str(texts[1]), str(texts[2])), stages)
-    return Parsed(tuple(found.values()), tuple(problems))
+        by_idx[item_id] = RecordedRow(item_id, str(texts[0]), (str(texts[1]), str(texts[2])), stages)
+    return Parsed(tuple(by_idx.values()), tuple(problems))
 
 
 def read_single_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[SingleScore, ...]]:
     """Return the rows of a single-judge file, in order."""
-    found: list[SingleScore] = []
+    scores: list[SingleScore] = []
     problems: list[Problem] = []
     for number, row in enumerate(rows, start=1):
         item_id = row.get("ID")
         if type(item_id) is int:
-            found.append(SingleScore(item_id, _score(row.get("Score")), _text(row.get("Reasoning"))))
+            scores.append(SingleScore(item_id, _score(row.get("Score")), _text(row.get("Reasoning"))))
         else:
             problems.append(_left_out(path, f"record {number}", "It has no whole-number ID."))
-    return Parsed(tuple(found), tuple(problems))
+    return Parsed(tuple(scores), tuple(problems))
 
 
 def _stages(row: Row) -> tuple[tuple[SeatTurn, ...], ...]:

@@ -74,8 +74,8 @@ def find_seats(opening: Sequence[str | None], own_texts: Mapping[str, str | None
     best = max(matches.values())
     if best < len(judges) - 1:
         return None
-    found = [seats for seats, count in matches.items() if count == best]
-    if len(found) > 1:
+    best_seats = [seats for seats, count in matches.items() if count == best]
+    if len(best_seats) > 1:
         rotations = {(*judges[start:], *judges[:start]) for start in range(len(judges))}
-        found = [seats for seats in found if seats in rotations]
-    return FoundSeats(found[0], best) if len(found) == 1 else None
+        best_seats = [seats for seats in best_seats if seats in rotations]
+    return FoundSeats(best_seats[0], best) if len(best_seats) == 1 else None

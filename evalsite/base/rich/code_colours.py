@@ -124,15 +124,15 @@ def _lexer(name: str) -> Lexer | None:
 def _words(tokens: Iterable[_Token]) -> Iterator[tuple[str, str]]:
     """Class and text; neighbours of one class become one word."""
     named = ((_class(kind), text) for kind, text in tokens)
-    for name, group in groupby(named, key=lambda one: one[0]):
+    for name, group in groupby(named, key=lambda pair: pair[0]):
         yield name, "".join(text for _, text in group)
 
 
 @lru_cache(maxsize=512)
 def _class(kind: _TokenType) -> str:
-    found: _TokenType | None = kind
-    while found is not None:
-        if found in _CLASSES:
-            return _CLASSES[found]
-        found = found.parent
+    token_type: _TokenType | None = kind
+    while token_type is not None:
+        if token_type in _CLASSES:
+            return _CLASSES[token_type]
+        token_type = token_type.parent
     return ""

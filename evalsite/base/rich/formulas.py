@@ -108,8 +108,8 @@ def _known(source: str, is_display: bool) -> str:
 def _depth(source: str) -> int:
     """How deep the parser would go at most: open groups, and commands that stand before another without an end."""
     deepest = groups = chain = 0
-    for found in _STEP.finditer(source):
-        step = found[0]
+    for match in _STEP.finditer(source):
+        step = match[0]
         if step in _OPENS:
             groups += 1
         elif step in _CLOSES:
@@ -124,5 +124,5 @@ def _depth(source: str) -> int:
 
 def _class(style: re.Match[str]) -> str:
     rules = style[1].replace(" ", "").split(";")
-    names = [_CLASS_OF[one] for one in rules if one in _CLASS_OF]
+    names = [_CLASS_OF[rule] for rule in rules if rule in _CLASS_OF]
     return f' class="{escape(" ".join(names))}"' if names else ""

@@ -133,12 +133,12 @@ def _definition_as_written(_: RendererHTML, tokens: Sequence[Token], index: int,
 
 def _line_break(state: StateInline, silent: bool) -> bool:
     """Take `<br>`, which models write into tables, for what it means."""
-    found = _LINE_BREAK.match(state.src, state.pos)
-    if found is None:
+    match = _LINE_BREAK.match(state.src, state.pos)
+    if match is None:
         return False
     if not silent:
         state.push("hardbreak", "br", 0)
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 

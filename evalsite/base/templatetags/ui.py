@@ -175,16 +175,16 @@ def duration(value: object) -> str:
 @register.simple_tag
 def figure(value: object, places: int = 0, style: str = "number", reason: str = "") -> str:
     """A figure or, with the reason why it is missing, a dash. `style` is number, percent, money, duration or p."""
-    found = _figure(value)
-    if found is None:
+    amount = _figure(value)
+    if amount is None:
         return missing(reason)
     if style == "p":
-        return formats.p_value(found)
+        return formats.p_value(amount)
     if style == "percent":
-        return formats.percent(found, places)
+        return formats.percent(amount, places)
     if style == "money":
-        return formats.money(found)
-    return formats.duration(found) if style == "duration" else formats.number(found, places)
+        return formats.money(amount)
+    return formats.duration(amount) if style == "duration" else formats.number(amount, places)
 
 
 # times
@@ -215,8 +215,8 @@ def interval(
 
     Options: places (3), style (number or percent), reason (why there is no interval, where it is known).
     """
-    figures = [_figure(one) for one in (value, low, high)]
-    point, start, end = (None if one is None else float(one) for one in figures)
+    figures = [_figure(bound) for bound in (value, low, high)]
+    point, start, end = (None if bound is None else float(bound) for bound in figures)
     if point is None or start is None or end is None:
         return {"shape": None, "reason": look.get("reason") or "There is no interval."}
     show = formats.percent if look.get("style") == "percent" else formats.number

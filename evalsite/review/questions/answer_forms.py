@@ -114,8 +114,8 @@ class AnswerForm:
         Raises:
             PartsOpen: a part is left out, or its value is not on its scale.
         """
-        found = {part.key: part.read(said.get(part.key, "")) for part in self.parts}
-        values = {key: value for key, value in found.items() if value is not None}
+        answer = {part.key: part.read(said.get(part.key, "")) for part in self.parts}
+        values = {key: value for key, value in answer.items() if value is not None}
         left = [part.key for part in self.parts if part.key not in values]
         if left and all(part.is_check for part in self.parts):
             raise PartsOpen(f"Choose met or not met for: {', '.join(left)}.")
@@ -230,14 +230,14 @@ WORDS = (("Met", True), ("Not met", False))
 def majority_parts(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """Return the value that more than half of the answers give each part; empty where a part has none."""
     answers = list(given)
-    found: dict[str, Value] = {}
+    majority: dict[str, Value] = {}
     for key in answers[0] if answers else ():
         values = [answer.get(key) for answer in answers]
         value = max(values, key=values.count)
         if value is None or 2 * values.count(value) <= len(answers):
             return {}
-        found[key] = value
-    return found
+        majority[key] = value
+    return majority
 
 
 def digit_of(part: FormPart, place: int) -> str:

@@ -195,7 +195,7 @@ def find_node(tree: NodeSpec, key: str) -> NodeSpec | None:
     """Return the node with this key in a tree, or None."""
     if tree.key == key:
         return tree
-    return next((found for child in tree.children if (found := find_node(child, key)) is not None), None)
+    return next((node for child in tree.children if (node := find_node(child, key)) is not None), None)
 
 
 def _is_level_scale(scale: tuple[Label, ...]) -> bool:

@@ -71,14 +71,14 @@ def people_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictPeople]:
     """Return the same for many verdicts with their evaluators, by verdict, with two queries, and two more
     where confidence was measured.
     """
-    found: dict[tuple[int | None, int | None, str], Referral] = {}
+    referrals: dict[tuple[int | None, int | None, str], Referral] = {}
     for referral in _referrals(verdicts) if verdicts else ():
-        found[referral.run_id, referral.response_id, referral.subject.criterion] = referral
+        referrals[referral.run_id, referral.response_id, referral.subject.criterion] = referral
     unsure = unsure_verdicts(verdicts)
     return {
         verdict.pk: _people_of(
             verdict,
-            found.get((verdict.run_id, verdict.response_id, verdict.evaluator.criterion)),
+            referrals.get((verdict.run_id, verdict.response_id, verdict.evaluator.criterion)),
             is_unsure=verdict.pk in unsure,
         )
         for verdict in verdicts

@@ -55,20 +55,22 @@ def chosen_questions(wanted: Sequence[tuple[Sequence[int], int]]) -> list[Chosen
         )
     }
     rows = RunEvaluator.objects.select_related("run__suite").in_bulk(keys)
-    found = dict[tuple[int, str], ChosenQuestion]()
+    by_key = dict[tuple[int, str], ChosenQuestion]()
     for evaluators, response in wanted:
         newest = next((pk for pk in evaluators if (pk, response) in said), None)
         if newest is not None and response in current:
             question = ChosenQuestion(rows[newest], response)
-            found.setdefault(question.key, question)
-    return list(found.values())
+            by_key.setdefault(question.key, question)
+    return list(by_key.values())
 
 
 def chosen_by_run(questions: Sequence[ChosenQuestion]) -> list[ChosenOfRun]:
     """Return how much of each run was chosen, and what of it people have already. Three queries."""
-    runs = {one.evaluator.run.pk: one.evaluator.run for one in questions}
-    chosen = {(one.evaluator.run_id, *one.key) for one in questions}
-    referrals = Referral.objects.filter(Q(run__in=runs) & Q(response__in={one.response_id for one in questions}))
+    runs = {question.evaluator.run.pk: question.evaluator.run for question in questions}
+    chosen = {(question.evaluator.run_id, *question.key) for question in questions}
+    referrals = Referral.objects.filter(
+        Q(run__in=runs) & Q(response__in={question.response_id for question in questions})
+    )
     rows = list(referrals.values_list("run_id", "response_id", "subject__criterion", "subject_id", "item_id"))
     labels = FinalLabel.objects.filter(subject__in={row[3] for row in rows if row[4] is None})
     labelled_subjects = set(labels.values_list("subject_id", flat=True))

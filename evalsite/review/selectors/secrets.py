@@ -11,14 +11,14 @@ from judging.models import EvaluatorKind, Run, System
 
 def names_behind(queue: Queue) -> list[str]:
     """Return every name that annotators of a queue are not to know."""
-    found = [queue.source_file]
+    names = [queue.source_file]
     if queue.run is not None:
-        found += names_behind_run(queue.run)
+        names += names_behind_run(queue.run)
     if queue.debate_set is not None:
-        found += names_behind_debates(queue.debate_set)
+        names += names_behind_debates(queue.debate_set)
     for pair in queue.materials.order_by().values_list("system_a", "system_b").distinct():
-        found += pair
-    return [name for name in found if name]
+        names += pair
+    return [name for name in names if name]
 
 
 def names_behind_run(run: Run) -> list[str]:

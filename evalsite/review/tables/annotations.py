@@ -142,7 +142,7 @@ class ActsOfItem:
     @property
     def answers(self) -> dict[str, Act]:
         """The answers by person."""
-        return {one.act.annotator: one.act for one in self.acts if one.act.is_answer}
+        return {placed.act.annotator: placed.act for placed in self.acts if placed.act.is_answer}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +170,19 @@ def read_annotations(data: bytes, name: str) -> Parsed[AnnotationFile]:
             "", "There are no annotations in this file.", hint="Check that this is the right file.", code="no-rows"
         )
     items = tuple(reader.grouped(rows))
-    if any(one.severity is Severity.ERROR for one in reader.problems):
+    if any(finding.severity is Severity.ERROR for finding in reader.problems):
         return Parsed(None, tuple(reader.problems[:MOST_PROBLEMS]))
     return Parsed(AnnotationFile(name, items), tuple(reader.problems))
 
 
 def group(rows: Iterable[tuple[str, JsonObject]]) -> Iterator[ActsOfItem]:
     """Yield the items of typed rows, each row with its place; rows of one item follow each other or not."""
-    found: dict[int, tuple[str, ItemRecord, list[PlacedAct]]] = {}
+    by_item: dict[int, tuple[str, ItemRecord, list[PlacedAct]]] = {}
     for place, row in rows:
-        if row["item"] not in found:
-            found[row["item"]] = (place, ItemRecord(**{name: row[name] for name in ITEM_COLUMNS}), [])
-        found[row["item"]][2].append(PlacedAct(place, Act(**{name: row[name] for name in ACT_COLUMNS})))
-    for place, facts, acts in found.values():
+        if row["item"] not in by_item:
+            by_item[row["item"]] = (place, ItemRecord(**{name: row[name] for name in ITEM_COLUMNS}), [])
+        by_item[row["item"]][2].append(PlacedAct(place, Act(**{name: row[name] for name in ACT_COLUMNS})))
+    for place, facts, acts in by_item.values():
         yield ActsOfItem(place, facts, tuple(acts))
 
 
@@ -196,11 +196,11 @@ class _AnnotationReader:
 
     def json_rows(self, data: bytes) -> Iterator[tuple[str, JsonDict]]:
         parsed = read_json_lines(Bundle({self.file: data}), self.file)
-        for one in parsed.problems:
-            if one.code == "unstorable-character":  # mended elsewhere; here a text must come back as it was
-                self.say(one.place, "A text contains a NUL character or invalid Unicode.", hint="Remove it.")
+        for json_problem in parsed.problems:
+            if json_problem.code == "unstorable-character":  # mended elsewhere; here a text must come back as it was
+                self.say(json_problem.place, "A text contains a NUL character or invalid Unicode.", hint="Remove it.")
             else:
-                self.problems.append(one)
+                self.problems.append(json_problem)
         rows = parsed.value or ()
         if rows and not self._knows_columns({name for row in rows[:100] for name in row.fields}, "line 1"):
             return
@@ -240,29 +240,29 @@ class _AnnotationReader:
                 values[name] = self._value(name, None if cell == "" else cell, spot)
             yield (f"{grid.sheet}!{row}" if grid.sheet else f"line {row}"), values
 
-    def _knows_columns(self, found: set[str], place: str) -> bool:
-        missing = [name for name in _NEEDED if name not in found]
+    def _knows_columns(self, columns: set[str], place: str) -> bool:
+        missing = [name for name in _NEEDED if name not in columns]
         if missing:
             text = f"The table has no column {', '.join(missing)}."
             self.say(place, text, hint="Import a file that a queue exported.", code="annotation-columns")
         return not missing
 
-    def _value(self, name: str, given: Any, place: str) -> Any:
+    def _value(self, name: str, value: Any, place: str) -> Any:
         kind = _KINDS[name]
         if kind == "str":
-            return self._text(name, given, place)
-        if given is None or given == "":
+            return self._text(name, value, place)
+        if value is None or value == "":
             return 0 if name == "item" else None
         try:
-            return _READERS[kind](given)
+            return _READERS[kind](value)
         except (TypeError, ValueError):
-            self.say(place, f"{name} must be {_WORDS[kind]}.", offending=str(given), code="annotation-value")
+            self.say(place, f"{name} must be {_WORDS[kind]}.", offending=str(value), code="annotation-value")
             return 0 if name == "item" else None
 
-    def _text(self, name: str, given: Any, place: str) -> str:
-        if given is None:
+    def _text(self, name: str, value: Any, place: str) -> str:
+        if value is None:
             return ""
-        text = given if isinstance(given, str) else plain_text(given)
+        text = value if isinstance(value, str) else plain_text(value)
         limit = _LIMITS.get(name, NAME_LIMIT)
         if "\0" in text:
             self.say(place, f"{name} contains a NUL character.", hint="Remove it.", code="nul")
@@ -308,29 +308,29 @@ class _AnnotationReader:
         return not wrong
 
 
-def _whole(given: Any) -> int:
-    number = float(given) if not isinstance(given, int) else given
-    if isinstance(given, bool) or number != int(number) or not 0 <= number < 2**63:
-        raise ValueError(given)
-    return int(given) if isinstance(given, str | int) else int(number)
+def _whole(value: Any) -> int:
+    number = float(value) if not isinstance(value, int) else value
+    if isinstance(value, bool) or number != int(number) or not 0 <= number < 2**63:
+        raise ValueError(value)
+    return int(value) if isinstance(value, str | int) else int(number)
 
 
-def _number(given: Any) -> float:
-    number = float(given)
-    if isinstance(given, bool) or not math.isfinite(number) or number < 0:
-        raise ValueError(given)
+def _number(value: Any) -> float:
+    number = float(value)
+    if isinstance(value, bool) or not math.isfinite(number) or number < 0:
+        raise ValueError(value)
     return number
 
 
-def _truth(given: Any) -> bool:
-    word = str(given).strip().lower()
+def _truth(value: Any) -> bool:
+    word = str(value).strip().lower()
     if word not in {"true", "false"}:
-        raise ValueError(given)
+        raise ValueError(value)
     return word == "true"
 
 
-def _moment(given: Any) -> datetime:
-    moment = datetime.fromisoformat(given)
+def _moment(value: Any) -> datetime:
+    moment = datetime.fromisoformat(value)
     if moment.tzinfo is None:
         raise ValueError("without time zone")
     return moment.astimezone(UTC)

@@ -113,49 +113,49 @@ def read_labels(
     parsed = read_rows(data, name)
     if parsed.value is None:
         return Parsed(None, parsed.problems)
-    found = recognise(parsed.value, columns or LabelColumns(), about)
-    if isinstance(found, str):
+    recognised = recognise(parsed.value, columns or LabelColumns(), about)
+    if isinstance(recognised, str):
         hint = "Name the columns in the form, or rename them to item, rater and label."
-        return Parsed(None, (*parsed.problems, problem(name, "line 1", found, hint=hint, code="label-columns")))
-    reader = _LabelReader(name, found, tuple(labels), parsed.value, about)
-    items = reader.wide() if found.raters else reader.long()
-    raters = tuple(dict.fromkeys([*found.raters, *(given.rater for item in items for given in item.labels)]))
+        return Parsed(None, (*parsed.problems, problem(name, "line 1", recognised, hint=hint, code="label-columns")))
+    reader = _LabelReader(name, recognised, tuple(labels), parsed.value, about)
+    items = reader.wide() if recognised.raters else reader.long()
+    raters = tuple(dict.fromkeys([*recognised.raters, *(label.rater for item in items for label in item.labels)]))
     problems = [*parsed.problems, *reader.problems]
-    scale = tuple(labels) or in_order({given.label for item in items for given in item.labels})
+    scale = tuple(labels) or in_order({label.label for item in items for label in item.labels})
     problems += _about_scale(name, scale, is_declared=bool(labels) or about is not None)
     if any(one.severity is Severity.ERROR for one in problems):
         return Parsed(None, tuple(problems))
-    return Parsed(LabelFile(found, scale, raters, tuple(items)), tuple(problems))
+    return Parsed(LabelFile(recognised, scale, raters, tuple(items)), tuple(problems))
 
 
-def recognise(table: Rows, given: LabelColumns, about: AboutResponses | None = None) -> LabelColumns | str:
+def recognise(table: Rows, named: LabelColumns, about: AboutResponses | None = None) -> LabelColumns | str:
     """Return which column means what, or the sentence that says why it cannot be told."""
     names = {name.lower(): name for name in table.columns}
-    unknown = [name for name in (given.item, given.rater, given.label, given.at, *given.raters) if name]
+    unknown = [name for name in (named.item, named.rater, named.label, named.at, *named.raters) if name]
     unknown = [name for name in unknown if name not in table.columns]
     if unknown:
         return f"There is no column {unknown[0]!r}. The columns are: {', '.join(table.columns)}."
-    found = LabelColumns(
-        item=given.item or _first(names, ITEM_NAMES),
-        rater=given.rater or _first(names, RATER_NAMES),
-        label=given.label or _first(names, LABEL_NAMES),
-        at=given.at or _first(names, TIME_NAMES),
+    columns = LabelColumns(
+        item=named.item or _first(names, ITEM_NAMES),
+        rater=named.rater or _first(names, RATER_NAMES),
+        label=named.label or _first(names, LABEL_NAMES),
+        at=named.at or _first(names, TIME_NAMES),
     )
     if about is not None:
         response, system = _first(names, RESPONSE_NAMES), _first(names, SYSTEM_NAMES)
-        found = replace(found, response=response, system=system, attempt=_first(names, ATTEMPT_NAMES))
-        if not response and not (found.item and system):
+        columns = replace(columns, response=response, system=system, attempt=_first(names, ATTEMPT_NAMES))
+        if not response and not (columns.item and system):
             return "No columns name the responses: use response_id, or case and system."
-    if given.raters:
-        return replace(found, rater="", label="", at="", raters=given.raters)
-    names_item = bool(found.item or found.response)
-    if names_item and found.rater and found.label:
-        return found
-    wide = tuple(name for name in table.columns if RATER_COLUMN.match(name) and name != found.item)
+    if named.raters:
+        return replace(columns, rater="", label="", at="", raters=named.raters)
+    names_item = bool(columns.item or columns.response)
+    if names_item and columns.rater and columns.label:
+        return columns
+    wide = tuple(name for name in table.columns if RATER_COLUMN.match(name) and name != columns.item)
     if len(wide) >= (2 if about is None else 1):
-        return replace(found, rater="", label="", at="", raters=wide)
-    if names_item and found.label and about is not None and about.rater:
-        return found
+        return replace(columns, rater="", label="", at="", raters=wide)
+    if names_item and columns.label and about is not None and about.rater:
+        return columns
     return "No columns for item, rater and label were recognised."
 
 
@@ -235,9 +235,9 @@ class _LabelReader:
             if seen[key] == 2:
                 place = self.table.place_of(row, self.columns.item)
                 self.error(place, f"The item {key!r} occurs twice.", offending=key, code="twin-item")
-            given = [(rater, self._label(row, rater)) for rater in self.columns.raters]
+            cells = [(rater, self._label(row, rater)) for rater in self.columns.raters]
             labels = [
-                RaterLabel(rater, label, None, self.table.place_of(row, rater)) for rater, label in given if label
+                RaterLabel(rater, label, None, self.table.place_of(row, rater)) for rater, label in cells if label
             ]
             items.append(self._item(key, labels, row.cells, response))
         return items
@@ -252,15 +252,16 @@ class _LabelReader:
             if not self._fits(row, own.rater, rater, "rater", RATER_LIMIT):
                 continue
             first.setdefault(key, (row, response))
-            given = groups.setdefault(key, {})
+            by_rater = groups.setdefault(key, {})
             label, place = self._label(row, own.label), self.table.place_of(row, own.label)
-            if rater in given:
-                text = f"{rater!r} labelled the item {key!r} twice; the other is at {given[rater].place}."
+            if rater in by_rater:
+                text = f"{rater!r} labelled the item {key!r} twice; the other is at {by_rater[rater].place}."
                 self.error(place, text, offending=label, code="twin-label")
             elif label:
-                given[rater] = RaterLabel(rater, label, self._moment(row), place)
+                by_rater[rater] = RaterLabel(rater, label, self._moment(row), place)
         return [
-            self._item(key, list(given.values()), first[key][0].cells, first[key][1]) for key, given in groups.items()
+            self._item(key, list(by_rater.values()), first[key][0].cells, first[key][1])
+            for key, by_rater in groups.items()
         ]
 
     def _item(

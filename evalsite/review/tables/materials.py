@@ -64,7 +64,7 @@ def read_materials(data: bytes, name: str, *, has_scale: bool = False) -> Parsed
     if parsed.value is None:
         return Parsed(None, parsed.problems)
     known = {column.lower(): column for column in parsed.value.columns}
-    columns = {what: next((known[one] for one in names if one in known), "") for what, names in NAMES.items()}
+    columns = {what: next((known[alias] for alias in names if alias in known), "") for what, names in NAMES.items()}
     is_pair = bool(columns["response_a"] and columns["response_b"])
     if not columns["question"] or not (is_pair or columns["response"]):
         text = "No columns for questions and responses were recognised."
@@ -88,15 +88,19 @@ def read_materials(data: bytes, name: str, *, has_scale: bool = False) -> Parsed
     return Parsed(MaterialFile(tuple(rows), is_pair), (*parsed.problems, *remarks))
 
 
-def _unread(found: Sequence[str], columns: Mapping[str, str], name: str, *, is_pair: bool) -> Iterator[Problem]:
+def _unread(file_columns: Sequence[str], columns: Mapping[str, str], name: str, *, is_pair: bool) -> Iterator[Problem]:
     """Yield a warning for each column of the file that nobody will see."""
     other = {"response"} if is_pair else {"response_a", "response_b"}
     read = {column for what, column in columns.items() if what not in other}
     names = sorted({name for names in NAMES.values() for name in names})
-    for column in found:
+    for column in file_columns:
         if column not in read:
             near = difflib.get_close_matches(column.lower(), names, n=1, cutoff=0.8)
-            hint = f"Did you mean {near[0]!r}?" if near and near[0] not in found else "Ignore this if it is intended."
+            hint = (
+                f"Did you mean {near[0]!r}?"
+                if near and near[0] not in file_columns
+                else "Ignore this if it is intended."
+            )
             yield remark(
                 name, "", f"The column {column!r} is not read.", offending=column, hint=hint, code="unread-column"
             )
@@ -122,11 +126,11 @@ def _why_unfit(row: CellRow, columns: Mapping[str, str], seen: set[str], *, is_p
 
 
 def _material(cells: Mapping[str, str], columns: Mapping[str, str], number: int, *, is_pair: bool) -> MaterialRow:
-    found = {what: cells.get(column, "") for what, column in columns.items() if column}
-    only = found.pop("response", "")
-    first = found.pop("response_a", "") if is_pair else only
-    second = found.pop("response_b", "") if is_pair else None
-    found.pop("response_a", None)
-    found.pop("response_b", None)
-    key = found.pop("key", "") or str(number)
-    return MaterialRow(key=key, response_a=first, response_b=second, **found)
+    texts = {what: cells.get(column, "") for what, column in columns.items() if column}
+    only = texts.pop("response", "")
+    first = texts.pop("response_a", "") if is_pair else only
+    second = texts.pop("response_b", "") if is_pair else None
+    texts.pop("response_a", None)
+    texts.pop("response_b", None)
+    key = texts.pop("key", "") or str(number)
+    return MaterialRow(key=key, response_a=first, response_b=second, **texts)

@@ -75,7 +75,7 @@ def _with_kept_file(form: QueueFileForm) -> QueueFileForm:
     return QueueFileForm(form.entries_with_kept_file(at=timezone.now()), people=possible_members())
 
 
-def _create(request: PageRequest, form: QueueFileForm, found: MaterialFile, file_name: str) -> Queue:
+def _create(request: PageRequest, form: QueueFileForm, materials: MaterialFile, file_name: str) -> Queue:
     data = form.cleaned_data
     wanted = NewQueue(
         name=data["name"],
@@ -88,7 +88,7 @@ def _create(request: PageRequest, form: QueueFileForm, found: MaterialFile, file
         order=OrderPolicy(data["order"]),
     )
     members = list(data["members"])
-    queue = create_queue(wanted=wanted, found=found, members=members, actor=request.user, at=timezone.now())
+    queue = create_queue(wanted=wanted, found=materials, members=members, actor=request.user, at=timezone.now())
     drop_upload(data["kept"])
     messages.success(request, f"The queue has {queue.total_count:,} items")
     return queue
@@ -146,8 +146,8 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
     return _preview(request, queue, parsed, plan, {"people": form, "token": token})
 
 
-def _plan(queue: Queue, found: AnnotationFile, people: PeopleChoice) -> AnnotationPlan:
-    plan = plan_import(queue=queue, found=found, people=people, at=timezone.now())
+def _plan(queue: Queue, file: AnnotationFile, people: PeopleChoice) -> AnnotationPlan:
+    plan = plan_import(queue=queue, found=file, people=people, at=timezone.now())
     try:
         check_open(queue)
     except AnnotationImportRefused as refusal:

@@ -153,16 +153,20 @@ def material_of(request: PageRequest, content: ItemContent, *, url: str) -> Json
     `?diff=1` asks for their differences, `?written=1` for the text without any formatting.
     """
     compared = content.is_pair and request.GET.get("diff") == "1"
-    found = compare(content.sides[0].text, content.sides[1].text) if compared else None
-    is_unlike = found is not None and found.are_everywhere
+    differences = compare(content.sides[0].text, content.sides[1].text) if compared else None
+    is_unlike = differences is not None and differences.are_everywhere
     if is_unlike:
-        found = None  # the answers stay as they read
-    pieces = (found.a, found.b) if found else ((), ())
+        differences = None  # the answers stay as they read
+    pieces = (differences.a, differences.b) if differences else ((), ())
     sides = [
         {"letter": side.letter, "system": side.system, "text": side.text, "pieces": own}
         for side, own in zip(content.sides, pieces, strict=False)
     ]
-    shown = {"compared": compared, "differences": found is not None, "is_written": request.GET.get("written") == "1"}
+    shown = {
+        "compared": compared,
+        "differences": differences is not None,
+        "is_written": request.GET.get("written") == "1",
+    }
     return shown | {"sides": sides, "is_unlike": is_unlike, "material_url": url}
 
 

@@ -119,14 +119,14 @@ def _locate(character: str, columns: _Columns, kind: type[np.signedinteger[Any]]
     equal[starts] = False
     inside = np.flatnonzero(equal)
     equal[starts] = True
-    one = 1 << columns.bits
+    unit = 1 << columns.bits
     own = inside - starts[columns.floors[inside] // columns.span]
     return _Letter(
         equal=equal,
         inside=columns.place(inside),
         before=columns.place(inside - 1),
-        gain=(own + one).astype(kind),
-        border=(np.where(at_start, one, 0) + columns.floors[starts]).astype(kind),
+        gain=(own + unit).astype(kind),
+        border=(np.where(at_start, unit, 0) + columns.floors[starts]).astype(kind),
     )
 
 

@@ -186,12 +186,12 @@ def _grade_leaf(needle: str, scope: _Scope, run: _Pass) -> JsonDict:
     shown: JsonDict = {"kind": "regex" if scope.regex else "text", "needle": needle, "matched": None, "spans": []}
     if scope.regex:
         try:
-            found = run.context.matcher.search(sought, haystack)
+            match = run.context.matcher.search(sought, haystack)
         except NotDecided as reason:
             run.notes.append(Note(reason.code, reason.message))
             return shown | {"note": reason.message}
-        shown["matched"] = found is not None
-        spans = [found] if found else []
+        shown["matched"] = match is not None
+        spans = [match] if match else []
     else:
         shown["matched"] = sought in haystack
         spans = _occurrences(sought, haystack) if shown["matched"] else []

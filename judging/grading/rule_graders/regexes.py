@@ -45,7 +45,7 @@ class Matcher:
         if self._timeouts_left <= 0:
             raise NotDecided("limit.regex", f"{shorten(pattern)} was not tried: too many searches ran out of time.")
         try:
-            found = getattr(compiled, method)(text, timeout=self._timeout_seconds)
+            match = getattr(compiled, method)(text, timeout=self._timeout_seconds)
         except TimeoutError as error:
             self._timeouts_left -= 1
             raise NotDecided(
@@ -53,7 +53,7 @@ class Matcher:
             ) from error
         except (MemoryError, RecursionError) as error:
             raise NotDecided("limit.regex", f"{shorten(pattern)} needs too much memory.") from error
-        return None if found is None else (found.start(), found.end())
+        return None if match is None else (match.start(), match.end())
 
 
 @lru_cache(maxsize=4096)

@@ -78,14 +78,14 @@ def _align(case: GradedCase, texts: list[str], options: GradingOptions) -> list[
 
 def _grade(attempt: _Attempt) -> ResponseGrade:
     graders: dict[str, Callable[[_Attempt], CriterionGrade]] = {
-        "keywords": lambda one: keywords.grade_keywords(one.case.grading["keywords"], one.text, one.context),
-        "blank_filling": lambda one: blanks.grade_blanks(
-            one.case.grading["blank_filling"], one.text, one.context, one.alignment
+        "keywords": lambda job: keywords.grade_keywords(job.case.grading["keywords"], job.text, job.context),
+        "blank_filling": lambda job: blanks.grade_blanks(
+            job.case.grading["blank_filling"], job.text, job.context, job.alignment
         ),
-        "unit_test": lambda one: unit_tests.grade_unit_tests(
-            one.case.grading["unit_test"], one.text, one.case.lang, one.context.options, one.runner
+        "unit_test": lambda job: unit_tests.grade_unit_tests(
+            job.case.grading["unit_test"], job.text, job.case.lang, job.context.options, job.runner
         ),
-        "similarity": lambda one: similarity.grade_similarity(one.case.grading["similarity"], one.text),
+        "similarity": lambda job: similarity.grade_similarity(job.case.grading["similarity"], job.text),
         "customized": _grade_custom,
     }
     criteria = [_guarded(name, graders[name], attempt) for name in CRITERIA if name in attempt.case.grading]

@@ -196,9 +196,11 @@ def _notes(outcome: ProgramOutcome, program: Program | None, index: int) -> list
         return [Note("not-run", f"Test {index + 1} was not run: {outcome.not_run_reason}")]
     if outcome.ended_early:
         return [Note("13.23", f"Test {index + 1}: the program ended itself before its tests had finished.")]
-    found = suspicious_parts(program.code) if outcome.passed and program else ()
-    if found:
-        return [Note("suspicious", f"Test {index + 1} passed, but look at the response: it names {', '.join(found)}.")]
+    suspicions = suspicious_parts(program.code) if outcome.passed and program else ()
+    if suspicions:
+        return [
+            Note("suspicious", f"Test {index + 1} passed, but look at the response: it names {', '.join(suspicions)}.")
+        ]
     return []
 
 

@@ -14,15 +14,15 @@ def named_files(data: bytes, path: str, top: str = "") -> list[str]:
     Most are none: whoever asks looks which of them are files. A text with a dotted name may be a Python module.
     """
     node = read_yaml(data, path).value
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for text in _texts(node) if node is not None else ():
         for name in (text, _module(text)):
             for folder in dict.fromkeys((folder_of(path), top)):
                 try:
-                    found[join_path(folder, name)] = None
+                    paths[join_path(folder, name)] = None
                 except UnsafePath:
                     continue
-    return [name for name in found if name not in (".", path)]
+    return [name for name in paths if name not in (".", path)]
 
 
 def _module(text: str) -> str:
@@ -31,11 +31,11 @@ def _module(text: str) -> str:
 
 
 def _texts(node: Node) -> list[str]:
-    found: list[str] = []
+    texts: list[str] = []
     waiting = [node]
     while waiting:
         part = waiting.pop()
         waiting += [*part.items, *part.fields.values()]
         if isinstance(part.content, str) and 0 < len(part.content) <= LONGEST_PATH and "\n" not in part.content:
-            found.append(part.content)
-    return found
+            texts.append(part.content)
+    return texts

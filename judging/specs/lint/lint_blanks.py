@@ -62,12 +62,12 @@ def _text(owner: Node, key: str, default: str) -> str:
 
 def mark_offsets(template: str, mark: str) -> tuple[int, ...]:
     """Return where the blank marks start, overlapping ones included. `mark` must not be empty."""
-    found: list[int] = []
+    offsets: list[int] = []
     start = template.find(mark)
     while start >= 0:
-        found.append(start)
+        offsets.append(start)
         start = template.find(mark, start + 1)
-    return tuple(found)
+    return tuple(offsets)
 
 
 def _lint_template(lint: Lint, blanks: Node, path: str, targets: int) -> None:

@@ -181,13 +181,13 @@ def _lint_cond(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
 
 def _context_indexes(tree: ast.Expression) -> tuple[int, ...]:
     """Return the constant indexes that a condition applies to `context`."""
-    found: list[int] = []
+    indexes: list[int] = []
     for part in ast.walk(tree):
         if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == "context":
             index = _constant(part.slice)
             if index is not None:
-                found.append(index)
-    return tuple(found)
+                indexes.append(index)
+    return tuple(indexes)
 
 
 def _constant(node: ast.expr) -> int | None:

@@ -100,15 +100,15 @@ def _lint_criterion(lint: Lint, criterion: str, node: Node, path: str, lang: str
 
 def handlers_of(grading: Node, path: str) -> list[tuple[str, Node]]:
     """Return the post handlers of keywords and blanks with their key paths."""
-    found: list[tuple[str, Node]] = []
+    handlers: list[tuple[str, Node]] = []
     keywords = grading.get("keywords")
     for index, rule in enumerate(keywords.items if keywords is not None else ()):
         if "post_handler" in rule.fields:
-            found.append((f"{path}.keywords[{index}].post_handler", rule.fields["post_handler"]))
+            handlers.append((f"{path}.keywords[{index}].post_handler", rule.fields["post_handler"]))
     blanks = grading.get("blank_filling")
     if blanks is not None and "post_handler" in blanks.fields:
-        found.append((f"{path}.blank_filling.post_handler", blanks.fields["post_handler"]))
-    return found
+        handlers.append((f"{path}.blank_filling.post_handler", blanks.fields["post_handler"]))
+    return handlers
 
 
 def _lint_totals(lint: Lint, grading: Node, path: str, totals: list[float | None]) -> None:

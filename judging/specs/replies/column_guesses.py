@@ -111,16 +111,16 @@ def has_provider_columns(names: Sequence[str]) -> bool:
 
 def _guess_of_providers(names: Sequence[str], guessed: Mapping[str, ColumnField]) -> dict[str, ColumnField]:
     """Return the fields of promptfoo's CSV: the variables of a test first, then the columns of each provider."""
-    found: dict[str, ColumnField] = {}
+    guesses: dict[str, ColumnField] = {}
     for name in filter(None, names):
         if _PROVIDER_HEADER.fullmatch(name):
-            found[name] = ColumnField.RESPONSES_OF
-        elif ColumnField.RESPONSES_OF in found.values():
-            found[name] = ColumnField.IGNORE
+            guesses[name] = ColumnField.RESPONSES_OF
+        elif ColumnField.RESPONSES_OF in guesses.values():
+            guesses[name] = ColumnField.IGNORE
         else:
             field = guessed.get(name, ColumnField.DETAIL)
-            found[name] = ColumnField.DETAIL if field is ColumnField.SYSTEM else field
-    return found
+            guesses[name] = ColumnField.DETAIL if field is ColumnField.SYSTEM else field
+    return guesses
 
 
 def _drop_row_ids(
@@ -183,11 +183,11 @@ def _holds_texts(cells: Sequence[str]) -> bool:
 
 def holds_mapped_responses(fields: Mapping[str, str]) -> bool:
     """Return whether rows with columns of these fields are responses: what was answered, and to what."""
-    found = set(mapped_columns(list(fields), fields).found)
-    return "response" in found and not found.isdisjoint(("case_id", "question"))
+    mapped = set(mapped_columns(list(fields), fields).found)
+    return "response" in mapped and not mapped.isdisjoint(("case_id", "question"))
 
 
 def holds_mapped_questions(fields: Mapping[str, str]) -> bool:
     """Return whether rows with columns of these fields are questions."""
-    found = set(mapped_columns(list(fields), fields).found)
-    return "question" in found and "response" not in found
+    mapped = set(mapped_columns(list(fields), fields).found)
+    return "question" in mapped and "response" not in mapped

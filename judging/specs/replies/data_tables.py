@@ -64,18 +64,18 @@ Score = Callable[[Sequence[Cell]], int]  # how likely a row is a header; 0: it i
 
 def holds_responses(names: Collection[str]) -> bool:
     """Return whether columns are those of responses: which case, or which question, and what was answered."""
-    found = set(names)
-    if any(map(_OF_RUBRICS.fullmatch, found)):
+    columns = set(names)
+    if any(map(_OF_RUBRICS.fullmatch, columns)):
         return False
     # `answer` beside a question is the reference, unless the row says who answered.
-    texts = set(TEXT_FIELDS) - ({"answer"} if found & _ASKING and not found & set(SYSTEM_FIELDS) else set())
-    return bool(found & texts and found & {FILE_COLUMN, *CASE_FIELDS, *QUESTION_FIELDS})
+    texts = set(TEXT_FIELDS) - ({"answer"} if columns & _ASKING and not columns & set(SYSTEM_FIELDS) else set())
+    return bool(columns & texts and columns & {FILE_COLUMN, *CASE_FIELDS, *QUESTION_FIELDS})
 
 
 def holds_questions(names: Sequence[str]) -> bool:
     """Return whether columns are those of questions with references."""
-    found = set(names)
-    return bool(found & _ASKING and found & set(ANSWER_FIELDS)) and not any(map(_OF_RUBRICS.fullmatch, found))
+    columns = set(names)
+    return bool(columns & _ASKING and columns & set(ANSWER_FIELDS)) and not any(map(_OF_RUBRICS.fullmatch, columns))
 
 
 def _is_known(names: Sequence[str]) -> bool:
@@ -102,13 +102,13 @@ class TableRow:
 
 def case_rows(bundle: Bundle, paths: Sequence[str], findings: Findings) -> list[JsonLine]:
     """Return what rows of responses say of their cases, once for each id and question."""
-    found: dict[tuple[str, str], JsonLine] = {}
+    by_case: dict[tuple[str, str], JsonLine] = {}
     for path in paths:
         for row in question_rows(bundle, path, findings):
             fields = {name: row.fields[name] for name in OF_CASES if name in row.fields}
             identity = str(fields.get("case_id", "")), question_hash(str(fields.get("question", "")))
-            found.setdefault(identity, JsonLine(row.line if len(paths) == 1 else len(found) + 1, fields))
-    return list(found.values())
+            by_case.setdefault(identity, JsonLine(row.line if len(paths) == 1 else len(by_case) + 1, fields))
+    return list(by_case.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +281,12 @@ def _open_sheet(bundle: Bundle, path: str, findings: Findings, score: Score) -> 
     """Return the sheet and row of a workbook that score best as a header, the first of equals."""
     grids = bundle_grids(bundle, path, findings)
     rows = [(grid, number, row) for grid in grids for number, row in _headers(grid)]
-    found = max(rows, key=lambda candidate: score(candidate[2]), default=None)
-    if found is None or not score(found[2]):
+    best = max(rows, key=lambda candidate: score(candidate[2]), default=None)
+    if best is None or not score(best[2]):
         if not findings.has_errors:
             findings.add(BAD_HEADER, path, "", "No visible sheet has columns for case and response.")
         return None
-    grid, header, names = found
+    grid, header, names = best
     for other in dict.fromkeys(other.sheet for other, _, row in rows if other.sheet != grid.sheet and score(row)):
         message = f"The sheet {other!r} was not read; one sheet of a workbook is."
         findings.add(OTHER_SHEET, path, other, message)

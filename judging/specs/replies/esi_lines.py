@@ -47,13 +47,13 @@ def read_esi_lines(text: str, *, name: str) -> EsiLines:
     problems: list[LineProblem] = []
     keys: set[str] = set()
     for number, line in enumerate(lines, 1):
-        found = _read(line.rstrip("\r"), number)
-        if isinstance(found, LineProblem):
-            problems.append(found)
+        reading = _read(line.rstrip("\r"), number)
+        if isinstance(reading, LineProblem):
+            problems.append(reading)
             continue
-        key = _key(found, number, keys)
+        key = _key(reading, number, keys)
         keys.add(key)
-        cases.append(_case(found, number, key))
+        cases.append(_case(reading, number, key))
     return EsiLines(SuiteSpec(name=name, version="", cases=tuple(cases)), tuple(problems))
 
 

@@ -71,18 +71,18 @@ def _record_lists(document: JsonObject, where: str = "", depth: int = 1) -> Iter
             yield path, value
 
 
-def _fit(found: tuple[str, list[Any]]) -> tuple[int, int]:
+def _fit(candidate: tuple[str, list[Any]]) -> tuple[int, int]:
     """Return how many fields the records of a list seem to have, and how many records there are."""
-    guessed = guess_fields(record_columns(found[1][:HEAD_RECORDS])).values()
-    return len(set(guessed) - {ColumnField.DETAIL, ColumnField.IGNORE}), len(found[1])
+    guessed = guess_fields(record_columns(candidate[1][:HEAD_RECORDS])).values()
+    return len(set(guessed) - {ColumnField.DETAIL, ColumnField.IGNORE}), len(candidate[1])
 
 
 def record_columns(records: Sequence[JsonObject]) -> list[str]:
     """Return the paths to texts, numbers and lists of texts in records, the least deep first."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for record in records:
-        found.update(dict.fromkeys(_paths(record)))
-    return sorted(found, key=lambda path: path.count("."))[:MAX_COLUMNS]
+        columns.update(dict.fromkeys(_paths(record)))
+    return sorted(columns, key=lambda path: path.count("."))[:MAX_COLUMNS]
 
 
 def _paths(value: object, where: str = "", depth: int = 0) -> Iterator[str]:
@@ -101,13 +101,13 @@ def _paths(value: object, where: str = "", depth: int = 0) -> Iterator[str]:
 def value_at(value: object, path: str) -> object:
     """Return what lies at a path; None where nothing does. A name may itself have dots."""
     if isinstance(value, dict) and path in value:
-        found: object = value[path]
-        return found
+        value_here: object = value[path]
+        return value_here
     head, dot, rest = path.partition(".")
     while dot:
         part = _part(value, head)
-        if part is not None and (found := value_at(part, rest)) is not None:
-            return found
+        if part is not None and (value_here := value_at(part, rest)) is not None:
+            return value_here
         step, dot, rest = rest.partition(".")
         head = f"{head}.{step}"
     return _part(value, head)

@@ -49,9 +49,9 @@ def _files(bundle: Bundle) -> list[_File]:
     """Return `…/responses/<model>/<scenario>.jsonl`; where there is none, `<model>/<scenario>.jsonl`."""
     for pattern in (_PATH, _SHORT_PATH):
         matches = ((path, pattern.match(path)) for path in bundle)
-        found = [_File(path, match.group(1), match.group(2)) for path, match in matches if match]
-        if found:
-            return found
+        files = [_File(path, match.group(1), match.group(2)) for path, match in matches if match]
+        if files:
+            return files
     return []
 
 

@@ -73,8 +73,8 @@ def _scaled(node: NodeSpec, scale: object, place: str) -> NodeSpec:
 
 
 def _ends(scale: Any, place: str) -> tuple[int, int]:
-    found = _RANGE.fullmatch(scale) if isinstance(scale, str) else None
-    ends = [int(found[1]), int(found[2])] if found else scale
+    match = _RANGE.fullmatch(scale) if isinstance(scale, str) else None
+    ends = [int(match[1]), int(match[2])] if match else scale
     is_range = isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends)
     if not is_range or not ends[0] < ends[1]:
         raise BadNode(place, f"The scale cannot be read. {_HOW}", str(scale)[:80])

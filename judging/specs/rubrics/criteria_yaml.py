@@ -29,24 +29,24 @@ MAX_CRITERIA = 1000
 
 def find_criteria(bundle: Bundle) -> list[str]:
     """Return the YAML files that have `criteria` at their top."""
-    found: list[str] = []
+    paths: list[str] = []
     for path in bundle:
         if path.lower().endswith((".yaml", ".yml")) and b"criteria" in bundle.read(path):
             node = read_yaml(bundle.read(path), path).value
             if node is not None and "criteria" in node.fields and not node.fields["criteria"].is_list:
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def find_criteria_lists(bundle: Bundle) -> list[str]:
     """Return the YAML files with a list under `criteria`, which are rubrics of another shape."""
-    found: list[str] = []
+    paths: list[str] = []
     for path in yaml_paths(bundle):
         if b"criteria" in bundle.read(path):
             node = read_yaml(bundle.read(path), path).value
             if node is not None and "criteria" in node.fields and node.fields["criteria"].is_list:
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def parse_criteria(bundle: Bundle, path: str = "", *, name: str = "") -> Parsed[RubricSpec]:
@@ -118,7 +118,7 @@ def _criterion(lint: Lint, key: str, node: Node) -> NodeSpec:
 
 def _levels(lint: Lint, criterion: Node, path: str) -> list[tuple[str, str]]:
     """Return the readable levels with their texts."""
-    found: list[tuple[str, str]] = []
+    levels: list[tuple[str, str]] = []
     for level, node in criterion.fields.items():
         place = join(path, level)
         if not _LEVEL.match(level.strip()):
@@ -128,5 +128,5 @@ def _levels(lint: Lint, criterion: Node, path: str) -> list[tuple[str, str]]:
         elif not node.content.strip():
             lint.say(EMPTY_LEVEL, node, place, "The level has no text.", level)
         else:
-            found.append((level, node.content))
-    return found
+            levels.append((level, node.content))
+    return levels

@@ -92,11 +92,11 @@ class _Layout:
 
 def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) -> RubricReading | None:
     """Return the rubric in the first sheet that has an id column and a level column; None, with an error, without."""
-    found = [(grid, layout) for grid in grids if (layout := find_level_layout(grid)) is not None]
-    for grid, _ in found[1:]:
+    level_grids = [(grid, layout) for grid in grids if (layout := find_level_layout(grid)) is not None]
+    for grid, _ in level_grids[1:]:
         message = f"The sheet {grid.sheet!r} also looks like a rubric but was not read."
         findings.warning(grid.sheet, "other-sheet", message)
-    if not found:
+    if not level_grids:
         if not findings.has_errors:
             findings.error(
                 "",
@@ -105,7 +105,7 @@ def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) ->
                 hint='Write "query id" and levels such as 25, 50, 100 in one row.',
             )
         return None
-    grid, layout = found[0]
+    grid, layout = level_grids[0]
     head = RubricSpec(
         name=name,
         shape="levels",
@@ -268,12 +268,12 @@ class _RowReader:
         return RubricItemSpec(key, root, place, self._metadata(number, row))
 
     def _metadata(self, number: int, row: list[Cell]) -> dict[str, str]:
-        found = {}
+        metadata = {}
         for column, name in self.layout.metadata.items():
             value = row[column - 1] if column <= len(row) else ""
             if not is_blank(value):
-                found[name] = text_cell(self.grid, number, column, value, self.findings)
-        return found
+                metadata[name] = text_cell(self.grid, number, column, value, self.findings)
+        return metadata
 
     def _case_key(self, number: int, value: Cell) -> str | None:
         if type(value) is float and value.is_integer() and abs(value) < LONG_NUMBER:

@@ -212,7 +212,7 @@ def _scale(data: object, place: str) -> ScaleSpec | None:
 
 
 def _anchors(data: Any, place: str) -> tuple[AnchorSpec, ...]:
-    found = []
+    anchors = []
     for index, anchor in enumerate(data or ()):
         if not isinstance(anchor, Mapping):
             raise BadNode(f"{place}[{index}]", "An anchor is a mapping.", str(anchor)[:80])
@@ -220,8 +220,8 @@ def _anchors(data: Any, place: str) -> tuple[AnchorSpec, ...]:
         high = anchor.get("high", anchor.get("to", low))
         if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
             raise BadNode(f"{place}[{index}]", "An anchor needs a value, or from and to.", str(anchor)[:80])
-        found.append(AnchorSpec(low, high, str(anchor.get("text", "")), str(anchor.get("variant", ""))))
-    return tuple(found)
+        anchors.append(AnchorSpec(low, high, str(anchor.get("text", "")), str(anchor.get("variant", ""))))
+    return tuple(anchors)
 
 
 def _rules(data: Any, place: str) -> tuple[JsonObject, ...]:

@@ -121,15 +121,15 @@ def _built(items: tuple[RubricItemSpec, ...], data: JsonObject, name: str) -> Ru
 POINTS = {"type": "mean", "clip": [0, 1]}  # points may be negative: only the mean over the benchmark is cut
 
 
-def _aggregate(given: Any) -> JsonObject:
+def _aggregate(rule: Any) -> JsonObject:
     """Return how the items' scores become the benchmark's; anything but a mean, clipped or not, is refused."""
-    if given == "mean":
+    if rule == "mean":
         return {"type": "mean"}
-    known = isinstance(given, Mapping) and set(given) <= {"type", "clip"} and given.get("type", "mean") == "mean"
-    if not known or list(given.get("clip", (0, 1))) != [0, 1]:
+    known = isinstance(rule, Mapping) and set(rule) <= {"type", "clip"} and rule.get("type", "mean") == "mean"
+    if not known or list(rule.get("clip", (0, 1))) != [0, 1]:
         message = "The aggregate of a benchmark is a mean of its items: `type: mean`, with `clip: [0, 1]` if it is cut."
-        raise BadNode("benchmark_aggregate", message, str(given)[:80])
-    return {**given}
+        raise BadNode("benchmark_aggregate", message, str(rule)[:80])
+    return {**rule}
 
 
 def _item(entry: object, place: str) -> RubricItemSpec:

@@ -66,12 +66,12 @@ class Header:
     @property
     def anchors(self) -> dict[int, int]:
         """Anchor value -> column, for headers such as 1, "Score 3" or "5 - excellent"."""
-        found: dict[int, int] = {}
+        columns: dict[int, int] = {}
         for column, name in enumerate(self.names, 1):
             match = _ANCHOR.fullmatch(name)
-            if match and int(match[1]) not in found:
-                found[int(match[1])] = column
-        return found
+            if match and int(match[1]) not in columns:
+                columns[int(match[1])] = column
+        return columns
 
     @property
     def labels(self) -> dict[str, int]:

@@ -215,10 +215,10 @@ class _SheetScan(_Scan):
             self.facts.formulas.append(_code(self.row, self.column, is_text=self.is_text))
 
     def note_merged(self, attributes: Attributes) -> None:
-        found = _RANGE.fullmatch(attributes.get("ref", ""))
-        if found:
-            first = (int(found[2]), column_number(found[1]))
-            self.facts.merged.append((first, (int(found[4]), column_number(found[3]))))
+        match = _RANGE.fullmatch(attributes.get("ref", ""))
+        if match:
+            first = (int(match[2]), column_number(match[1]))
+            self.facts.merged.append((first, (int(match[4]), column_number(match[3]))))
 
     def note_column(self, attributes: Attributes) -> None:
         first, last = attributes.get("min", ""), attributes.get("max", "")

@@ -84,27 +84,27 @@ _SUITE_KEYS = frozenset(
 
 def find_suites(bundle: Bundle) -> list[str]:
     """Return the YAML files that have a list of cases at their top."""
-    found: list[str] = []
+    paths: list[str] = []
     for path in yaml_paths(bundle):
         if b"cases" in bundle.read(path):
             node = read_yaml(bundle.read(path), path).value
             cases = node.get("cases") if node is not None else None
             if cases is not None and cases.is_list:
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def find_case_files(bundle: Bundle) -> list[str]:
     """Return the YAML files that are a case themselves: a mapping with a prompt and a `grading` or an `id`."""
-    found: list[str] = []
+    paths: list[str] = []
     for path in yaml_paths(bundle):
         data = bundle.read(path)
         if b"prompt" in data:
             node = read_yaml(data, path).value
             keys = set(node.fields) if node is not None else set()
             if keys & {"prompt", "prompt_path"} and keys & {"grading", "id"} and "cases" not in keys:
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def parse_suite(

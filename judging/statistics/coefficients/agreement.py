@@ -68,20 +68,20 @@ class AgreementReport:
 def summarise(table: RatingTable) -> TableSummary:
     """Return the counts that stand above a report."""
     counts = table.counts()
-    given = counts.sum(axis=1)
-    pairable = given >= 2
+    per_item = counts.sum(axis=1)
+    pairable = per_item >= 2
     top = counts.argmax(axis=1) if len(counts) else np.zeros(0, dtype=np.int64)
     most = counts.max(axis=1, initial=0)
-    majority = pairable & (2 * most > given)
+    majority = pairable & (2 * most > per_item)
     majorities = np.bincount(top[majority], minlength=table.n_labels)
-    sizes, items = np.unique(given, return_counts=True)
+    sizes, items = np.unique(per_item, return_counts=True)
     return TableSummary(
         n_items=len(table.items),
         n_raters=len(table.raters),
-        n_answers=int(given.sum()),
-        n_single=int((given == 1).sum()),
+        n_answers=int(per_item.sum()),
+        n_single=int((per_item == 1).sum()),
         n_pairable=int(pairable.sum()),
-        n_unanimous=int((pairable & (most == given)).sum()),
+        n_unanimous=int((pairable & (most == per_item)).sum()),
         n_no_majority=int((pairable & ~majority).sum()),
         label_counts=tuple(zip(table.labels, counts.sum(axis=0).tolist(), strict=True)),
         majority_counts=tuple(zip(table.labels, majorities.tolist(), strict=True)),
@@ -91,8 +91,8 @@ def summarise(table: RatingTable) -> TableSummary:
 
 def compared_items(table: RatingTable) -> RatingTable:
     """Return the table without its items of one answer where these are the majority of those answered."""
-    given = (table.codes != MISSING).sum(axis=1)
-    return table.with_pairs() if (given == 1).sum() > (given > 1).sum() else table
+    per_item = (table.codes != MISSING).sum(axis=1)
+    return table.with_pairs() if (per_item == 1).sum() > (per_item > 1).sum() else table
 
 
 def agreement_report(
@@ -122,13 +122,13 @@ def pair_agreements(table: RatingTable, *, weights: Weights = Weights.NONE) -> t
     """Return percent agreement and Cohen's kappa of every two raters; empty for tables built from counts."""
     if not table.raters_known:
         return ()
-    found = []
+    pairs = []
     for first, second in combinations(table.raters, 2):
         matrix = contingency(table, first, second)
         shared = int(matrix.sum())
         percent = share_of(int(np.trace(matrix)), shared) if shared else undefined(NO_PAIRS)
-        found.append(PairAgreement(first, second, percent, cohen_of(matrix, table.labels, weights)))
-    return tuple(found)
+        pairs.append(PairAgreement(first, second, percent, cohen_of(matrix, table.labels, weights)))
+    return tuple(pairs)
 
 
 def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
@@ -139,14 +139,14 @@ def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
     """
     counts = table.counts()
     rows = np.arange(len(counts))
-    given = counts.sum(axis=1)
+    per_item = counts.sum(axis=1)
     leading = counts.argmax(axis=1) if counts.size else np.zeros(len(counts), dtype=np.int64)
     first = counts[rows, leading] if counts.size else np.zeros(len(counts), dtype=np.int64)
     counts[rows, leading] = 0
     second = counts.max(axis=1, initial=0)
     items, raters = np.nonzero(table.codes != MISSING)
     leads = table.codes[items, raters] == leading[items]
-    others = given[items] - 1
+    others = per_item[items] - 1
     agrees = leads & (2 * (first[items] - 1) > others)
     differs = np.where(leads, 2 * second[items] > others, 2 * first[items] > others)
     agreeing = np.bincount(raters[agrees], minlength=len(table.raters)).tolist()

@@ -61,10 +61,10 @@ def alpha_of(profiles: Profiles, table: RatingTable, metric: Metric) -> Estimate
         distances = _fixed_distances(table, metric)
         features, pseudo_features = _disagreements(counts, distances), _disagreements(pairs, distances)
         coefficient = _fixed_alpha(distances)
-    given = profiles.multiplicity @ counts
-    sums = ItemSums(features, profiles.multiplicity, pseudo_features * (given.sum() / n / 2), pseudo.weights)
+    per_label = profiles.multiplicity @ counts
+    sums = ItemSums(features, profiles.multiplicity, pseudo_features * (per_label.sum() / n / 2), pseudo.weights)
     if np.isnan(coefficient(sums.totals)[0]):
-        return undefined(everyone_chose(table.labels[int(np.argmax(given))]), n=n)
+        return undefined(everyone_chose(table.labels[int(np.argmax(per_label))]), n=n)
     return sums.estimate(coefficient, n=n)
 
 

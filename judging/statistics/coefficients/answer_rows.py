@@ -73,22 +73,22 @@ class AnswerRows:
         if rater not in self.raters:
             raise KeyError(rater)
         own = self.columns == self.raters.index(rater)
-        found = np.full(len(self.items), MISSING, dtype=np.int64)
-        found[self.rows[own]] = self.codes[own]
-        return found
+        codes = np.full(len(self.items), MISSING, dtype=np.int64)
+        codes[self.rows[own]] = self.codes[own]
+        return codes
 
     def answers_of(self, keys: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
         """Return (rater, label) of every answer to each of these items, by key."""
-        found: dict[int, list[tuple[str, str]]] = {}
+        by_item: dict[int, list[tuple[str, str]]] = {}
         for key in keys:
             place = int(np.searchsorted(self.items, key))
             if place == len(self.items) or self.items[place] != key:
-                found[key] = []
+                by_item[key] = []
                 continue
             start, end = np.searchsorted(self.rows, (place, place + 1))
             cells = zip(self.columns[start:end].tolist(), self.codes[start:end].tolist(), strict=True)
-            found[key] = [(self.raters[column], self.labels[code]) for column, code in cells]
-        return found
+            by_item[key] = [(self.raters[column], self.labels[code]) for column, code in cells]
+        return by_item
 
 
 def rows_of_table(table: RatingTable, *, groups: Mapping[str, Grouping], events: Mapping[str, Events]) -> AnswerRows:
@@ -109,26 +109,26 @@ def rows_of_table(table: RatingTable, *, groups: Mapping[str, Grouping], events:
 
 def disagreement(counts: Ints) -> Floats:
     """Return the share of each item's answer pairs that differ, 0 where there is no pair; counts by (item, label)."""
-    given = counts.sum(axis=1)
-    pairs = np.maximum(given * (given - 1), 1)
-    differing: Floats = np.where(given >= 2, 1 - (counts * (counts - 1)).sum(axis=1) / pairs, 0.0)
+    per_item = counts.sum(axis=1)
+    pairs = np.maximum(per_item * (per_item - 1), 1)
+    differing: Floats = np.where(per_item >= 2, 1 - (counts * (counts - 1)).sum(axis=1) / pairs, 0.0)
     return differing
 
 
-def pack(found: AnswerRows) -> bytes:
+def pack(rows: AnswerRows) -> bytes:
     """Return the rows as bytes for `unpack`: ascending columns as steps, each in the narrowest type that holds it."""
     columns = {
-        "items": _narrow(np.diff(found.items, prepend=0)),
-        "raters": _texts(found.raters),
-        "labels": _texts(found.labels),
-        "rows": _narrow(np.diff(found.rows, prepend=0)),
-        "columns": _narrow(found.columns),
-        "codes": _narrow(found.codes),
-        "order": _narrow(found.order),
+        "items": _narrow(np.diff(rows.items, prepend=0)),
+        "raters": _texts(rows.raters),
+        "labels": _texts(rows.labels),
+        "rows": _narrow(np.diff(rows.rows, prepend=0)),
+        "columns": _narrow(rows.columns),
+        "codes": _narrow(rows.codes),
+        "order": _narrow(rows.order),
     }
-    for name, group in found.groups.items():
+    for name, group in rows.groups.items():
         columns |= {f"groups.{name}.names": _texts(group.names), f"groups.{name}.codes": _narrow(group.codes + 1)}
-    for name, event in found.events.items():
+    for name, event in rows.events.items():
         columns |= {f"events.{name}.items": event.items, f"events.{name}.people": _texts(event.people)}
     held = io.BytesIO()
     np.savez_compressed(held, allow_pickle=False, **columns)

@@ -59,10 +59,10 @@ def pair_counts(rows: AnswerRows, first: str, second: str) -> Ints:
 
     Raises: NoSuchCell for somebody without answers.
     """
-    one, other = _column(rows, first), _column(rows, second)
-    both = (one != MISSING) & (other != MISSING)
+    first_codes, second_codes = _column(rows, first), _column(rows, second)
+    both = (first_codes != MISSING) & (second_codes != MISSING)
     n = len(rows.labels)
-    return np.bincount(one[both] * n + other[both], minlength=n * n).reshape(n, n).astype(np.int64)
+    return np.bincount(first_codes[both] * n + second_codes[both], minlength=n * n).reshape(n, n).astype(np.int64)
 
 
 def _acts(rows: AnswerRows, cell: Cell) -> ItemList:
@@ -114,13 +114,13 @@ def _pairable(rows: AnswerRows, cell: Cell) -> Ints:
 
 
 def _unanimous(rows: AnswerRows, cell: Cell) -> Ints:
-    given = rows.given()
-    return _whole(np.logical_and(given >= 2, rows.counts().max(axis=1, initial=0) == given))
+    per_item = rows.given()
+    return _whole(np.logical_and(per_item >= 2, rows.counts().max(axis=1, initial=0) == per_item))
 
 
 def _no_majority(rows: AnswerRows, cell: Cell) -> Ints:
-    given = rows.given()
-    return _whole(np.logical_and(given >= 2, 2 * rows.counts().max(axis=1, initial=0) <= given))
+    per_item = rows.given()
+    return _whole(np.logical_and(per_item >= 2, 2 * rows.counts().max(axis=1, initial=0) <= per_item))
 
 
 def _disputed(rows: AnswerRows, cell: Cell) -> Ints:
@@ -133,12 +133,12 @@ def _person(rows: AnswerRows, cell: Cell) -> Ints:
 
 def _pair(rows: AnswerRows, cell: Cell) -> Ints:
     """Items that two people answered; with labels, those on which the first said `one` and the second `other`."""
-    one, other = _column(rows, cell.first), _column(rows, cell.second)
-    both = np.logical_and(one != MISSING, other != MISSING)
+    first_codes, second_codes = _column(rows, cell.first), _column(rows, cell.second)
+    both = np.logical_and(first_codes != MISSING, second_codes != MISSING)
     if cell.one:
-        both = np.logical_and(both, one == _label(rows, cell.one))
+        both = np.logical_and(both, first_codes == _label(rows, cell.one))
     if cell.other:
-        both = np.logical_and(both, other == _label(rows, cell.other))
+        both = np.logical_and(both, second_codes == _label(rows, cell.other))
     return _whole(both)
 
 

@@ -124,10 +124,10 @@ def conger_parts(table: RatingTable) -> tuple[ItemSums, Callable[[Floats], Float
     n_raters, q = len(table.raters), table.n_labels
     chosen = (profiles.rows[:, :, None] == np.arange(q)).astype(np.float64)
     counts = chosen.sum(axis=1)
-    given = counts.sum(axis=1)
-    agreeing = np.nan_to_num(divide((counts * (counts - 1)).sum(axis=1), given * (given - 1)))
-    leading = [agreeing, (given >= 2).astype(np.float64), np.ones(len(given))]
-    features = np.column_stack([*leading, chosen.reshape(len(given), n_raters * q)])
+    per_item = counts.sum(axis=1)
+    agreeing = np.nan_to_num(divide((counts * (counts - 1)).sum(axis=1), per_item * (per_item - 1)))
+    leading = [agreeing, (per_item >= 2).astype(np.float64), np.ones(len(per_item))]
+    features = np.column_stack([*leading, chosen.reshape(len(per_item), n_raters * q)])
     pseudo = pair_rows(q)
     equal = (pseudo.rows.max(axis=1) == PAIR).astype(np.float64)
     ones = np.ones((len(equal), 2))

@@ -34,20 +34,22 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         username = options["username"].strip()
         _check(username, options["email"])
-        given = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else os.environ.get(PASSWORD_VARIABLE)
-        if options["password_stdin"] and not given:
+        password = (
+            sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else os.environ.get(PASSWORD_VARIABLE)
+        )
+        if options["password_stdin"] and not password:
             raise BadInput("Standard input contains no password.")
         try:
             issued = create_person(
                 details=PersonDetails(username, email=options["email"]),
                 role=Role.ADMIN,
                 actor=None,
-                password=given or "",
+                password=password or "",
             )
         except PersonRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         result: JsonDict = {"username": username, "role": Role.ADMIN.value}
-        return result if given else result | {"password": issued.password}
+        return result if password else result | {"password": issued.password}
 
 
 def _check(username: str, email: str) -> None:

@@ -78,8 +78,8 @@ class Command(JsonCommand):
 
 
 def _people(names: tuple[str, ...]) -> list[User]:
-    found = list(User.objects.filter(username__in=names, is_active=True))
-    unknown = sorted(set(names) - {person.username for person in found})
+    people = list(User.objects.filter(username__in=names, is_active=True))
+    unknown = sorted(set(names) - {person.username for person in people})
     if unknown:
         raise BadInput(f"There is no active person called {unknown[0]!r}.")
-    return found
+    return people

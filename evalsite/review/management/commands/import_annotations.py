@@ -34,8 +34,8 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> JsonDict:
         """Return how much was imported, or would be."""
-        found = _read(options["path"])
-        slug = options["queue"] or found.items[0].facts.queue
+        file = _read(options["path"])
+        slug = options["queue"] or file.items[0].facts.queue
         queue = Queue.objects.filter(slug=slug).first()
         if queue is None:
             raise BadInput(f"There is no queue {slug!r}; name one with --queue.")
@@ -44,15 +44,15 @@ class Command(JsonCommand):
         try:
             check_open(queue)
             if options["dry_run"]:
-                plan = plan_import(queue=queue, found=found, people=people, at=at)
+                plan = plan_import(queue=queue, found=file, people=people, at=at)
                 if plan.is_refused:
                     raise AnnotationImportRefused(plan.problems)
-                warnings = [str(one) for one in plan.problems]
+                warnings = [str(problem) for problem in plan.problems]
                 return {"dry_run": True, "queue": slug, **plan.counts(), "warnings": warnings}
-            done = import_annotations(queue=queue, found=found, people=people, actor=None, at=at)
+            done = import_annotations(queue=queue, found=file, people=people, actor=None, at=at)
         except AnnotationImportRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        warnings = [str(one) for one in done.plan.problems]
+        warnings = [str(problem) for problem in done.plan.problems]
         return {"queue": slug, **done.plan.counts(), "people_added": list(done.created), "warnings": warnings}
 
 
@@ -63,7 +63,7 @@ def _read(path: Path) -> AnnotationFile:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from error
     parsed = read_annotations(data, path.name)
     if parsed.value is None:
-        raise BadInput("\n".join(str(one) for one in parsed.errors))
+        raise BadInput("\n".join(str(fault) for fault in parsed.errors))
     return parsed.value
 
 

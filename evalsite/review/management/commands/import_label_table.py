@@ -49,7 +49,7 @@ class Command(JsonCommand):
         parsed = plan_labels(upload)
         plan = parsed.value
         if plan is None or plan.is_refused:
-            raise BadInput("\n".join(str(one) for one in parsed.errors))
+            raise BadInput("\n".join(str(error) for error in parsed.errors))
         facts = {
             "items": len(plan.found.items),
             "labels": plan.found.n_labels,
@@ -92,8 +92,8 @@ def _evaluator(run_id: int | None, name: str) -> RunEvaluator | None:
         if name:
             raise BadInput("Name the run of the evaluator with --run.")
         return None
-    found = RunEvaluator.objects.filter(run=run_id, run__kind__in=SCORED_KINDS).select_related("run")
-    every = list(found.order_by("position", "pk"))
+    evaluators = RunEvaluator.objects.filter(run=run_id, run__kind__in=SCORED_KINDS).select_related("run")
+    every = list(evaluators.order_by("position", "pk"))
     named = [evaluator for evaluator in every if name in ("", evaluator.name)]
     if not named or len({(evaluator.rubric_id, evaluator.criterion) for evaluator in named}) > 1:
         known = ", ".join(evaluator.name for evaluator in every) or "nobody"

@@ -70,10 +70,10 @@ class AuditSubject:
     @property
     def about(self) -> Run | DebateSet:
         """The run or the debate set."""
-        found = self.run or self.debate_set
-        if found is None:
+        subject = self.run or self.debate_set
+        if subject is None:
             raise ValueError("an audit of nothing")
-        return found
+        return subject
 
     @property
     def is_unasked(self) -> bool:

@@ -248,10 +248,10 @@ class LabelReader:
 
     def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
         """Return the labels of what was referred or has one; those found by content are kept for the next evaluator."""
-        fresh = {one.key for one in contents.values()} - self._labels.keys()
-        found = _known_labels(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
-        self._labels |= dict.fromkeys(fresh) | found
-        by_key = {pk: told for pk, one in contents.items() if (told := self._labels[one.key]) is not None}
+        fresh = {content.key for content in contents.values()} - self._labels.keys()
+        labels = _known_labels(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
+        self._labels |= dict.fromkeys(fresh) | labels
+        by_key = {pk: told for pk, question in contents.items() if (told := self._labels[question.key]) is not None}
         return _with_referred(by_key, referred, order=contents)
 
     def _as_judged(
@@ -307,21 +307,21 @@ def _of_response(pk: int, content: _Content, criterion: str, known: _Known, told
 def responses_of(evaluator: RunEvaluator, referred: Iterable[int] = ()) -> list[int]:
     """Return the responses that an evaluator scored or is to score, and those that its run referred."""
     tasks = RunTask.objects.filter(evaluator=evaluator, response__isnull=False).order_by()
-    found = {pk for pk in tasks.values_list("response_id", flat=True) if pk is not None}
+    response_ids = {pk for pk in tasks.values_list("response_id", flat=True) if pk is not None}
     scores = Score.objects.filter(evaluator=evaluator).order_by()
-    return sorted({*referred, *found, *scores.values_list("response_id", flat=True)})
+    return sorted({*referred, *response_ids, *scores.values_list("response_id", flat=True)})
 
 
 def labels_of_debates(debate_set_ids: Iterable[int]) -> dict[int, SubjectLabel]:
     """Return the labels of debates that were referred to people or that equal content has a label for, by debate."""
     set_ids = list(debate_set_ids)
     referred = _referred(Referral.objects.filter(debate_set__in=set_ids, debate__isnull=False), "debate_id")
-    parts, found = RubricParts(), dict[int, SubjectLabel]()
+    parts, labels = RubricParts(), dict[int, SubjectLabel]()
     debates = Debate.objects.filter(debate_set__in=set_ids).order_by("pk")
     for ids in chunks(list(debates.values_list("pk", flat=True))):
         rows = with_pairs(Debate.objects.filter(pk__in=ids)).order_by("pk")
-        found |= _of_debates(list(rows), referred, parts)
-    return found
+        labels |= _of_debates(list(rows), referred, parts)
+    return labels
 
 
 def _of_debates(
@@ -368,10 +368,10 @@ def scoring_options(evaluator: RunEvaluator) -> JsonDict:
 
     People's label is the documented score of what they said; beside a judge's own it is made as the judge's is.
     """
-    kind, given = str(evaluator.options.get("judge_kind", "")), evaluator.options.get("judge_options") or {}
+    kind, options = str(evaluator.options.get("judge_kind", "")), evaluator.options.get("judge_options") or {}
     defaults = {option.name: option.default for option in KINDS[kind].options} if kind in KINDS else {}
     names = SCORING.get(kind, ())
-    return {name: given[name] for name in names if name in given and given[name] != defaults[name]}
+    return {name: options[name] for name in names if name in options and options[name] != defaults[name]}
 
 
 def _scored(
@@ -401,11 +401,11 @@ def _turned(known: _Known, *, turned: bool) -> _Known:
 
 def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
     """Return what referrals say, by response or debate."""
-    found: dict[int, _Referred] = defaultdict(_Referred)
+    referred: dict[int, _Referred] = defaultdict(_Referred)
     fields = (by, "item_id", "subject_id", "arm", "inclusion_probability")
     for pk, item_id, subject_id, arm, chance in referrals.order_by("pk").values_list(*fields).iterator(CHUNK):
-        found[pk].add(item_id, subject_id, arm, chance)
-    return dict(found)
+        referred[pk].add(item_id, subject_id, arm, chance)
+    return dict(referred)
 
 
 def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
@@ -424,7 +424,8 @@ def _with_referred(
     for pk, scale in Subject.objects.filter(pk__in=list(by_subject)).values_list("pk", "labels"):
         by_subject[pk] = replace(by_subject[pk], labels=labels_from_json(scale))
     return {
-        pk: by_content.get(pk) or next((by_subject[one] for one in moved.get(pk, ()) if one in by_subject), NO_LABEL)
+        pk: by_content.get(pk)
+        or next((by_subject[moved_id] for moved_id in moved.get(pk, ()) if moved_id in by_subject), NO_LABEL)
         for pk in order
         if pk in by_content or pk in referred
     }
@@ -442,8 +443,8 @@ def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:
     blind: dict[Any, _Known] = {}
     informed: dict[Any, _Known] = {}
     fields = (by, "label", "share", "provenance", "item_id", "parts", "is_blind")
-    found = rows.order_by("-decided_at", "-pk").values_list(*fields)
-    for key, label, share, provenance, item_id, parts, is_blind in sorted(found, key=lambda row: RANKS[row[3]]):
+    labels = rows.order_by("-decided_at", "-pk").values_list(*fields)
+    for key, label, share, provenance, item_id, parts, is_blind in sorted(labels, key=lambda row: RANKS[row[3]]):
         if is_blind:
             blind[key] = _Known(label, share, provenance, item_id, parts=parts)
         else:

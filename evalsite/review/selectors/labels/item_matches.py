@@ -38,27 +38,27 @@ def match_items(*, queue: Queue, items: Sequence[ActsOfItem], names: Mapping[str
     `names` are the user names here of people in the file who are called otherwise.
     """
     matches = Matches()
-    hashes = _hashes(queue, {one.facts.item for one in items} | {one.facts.retest_of or 0 for one in items})
-    same = [one for one in items if hashes.get(one.facts.item) == one.facts.item_hash]
+    hashes = _hashes(queue, {item.facts.item for item in items} | {item.facts.retest_of or 0 for item in items})
+    same = [item for item in items if hashes.get(item.facts.item) == item.facts.item_hash]
     matches.found = {one.facts.item: Match(one.facts.item) for one in same}
-    others = [one for one in items if one.facts.item not in matches.found]
+    others = [item for item in items if item.facts.item not in matches.found]
     alike = _alike(queue, others)
     for one in others:
         if one.facts.retest_of is None:
             _match_alike(one, alike.get(_identity(one.facts), []), hashes, matches)
-    repeated = [one for one in others if one.facts.retest_of is not None]
+    repeated = [other for other in others if other.facts.retest_of is not None]
     _match_retests(repeated, hashes, names, matches)
     _refuse_twins(items, matches)
     return matches
 
 
 def _hashes(queue: Queue, ids: set[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
+    hashes: dict[int, str] = {}
     wanted = sorted(ids)
     for start in range(0, len(wanted), CHUNK):
         rows = queue.items.filter(pk__in=wanted[start : start + CHUNK]).values_list("pk", "content_hash")
-        found |= dict(rows)
-    return found
+        hashes |= dict(rows)
+    return hashes
 
 
 def _identity(facts: ItemRecord) -> Identity:
@@ -67,13 +67,13 @@ def _identity(facts: ItemRecord) -> Identity:
 
 
 def _alike(queue: Queue, items: Iterable[ActsOfItem]) -> dict[Identity, list[int]]:
-    wanted = sorted({one.facts.item_hash for one in items})
-    found: dict[Identity, list[int]] = {}
+    wanted = sorted({item.facts.item_hash for item in items})
+    item_ids: dict[Identity, list[int]] = {}
     for start in range(0, len(wanted), CHUNK):
         chunk = queue.items.filter(content_hash__in=wanted[start : start + CHUNK], retest_of=None).order_by("pk")
         for identity, pk in _identities(chunk):
-            found.setdefault(identity, []).append(pk)
-    return found
+            item_ids.setdefault(identity, []).append(pk)
+    return item_ids
 
 
 def _identities(items: QuerySet[ReviewItem]) -> Iterable[tuple[Identity, int]]:
@@ -84,33 +84,33 @@ def _identities(items: QuerySet[ReviewItem]) -> Iterable[tuple[Identity, int]]:
         yield (row["content_hash"], kind, case, row["criterion"], system_a, system_b), row["pk"]
 
 
-def _match_alike(one: ActsOfItem, found: Sequence[int], hashes: dict[int, str], matches: Matches) -> None:
-    facts = one.facts
-    if len(found) == 1:
-        matches.found[facts.item] = Match(found[0])
+def _match_alike(item: ActsOfItem, item_ids: Sequence[int], hashes: dict[int, str], matches: Matches) -> None:
+    facts = item.facts
+    if len(item_ids) == 1:
+        matches.found[facts.item] = Match(item_ids[0])
     elif facts.item in hashes:
         text = f"{facts.name} has different content on this site: its hash begins with {hashes[facts.item][:12]}, "
         hint = "The annotations are about another text or rubric and cannot be imported."
-        matches.problems.append((one.place, f"{text}in the file with {facts.item_hash[:12]}.", hint))
+        matches.problems.append((item.place, f"{text}in the file with {facts.item_hash[:12]}.", hint))
     else:
         hint = "Import into the queue that the file was exported from, or into one created from the same file."
-        matches.problems.append((one.place, f"{facts.name} is not in this queue.", hint))
+        matches.problems.append((item.place, f"{facts.name} is not in this queue.", hint))
 
 
 def _match_retests(
     items: Sequence[ActsOfItem], hashes: dict[int, str], names: Mapping[str, str], matches: Matches
 ) -> None:
-    for one in items:
-        first = matches.found.get(one.facts.retest_of or 0)
+    for item in items:
+        first = matches.found.get(item.facts.retest_of or 0)
         first_id = first.item_id if first is not None else None
-        if first_id is None and hashes.get(one.facts.retest_of or 0) == one.facts.item_hash:
-            first_id = one.facts.retest_of
+        if first_id is None and hashes.get(item.facts.retest_of or 0) == item.facts.item_hash:
+            first_id = item.facts.retest_of
         if first_id is None:
-            text = f"{one.facts.name} repeats item {one.facts.retest_of}, which is not in this queue."
-            matches.problems.append((one.place, text, "Import both items together."))
+            text = f"{item.facts.name} repeats item {item.facts.retest_of}, which is not in this queue."
+            matches.problems.append((item.place, text, "Import both items together."))
         else:
-            matches.found[one.facts.item] = Match(
-                _known_retest(first_id, names.get(one.facts.only_for, one.facts.only_for)), first_id
+            matches.found[item.facts.item] = Match(
+                _known_retest(first_id, names.get(item.facts.only_for, item.facts.only_for)), first_id
             )
 
 
@@ -121,13 +121,13 @@ def _known_retest(first_id: int, person: str) -> int | None:
 
 def _refuse_twins(items: Sequence[ActsOfItem], matches: Matches) -> None:
     taken: dict[int, ActsOfItem] = {}
-    for one in items:
-        match = matches.found.get(one.facts.item)
+    for item in items:
+        match = matches.found.get(item.facts.item)
         if match is None or match.item_id is None:
             continue
         if match.item_id in taken:
-            text = f"{one.facts.name} and {taken[match.item_id].facts.name} are the same item on this site."
-            matches.problems.append((one.place, text, "Import the annotations of one of them."))
-            del matches.found[one.facts.item]
+            text = f"{item.facts.name} and {taken[match.item_id].facts.name} are the same item on this site."
+            matches.problems.append((item.place, text, "Import the annotations of one of them."))
+            del matches.found[item.facts.item]
         else:
-            taken[match.item_id] = one
+            taken[match.item_id] = item

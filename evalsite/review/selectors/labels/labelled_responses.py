@@ -24,8 +24,8 @@ def evaluators_to_label(*, also: int | None = None) -> QuerySet[RunEvaluator]:
     """Return the evaluators of the newest runs that score responses, and the one with the key `also`."""
     scored = RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
     newest = list(scored.order_by("-run_id", "position", "pk").values_list("pk", flat=True)[:EVALUATORS_OFFERED])
-    found = scored.filter(pk__in=[*newest, also or 0]).select_related("run")
-    return found.order_by("-run_id", "position", "pk")
+    evaluators = scored.filter(pk__in=[*newest, also or 0]).select_related("run")
+    return evaluators.order_by("-run_id", "position", "pk")
 
 
 def evaluator_of_run(run_id: int) -> int | None:
@@ -62,7 +62,7 @@ def labelled_subjects(*, evaluator: RunEvaluator, rows: Iterable[LabelledRow], f
 
     Responses of one content are one subject, and what was said of each counts for it.
     """
-    found, named = LabelledSubjects(), _Responses(evaluator)
+    subjects, named = LabelledSubjects(), _Responses(evaluator)
     placed: list[tuple[LabelledRow, NamedResponse, int]] = []
     for row in rows:
         if row.response is None or not row.labels:
@@ -70,7 +70,7 @@ def labelled_subjects(*, evaluator: RunEvaluator, rows: Iterable[LabelledRow], f
         response_id = named.find(row.response)
         if isinstance(response_id, str):
             text, name = response_id, row.response.response_id or row.response.system
-            found.problems.append(problem(file, row.response.place, text, offending=name, code="unknown-response"))
+            subjects.problems.append(problem(file, row.response.place, text, offending=name, code="unknown-response"))
         else:
             placed.append((row, row.response, response_id))
     parts, cases = RubricParts(), first_cases(evaluator.run.suite_id)
@@ -78,25 +78,25 @@ def labelled_subjects(*, evaluator: RunEvaluator, rows: Iterable[LabelledRow], f
         chunk = placed[start : start + CHUNK]
         responses = Response.objects.filter(pk__in={pk for _, _, pk in chunk}).select_related("prompt")
         facts = dict[int, SubjectFacts]()
-        for one in responses.defer("text", "prompt__text"):
-            part, case = part_for(evaluator, parts, case_key=one.prompt.key), cases.get(one.prompt_id)
-            facts[one.pk] = subject_facts(
-                responses=[one], case=case, part=part, criterion=evaluator.criterion, labels=part.labels
+        for stored in responses.defer("text", "prompt__text"):
+            part, case = part_for(evaluator, parts, case_key=stored.prompt.key), cases.get(stored.prompt_id)
+            facts[stored.pk] = subject_facts(
+                responses=[stored], case=case, part=part, criterion=evaluator.criterion, labels=part.labels
             )
         for row, response, pk in chunk:
-            subject = found.by_key.setdefault(facts[pk].key, LabelledSubject(facts[pk], response.place))
-            _read_labels(row, subject, found.problems, file)
-    return found
+            subject = subjects.by_key.setdefault(facts[pk].key, LabelledSubject(facts[pk], response.place))
+            _read_labels(row, subject, subjects.problems, file)
+    return subjects
 
 
 def _read_labels(row: LabelledRow, subject: LabelledSubject, problems: list[Problem], file: str) -> None:
-    for given in row.labels:
-        label = label_on(subject.facts.labels, given.label)
+    for rated in row.labels:
+        label = label_on(subject.facts.labels, rated.label)
         if label is None:
-            scale = ", ".join(short_of(one) for one in subject.facts.labels)
-            text = f"The label {given.label!r} is not on the scale of this response."
+            scale = ", ".join(short_of(label_name) for label_name in subject.facts.labels)
+            text = f"The label {rated.label!r} is not on the scale of this response."
             hint = f"Write one of: {scale}."
-            problems.append(problem(file, given.place, text, offending=given.label, hint=hint, code="off-scale"))
+            problems.append(problem(file, rated.place, text, offending=rated.label, hint=hint, code="off-scale"))
         else:
             subject.labels.append(label)
 
@@ -123,12 +123,12 @@ class _Responses:
 
     @staticmethod
     def _read(ids: Sequence[int]) -> Mapping[tuple[str, str], dict[int, int]]:
-        found: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
+        by_system: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for start in range(0, len(ids), CHUNK):
             rows = Response.objects.filter(pk__in=ids[start : start + CHUNK])
             for pk, key, system, attempt in rows.values_list("pk", "prompt__key", "system__name", "attempt"):
-                found[key, system.casefold()][attempt] = pk
-        return dict(found)
+                by_system[key, system.casefold()][attempt] = pk
+        return dict(by_system)
 
     def find(self, named: NamedResponse) -> int | str:
         """Return the response's id, or the sentence that says why there is none."""
@@ -141,6 +141,8 @@ class _Responses:
         if not named.attempt:
             only = next(iter(attempts.values()))
             return only if len(attempts) == 1 else f"There are {len(attempts)} attempts; name one in a column attempt."
-        found = attempts.get(int(named.attempt)) if named.attempt.isdecimal() else None
+        response_id = attempts.get(int(named.attempt)) if named.attempt.isdecimal() else None
         numbers = ", ".join(str(number) for number in sorted(attempts))
-        return found if found is not None else f"There is no attempt {named.attempt!r}; there are {numbers}."
+        return (
+            response_id if response_id is not None else f"There is no attempt {named.attempt!r}; there are {numbers}."
+        )

@@ -22,8 +22,8 @@ def machine_labels(*, queue: Queue, item_ids: Collection[int]) -> dict[int, str]
         referrals = Referral.objects.filter(item__in=items, debate__verdict__isnull=False).order_by("-pk")
         fields = ("item_id", "debate__verdict", "debate__response_a__text_hash", "item__response_a__text_hash")
         return {
-            pk: turned_label(str(verdict), turned=one != other)
-            for pk, verdict, one, other in referrals.values_list(*fields)
+            pk: turned_label(str(verdict), turned=first != other)
+            for pk, verdict, first, other in referrals.values_list(*fields)
             if pk is not None
         }
     responses = items.values("response_a")

@@ -73,7 +73,7 @@ SHOWN = {  # columns of the item and where they are found: in a file's row, else
 
 def shown_value(row: JsonDict, name: str, *, prefix: str = "") -> str:
     """Return one of the values of SHOWN from a row that holds all their paths."""
-    return next((found for path in SHOWN[name] if (found := row[prefix + path])), "")
+    return next((value for path in SHOWN[name] if (value := row[prefix + path])), "")
 
 
 def kind_of(*, has_material: bool, is_pair: bool) -> str:
@@ -83,14 +83,14 @@ def kind_of(*, has_material: bool, is_pair: bool) -> str:
 
 def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterator[JsonDict]:
     """Yield each answer, skip and flag of a queue in a fixed order: by item, answers first by slot, then by person."""
-    found = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
+    acts = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
     named = [f"item__{path}" for paths in SHOWN.values() for path in paths]
     about = [f"item__{name}_id" for name in ("subject", "material", "response_b")]
     measured = (
         *("status", "annotation__id", "annotation__active_seconds", "active_seconds"),
         *("annotation__seen_before", "seen_before"),
     )
-    for row in found.values(*_PATHS.values(), *about, *named, *measured).iterator(CHUNK):
+    for row in acts.values(*_PATHS.values(), *about, *named, *measured).iterator(CHUNK):
         yield _typed(row)
 
 
@@ -110,7 +110,7 @@ def _typed(row: JsonDict) -> JsonDict:
     is_annotation = row["annotation__id"] is not None
     told = UNABLE if row["annotation__cannot_judge"] else ANSWERED
     is_skip = row["status"] == AssignmentStatus.SKIPPED
-    found = {column: row[path] for column, path in _PATHS.items()} | {
+    typed = {column: row[path] for column, path in _PATHS.items()} | {
         "subject": kind_of(
             has_material=row["item__material_id"] is not None, is_pair=row["item__response_b_id"] is not None
         ),
@@ -124,4 +124,4 @@ def _typed(row: JsonDict) -> JsonDict:
         "seen_before": row["annotation__seen_before"] if is_annotation else row["seen_before"],
     }
     columns = (*ITEM_COLUMNS, *ACT_COLUMNS)
-    return {name: found[name] if name in _NULLABLE or found[name] is not None else "" for name in columns}
+    return {name: typed[name] if name in _NULLABLE or typed[name] is not None else "" for name in columns}

@@ -129,12 +129,12 @@ def score_so_far(form: AnswerForm, said: Mapping[str, str]) -> ScoreSoFar:
 def label_of_parts(form: AnswerForm | None, parts: str) -> str | None:
     """Return the score that a file's JSON of parts comes to; None where it does not give each a value."""
     try:
-        given = json.loads(parts)
+        values = json.loads(parts)
     except ValueError:
         return None
-    if form is None or not isinstance(given, dict) or not form.holds(given):
+    if form is None or not isinstance(values, dict) or not form.holds(values):
         return None
-    return form.label(given)
+    return form.label(values)
 
 
 def tree_of(subject: Subject) -> NodeSpec | None:
@@ -349,7 +349,7 @@ def first_cases(suite_id: int) -> dict[int, Case]:
 
 def subjects_by_key(keys: Iterable[str]) -> dict[str, Subject]:
     """Return the stored subjects with these keys."""
-    wanted, found = list(dict.fromkeys(keys)), dict[str, Subject]()
+    wanted, subjects = list(dict.fromkeys(keys)), dict[str, Subject]()
     for start in range(0, len(wanted), CHUNK):
-        found |= {row.key: row for row in Subject.objects.filter(key__in=wanted[start : start + CHUNK])}
-    return found
+        subjects |= {row.key: row for row in Subject.objects.filter(key__in=wanted[start : start + CHUNK])}
+    return subjects

@@ -44,10 +44,10 @@ def held_by(*, queue: Queue, person: User) -> QuerySet[Assignment]:
 
 def holders_of(items: Collection[int], *, at: datetime) -> dict[int, list[Holder]]:
     """Return who holds each of these items, by item. One query."""
-    found: dict[int, list[Holder]] = {}
+    holders: dict[int, list[Holder]] = {}
     for claim in _claims().filter(item__in=items, item_open=True, status__in=HELD).order_by("claimed_at", "pk"):
-        found.setdefault(claim.item_id, []).append(_holder(claim, at))
-    return found
+        holders.setdefault(claim.item_id, []).append(_holder(claim, at))
+    return holders
 
 
 def claims_on(item_id: int, *, at: datetime) -> list[Holder]:

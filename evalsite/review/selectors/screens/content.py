@@ -206,16 +206,16 @@ def rubric_lines(subject: ShownSubject) -> tuple[RubricLine, ...]:
 
 
 def _lines(node: NodeSpec, depth: int) -> list[RubricLine]:
-    found: list[RubricLine] = []
+    shown: list[RubricLine] = []
     title = node.key if node.kind in {"level", "dimension"} else ""
     text = "" if node.text == node.key else node.text
     if title or text or node.anchors:
         anchors = tuple((anchor.range_words, anchor.text) for anchor in node.anchors)
-        found.append(RubricLine(depth, title, text, node.points, anchors))
+        shown.append(RubricLine(depth, title, text, node.points, anchors))
         depth += 1
     for child in node.children:
-        found.extend(_lines(child, depth))
-    return found
+        shown.extend(_lines(child, depth))
+    return shown
 
 
 def _sides(subject: ShownSubject, parts: frozenset[ItemPart], swapped: bool) -> tuple[Side, ...]:
@@ -233,8 +233,8 @@ def _transcript(item: ReviewItem, swapped: bool) -> Transcript | None:
 def debates_about(item: ReviewItem) -> list[Debate]:
     """Return the debates that led to an item's pair, those of its own queue's set first."""
     debates = Debate.objects.filter(referrals__item=item.retest_of_id or item.pk).distinct().order_by("pk")
-    found = list(debates.select_related("response_a", "debate_set"))
-    return sorted(found, key=lambda debate: debate.debate_set_id != item.queue.debate_set_id)
+    about = list(debates.select_related("response_a", "debate_set"))
+    return sorted(about, key=lambda debate: debate.debate_set_id != item.queue.debate_set_id)
 
 
 def _verdicts(
@@ -251,7 +251,7 @@ def _verdicts(
         "evaluator__criterion": item.criterion,
     }
     rows = Verdict.objects.filter(**asked).distinct().select_related("evaluator", "score")
-    found = [
+    shown = [
         MachineVerdict(
             source=row.evaluator.name if ItemPart.MODEL_NAMES in parts else f"Judge {number}",
             text=_value_text(row),
@@ -264,8 +264,8 @@ def _verdicts(
     for score in ruled.order_by("run_id", "evaluator__position", "pk"):
         share = score.share
         text = f"could not decide: {score.status}" if share is None else f"{share:.0%} of the points"
-        found.append(MachineVerdict("Rules", text, "", None))
-    return tuple(found)
+        shown.append(MachineVerdict("Rules", text, "", None))
+    return tuple(shown)
 
 
 def _debate_verdict(debate: Debate, item: ReviewItem, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:

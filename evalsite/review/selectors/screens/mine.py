@@ -37,12 +37,12 @@ class MyQueue:
 
 def my_queues(*, user: User, at: datetime) -> list[MyQueue]:
     """Return the queues of a person that are not archived; those with work first."""
-    found = []
+    rows = []
     for queue in queues_for(user=user)[:50]:
         mine = Annotation.objects.filter(queue=queue, annotator=user).order_by("-created_at", "-pk")
         times = [row for row in mine.values_list("active_seconds", flat=True)[:RECENT] if row is not None]
         agreed, decided = _agreement(queue, user) if queue.shows_agreement else (None, None)
-        found.append(
+        rows.append(
             MyQueue(
                 queue=queue,
                 waiting=max(0, queue.open_count - queue.my_touched),
@@ -53,7 +53,7 @@ def my_queues(*, user: User, at: datetime) -> list[MyQueue]:
                 decided=decided,
             )
         )
-    return sorted(found, key=lambda row: (-row.waiting, row.queue.name))
+    return sorted(rows, key=lambda row: (-row.waiting, row.queue.name))
 
 
 def _agreement(queue: Queue, user: User) -> tuple[int, int]:

@@ -53,12 +53,12 @@ def queue_for(*, slug: str, user: User) -> CountedQueue:
 def queue_to_take_from(*, slug: str, user: User) -> Queue:
     """Return a queue as it is, without counts. Queue.DoesNotExist where they may not see it."""
     if user.has_perm("review.change_queue"):
-        found = _QUEUE.first(slug=slug)
+        queue = _QUEUE.first(slug=slug)
     else:
-        found = _QUEUE_FOR.first(slug=slug, user_id=user.pk)
-    if found is None:
+        queue = _QUEUE_FOR.first(slug=slug, user_id=user.pk)
+    if queue is None:
         raise Queue.DoesNotExist(f"There is no queue {slug!r} for this person.")
-    return found
+    return queue
 
 
 def _queue_query(*, slug: str) -> QuerySet[Queue]:
@@ -154,8 +154,8 @@ def full_agreement_of(*, queue: Queue) -> FullAgreement:
     rows = Annotation.objects.filter(queue=queue).exclude(label="").order_by().values("item")
     # the least and the greatest are the same where all are: counting different ones would sort each item's
     counted = rows.annotate(n=Count("pk"), least=Min("label"), greatest=Max("label")).filter(n__gte=2)
-    found = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(least=F("greatest"))))
-    return FullAgreement(items=found["items"], agreed=found["agreed"])
+    counts = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(least=F("greatest"))))
+    return FullAgreement(items=counts["items"], agreed=counts["agreed"])
 
 
 def _holds(text: str) -> Q:
@@ -167,12 +167,12 @@ def _holds(text: str) -> Q:
 def scenarios_of(*, queue: Queue) -> list[str]:
     """Return the scenarios of a queue's items, remembered for a few minutes."""
     key = f"review-scenarios-{queue.pk}-{queue.total_count}"
-    found: list[str] | None = cache.get(key)
-    if found is None:
+    scenarios: list[str] | None = cache.get(key)
+    if scenarios is None:
         rows = ReviewItem.objects.filter(queue=queue).exclude(scenario="").order_by("scenario")
-        found = list(rows.values_list("scenario", flat=True).distinct())
-        cache.set(key, found, SCENARIOS_SECONDS)
-    return found
+        scenarios = list(rows.values_list("scenario", flat=True).distinct())
+        cache.set(key, scenarios, SCENARIOS_SECONDS)
+    return scenarios
 
 
 def my_answers(*, queue: Queue, user: User) -> QuerySet[Annotation]:
@@ -241,12 +241,12 @@ def choose_members(*, people: QuerySet[User], chosen_ids: Collection[int], searc
         others = others.filter(
             Q(username__icontains=word) | Q(first_name__icontains=word) | Q(last_name__icontains=word)
         )
-    found = tuple(others[: MEMBERS_LISTED + 1])
+    listed = tuple(others[: MEMBERS_LISTED + 1])
     return MemberChoice(
         search=search,
         chosen=tuple(people.filter(pk__in=chosen_ids)),
-        found=found[:MEMBERS_LISTED],
-        count=len(found) if len(found) <= MEMBERS_LISTED else others.count(),
+        found=listed[:MEMBERS_LISTED],
+        count=len(listed) if len(listed) <= MEMBERS_LISTED else others.count(),
     )
 
 

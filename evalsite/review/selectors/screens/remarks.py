@@ -26,10 +26,10 @@ def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
     told = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | Q(pk__in=unable)
     claims = Assignment.objects.filter(told, item__in=items).select_related("annotator", "annotation")
     claims = claims.order_by("claimed_at", "pk")
-    found: dict[int, list[Remark]] = {}
+    by_item: dict[int, list[Remark]] = {}
     for claim in claims:
         name = claim.annotator.get_full_name() or claim.annotator.username
-        remarks = found.setdefault(claim.item_id, [])
+        remarks = by_item.setdefault(claim.item_id, [])
         if claim.flag:
             remarks.append(Remark(name, "Flagged", claim.flag))
         if claim.status == AssignmentStatus.SKIPPED:
@@ -37,7 +37,7 @@ def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
         annotation = getattr(claim, "annotation", None)
         if annotation is not None and annotation.cannot_judge:
             remarks.append(Remark(name, "Not judged", annotation.cannot_judge))
-    return found
+    return by_item
 
 
 def flag_counts(queues: Collection[Queue]) -> dict[int, int]:

@@ -241,7 +241,7 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
     open_claims = queue.assignments.filter(item_open=True, status__in=HELD).order_by()
     held = dict(open_claims.values_list("annotator_id").annotate(n=Count("pk")))
     people = User.objects.filter(Q(pk__in=list(counts)) | Q(queues=queue)).distinct().order_by("username", "pk")
-    found = [
+    progress = [
         PersonProgress(
             pk=person.pk,
             name=person.get_full_name() or person.username,
@@ -251,7 +251,7 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
         )
         for person in people
     ]
-    return sorted(found, key=lambda person: -person.answered)
+    return sorted(progress, key=lambda person: -person.answered)
 
 
 @dataclass(frozen=True, slots=True)

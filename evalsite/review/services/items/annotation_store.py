@@ -69,21 +69,23 @@ def record_annotation(
         raise ItemGone from None
     item, claim = locked.item, locked.claim_of(annotator)
     why = answer.cannot_judge.strip()[:REASON_LIMIT]
-    given = GivenLabel("") if why else _given(answer, item, claim)
+    decided = GivenLabel("") if why else _given(answer, item, claim)
     facts, held = locked.facts_for(annotator, at=at), claim_facts(claim)
-    check_can_answer(facts, held, token=token, label=given.label, at=at, cannot_judge=bool(why))
+    check_can_answer(facts, held, token=token, label=decided.label, at=at, cannot_judge=bool(why))
     if claim is None:
         raise ReviewRefused("This item is no longer assigned to you.")
     before = locked.answers
     count_work(claim, at=at)
-    annotation = _annotation(given, claim, item=item, at=at)
+    annotation = _annotation(decided, claim, item=item, at=at)
     annotation.slot, annotation.cannot_judge = None if why else _free_slot(before), why
     annotation.note = answer.note[:TEXT_LIMIT]
     annotation.save(force_insert=True)
     claim.status, claim.draft, claim.draft_at, claim.acted_at = AssignmentStatus.SUBMITTED, {}, None, at
     claim.item_open = item.retest_of_id is None  # a retest is nobody else's work, so it is not counted
     claim.save(update_fields=SUBMITTED_FIELDS)
-    record(annotator, "annotation.recorded", about(item), **({"cannot_judge": why} if why else {"label": given.label}))
+    record(
+        annotator, "annotation.recorded", about(item), **({"cannot_judge": why} if why else {"label": decided.label})
+    )
     item.answer_count += not why
     if not settle(item=item, answers=(*before, annotation), at=at) and not why:
         item.save(update_fields=["answer_count"])
@@ -92,15 +94,15 @@ def record_annotation(
     return annotation
 
 
-def _annotation(given: GivenLabel, claim: Assignment, *, item: ReviewItem, at: datetime) -> Annotation:
+def _annotation(answer: GivenLabel, claim: Assignment, *, item: ReviewItem, at: datetime) -> Annotation:
     """Return the annotation of whoever has a claim, not stored yet, with what stood when it was given."""
     return Annotation(
         item=item,
         queue_id=item.queue_id,
         annotator_id=claim.annotator_id,
         assignment=claim,
-        label=given.label,
-        parts=given.parts,
+        label=answer.label,
+        parts=answer.parts,
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
         seen_before=claim.seen_before,
         mode=item.queue.mode,

@@ -119,10 +119,12 @@ def _candidates(order: OrderPolicy, *, queue_id: int, person_id: int, at: dateti
 
 def _candidate(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
     """The first of them, locked where rows can be; those that somebody else has locked are passed over."""
-    found = _candidates(order, queue_id=queue_id, person_id=person_id, at=at).select_related("material", "subject")[:1]
+    candidates = _candidates(order, queue_id=queue_id, person_id=person_id, at=at).select_related(
+        "material", "subject"
+    )[:1]
     if connection.features.has_select_for_update_skip_locked:
-        return found.select_for_update(skip_locked=True, of=("self",))
-    return found
+        return candidates.select_for_update(skip_locked=True, of=("self",))
+    return candidates
 
 
 _CANDIDATE = {order: Prepared(partial(_candidate, order)) for order in OrderPolicy}

@@ -59,15 +59,15 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
     given = list(answers)
     answers = labelled(given)
     unable = len(given) - len(answers)
-    found = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
-    if item.reopened_at is not None and found.state is ItemStatus.SETTLED:
-        found = replace(found, state=ItemStatus.SPLIT, label=None)
-    label = found.label or ""
-    if found.state == item.status and label == item.label:
+    decision = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
+    if item.reopened_at is not None and decision.state is ItemStatus.SETTLED:
+        decision = replace(decision, state=ItemStatus.SPLIT, label=None)
+    label = decision.label or ""
+    if decision.state == item.status and label == item.label:
         return False
-    if found.state != item.status:
-        check_transition(ItemStatus(item.status), found.state)
-    move_item(item=item, status=ItemStatus(found.state.value), label=label, at=at)
+    if decision.state != item.status:
+        check_transition(ItemStatus(item.status), decision.state)
+    move_item(item=item, status=ItemStatus(decision.state.value), label=label, at=at)
     if label:
         parts = agreed_parts(item, answers, label=label)
         keep_final_label(item=item, label=label, provenance=majority_provenance(answers), at=at, parts=parts)
@@ -139,25 +139,25 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
     has_answered = item.annotations.filter(annotator=adjudicator).exists()
     check_can_adjudicate(_facts(item, has_answered=has_answered), reason=word.reason)
     adopted = item.annotations.filter(pk=word.adopted_id, label=word.label).first() if word.adopted_id else None
-    given = _decided(item, word, adopted)
-    check_label(_facts(item), given.label)
+    decided = _decided(item, word, adopted)
+    check_label(_facts(item), decided.label)
     is_blind = item.queue.mode == QueueMode.BLIND and not has_seen_verdicts(item=item, person=adjudicator)
     check_may_look(item=item, person=adjudicator)
     note_look(item=item, person=adjudicator, at=at, saw_verdicts=False)
     Adjudication.objects.create(
         item=item,
         adjudicator=adjudicator,
-        label=given.label,
-        parts=given.parts,
+        label=decided.label,
+        parts=decided.parts,
         adopted=adopted,
         reason=word.reason.strip(),
         is_blind=is_blind,
         created_at=at,
     )
-    move_item(item=item, status=ItemStatus.ADJUDICATED, label=given.label, at=at)
+    move_item(item=item, status=ItemStatus.ADJUDICATED, label=decided.label, at=at)
     provenance = Provenance.ADJUDICATION if is_blind else Provenance.INFORMED
-    keep_final_label(item=item, label=given.label, provenance=provenance, at=at, parts=given.parts)
-    record(adjudicator, "item.adjudicated", about(item), label=given.label)
+    keep_final_label(item=item, label=decided.label, provenance=provenance, at=at, parts=decided.parts)
+    record(adjudicator, "item.adjudicated", about(item), label=decided.label)
     return item
 
 
@@ -199,14 +199,14 @@ def revise_adjudication(
         raise ReviewRefused("You have already revised this decision once.")
     if not reason.strip():
         raise ReviewRefused("Give a reason for the revision.")
-    given = given_label(item, label=label, said=parts or {})
-    check_label(_facts(item), given.label)
-    word.revised_label, word.revised_parts = given.label, given.parts
+    revised = given_label(item, label=label, said=parts or {})
+    check_label(_facts(item), revised.label)
+    word.revised_label, word.revised_parts = revised.label, revised.parts
     word.revision_note, word.revised_at = reason.strip(), at
     word.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
     if word.is_blind:
-        keep_final_label(item=item, label=given.label, provenance=Provenance.INFORMED, at=at, parts=given.parts)
-    record(adjudicator, "item.revised", about(item), **{"from": word.label, "to": given.label})
+        keep_final_label(item=item, label=revised.label, provenance=Provenance.INFORMED, at=at, parts=revised.parts)
+    record(adjudicator, "item.revised", about(item), **{"from": word.label, "to": revised.label})
     return word
 
 

@@ -28,8 +28,8 @@ class LockedItem:
     @property
     def answers(self) -> tuple[Annotation, ...]:
         """Return the answers given so far, those of people who cannot judge the item included."""
-        found = (_annotation_of(claim) for claim in self.claims)
-        return tuple(annotation for annotation in found if annotation is not None)
+        every = (_annotation_of(claim) for claim in self.claims)
+        return tuple(annotation for annotation in every if annotation is not None)
 
     def claim_of(self, person: User) -> Assignment | None:
         """Return this person's claim, whatever has become of it."""

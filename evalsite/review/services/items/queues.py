@@ -38,9 +38,9 @@ SINGLE_GUIDELINES = """Read the question, then the response, and grade the respo
 @transaction.atomic
 def queue_for_run(*, run: Run, labels: Sequence[Label], at: datetime) -> Queue:
     """Return the queue of a run, made on the first call."""
-    found = Queue.objects.filter(run=run).first()
-    if found is not None:
-        return found
+    queue = Queue.objects.filter(run=run).first()
+    if queue is not None:
+        return queue
     wanted = (f"{run.suite}, run {run.pk}", f"Run {run.pk}")
     name = blind_name(wanted, hidden=names_behind_run(run))
     return _make(name, labels, at, {"run": run, "guidelines": SINGLE_GUIDELINES})
@@ -49,9 +49,9 @@ def queue_for_run(*, run: Run, labels: Sequence[Label], at: datetime) -> Queue:
 @transaction.atomic
 def queue_for_debates(*, debate_set: DebateSet, labels: Sequence[Label], at: datetime) -> Queue:
     """Return the queue of a debate set, made on the first call."""
-    found = Queue.objects.filter(debate_set=debate_set).first()
-    if found is not None:
-        return found
+    queue = Queue.objects.filter(debate_set=debate_set).first()
+    if queue is not None:
+        return queue
     wanted = (debate_set.name, f"{debate_set.criterion}, debates {debate_set.pk}", f"Debates {debate_set.pk}")
     name = blind_name(wanted, hidden=names_behind_debates(debate_set))
     return _make(name, labels, at, {"debate_set": debate_set, "guidelines": PAIR_GUIDELINES})

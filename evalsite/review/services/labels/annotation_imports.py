@@ -50,7 +50,7 @@ class AnnotationImportRefused(ValueError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(one) for one in problems if one.severity is Severity.ERROR))
+        super().__init__("\n".join(str(problem) for problem in problems if problem.severity is Severity.ERROR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +185,8 @@ def _store_claims(
     stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, int]
 ) -> dict[tuple[int, int], Assignment]:
     """Make the claims of new acts; one that a person holds here without an act becomes the file's, its draft stays."""
-    found = Assignment.objects.filter(item__in=[item for _, item in stored]).order_by("pk")
-    known = {(claim.item_id, claim.annotator_id): claim for claim in found}
+    assignments = Assignment.objects.filter(item__in=[item for _, item in stored]).order_by("pk")
+    known = {(claim.item_id, claim.annotator_id): claim for claim in assignments}
     claims: dict[tuple[int, int], Assignment] = {}
     fresh: list[Assignment] = []
     for change, item in stored:

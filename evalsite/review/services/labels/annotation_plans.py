@@ -76,7 +76,7 @@ class AnnotationPlan:
 
     @property
     def is_refused(self) -> bool:
-        return any(one.severity is Severity.ERROR for one in self.problems)
+        return any(finding.severity is Severity.ERROR for finding in self.problems)
 
     @property
     def is_empty(self) -> bool:
@@ -106,19 +106,19 @@ def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at
     plan.unknown = planner.look_for_people(found.items)
     for place, text, hint in matches.problems:
         planner.say(place, text, hint=hint)
-    known = [one for one in found.items if one.facts.item in matches.found]
+    known = [item_acts for item_acts in found.items if item_acts.facts.item in matches.found]
     for start in range(0, len(known), CHUNK):
         chunk = known[start : start + CHUNK]
-        ids = [pk for one in chunk if (pk := matches.found[one.facts.item].item_id) is not None]
+        ids = [pk for item_acts in chunk if (pk := matches.found[item_acts.facts.item].item_id) is not None]
         rows = act_rows(queue, item_ids=ids)
-        here = {one.facts.item: one for one in group(("", row) for row in rows)}
-        firsts = [pk for one in chunk if (pk := matches.found[one.facts.item].first_id) is not None]
+        here = {item_acts.facts.item: item_acts for item_acts in group(("", row) for row in rows)}
+        firsts = [pk for item_acts in chunk if (pk := matches.found[item_acts.facts.item].first_id) is not None]
         stored = ReviewItem.objects.select_related("subject__rubric_item").in_bulk({*ids, *firsts})
-        for one in chunk:
-            match = matches.found[one.facts.item]
+        for item_acts in chunk:
+            match = matches.found[item_acts.facts.item]
             item = stored[match.item_id] if match.item_id is not None else None
             first = stored[match.first_id] if match.first_id is not None else item
-            planner.compare(one, item, here.get(match.item_id or 0), first, match.first_id)
+            planner.compare(item_acts, item, here.get(match.item_id or 0), first, match.first_id)
     plan.problems = plan.problems[:MOST_PROBLEMS]
     return plan
 
@@ -156,10 +156,10 @@ class _Planner:
     def look_for_people(self, items: Iterable[ActsOfItem]) -> tuple[str, ...]:
         """Return the people whom this site does not know, and say what to do about them."""
         first: dict[str, str] = {}
-        for one in items:
-            first.setdefault(one.facts.adjudicator, one.place)
-            first.setdefault(one.facts.only_for, one.place)
-            for placed in one.acts:
+        for item in items:
+            first.setdefault(item.facts.adjudicator, item.place)
+            first.setdefault(item.facts.only_for, item.place)
+            for placed in item.acts:
                 first.setdefault(placed.act.annotator, placed.place)
         first.pop("", None)
         wanted = {name: self.people.here(name) for name in first}
@@ -173,7 +173,7 @@ class _Planner:
 
     def compare(
         self,
-        one: ActsOfItem,
+        told_item: ActsOfItem,
         item: ReviewItem | None,
         here: ActsOfItem | None,
         first: ReviewItem | None,
@@ -181,29 +181,29 @@ class _Planner:
     ) -> None:
         """Add what is new of one item to the plan, or say why it cannot be."""
         stored = {placed.act.annotator: placed.act for placed in here.acts} if here else {}
-        mapped = [PlacedAct(placed.place, self._mapped(placed.act)) for placed in one.acts]
-        fresh = self._fresh(one, mapped, stored)
-        adjudged = self._adjudged(one, here)
+        mapped = [PlacedAct(placed.place, self._mapped(placed.act)) for placed in told_item.acts]
+        fresh = self._fresh(told_item, mapped, stored)
+        adjudged = self._adjudged(told_item, here)
         if not fresh and adjudged is None:
             return
         answers = {act.annotator: act for act in stored.values() if act.is_answer}
         answers |= {placed.act.annotator: placed.act for placed in fresh if placed.act.is_answer}
         unable = {act.annotator for act in stored.values() if act.is_unable}
         unable |= {placed.act.annotator for placed in fresh if placed.act.is_unable}
-        quorum = max(one.facts.quorum or 1, item.quorum if item else 1)
-        self._check_quorum(one, fresh, len(answers), quorum, repeated=one.facts.retest_of is not None)
-        self._check_labels(one, fresh, first)
-        self._check_parts(one, fresh, first)
-        self._check_facts(one, here)
+        quorum = max(told_item.facts.quorum or 1, item.quorum if item else 1)
+        self._check_quorum(told_item, fresh, len(answers), quorum, repeated=told_item.facts.retest_of is not None)
+        self._check_labels(told_item, fresh, first)
+        self._check_parts(told_item, fresh, first)
+        self._check_facts(told_item, here)
         told = {placed.act.annotator for placed in mapped if placed.act.is_answer or placed.act.is_unable}
         same = {*answers, *unable} == told
-        is_whole = same and quorum == (one.facts.quorum or 1)
-        given = _ItemAnnotations(tuple(answers.values()), len(unable), quorum)
-        status, label, decided_at = self._fate(one, item, given, is_whole=is_whole)
+        is_whole = same and quorum == (told_item.facts.quorum or 1)
+        answered = _ItemAnnotations(tuple(answers.values()), len(unable), quorum)
+        status, label, decided_at = self._fate(told_item, item, answered, is_whole=is_whole)
         acts = _seated([placed.act for placed in fresh], stored.values())
         self.plan.changes.append(
             ItemChange(
-                facts=one.facts,
+                facts=told_item.facts,
                 item_id=item.pk if item else None,
                 first_id=first_id,
                 acts=acts,
@@ -212,15 +212,15 @@ class _Planner:
                 status=status,
                 label=label,
                 decided_at=decided_at,
-                reopened_at=self._reopened_at(item, status, given),
+                reopened_at=self._reopened_at(item, status, answered),
             )
         )
 
-    def _reopened_at(self, item: ReviewItem | None, status: ItemStatus, given: _ItemAnnotations) -> datetime | None:
+    def _reopened_at(self, item: ReviewItem | None, status: ItemStatus, answered: _ItemAnnotations) -> datetime | None:
         """Return since when an item waits for a researcher although its answers have a majority."""
         if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
             return item.reopened_at
-        made = given.outcome().state
+        made = answered.outcome().state
         return self.at if (status, made) == (ItemStatus.SPLIT, ItemStatus.SETTLED) else None
 
     def _mapped(self, act: Act) -> Act:
@@ -244,69 +244,79 @@ class _Planner:
                 self.say(placed.place, text, hint="Remove the row to keep the stored value.")
         return list(fresh.values())
 
-    def _adjudged(self, one: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
-        wanted, known = _adjudged_of(one.facts, self.people), _adjudged_of(here.facts) if here else None
+    def _adjudged(self, told_item: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
+        wanted, known = _adjudged_of(told_item.facts, self.people), _adjudged_of(here.facts) if here else None
         if wanted is not None and known is not None and replace(wanted, parts=wanted.parts or known.parts) != known:
-            self.say(one.place, f"{one.facts.name} already has another adjudication; nothing is overwritten.")
+            self.say(
+                told_item.place, f"{told_item.facts.name} already has another adjudication; nothing is overwritten."
+            )
         return wanted if known is None else None
 
     def _check_quorum(
-        self, one: ActsOfItem, fresh: Sequence[PlacedAct], n_answers: int, quorum: int, *, repeated: bool
+        self, told_item: ActsOfItem, fresh: Sequence[PlacedAct], n_answers: int, quorum: int, *, repeated: bool
     ) -> None:
-        place = next((placed.place for placed in reversed(fresh) if placed.act.is_answer), one.place)
+        place = next((placed.place for placed in reversed(fresh) if placed.act.is_answer), told_item.place)
         if quorum > MOST_ANSWERS:
-            self.say(place, f"{one.facts.name} has a quorum of {quorum}; the maximum is {MOST_ANSWERS}.")
+            self.say(place, f"{told_item.facts.name} has a quorum of {quorum}; the maximum is {MOST_ANSWERS}.")
         elif n_answers > (1 if repeated else quorum):
-            text = f"{one.facts.name} would have {n_answers} annotations; its quorum is {1 if repeated else quorum}."
+            text = (
+                f"{told_item.facts.name} would have {n_answers} annotations; its quorum is {1 if repeated else quorum}."
+            )
             self.say(place, text, hint="Remove the surplus rows.")
 
-    def _check_labels(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+    def _check_labels(self, told_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
         scale = {label.value for label in labels_from_json(item.subject.labels)} if item is not None else set[str]()
-        given = [
+        labels = [
             (placed.place, label) for placed in fresh for label in (placed.act.blind_label, placed.act.revised_label)
         ]
-        given += [(one.place, label) for label in (one.facts.final_label, one.facts.adjudicated_label)]
-        for place, label in given:
+        labels += [
+            (told_item.place, label) for label in (told_item.facts.final_label, told_item.facts.adjudicated_label)
+        ]
+        for place, label in labels:
             if label and label not in scale:
-                text = f"The label {label!r} is not on the scale of {one.facts.name}."
+                text = f"The label {label!r} is not on the scale of {told_item.facts.name}."
                 self.say(place, text, hint=f"The scale is {', '.join(sorted(scale))}.", offending=label)
 
-    def _check_parts(self, one: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
-        given = [(one.place, "adjudicated_parts", one.facts.adjudicated_parts, one.facts.adjudicated_label)]
+    def _check_parts(self, told_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+        answers = [
+            (told_item.place, "adjudicated_parts", told_item.facts.adjudicated_parts, told_item.facts.adjudicated_label)
+        ]
         for placed in fresh:
             act = placed.act
-            given.append((placed.place, "blind_parts", act.blind_parts, act.blind_label))
-            given.append((placed.place, "revised_parts", act.revised_parts, act.revised_label))
-        form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in given) else None
-        for place, column, parts, label in given:
+            answers.append((placed.place, "blind_parts", act.blind_parts, act.blind_label))
+            answers.append((placed.place, "revised_parts", act.revised_parts, act.revised_label))
+        form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in answers) else None
+        for place, column, parts, label in answers:
             if parts and item is not None and label_of_parts(form, parts) != label:
-                text = f"{column} of {one.facts.name} do not give the label {label!r}."
+                text = f"{column} of {told_item.facts.name} do not give the label {label!r}."
                 hint = 'Expected: JSON with a value for each part of the rubric, such as {"50.1": true, "clarity": 4}.'
                 self.say(place, text, hint=hint, offending=parts[:100])
 
-    def _check_facts(self, one: ActsOfItem, here: ActsOfItem | None) -> None:
+    def _check_facts(self, told_item: ActsOfItem, here: ActsOfItem | None) -> None:
         if here is None:
             return
         for name in KEPT_HERE:
-            if getattr(one.facts, name) != getattr(here.facts, name):
-                self.warn(one.place, f"{name} of {one.facts.name} differs from the stored value, which is kept.")
+            if getattr(told_item.facts, name) != getattr(here.facts, name):
+                self.warn(
+                    told_item.place, f"{name} of {told_item.facts.name} differs from the stored value, which is kept."
+                )
 
     def _fate(
-        self, one: ActsOfItem, item: ReviewItem | None, given: _ItemAnnotations, *, is_whole: bool
+        self, told_item: ActsOfItem, item: ReviewItem | None, answered: _ItemAnnotations, *, is_whole: bool
     ) -> tuple[ItemStatus, str, datetime | None]:
         """Return status, label and time of settling: as the file tells where the answers are just the file's."""
-        facts = one.facts
+        facts = told_item.facts
         if item is not None and item.status == ItemStatus.STALE:
             return ItemStatus.STALE, item.label, item.decided_at
-        made = given.outcome()
+        made = answered.outcome()
         # Until labels were kept apart, a revision could decide an item: files of that time are read by their answers.
-        revised = given.outcome(revised=True)
+        revised = answered.outcome(revised=True)
         if is_whole and facts.status and facts.status != ItemStatus.STALE:
             if _is_possible(facts, made.state, made.label or ""):
                 return ItemStatus(facts.status), facts.final_label, facts.settled_at
             if not _is_possible(facts, revised.state, revised.label or ""):
                 text = f"{facts.name} cannot be {facts.status!r} with the label {facts.final_label!r}: "
-                self.say(one.place, text + "its annotations and adjudication contradict this.")
+                self.say(told_item.place, text + "its annotations and adjudication contradict this.")
         if not facts.adjudicated_label and item is not None and item.status == ItemStatus.ADJUDICATED:
             return ItemStatus.ADJUDICATED, item.label, item.decided_at
         if facts.adjudicated_label:
@@ -354,7 +364,7 @@ def _seated(acts: Sequence[Act], stored: Iterable[Act]) -> tuple[Act, ...]:
     """Return acts whose answers take the slots that they had, or the next free ones."""
     taken = {act.slot for act in stored if act.is_answer}
     seated = []
-    for act in sorted(acts, key=lambda one: one.slot if one.slot is not None else -1):
+    for act in sorted(acts, key=lambda seated: seated.slot if seated.slot is not None else -1):
         slot = act.slot
         if act.is_answer and slot in taken:
             slot = next(number for number in range(len(taken) + 1) if number not in taken)

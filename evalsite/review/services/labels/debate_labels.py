@@ -86,7 +86,7 @@ def _labelled_twins(debates: Iterable[Debate]) -> QuerySet[Debate]:
 
 
 def _answers(debates: Iterable[Debate], keys: Collection[str], parts: RubricParts) -> _Answers:
-    facts = {debate.pk: found for debate in debates if (found := pair_facts(debate, parts)).key in keys}
+    facts = {debate.pk: content for debate in debates if (content := pair_facts(debate, parts)).key in keys}
     answers: _Answers = defaultdict(dict)
     for row in OutsideLabel.objects.filter(debate__in=facts).order_by("created_at", "pk"):
         about = facts[row.debate_id]

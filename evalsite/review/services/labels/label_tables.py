@@ -196,8 +196,8 @@ def store_labels(*, name: str, upload: LabelUpload, actor: User | None, at: date
     return table
 
 
-def _store_items(table: LabelTable, found: LabelFile) -> None:
-    waiting = iter(found.items)
+def _store_items(table: LabelTable, label_file: LabelFile) -> None:
+    waiting = iter(label_file.items)
     while batch := list(islice(waiting, BATCH)):
         rows = LabelledItem.objects.bulk_create(
             LabelledItem(
@@ -211,9 +211,9 @@ def _store_items(table: LabelTable, found: LabelFile) -> None:
             for item in batch
         )
         ImportedLabel.objects.bulk_create(
-            ImportedLabel(table=table, item=row, rater=given.rater, label=given.label, given_at=given.given_at)
+            ImportedLabel(table=table, item=row, rater=label.rater, label=label.label, given_at=label.given_at)
             for row, item in zip(rows, batch, strict=True)
-            for given in item.labels
+            for label in item.labels
         )
 
 

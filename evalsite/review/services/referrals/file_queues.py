@@ -79,14 +79,14 @@ def create_queue(
     return queue
 
 
-def _neutral_name(found: MaterialFile) -> str:
+def _neutral_name(materials: MaterialFile) -> str:
     """Return a name that tells nothing but the kind: the file's name often names the systems."""
     number = (Queue.objects.aggregate(last=Max("pk"))["last"] or 0) + 1
-    return f"Pairs {number}" if found.is_pair else f"Responses {number}"
+    return f"Pairs {number}" if materials.is_pair else f"Responses {number}"
 
 
-def _names_in(found: MaterialFile, file_name: str) -> set[str]:
-    return {name for row in found.rows for name in (row.system_a, row.system_b)} | {file_name}
+def _names_in(materials: MaterialFile, file_name: str) -> set[str]:
+    return {name for row in materials.rows for name in (row.system_a, row.system_b)} | {file_name}
 
 
 def _material(queue: Queue, row: MaterialRow) -> Material:
@@ -114,9 +114,9 @@ def _open(queue: Queue, rows: Sequence[tuple[Material, MaterialRow]], at: dateti
     known = set(labelled.values_list("subject_id", flat=True))
     ReviewItem.objects.bulk_create(
         (
-            _item(queue, material, row, one, subjects[one.key].pk, at)
-            for (material, row), one in zip(rows, facts, strict=True)
-            if subjects[one.key].pk not in known
+            _item(queue, material, row, fact, subjects[fact.key].pk, at)
+            for (material, row), fact in zip(rows, facts, strict=True)
+            if subjects[fact.key].pk not in known
         ),
         ignore_conflicts=True,
     )

@@ -89,17 +89,17 @@ def send_chosen(*, questions: Sequence[ChosenQuestion], actor: User, at: datetim
     if len(questions) > MOST_CHOSEN:
         raise ReviewRefused(f"At most {MOST_CHOSEN:,} responses can be sent at once. Narrow the filters.")
     by_run = dict[Run, dict[tuple[int, str], int]]()
-    for one in questions:
-        by_run.setdefault(one.evaluator.run, {})[one.key] = one.evaluator.pk
-    found = list[ReferredItems]()
+    for question in questions:
+        by_run.setdefault(question.evaluator.run, {})[question.key] = question.evaluator.pk
+    referred = list[ReferredItems]()
     for run, chosen in sorted(by_run.items(), key=lambda entry: entry[0].pk):
         refusal = why_not_yet(run) if run.kind == RunKind.ESI else ""
         if refusal:
             raise ReviewRefused(f"{run.name}: {refusal}")
         queue, count = open_chosen_items(run=run, chosen=chosen, sent_by=actor, at=at)
         record(actor, "queue.chosen_sent", queue, run=run.pk, items=count)
-        found.append(ReferredItems(queue, count))
-    return found
+        referred.append(ReferredItems(queue, count))
+    return referred
 
 
 def send_rest(*, run: Run, actor: User, at: datetime) -> ReferredItems:

@@ -144,11 +144,11 @@ def close_systems(run: Run) -> frozenset[int]:
         (row["evaluator_id"], row["mean"], row["response__system_id"], row["n"])
         for row in rows.annotate(mean=Avg("share"), n=Count("pk")).order_by()
     )
-    found: set[int] = set()
+    system_ids: set[int] = set()
     for lower, higher in pairwise(means):
         if lower[0] == higher[0] and higher[1] - lower[1] <= 1 / min(lower[3], higher[3]):
-            found |= {lower[2], higher[2]}
-    return frozenset(found)
+            system_ids |= {lower[2], higher[2]}
+    return frozenset(system_ids)
 
 
 def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
@@ -178,7 +178,7 @@ def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
     score_groups = groupby(scores.iterator(BATCH), key=lambda row: row.response_id)
     verdict_groups = groupby(verdicts.iterator(BATCH), key=lambda row: row.response_id)
     merged = _merge(verdict_groups, score_groups)
-    yield from (found for found in merged if not only or (found.response_id, found.criterion) in only)
+    yield from (finding for finding in merged if not only or (finding.response_id, finding.criterion) in only)
 
 
 def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterator[_Finding]:
@@ -186,18 +186,18 @@ def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterat
     judged, ruled = next(left, None), next(right, None)
     while judged is not None or ruled is not None:
         response_id = min(group[0] for group in (judged, ruled) if group is not None)
-        found: dict[str, _Finding] = {}
+        by_key: dict[str, _Finding] = {}
         if judged is not None and judged[0] == response_id:
             for verdict in judged[1]:
                 criterion = verdict.evaluator.criterion
-                found.setdefault(criterion, _Finding(response_id, criterion)).verdicts.append(verdict)
+                by_key.setdefault(criterion, _Finding(response_id, criterion)).verdicts.append(verdict)
             judged = next(left, None)
         if ruled is not None and ruled[0] == response_id:
             for score in ruled[1]:
                 criterion = score.evaluator.criterion
-                found.setdefault(criterion, _Finding(response_id, criterion)).scores.append(score)
+                by_key.setdefault(criterion, _Finding(response_id, criterion)).scores.append(score)
             ruled = next(right, None)
-        yield from found.values()
+        yield from by_key.values()
 
 
 def _referred(finding: _Finding, response: Response, routing: _Routing, known: frozenset[str]) -> Iterator[Referred]:
@@ -228,11 +228,11 @@ def _referred(finding: _Finding, response: Response, routing: _Routing, known: f
 def _referrals(finding: _Finding, decision: RoutingDecision, routing: _Routing) -> list[Referral]:
     """Return why one response is referred: an entry of the audit, and one of each evaluator that is in doubt."""
     about: JsonDict = {"run_id": routing.queue.run_id, "response_id": finding.response_id}
-    found = []
+    referrals = []
     if ItemArm.AUDIT in decision.arms:
-        found.append(new_referral(decision, ItemArm.AUDIT, reason=Reason.AUDIT, **about))
+        referrals.append(new_referral(decision, ItemArm.AUDIT, reason=Reason.AUDIT, **about))
     if ItemArm.ROUTED not in decision.arms:
-        return found
+        return referrals
     if routing.only:
         reasons = {routing.only[finding.response_id, finding.criterion]: Reason.SENT_BY_HAND}
     else:
@@ -244,8 +244,8 @@ def _referrals(finding: _Finding, decision: RoutingDecision, routing: _Routing) 
     joint = decision.reason_of(ItemArm.ROUTED)
     reasons = reasons or {row.evaluator_id: joint for row in finding.rows}  # a split of judges is everybody's
     for evaluator_id, reason in reasons.items():
-        found.append(new_referral(decision, ItemArm.ROUTED, reason=reason, evaluator_id=evaluator_id, **about))
-    return found
+        referrals.append(new_referral(decision, ItemArm.ROUTED, reason=reason, evaluator_id=evaluator_id, **about))
+    return referrals
 
 
 def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
@@ -285,8 +285,8 @@ def _jury(finding: _Finding) -> tuple[str, ...]:
             asked = row.evaluator
             kind = "" if asked.rubric_id is not None else str(asked.options.get("judge_kind", ""))
             panels.setdefault((asked.rubric_id, kind), []).append(label)
-    found = [tuple(panel) for panel in panels.values()]
-    return next((panel for panel in found if len(set(panel)) > 1), next(iter(found), ()))
+    juries = [tuple(panel) for panel in panels.values()]
+    return next((panel for panel in juries if len(set(panel)) > 1), next(iter(juries), ()))
 
 
 def _problem(score: Score) -> str:

@@ -45,26 +45,26 @@ class Referred:
 @transaction.atomic
 def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
     """Store referrals, and open an item for each subject that has no label and is with nobody. Safe to repeat."""
-    subjects = store_subjects(facts=[one.facts for one in referred], at=at)
+    subjects = store_subjects(facts=[referred_item.facts for referred_item in referred], at=at)
     ids = [subject.pk for subject in subjects.values()]
     labelled = dict[int, bool]()  # whether a label of the subject is blind
     for subject_id, is_blind in FinalLabel.objects.filter(subject__in=ids).values_list("subject_id", "is_blind"):
         labelled[subject_id] = is_blind or labelled.get(subject_id, False)
     asked = {item.subject_id: item for item in [*_asked_elsewhere(queue, ids), *_asked_here(queue, ids)]}
     fresh: dict[int, ReviewItem] = {}
-    for one in referred:
-        subject_id = subjects[one.facts.key].pk
-        has_label = labelled.get(subject_id, False) if one.is_drawn else subject_id in labelled
+    for referred_item in referred:
+        subject_id = subjects[referred_item.facts.key].pk
+        has_label = labelled.get(subject_id, False) if referred_item.is_drawn else subject_id in labelled
         if not has_label and subject_id not in asked:
-            one.item.subject_id, one.item.is_turned = subject_id, one.facts.is_turned
-            one.item.content_hash = one.facts.content_hash
-            fresh.setdefault(subject_id, one.item)
+            referred_item.item.subject_id, referred_item.item.is_turned = subject_id, referred_item.facts.is_turned
+            referred_item.item.content_hash = referred_item.facts.content_hash
+            fresh.setdefault(subject_id, referred_item.item)
     ReviewItem.objects.bulk_create(fresh.values(), ignore_conflicts=True)
     asked |= {item.subject_id: item for item in _asked_here(queue, list(fresh))}
     rows = list[Referral]()
-    for one in referred:
-        for referral in one.referrals:
-            referral.subject_id, referral.created_at = subjects[one.facts.key].pk, at
+    for referred_item in referred:
+        for referral in referred_item.referrals:
+            referral.subject_id, referral.created_at = subjects[referred_item.facts.key].pk, at
             referral.item = asked.get(referral.subject_id)
             rows.append(referral)
     Referral.objects.bulk_create(rows, ignore_conflicts=True)
@@ -82,24 +82,24 @@ def standing(referrals: QuerySet[Referral]) -> QuerySet[Referral]:
 
 def store_subjects(*, facts: Iterable[SubjectFacts], at: datetime) -> dict[str, Subject]:
     """Return the stored subjects by key, the new ones stored now."""
-    wanted = {one.key: one for one in facts}
-    found = subjects_by_key(wanted)
+    wanted = {content.key: content for content in facts}
+    subjects = subjects_by_key(wanted)
     fresh = [
         Subject(
-            key=one.key,
-            is_pair=one.is_pair,
-            criterion=one.criterion,
-            case_id=one.case_id,
-            rubric_item_id=one.rubric_item_id,
-            judge=one.judge,
-            labels=labels_to_json(one.labels),
+            key=content.key,
+            is_pair=content.is_pair,
+            criterion=content.criterion,
+            case_id=content.case_id,
+            rubric_item_id=content.rubric_item_id,
+            judge=content.judge,
+            labels=labels_to_json(content.labels),
             created_at=at,
         )
-        for one in wanted.values()
-        if one.key not in found
+        for content in wanted.values()
+        if content.key not in subjects
     ]
     Subject.objects.bulk_create(fresh, ignore_conflicts=True)
-    return found | subjects_by_key(row.key for row in fresh)
+    return subjects | subjects_by_key(row.key for row in fresh)
 
 
 def _asked_here(queue: Queue, subject_ids: Sequence[int]) -> Iterable[ReviewItem]:
@@ -129,10 +129,10 @@ def draw_of(
 
 def known_arms(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[Any, ...], frozenset[str]]:
     """Return the arms of the referrals there are, by what they are about: all but the last column."""
-    found: dict[tuple[Any, ...], frozenset[str]] = {}
+    arms: dict[tuple[Any, ...], frozenset[str]] = {}
     for *about, arm in rows:
-        found[tuple(about)] = found.get(tuple(about), frozenset()) | {arm}
-    return found
+        arms[tuple(about)] = arms.get(tuple(about), frozenset()) | {arm}
+    return arms
 
 
 def new_referral(decision: RoutingDecision, arm: str, **fields: Any) -> Referral:
