@@ -364,7 +364,7 @@ def _seated(acts: Sequence[Act], stored: Iterable[Act]) -> tuple[Act, ...]:
     """Return acts whose answers take the slots that they had, or the next free ones."""
     taken = {act.slot for act in stored if act.is_answer}
     seated = []
-    for act in sorted(acts, key=lambda seated: seated.slot if seated.slot is not None else -1):
+    for act in sorted(acts, key=lambda act: act.slot if act.slot is not None else -1):
         slot = act.slot
         if act.is_answer and slot in taken:
             slot = next(number for number in range(len(taken) + 1) if number not in taken)
