@@ -35,6 +35,7 @@ browsing: list[URLPattern] = [
     path("responses/<int:response_id>/try/", trials.response_try, name="response-try"),
     path("responses/<int:response_id>/try/<int:run_id>/", trials.trial_detail, name="trial-detail"),
     path("responses/<int:response_id>/try/<int:run_id>/cancel/", trials.trial_cancel, name="trial-cancel"),
+    path("pictures/<slug:digest>/", cases.picture, name="picture"),
     path("systems/<int:system_id>/", responses.system_detail, name="system-detail"),
     path("rubrics/", rubrics.rubric_list, name="rubric-list"),
     path("rubrics/<int:rubric_id>/", rubrics.rubric_detail, name="rubric-detail"),
@@ -50,6 +51,7 @@ importing: list[URLPattern] = [
     path("imports/<int:upload_id>/confirm/", imports.import_confirm, name="import-confirm"),
     path("imports/<int:upload_id>/cancel/", imports.import_cancel, name="import-cancel"),
     path("imports/<int:upload_id>/discard/", imports.import_discard, name="import-discard"),
+    path("imports/<int:upload_id>/pictures/<slug:digest>/", imports.import_picture, name="import-picture"),
     path("imports/<int:upload_id>/problems.csv", imports.import_problems, name="import-problems"),
 ]
 

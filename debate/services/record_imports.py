@@ -169,6 +169,10 @@ class CheckedRecords:
         records = {**counts, "known": len(self.plan.known), "cells": cells}
         return {"changes_nothing": not self.plan.new, "records": records}
 
+    def preview_pictures(self) -> dict[str, bytes]:
+        """Return nothing: recorded debates bring no images."""
+        return {}
+
     def open_written(self, watch: Watch) -> AbstractContextManager[WrittenRecords]:
         """Write what is new into a batch, for `WrittenRecords.use` within the block.
 

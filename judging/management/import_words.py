@@ -16,8 +16,9 @@ from judging.services.file_imports.import_commands import COMMANDS
 from judging.services.file_imports.imports import Checked, ImportRefused, check_import, refusal_message, store_checked
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
-from judging.specs.files.named_files import named_files
+from judging.specs.files.named_files import named_files, named_images
 from judging.specs.files.uploaded_files import LIMITS, Files
+from judging.specs.replies.response_formats import ROW_ENDINGS
 from judging.specs.replies.table_columns import ColumnField
 
 PROBLEMS_PRINTED = 50
@@ -52,12 +53,17 @@ def read_path(path: Path) -> Files:
 
 
 def read_suite_path(path: Path) -> Files:
-    """Return what `read_path` does; beside a single YAML file also the files that it names, and those that they name.
+    """Return what `read_path` does; beside a single file also the images that its rows name, and beside a single YAML
+    file the files that it names, and those that they name.
 
     Raises:
         BadInput: there is nothing to read, or more than an import takes.
     """
     files = dict(read_path(path))
+    if path.is_file() and path.suffix.lower() in ROW_ENDINGS:
+        names = named_images(files[path.name])
+        images = [name for name in names if _is_own_file(path.parent / name, path.parent)]
+        return [*files.items(), *((name, _read(path.parent / name)) for name in images)]
     if not path.is_file() or path.suffix.lower() not in YAML_SUFFIXES:
         return list(files.items())
     waiting, total = [path.name], 0

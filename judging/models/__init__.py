@@ -7,6 +7,7 @@ from judging.models.esi import EsiItem
 from judging.models.imports import (
     IN_WORK,
     BatchCase,
+    BatchPicture,
     BatchResponse,
     BatchRubricItem,
     ImportBatch,
@@ -14,6 +15,7 @@ from judging.models.imports import (
     Upload,
     UploadPart,
 )
+from judging.models.pictures import Picture
 from judging.models.prompts import PromptVersion
 from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric, RubricItem
@@ -36,6 +38,7 @@ from judging.models.runs import (
 
 __all__ = [
     "BatchCase",
+    "BatchPicture",
     "BatchResponse",
     "BatchRubricItem",
     "Benchmark",
@@ -53,6 +56,7 @@ __all__ = [
     "ModelEndpoint",
     "PastScore",
     "PastVerdict",
+    "Picture",
     "Prompt",
     "PromptVersion",
     "Response",

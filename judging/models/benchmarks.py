@@ -6,6 +6,11 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from judging.models.pictures import picture_url
+from judging.specs.shown_content import ShownContent, shown_content
+
+EMPTY_LIST = models.Value([], models.JSONField())  # of columns that statements of our own leave out
+
 
 class Benchmark(models.Model):
     """A named set of questions with a history of suites."""
@@ -28,16 +33,23 @@ class Prompt(models.Model):
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="prompts")
     key = models.CharField(max_length=200)
-    content_hash = models.CharField(max_length=64)  # of text, context and context_role
-    text = models.TextField()
+    content_hash = models.CharField(max_length=64)  # of all that follows; judging.services.content_hashes
+    text = models.TextField()  # of a conversation, its turns as text
     context = models.TextField(blank=True)
     context_role = models.CharField(max_length=20, blank=True)  # reference | supplementary | ""
+    images = models.JSONField(default=list, db_default=EMPTY_LIST)  # judging.specs.types.ImageSpec of each `Picture`
+    messages = models.JSONField(default=list, db_default=EMPTY_LIST)  # a conversation; judging.specs.turns
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["benchmark", "key", "content_hash"], name="prompt_once")]
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def content(self) -> ShownContent:
+        """What pages show of it."""
+        return shown_content(self.text, self.images, self.messages, picture_url)
 
 
 class Case(models.Model):

@@ -106,6 +106,8 @@ class BatchCase(models.Model):
     text = models.TextField()
     context = models.TextField(blank=True)
     context_role = models.CharField(max_length=20, blank=True)
+    images = models.JSONField(default=list)
+    messages = models.JSONField(default=list)
     content_hash = models.CharField(max_length=64)
     reference = models.TextField(blank=True)
     scenario = models.CharField(max_length=100, blank=True)
@@ -133,12 +135,26 @@ class BatchResponse(models.Model):
     attempt = models.PositiveIntegerField()
     text = models.TextField(blank=True)
     text_hash = models.CharField(max_length=64)
+    images = models.JSONField(default=list)
+    messages = models.JSONField(default=list)
     completion_tokens = models.PositiveIntegerField(null=True)
     metadata = models.JSONField(default=dict)
     source = models.CharField(max_length=300, blank=True)
 
     def __str__(self) -> str:
         return f"{self.system}: {self.case_key}"
+
+
+class BatchPicture(models.Model):
+    """An image to be taken into use."""
+
+    batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE)
+    digest = models.CharField(max_length=64)
+    media_type = models.CharField(max_length=20)
+    data = models.BinaryField()
+
+    def __str__(self) -> str:
+        return self.digest[:12]
 
 
 class BatchRubricItem(models.Model):

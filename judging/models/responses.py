@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.db import models
 from django.urls import reverse
 
-from judging.models.benchmarks import Prompt
+from judging.models.benchmarks import EMPTY_LIST, Prompt
+from judging.models.pictures import picture_url
+from judging.specs.shown_content import ShownContent, shown_content
 
 
 class System(models.Model):
@@ -31,8 +33,10 @@ class Response(models.Model):
     prompt = models.ForeignKey(Prompt, on_delete=models.CASCADE, related_name="responses")
     system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="responses")
     attempt = models.PositiveIntegerField(default=0)
-    text = models.TextField(blank=True)
-    text_hash = models.CharField(max_length=64)
+    text = models.TextField(blank=True)  # of several turns, these as text
+    text_hash = models.CharField(max_length=64)  # with images and messages, where there are any
+    images = models.JSONField(default=list, db_default=EMPTY_LIST)  # as those of a prompt
+    messages = models.JSONField(default=list, db_default=EMPTY_LIST)
     completion_tokens = models.PositiveIntegerField(null=True)
     metadata = models.JSONField(default=dict)
     source = models.CharField(max_length=300, blank=True)
@@ -63,3 +67,8 @@ class Response(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("judging:response-detail", args=[self.pk])
+
+    @property
+    def content(self) -> ShownContent:
+        """What pages show of it."""
+        return shown_content(self.text, self.images, self.messages, picture_url)

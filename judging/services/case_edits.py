@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -21,7 +22,7 @@ from judging.services.evaluation.rule_tasks import grade_all
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.suites import NewSuite, StoredSuite, use_suite, write_suite
 from judging.services.transactions import persistently
-from judging.specs.types import CaseSpec, SuiteSpec
+from judging.specs.types import CaseSpec, ImageSpec, SuiteSpec
 
 INLINE_RESPONSES = 1000  # tried while the reader waits; more, or programs to run, are tried by a worker
 INLINE_PROGRAMS = 6
@@ -59,7 +60,14 @@ def case_spec(case: Case, *, weight: float = 1.0) -> CaseSpec:
         source_path=case.source_path,
         metadata=case.metadata,
         handlers=case.handlers,
+        images=image_specs(case.prompt.images),
+        messages=tuple(case.prompt.messages),
     )
+
+
+def image_specs(stored: Sequence[JsonDict]) -> tuple[ImageSpec, ...]:
+    """Return stored images as importers hand them over."""
+    return tuple(ImageSpec(**image) for image in stored)
 
 
 def suite_spec(suite: Suite) -> SuiteSpec:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from judging.llm.identity import canonical_json
-from judging.specs.types import CaseSpec, RubricSpec
+from judging.specs.types import CaseSpec, ResponseSpec, RubricSpec
 
 # Follows from the shape and says nothing new, but stands in the hashes of the rubrics that are stored.
 _SHAPE_WORDS = {"levels": "level_cascade", "scaleeval": "pairwise"}
@@ -27,12 +27,25 @@ def text_hash(text: str) -> str:
 
 def prompt_hash(case: CaseSpec) -> str:
     """Return the hash of what systems are shown."""
-    return content_hash([case.prompt, case.context, case.context_role])
+    return content_hash([case.prompt, case.context, case.context_role, *_beside_text(case)])
+
+
+def answer_hash(response: ResponseSpec) -> str:
+    """Return the hash of what a system answered; of a text alone it is that of the text."""
+    further = _beside_text(response)
+    return content_hash([response.text, *further]) if further else text_hash(response.text)
+
+
+def _beside_text(spec: CaseSpec | ResponseSpec) -> list[Any]:
+    """Return the images and turns that are hashed with a text; none where there is only text, as there once was."""
+    if not spec.images and not spec.messages:
+        return []
+    return [{"images": [[image.digest, image.alt] for image in spec.images], "messages": list(spec.messages)}]
 
 
 def case_hash(case: CaseSpec) -> str:
     """Return the hash of everything that a case's grading depends on, without its place and weight in a suite."""
-    left_out = {"weight", "source_path", "prompt", "context", "context_role", "key"}
+    left_out = {"weight", "source_path", "prompt", "context", "context_role", "key", "images", "messages"}
     return content_hash({name: value for name, value in asdict(case).items() if name not in left_out})
 
 

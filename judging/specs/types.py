@@ -14,6 +14,18 @@ JsonObject = JsonObject  # JSON-like: only dict, list, str, int, float, bool and
 
 
 @dataclass(frozen=True, slots=True)
+class ImageSpec:
+    """An image of a case or response: the hash of the file as it was uploaded, and what pages say of it."""
+
+    digest: str
+    media_type: str  # of what is stored
+    width: int  # pixels
+    height: int
+    name: str = ""  # path as written; empty for a data URI
+    alt: str = ""  # what it shows, in words
+
+
+@dataclass(frozen=True, slots=True)
 class CaseSpec:
     """One case: what is asked and how an answer to it is graded, with every referenced file inlined."""
 
@@ -33,6 +45,8 @@ class CaseSpec:
     source_path: str = ""  # path in the bundle, as written in the suite
     metadata: JsonObject = field(default_factory=dict)
     handlers: Mapping[str, str] = field(default_factory=dict)  # source of post handlers / custom functions by name
+    images: tuple[ImageSpec, ...] = ()
+    messages: tuple[JsonObject, ...] = ()  # a conversation in the form of `judging.specs.turns`; `prompt` is its text
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +72,8 @@ class ResponseSpec:
     text: str
     source: str = ""  # "file.jsonl, line 3"
     metadata: JsonObject = field(default_factory=dict)  # e.g. completion_tokens
+    images: tuple[ImageSpec, ...] = ()
+    messages: tuple[JsonObject, ...] = ()  # as those of a case; `text` is their text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The page of a case."""
+"""The page of a case, and the images that pages show."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
+from django.utils.cache import patch_cache_control
+from django.views.decorators.http import condition, require_safe
 
 from evalsite.base.http import PageRequest, whole_number
-from judging.models import Case, Suite
+from judging.models import Case, Picture, Suite
 from judging.selectors import benchmarks, responses
 from judging.specs.rubrics.outlines import outline_of_data, outline_of_grading, outline_of_tree
+
+YEAR_SECONDS = 31_536_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +47,22 @@ def case_detail(request: PageRequest, case_id: int) -> HttpResponse:
         "revisions": benchmarks.other_revisions(case)[:20],
     }
     return render(request, "judging/case_detail.html", context)
+
+
+def _tag_of_picture(_request: PageRequest, digest: str) -> str:
+    return f'"{digest}"'
+
+
+@require_safe
+@condition(etag_func=_tag_of_picture)
+def picture(_request: PageRequest, digest: str) -> HttpResponse:
+    """One image, which never changes under its address. Everybody who may sign in may see it: annotators do."""
+    stored = get_object_or_404(Picture, pk=digest)
+    return picture_response(bytes(stored.data), stored.media_type)
+
+
+def picture_response(data: bytes, media_type: str) -> HttpResponse:
+    """Return an image that a browser may keep and takes for nothing else."""
+    response = HttpResponse(data, content_type=media_type, headers={"X-Content-Type-Options": "nosniff"})
+    patch_cache_control(response, private=True, max_age=YEAR_SECONDS, immutable=True)
+    return response

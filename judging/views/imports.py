@@ -26,10 +26,13 @@ from judging.services.file_imports import uploads
 from judging.services.file_imports.file_readers import has_own_reader
 from judging.services.file_imports.import_commands import command_of
 from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.pictures import preview_picture
 from judging.services.file_imports.upload_store import BytesGone
 from judging.services.file_imports.uploads import UploadRefused
 from judging.specs.files.example_files import EXAMPLES
 from judging.specs.replies.table_columns import LABELS
+from judging.specs.shown_content import shown_content
+from judging.views.cases import picture_response
 
 PROBLEM_COLUMNS = ("severity", "file", "place", "message", "offending", "hint", "code")
 PROBLEMS_SHOWN = 200
@@ -139,6 +142,18 @@ def import_template(_request: PageRequest, name: str) -> HttpResponse:
 
 @require_safe
 @permission_required("judging.add_upload", raise_exception=True)
+def import_picture(_request: PageRequest, upload_id: int, digest: str) -> HttpResponse:
+    """An image of the preview, before it is stored and after."""
+    upload = _upload(upload_id)
+    try:
+        shown = preview_picture(upload=upload, digest=digest)
+    except BytesGone:
+        raise Http404 from None
+    return picture_response(shown.data, shown.media_type)
+
+
+@require_safe
+@permission_required("judging.add_upload", raise_exception=True)
 def import_problems(request: PageRequest, upload_id: int) -> StreamingHttpResponse:
     """The list of problems as CSV."""
     upload = _upload(upload_id)
@@ -183,13 +198,28 @@ def _rubric_field(upload: Upload) -> BoundField | None:
     return ImportOptionsForm(initial={"rubric": rubrics[0].get("name", "")}, auto_id="preview_%s")["rubric"]
 
 
+def _shown_preview(upload: Upload) -> JsonDict:
+    """Return the preview with what its samples show; their images are served from below the upload."""
+
+    def address(digest: str) -> str:
+        return reverse("judging:import-picture", args=[upload.pk, digest])
+
+    preview: JsonDict = upload.preview
+    for part in preview.get("parts", ()):
+        for sample in part.get("samples", ()):
+            images, messages = sample.get("images", ()), sample.get("messages", ())
+            if sample["text"] or images:
+                sample["content"] = shown_content(sample["text"], images, messages, address)
+    return preview
+
+
 def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None = None) -> HttpResponse:
     form = form or ImportOptionsForm(initial=options_initial(ImportOptions.of_json(upload.options)))
     errors = [problem for problem in upload.problems if problem.get("severity") == "error"]
     warnings = [problem for problem in upload.problems if problem.get("severity") != "error"]
     context = {
         **_progress(upload),
-        "preview": upload.preview,
+        "preview": _shown_preview(upload),
         "kept_options": _kept_options(upload),
         "rubric_field": _rubric_field(upload),
         "column_fields": LABELS.items(),

@@ -79,6 +79,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "judging:import-template": RESEARCHERS_OBJECT,
     "judging:import-discard": RESEARCHERS_ACT,
     "judging:import-problems": RESEARCHERS_OBJECT,
+    "judging:import-picture": RESEARCHERS_OBJECT,
+    "judging:picture": EVERYBODY_OBJECT,
     "judging:response-try": RESEARCHERS_OBJECT,
     "judging:trial-detail": RESEARCHERS_OBJECT,
     "judging:trial-cancel": RESEARCHERS_ACT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -48,6 +48,9 @@ class CheckedFiles(Protocol):
 
     def preview(self) -> JsonDict:
         """Return what the page shows of the dry run; `changes_nothing` says that all of it is stored already."""
+
+    def preview_pictures(self) -> Mapping[str, bytes]:
+        """Return the images by hash that the preview shows and that are not stored yet."""
 
     def open_written(self, watch: Watch) -> AbstractContextManager[WrittenFiles]:
         """Write what was read into a batch, for `use` within the block.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any
 
@@ -26,6 +26,7 @@ UNKNOWN_CASES = warning_rule("unknown-case", "These rows are stored but have no 
 SAMPLES = 3
 SAMPLE_TEXT = 1200
 LISTED = 12
+SHOWN_IMAGES = 4  # of one sample
 BATCH = 500
 
 
@@ -88,6 +89,8 @@ def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> JsonDi
         _fact("Changed", len(plan.changed_cases), "warn" if plan.changed_cases else ""),
         _fact("Reused", plan.reused_cases),
     ]
+    if any(case.images for case in spec.cases):
+        facts.append(_fact("Images", len({image.digest for case in spec.cases for image in case.images})))
     stale = _answers_to(plan.benchmark, plan.changed_prompts)
     if stale:
         facts.append(_fact("Responses to an earlier wording", stale, "warn"))
@@ -124,6 +127,7 @@ def _case_sample(case: CaseSpec) -> JsonDict:
         "chips": [chip for chip in (case.scenario, case.question_type, case.lang) if chip],
         "text": _cut(case.prompt),
         "reference": _cut(case.reference),
+        **_beside_text(case),
         "outline": outline.as_json() if outline.children else None,
     }
 
@@ -194,7 +198,19 @@ def _assessed(responses: Sequence[int]) -> int:
 
 def _response_sample(spec: ResponseSpec) -> JsonDict:
     chips = [spec.system] + ([f"attempt {spec.attempt}"] if spec.attempt else [])
-    return {"title": spec.case_key, "chips": chips, "text": _cut(spec.text), "reference": "", "outline": None}
+    return {
+        "title": spec.case_key,
+        "chips": chips,
+        "text": _cut(spec.text),
+        "reference": "",
+        **_beside_text(spec),
+        "outline": None,
+    }
+
+
+def _beside_text(spec: CaseSpec | ResponseSpec) -> JsonDict:
+    """Return the images and turns of a sample, as many as a preview shows."""
+    return {"images": [asdict(image) for image in spec.images[:SHOWN_IMAGES]], "messages": list(spec.messages[:LISTED])}
 
 
 def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> JsonDict:
@@ -258,5 +274,7 @@ def _item_sample(item: StagedItem) -> JsonDict:
         "chips": [item.source] if item.source else [],
         "text": "",
         "reference": "",
+        "images": [],
+        "messages": [],
         "outline": outline_of_tree(item_tree(item)).as_json(),
     }

@@ -16,6 +16,7 @@ from judging.models import Benchmark, ImportBatch, Suite
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.import_plans import plan_import
 from judging.services.file_imports.intake import ImportOptions, Intake, read_intake
+from judging.services.file_imports.pictures import stored_digests, use_pictures, write_pictures
 from judging.services.file_imports.responses import (
     ResponsePlan,
     coming_prompts,
@@ -29,6 +30,7 @@ from judging.services.file_imports.suites import NewSuite, use_suite, write_suit
 from judging.services.transactions import persistently
 from judging.specs.files.problems import Problem, Severity
 from judging.specs.files.uploaded_files import Files
+from judging.specs.pictures.picture_formats import encode_picture
 
 
 class ImportRefused(ValueError):
@@ -79,6 +81,12 @@ class Checked:
             "tables": list(self.intake.columns.fields),
             "is_mapped": bool(self.intake.columns.used),
         }
+
+    def preview_pictures(self) -> dict[str, bytes]:
+        """Return the images that the preview shows and that are not stored yet, as they will be."""
+        shown = {image["digest"] for part in self.parts for sample in part["samples"] for image in sample["images"]}
+        files = self.intake.pictures
+        return {digest: encode_picture(files[digest].data).data for digest in sorted(shown - stored_digests(shown))}
 
     @contextmanager
     def open_written(self, watch: Watch = unwatched) -> Iterator[Written]:
@@ -135,6 +143,8 @@ class Written:
         result: JsonDict = {"changed": False, "rubrics": []}
         suite: Suite | None = target.suite if target else None
         benchmark: Benchmark | None = target.benchmark if target else None
+        if self.intake.pictures:
+            use_pictures(batch=self.batch, at=at)
         if self.suite is not None:
             stored = use_suite(batch=self.batch, new=self.suite, actor=actor, at=at)
             suite, benchmark = stored.suite, stored.suite.benchmark
@@ -177,6 +187,7 @@ def _write(batch: ImportBatch, intake: Intake, watch: Watch) -> Written:
             owner=str(stored or target.name),
             watch=watch,
         )
+    write_pictures(batch=batch, files=intake.pictures, watch=watch)
     for staged in intake.rubrics:
         write_rubric(batch=batch, staged=staged, benchmark=target.benchmark if target else None, watch=watch)
     return Written(batch, intake, suite, responses)

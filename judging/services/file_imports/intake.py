@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from evalsite.base.json_types import JsonDict
@@ -28,6 +28,8 @@ from judging.specs.files.findings import Findings, error_rule, warning_rule
 from judging.specs.files.problems import Parsed, Problem, Severity
 from judging.specs.files.uploaded_files import Files, bundle_of
 from judging.specs.files.yaml_reading import unreadable_yaml
+from judging.specs.pictures.picture_formats import PictureFile
+from judging.specs.pictures.picture_rows import say_unused, shelf_of
 from judging.specs.replies.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, case_rows, header_names, question_rows
 from judging.specs.replies.response_formats import RESPONSE_FORMATS, ROW_ENDINGS
 from judging.specs.replies.response_rows import KnownCases
@@ -102,6 +104,7 @@ class Intake:
     problems: tuple[Problem, ...] = ()
     choices: tuple[BenchmarkChoice, ...] = ()  # benchmarks that fit, where more than one does
     columns: ColumnChoices = NO_COLUMNS
+    pictures: Mapping[str, PictureFile] = field(default_factory=dict)  # that cases and responses name, by hash
 
     @property
     def has_errors(self) -> bool:
@@ -159,9 +162,11 @@ class _UploadReader:
             self.findings.as_tuple(),
             self.choices,
             self.columns,
+            shelf_of(self.bundle).files,
         )
 
     def _read_all(self) -> None:
+        shelf_of(self.bundle).is_cut = self.options.allow_missing_files
         sniffed = sniff_all(self.bundle)
         if not self.options.kind or self.options.kind in READ_KINDS:
             self.columns = choose_columns(self.bundle, sniffed, dict(self.options.columns), self.findings)
@@ -177,13 +182,10 @@ class _UploadReader:
             self._read_responses()
         if not self.findings.has_errors:
             self._place_rubrics()
+            say_unused(self.bundle, self.findings)
         if not (self.findings.has_errors or self.suite or self.responses or self.rubrics):
-            message = (
-                "The upload contains nothing of the chosen kind."
-                if self.options.kind
-                else "The upload contains nothing that can be imported."
-            )
-            self.findings.add(NOTHING_READ, _some(self.bundle), "", message)
+            what = "of the chosen kind" if self.options.kind else "that can be imported"
+            self.findings.add(NOTHING_READ, _some(self.bundle), "", f"The upload contains nothing {what}.")
 
     def _leave_out_foreign(self) -> None:
         """Refuse files of formats that nothing reads; beside files that something reads they are only named."""
@@ -265,7 +267,7 @@ class _UploadReader:
         if is_guess and "answer" in header_names(self.bundle, path):
             message = "Each row has a question, so `answer` was read as its reference answer."
             findings.add(READ_AS_QUESTIONS, path, "", message)
-        return suite_of_rows(question_rows(self.bundle, path, findings), path, findings)
+        return suite_of_rows(self.bundle, path, question_rows(self.bundle, path, findings), findings)
 
     def _is_table(self, path: str, kind: str) -> bool:
         """Return whether a file's rows are of a kind; where the person said what it is, only its ending counts."""
@@ -385,7 +387,7 @@ class _UploadReader:
         name = self.options.benchmark or system_from_path(paths[0])
         message = f"The questions become the cases of a new benchmark, {name}."
         self.findings.add(NEW_CASES, paths[0], "", message)
-        self._take_suite(suite_of_rows(rows, paths[0], findings, name))
+        self._take_suite(suite_of_rows(self.bundle, paths[0], rows, findings, name))
         return True
 
     def _place_rubrics(self) -> None:

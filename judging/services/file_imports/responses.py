@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from evalsite.accounts.audit import record
 from judging import signals
 from judging.models import BatchResponse, Benchmark, ImportBatch, Prompt, Response, Suite, System
-from judging.services.content_hashes import prompt_hash, text_hash
+from judging.services.content_hashes import answer_hash, prompt_hash
 from judging.services.file_imports.import_batches import ROWS, BatchWriter, copy_rows, moment, quoted, table
 from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.specs.types import ResponseSpec, SuiteSpec
@@ -75,7 +75,7 @@ def plan_answers(
         stored = current.get((prompt_id, spec.system, spec.attempt)) if prompt_id is not None else None
         if stored is None:
             new.append(spec)
-        elif stored.text_hash != text_hash(spec.text):
+        elif stored.text_hash != answer_hash(spec):
             changed.append(spec)
             outdated.append(stored.pk)
         elif _amend(stored, spec):
@@ -172,7 +172,7 @@ def _use_new(batch: ImportBatch, benchmark_id: int, at: datetime) -> None:
             f"UPDATE {table(Response)} SET superseded_at = %s WHERE id IN ({outdated})",  # noqa: S608 own names
             [moment(at), benchmark_id, batch.pk],
         )
-    names = ("attempt", "text", "text_hash", "completion_tokens", "metadata", "source")
+    names = ("attempt", "text", "text_hash", "images", "messages", "completion_tokens", "metadata", "source")
     copy_rows(
         Response,
         {"imported_at": "%s", "prompt": "p.id", "system": "s.id", **{name: f"b.{quoted(name)}" for name in names}},
@@ -249,7 +249,9 @@ def _batch_row(batch: ImportBatch, spec: ResponseSpec, digest: str) -> BatchResp
         system=spec.system,
         attempt=spec.attempt,
         text=spec.text,
-        text_hash=text_hash(spec.text),
+        text_hash=answer_hash(spec),
+        images=[asdict(image) for image in spec.images],
+        messages=list(spec.messages),
         completion_tokens=token_count(spec.metadata.get("completion_tokens")),
         metadata=dict(spec.metadata),
         source=spec.source[:300],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 
@@ -33,6 +33,7 @@ _SAME_FIELDS = (
     *("context", "context_role", "reference", "scenario", "question_type", "lang"),
     *("full_score", "null_score", "source_path"),
 )
+_OF_PROMPT = ("key", "text", "context", "context_role", "images", "messages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,7 @@ def _batch_row(batch: ImportBatch, position: int, case: CaseSpec, stored: int | 
         row.prompt_hash, row.content_hash = prompt_hash(case), case_hash(case)
         row.grading, row.handlers, row.metadata = dict(case.grading), dict(case.handlers), dict(case.metadata)
         row.text = case.prompt
+        row.images, row.messages = [asdict(image) for image in case.images], list(case.messages)
         for name in _SAME_FIELDS:
             setattr(row, name, getattr(case, name))
     return row
@@ -193,7 +195,7 @@ def _use_cases(batch: ImportBatch, suite: Suite, at: datetime) -> None:
     new = f"FROM {rows} b WHERE b.batch_id = %s AND b.case_id IS NULL"
     same_prompt = f"p.benchmark_id = %s AND p.{quoted('key')} = b.{quoted('key')} AND p.content_hash = b.prompt_hash"
     same_case = "c.prompt_id = p.id AND c.content_hash = b.content_hash"
-    columns = {name: f"b.{quoted(name)}" for name in ("key", "text", "context", "context_role")}
+    columns = {name: f"b.{quoted(name)}" for name in _OF_PROMPT}
     copy_rows(
         Prompt,
         {**columns, "content_hash": "b.prompt_hash", "benchmark": "%s"},

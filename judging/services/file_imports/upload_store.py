@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from judging.models import UploadPart
 
@@ -19,7 +20,7 @@ class BytesGone(LookupError):
 @transaction.atomic
 def keep_bytes(*, name: str, data: bytes, at: datetime) -> None:
     """Keep bytes under a name, in place of what was kept under it before."""
-    drop_bytes(name)
+    UploadPart.objects.filter(name=name).delete()
     parts = (
         UploadPart(name=name, number=number, data=data[start : start + PART_BYTES], created_at=at)
         for number, start in enumerate(range(0, len(data), PART_BYTES))
@@ -41,8 +42,8 @@ def read_bytes(name: str) -> bytes:
 
 
 def drop_bytes(name: str) -> None:
-    """Remove what is kept under a name."""
-    UploadPart.objects.filter(name=name).delete()
+    """Remove what is kept under a name, and under names below it."""
+    UploadPart.objects.filter(Q(name=name) | Q(name__startswith=f"{name}/")).delete()
 
 
 def drop_older(*, prefix: str, before: datetime) -> None:

@@ -320,6 +320,8 @@ def _fail(taken: Upload, message: str, refusal: ImportRefused | None = None) -> 
 
 
 def _note(upload: Upload, checked: CheckedFiles, options: ImportOptions) -> None:
+    for digest, data in checked.preview_pictures().items():
+        upload_store.keep_bytes(name=f"{upload.bytes_name}/{digest}", data=data, at=upload.created_at)
     upload.kind = checked.kind
     upload.options = options.as_json()
     upload.status = ImportStatus.REFUSED if checked.is_refused else ImportStatus.CHECKED

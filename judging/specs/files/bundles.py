@@ -58,6 +58,14 @@ class Bundle:
         made: T = self._made[path]
         return made
 
+    def kept(self, name: str, make: Callable[[], T]) -> T:
+        """Return what `make` makes under a name that is no path, made once as long as the bundle lives."""
+        key = f"/{name}"  # no path of a bundle begins so
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
 
 def join_path(folder: str, path: str) -> str:
     """Return `path`, as written in a file that lies in `folder`, as a path of the bundle.

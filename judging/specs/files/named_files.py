@@ -1,11 +1,14 @@
-"""Which other files a YAML file may name, so that a suite can be read together with what lies beside it."""
+"""Which other files a suite or questions may name, so that they are read together with what lies beside them."""
 
 from __future__ import annotations
 
-from judging.specs.files.bundles import UnsafePath, folder_of, join_path
+import re
+
+from judging.specs.files.bundles import UnsafePath, folder_of, join_path, normalise_path
 from judging.specs.files.yaml_reading import Node, read_yaml
 
 LONGEST_PATH = 300
+_IMAGE_PATH = re.compile(rf'"([^"\\\n]{{1,{LONGEST_PATH}}}\.(?:png|jpe?g|jfif|webp|gif))"', re.IGNORECASE)
 
 
 def named_files(data: bytes, path: str, top: str = "") -> list[str]:
@@ -23,6 +26,17 @@ def named_files(data: bytes, path: str, top: str = "") -> list[str]:
                 except UnsafePath:
                     continue
     return [name for name in paths if name not in (".", path)]
+
+
+def named_images(data: bytes) -> list[str]:
+    """Return the paths of images that the texts in a file of JSON rows spell, as seen from its folder."""
+    found: dict[str, None] = {}
+    for text in _IMAGE_PATH.findall(data.decode("utf-8", "replace")):
+        try:
+            found[normalise_path(text)] = None
+        except UnsafePath:
+            continue
+    return list(found)
 
 
 def _module(text: str) -> str:

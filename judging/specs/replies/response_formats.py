@@ -12,6 +12,7 @@ from judging.specs.replies.data_tables import TABLE_ENDINGS, header_names, holds
 from judging.specs.replies.response_rows import CASE_FIELDS, SYSTEM_FIELDS, TEXT_FIELDS
 from judging.specs.replies.responses import parse_responses_jsonl, parse_responses_table
 from judging.specs.suites.questions_jsonl import QUESTION_FIELDS
+from judging.specs.turns import MESSAGE_FIELDS, RESPONSE_MESSAGE_FIELDS
 from judging.specs.types import ResponseSpec
 
 ROW_ENDINGS = (".jsonl", ".json", ".ndjson")
@@ -46,15 +47,21 @@ def first_fields(bundle: Bundle, path: str) -> set[str]:
 
 
 def _rows_ask(fields: Collection[str]) -> bool:
-    """Return whether rows have a question."""
-    return not {*QUESTION_FIELDS, "instruction"}.isdisjoint(fields)
+    """Return whether rows have a question, or messages that nobody is said to have answered with."""
+    if not {*QUESTION_FIELDS, "instruction"}.isdisjoint(fields):
+        return True
+    return not set(MESSAGE_FIELDS).isdisjoint(fields) and set(SYSTEM_FIELDS).isdisjoint(fields)
 
 
 def _rows_hold_responses(names: Collection[str]) -> bool:
     """Return whether rows have a response and say to what. `answer` beside a question is the reference, unless the row
     says who answered."""
     fields = set(names)
-    answers = set(TEXT_FIELDS) - ({"answer"} if _rows_ask(fields) and not fields & set(SYSTEM_FIELDS) else set())
+    answers = {*TEXT_FIELDS, *RESPONSE_MESSAGE_FIELDS}
+    if _rows_ask(fields):
+        answers -= {"answer"} if not fields & set(SYSTEM_FIELDS) else set()
+    else:
+        answers |= set(MESSAGE_FIELDS)
     return bool(fields & answers and fields & {*CASE_FIELDS, "prompt"})
 
 

@@ -11,9 +11,19 @@ from dataclasses import dataclass, field
 
 from evalsite.base.json_types import JsonDict
 from judging.specs.case_keys import visible_key
+from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, Rule, error_rule, shorten, warning_rule
 from judging.specs.files.jsonl_reading import first_text
+from judging.specs.pictures.picture_rows import (
+    IMAGE_FIELDS,
+    RESPONSE_IMAGE_FIELDS,
+    ImagePlace,
+    fields_of,
+    holds_data_uri,
+    read_images,
+)
 from judging.specs.suites.cases_yaml import key_from_path
+from judging.specs.turns import MESSAGE_FIELDS, RESPONSE_MESSAGE_FIELDS, ReadTurns, first_messages, read_turns
 from judging.specs.types import ResponseSpec, SuiteSpec
 
 CASE_FIELDS = ("case_id", "case_key", "case", "key", "id", "question_id")
@@ -33,6 +43,7 @@ NULL_TEXT = warning_rule(
 NO_SYSTEM = error_rule("response-without-system", "Give `system`, or name the system when importing.")
 BAD_ATTEMPT = error_rule("bad-attempt", "Number attempts 0, 1, 2, …")
 
+_ASKING = frozenset({"prompt", "question", "instruction"})
 _NUMBERED = re.compile(r"_(\d+)$")
 
 
@@ -100,6 +111,7 @@ class Collector:
     system: str = ""  # for rows that name none
     known: KnownCases | None = None
     unknown_rule: Rule = UNKNOWN_CASE
+    bundle: Bundle = field(default_factory=lambda: Bundle({}))
     responses: list[ResponseSpec] = field(default_factory=list)
     origins: dict[tuple[str, str, int], Origin] = field(default_factory=dict)
     counts: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
@@ -112,7 +124,10 @@ class Collector:
         if not system.strip():
             self.findings.add(NO_SYSTEM, origin.file, origin.place, "The system of the response is not given.")
         name = next((name for name in TEXT_FIELDS if name in fields), "")
-        text = fields.get(name)
+        turns = self._turns(fields, origin, f"{system}, case {case_key}", has_text=fields.get(name) is not None)
+        if turns is None:
+            return
+        text = turns.text if turns.messages else fields.get(name)
         if name and text is None:
             self.findings.add(NULL_TEXT, origin.file, origin.place, f"`{name}` is null, so there is no response.")
         elif not isinstance(text, str):
@@ -121,9 +136,24 @@ class Collector:
             )
         else:
             attempt = self._attempt(fields, origin, case_key, system)
-            metadata = {key: value for key, value in fields.items() if key not in _NOT_METADATA and key != name}
+            metadata = _metadata(fields, name, turns)
             if attempt is not None and is_known:
-                self._keep(ResponseSpec(case_key, system, attempt, text, str(origin), metadata), origin)
+                spec = ResponseSpec(
+                    case_key, system, attempt, text, str(origin), metadata, turns.images, turns.messages
+                )
+                self._keep(spec, origin)
+
+    def _turns(self, fields: JsonDict, origin: Origin, owner: str, *, has_text: bool) -> ReadTurns | None:
+        """Return the turns and images of a response; those that stand beside a question belong to the question, and so
+        do messages beside the text of a response."""
+        where = ImagePlace(origin.file, origin.place, f"The response of {owner}")
+        asks = first_messages(fields, MESSAGE_FIELDS) is not None and has_text
+        is_own = _ASKING.isdisjoint(fields) and not asks
+        given = first_messages(fields, (*RESPONSE_MESSAGE_FIELDS, *(MESSAGE_FIELDS if is_own else ())))
+        turns = read_turns(self.bundle, self.findings, where, given) if given is not None else ReadTurns((), ())
+        names = (*RESPONSE_IMAGE_FIELDS, *(IMAGE_FIELDS if is_own else ()))
+        images = read_images(self.bundle, self.findings, where, fields_of(fields, names))
+        return ReadTurns(turns.messages, (*turns.images, *images)) if turns is not None else None
 
     def _attempt(self, fields: JsonDict, origin: Origin, case_key: str, system: str) -> int | None:
         name = next((name for name in ATTEMPT_FIELDS if fields.get(name) not in (None, "")), "")
@@ -163,3 +193,9 @@ class Collector:
             return
         self.origins[identity] = origin
         self.responses.append(response)
+
+
+def _metadata(fields: JsonDict, text_name: str, turns: ReadTurns) -> JsonDict:
+    has_turns = turns.messages or first_messages(fields, MESSAGE_FIELDS) is not None
+    read = {*_NOT_METADATA, text_name, *((*RESPONSE_MESSAGE_FIELDS, *MESSAGE_FIELDS) if has_turns else ())}
+    return {key: value for key, value in fields.items() if key not in read and not holds_data_uri(key, value)}

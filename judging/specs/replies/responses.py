@@ -62,7 +62,7 @@ def parse_responses_jsonl(
     if path in bundle.columns:
         return parse_responses_table(bundle, path, system=system, known=known, limits=limits, tell=tell)
     findings = Findings()
-    collector = Collector(findings, system or system_from_path(path), known)
+    collector = Collector(findings, system or system_from_path(path), known, bundle=bundle)
     for number, row in enumerate(readable_rows(bundle, path, findings, limits, tell), start=1):
         key = first_text(row.fields, CASE_FIELDS)
         if key is None and "prompt" in row.fields:
@@ -96,7 +96,7 @@ def parse_responses_table(
     Without a column for the case, `question` says which it is, by its text or its id.
     """
     findings = Findings()
-    collector = Collector(findings, system or system_from_path(path), known)
+    collector = Collector(findings, system or system_from_path(path), known, bundle=bundle)
     of_cases = OF_CASES if path in bundle.columns else ()  # no details of a response
     for row in told(table_rows(bundle, path, findings, limits or RowLimits()), tell):
         key = _case_of(row.fields, known or KnownCases())
@@ -138,7 +138,7 @@ def parse_responses_folder(
     as in the original.
     """
     findings = Findings()
-    collector = Collector(findings, system, known, SKIPPED_CASE)
+    collector = Collector(findings, system, known, SKIPPED_CASE, bundle)
     folders: list[_ResponseFolder] = []
     for path in find_response_folders(bundle):
         parsed = read_yaml(bundle.read(path), path)

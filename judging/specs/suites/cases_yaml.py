@@ -7,16 +7,19 @@ import re
 from dataclasses import dataclass
 
 from evalsite.base.json_types import JsonDict
-from judging.specs.files.findings import error_rule, warning_rule
+from judging.specs.files.findings import at_line, error_rule, warning_rule
 from judging.specs.files.yaml_reading import Node
 from judging.specs.lint.lint_notes import NOT_A_MAPPING, NOT_TEXT, Lint, join
 from judging.specs.lint.suite_lint import lint_case
+from judging.specs.pictures.picture_rows import IMAGE_FIELDS, ImagePlace, read_images
 from judging.specs.suites.case_files import CaseFiles
+from judging.specs.turns import ReadTurns, read_turns
 from judging.specs.types import CaseSpec
 
 NO_KEY = error_rule("case-without-id", "Give the case an `id` that is unique in the suite.")
 NO_PROMPT = error_rule(
-    "case-without-prompt", "Give `prompt_path` (a file next to the case) or `prompt` (the text itself)."
+    "case-without-prompt",
+    "Give `prompt_path` (a file next to the case), `prompt` (the text itself) or `messages` (a conversation).",
 )
 EMPTY_PROMPT = warning_rule("empty-prompt", "Write the question into the prompt.")
 BOTH_GIVEN = warning_rule("text-and-path", "Keep one of the two; the file wins.")
@@ -31,6 +34,7 @@ CONTEXT_ROLES = ("", "reference", "supplementary")
 _KNOWN = frozenset(
     {"id", "prompt", "prompt_path", "type", "lang", "full_score", "null_score", "grading", "reference"}
     | {"reference_path", "context", "context_path", "context_role", "scenario", "weight", "metadata", "path"}
+    | {*IMAGE_FIELDS, "messages"}
 )
 # What authors note down; nothing computes with it, and it is kept.
 NOTE_KEYS = frozenset(
@@ -86,9 +90,10 @@ def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None
     grading_node = case.get("grading")
     grading_path = join(place.key_path, "grading")
     grading = files.grading(grading_node, grading_path) if grading_node is not None else {}
+    turns = _turns(case, files, place, key)
     spec = CaseSpec(
         key=key,
-        prompt=_prompt(case, files, lint, place),
+        prompt=turns.text if turns.messages else _prompt(case, files, lint, place),
         grading=grading,
         reference=_text_or_file(case, "reference", files, place.key_path) or _first_reference(grading),
         context=_text_or_file(case, "context", files, place.key_path) or "",
@@ -102,8 +107,30 @@ def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None
         source_path=place.source_path,
         metadata=_metadata(case),
         handlers=files.handlers,
+        images=turns.images,
+        messages=turns.messages,
     )
     return spec if key else None
+
+
+def _turns(case: Node, files: CaseFiles, place: CasePlace, key: str) -> ReadTurns:
+    """Return the conversation that a case is, with its images, and the images beside its prompt."""
+    said = case.get("messages")
+    turns = ReadTurns((), ())
+    if said is not None and said.content is not None:
+        where = _image_place(said, files, join(place.key_path, "messages"), key)
+        turns = read_turns(files.bundle, files.findings, where, said.plain()) or turns
+    images = list(turns.images)
+    for name in IMAGE_FIELDS:
+        node = case.get(name)
+        if node is not None:
+            where = _image_place(node, files, join(place.key_path, name), key)
+            images += read_images(files.bundle, files.findings, where, [node.plain()])
+    return ReadTurns(turns.messages, tuple(images))
+
+
+def _image_place(node: Node, files: CaseFiles, key_path: str, key: str) -> ImagePlace:
+    return ImagePlace(files.file, at_line(node.line, key_path), f"Case {key}", files.top)
 
 
 def _key(case: Node, lint: Lint, place: CasePlace) -> str:

@@ -2,23 +2,26 @@
 
 One object per line: `id`, `question` (or prompt), `answer` (or a text `reference`), `type`, `scenario` (or
 scenario_code, category), `context` (a text or a list of texts), `context_role`, `lang`. Where a row has an
-`instruction` beside its question, the prompt is both with an empty line between. Everything else, an `image` or a
-list of reference passages say, becomes metadata. Rows without an id are keyed by their line.
+`instruction` beside its question, the prompt is both with an empty line between. `image` or `images` name files of the
+upload or are data URIs. `messages` is a conversation in place of a question. Everything else, a list of reference
+passages say, becomes metadata. Rows without an id are keyed by their line.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from evalsite.base.json_types import JsonDict
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.files.jsonl_reading import JsonLine, RowLimits, first_text, readable_rows
 from judging.specs.files.problems import Parsed
 from judging.specs.files.row_counts import Tell, untold
+from judging.specs.pictures.picture_rows import IMAGE_FIELDS, ImagePlace, fields_of, holds_data_uri, read_images
 from judging.specs.suites.cases_yaml import BAD_ROLE, CONTEXT_ROLES
+from judging.specs.turns import MESSAGE_FIELDS, ReadTurns, first_messages, read_turns
 from judging.specs.types import CaseSpec, SuiteSpec
 
 NO_QUESTION = error_rule("row-without-question", "Give `question` as text.")
@@ -37,12 +40,14 @@ def parse_questions_jsonl(
 ) -> Parsed[SuiteSpec]:
     """Return a suite with one case per row; the suite has the file's name unless one is given."""
     findings = Findings()
-    return suite_of_rows(readable_rows(bundle, path, findings, limits, tell), path, findings, name)
+    return suite_of_rows(bundle, path, readable_rows(bundle, path, findings, limits, tell), findings, name)
 
 
-def suite_of_rows(rows: Iterable[JsonLine], path: str, findings: Findings, name: str = "") -> Parsed[SuiteSpec]:
+def suite_of_rows(
+    bundle: Bundle, path: str, rows: Iterable[JsonLine], findings: Findings, name: str = ""
+) -> Parsed[SuiteSpec]:
     """Return a suite with one case per row, wherever the rows were read."""
-    reader = _QuestionReader(path, findings)
+    reader = _QuestionReader(bundle, path, findings)
     for row in rows:
         reader.add(row)
     suite = SuiteSpec(
@@ -53,6 +58,7 @@ def suite_of_rows(rows: Iterable[JsonLine], path: str, findings: Findings, name:
 
 @dataclass(slots=True)
 class _QuestionReader:
+    bundle: Bundle
     path: str
     findings: Findings
     cases: list[CaseSpec] = field(default_factory=list)
@@ -62,7 +68,12 @@ class _QuestionReader:
         """Add the case of one row."""
         fields, place = row.fields, at_line(row.line)
         key = (first_text(fields, ID_FIELDS) or str(row.line)).strip()
-        prompt = prompt_of(fields)
+        where = ImagePlace(self.path, place, f"Case {key}")
+        given = first_messages(fields, MESSAGE_FIELDS)
+        turns = read_turns(self.bundle, self.findings, where, given) if given is not None else ReadTurns((), ())
+        prompt = turns.text if turns is not None and turns.messages else prompt_of(fields)
+        if turns is None:
+            return
         if not prompt:
             self.findings.add(NO_QUESTION, self.path, place, "The row has no question.", ", ".join(fields))
             return
@@ -77,6 +88,7 @@ class _QuestionReader:
         if not answer:
             self.findings.add(NO_ANSWER, self.path, place, "The row has no reference answer.", key)
         self.lines[key] = row.line
+        images = read_images(self.bundle, self.findings, where, fields_of(fields, IMAGE_FIELDS))
         self.cases.append(
             CaseSpec(
                 key=key,
@@ -88,7 +100,9 @@ class _QuestionReader:
                 question_type=first_text(fields, ("type",)) or "",
                 lang=first_text(fields, ("lang",)) or "",
                 source_path=f"{self.path}, {place}",
-                metadata=_metadata(fields, answer),
+                metadata=_metadata(fields, answer, turns.messages),
+                images=(*turns.images, *images),
+                messages=turns.messages,
             )
         )
 
@@ -105,8 +119,10 @@ def _joined(context: object) -> str:
     return context if isinstance(context, str) else ""
 
 
-def _metadata(fields: JsonDict, answer: str) -> JsonDict:
-    extra = {key: value for key, value in fields.items() if key not in _READ and key != answer}
+def _metadata(fields: JsonDict, answer: str, messages: Sequence[JsonObject]) -> JsonDict:
+    """Return what nothing else reads. Paths of images stay, as their authors wrote them; data URIs do not."""
+    read = {*_READ, answer, *(MESSAGE_FIELDS if messages else ())}
+    extra = {key: value for key, value in fields.items() if key not in read and not holds_data_uri(key, value)}
     if "instruction" in fields:  # judges that ask for the parts find them here
         extra["question"] = first_text(fields, QUESTION_FIELDS) or ""
     return extra

@@ -11,7 +11,8 @@ import pytest
 from django.core.management import call_command
 
 from evalsite.base.command_base import BadInput
-from judging.models import Response, Rubric, Suite
+from judging.models import Prompt, Response, Rubric, Suite
+from tests import image_files
 from tests.judging import import_files
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +53,15 @@ def test_import_suite_reads_a_folder_and_names_a_new_benchmark(tmp_path: Path) -
     result = run("import_suite", tmp_path, "--name", "Whys")
 
     assert result["benchmark"]["name"] == "Whys"
+
+
+def test_import_suite_finds_the_images_that_rows_name_beside_their_file(tmp_path: Path) -> None:
+    write(tmp_path, ("images/1.png", image_files.image()))
+    row = b'{"id": 1, "question": "What?", "image": "images/1.png", "answer": "Red"}'
+
+    run("import_suite", write(tmp_path, ("QA.jsonl", row)))
+
+    assert [image["name"] for image in Prompt.objects.get().images] == ["images/1.png"]
 
 
 def test_import_commands_take_every_kind_and_change_nothing_twice(tmp_path: Path) -> None:

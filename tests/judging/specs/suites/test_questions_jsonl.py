@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.jsonl_reading import RowLimits
 from judging.specs.suites.questions_jsonl import parse_questions_jsonl
-from judging.specs.types import CaseSpec, SuiteSpec
+from judging.specs.types import CaseSpec, ImageSpec, SuiteSpec
+from tests import image_files
 
 
 def jsonl(*rows: object) -> Bundle:
@@ -22,7 +24,8 @@ def jsonl(*rows: object) -> Bundle:
 def test_parse_questions_jsonl_reads_question_answer_rows() -> None:
     row = {"id": 3, "question": "Why?", "image": "3.png", "answer": "a\\nb", "reference": ["c1", "c2"], "type": "GUI"}
 
-    parsed = parse_questions_jsonl(jsonl(row), "QA.jsonl")
+    picture = image_files.image()
+    parsed = parse_questions_jsonl(Bundle({**jsonl(row).files, "3.png": picture}), "QA.jsonl")
 
     case = CaseSpec(
         key="3",
@@ -31,6 +34,7 @@ def test_parse_questions_jsonl_reads_question_answer_rows() -> None:
         question_type="GUI",
         source_path="QA.jsonl, line 1",
         metadata={"image": "3.png", "reference": ["c1", "c2"]},
+        images=(ImageSpec(sha256(picture).hexdigest(), "image/png", 40, 20, name="3.png"),),
     )
     assert parsed.problems == ()
     assert parsed.value == SuiteSpec(name="QA", version="", cases=(case,))

@@ -1,0 +1,68 @@
+"""Stores the images of an upload: each once, encoded again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from judging.models import BatchPicture, ImportBatch, Picture, Upload
+from judging.services.file_imports import upload_store
+from judging.services.file_imports.import_batches import BatchWriter, copy_rows, moment, table
+from judging.services.file_imports.staged_rubrics import Watch
+from judging.specs.pictures.picture_formats import PictureFile, StoredPicture, encode_picture, media_type_of
+
+AT_ONCE = 4  # images of 10 MiB at most
+LOOK_UP_SIZE = 500
+
+
+def write_pictures(*, batch: ImportBatch, files: Mapping[str, PictureFile], watch: Watch) -> None:
+    """Write the images that are not stored yet into a batch; `use_pictures` takes them into use."""
+    known = stored_digests(files)
+    new = [file for digest, file in sorted(files.items()) if digest not in known]
+    writer = BatchWriter(batch, watch, len(new))
+    for part in _parts(new):
+        rows = [_row(batch, file) for file in part]
+        writer.add_part(partial(BatchPicture.objects.bulk_create, rows), len(rows))
+
+
+def use_pictures(*, batch: ImportBatch, at: datetime) -> None:
+    """Store the images that a batch holds. Within a transaction."""
+    columns = {name: f"b.{name}" for name in ("digest", "media_type", "data")}
+    copy_rows(
+        Picture,
+        {"created_at": "%s", **columns},
+        f"FROM {table(BatchPicture)} b WHERE b.batch_id = %s ON CONFLICT DO NOTHING",
+        [moment(at), batch.pk],
+    )
+
+
+def stored_digests(digests: Iterable[str]) -> set[str]:
+    """Return those of the hashes whose images are stored."""
+    wanted, found = sorted(digests), set[str]()
+    for start in range(0, len(wanted), LOOK_UP_SIZE):
+        rows = Picture.objects.filter(pk__in=wanted[start : start + LOOK_UP_SIZE])
+        found |= set(rows.values_list("digest", flat=True))
+    return found
+
+
+def preview_picture(*, upload: Upload, digest: str) -> StoredPicture:
+    """Return an image that the preview of an upload shows.
+
+    Raises:
+        judging.services.file_imports.upload_store.BytesGone: it has none with this hash.
+    """
+    stored = Picture.objects.filter(pk=digest).first()
+    if stored is not None:
+        return StoredPicture(bytes(stored.data), stored.media_type)
+    data = upload_store.read_bytes(f"{upload.bytes_name}/{digest}")
+    return StoredPicture(data, media_type_of(data))
+
+
+def _parts(files: Sequence[PictureFile]) -> Iterable[Sequence[PictureFile]]:
+    return (files[start : start + AT_ONCE] for start in range(0, len(files), AT_ONCE))
+
+
+def _row(batch: ImportBatch, file: PictureFile) -> BatchPicture:
+    stored = encode_picture(file.data)
+    return BatchPicture(batch=batch, digest=file.digest, media_type=stored.media_type, data=stored.data)

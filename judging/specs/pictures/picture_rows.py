@@ -1,0 +1,195 @@
+"""The images that a row or a case names: files of the upload by relative path, or data URIs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
+from judging.specs.files.findings import Findings, error_rule, shorten, warning_rule
+from judging.specs.pictures.picture_formats import (
+    MAX_BYTES,
+    PictureFile,
+    PictureRefused,
+    claimed_kind,
+    is_picture_name,
+    read_picture,
+)
+from judging.specs.types import ImageSpec
+
+MISSING_IMAGE = error_rule("missing-image", "Add the file to the upload; paths are relative to the file that names it.")
+LEFT_OUT_IMAGE = warning_rule("missing-image", "It is stored without this image; the path stays among its details.")
+BAD_IMAGE = error_rule("bad-image", "Images are PNG, JPEG, WebP or GIF files.")
+BAD_IMAGE_FIELD = error_rule(
+    "bad-image-field", "Write the path of a file of the upload, a data URI, {path: …, alt: …}, or a list of these."
+)
+REMOTE_IMAGE = error_rule("remote-image", "Images are not fetched from elsewhere. Add the file to the upload.")
+TOO_MANY_IMAGES = error_rule("too-many-images", "Split the case, or leave some out.")
+FIRST_FRAME = warning_rule("first-frame", "No action is needed unless a later frame matters.")
+UNUSED_IMAGES = warning_rule("unused-image", "No action is needed unless a case or response should have it.")
+
+MAX_IMAGES = 20  # of one case or response
+MAX_ALT = 500
+IMAGE_FIELDS = ("image", "images")
+RESPONSE_IMAGE_FIELDS = ("response_image", "response_images")
+NAMED = 5  # unused files that a remark lists
+_DATA_URI = re.compile(r"data:([\w.+/-]*)((?:;[\w.+=-]+)*),", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePlace:
+    """Where images are named: the file, the place in it, and the case or response that they belong to, in words."""
+
+    file: str
+    place: str
+    owner: str
+    top: str = ""  # a folder below which paths are looked for too
+
+
+@dataclass(slots=True)
+class PictureShelf:
+    """The images of one upload that are named so far, by hash, and whether missing ones are let pass."""
+
+    files: dict[str, PictureFile] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)  # paths
+    by_path: dict[str, PictureFile | str] = field(default_factory=dict)  # the image, or why it is none
+    is_cut: bool = False
+
+
+def shelf_of(bundle: Bundle) -> PictureShelf:
+    """Return the images of an upload that were named so far."""
+    return bundle.kept("pictures", PictureShelf)
+
+
+def read_images(bundle: Bundle, findings: Findings, place: ImagePlace, values: Iterable[object]) -> list[ImageSpec]:
+    """Return the images that fields name, with every fault among the findings; empty fields name none."""
+    named = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
+    named = [entry for entry in named if entry not in (None, "", {})]
+    if len(named) > MAX_IMAGES:
+        message = f"{place.owner} has {len(named)} images; {MAX_IMAGES} at most."
+        findings.add(TOO_MANY_IMAGES, place.file, place.place, message)
+        return []
+    reader = _ImageReader(bundle, findings, place, shelf_of(bundle))
+    return [spec for entry in named if (spec := reader.image(entry)) is not None]
+
+
+def fields_of(fields: JsonObject, names: Iterable[str]) -> list[object]:
+    """Return what the fields of these names hold."""
+    return [fields[name] for name in names if name in fields]
+
+
+def holds_data_uri(name: str, value: object) -> bool:
+    """Return whether a field of images holds the bytes of one, which are no detail to keep as text."""
+    return name in (*IMAGE_FIELDS, *RESPONSE_IMAGE_FIELDS) and "data:image/" in str(value).lower()
+
+
+def say_unused(bundle: Bundle, findings: Findings) -> None:
+    """Remark on the images of an upload that nothing names."""
+    unused = [path for path in bundle if is_picture_name(path) and path not in shelf_of(bundle).used]
+    if unused:
+        more = f" and {len(unused) - NAMED:,} more" if len(unused) > NAMED else ""
+        count = f"{len(unused):,} images are" if len(unused) > 1 else "1 image is"
+        message = f"{count} named by no case or response: {', '.join(unused[:NAMED])}{more}."
+        findings.add(UNUSED_IMAGES, unused[0], "", message)
+
+
+@dataclass(slots=True)
+class _ImageReader:
+    bundle: Bundle
+    findings: Findings
+    place: ImagePlace
+    shelf: PictureShelf
+
+    def image(self, entry: object) -> ImageSpec | None:
+        """Return one image; None, with a finding, where it cannot be had."""
+        name, alt = _name_and_alt(entry)
+        if not name:
+            self.findings.add(
+                BAD_IMAGE_FIELD, self.place.file, self.place.place, "This does not name an image.", shorten(entry)
+            )
+            return None
+        if name[:5].lower() == "data:":
+            return self._of_data_uri(name, alt)
+        if _ADDRESS.match(name):
+            if not self._is_let_pass(f"{self.place.owner} names an image at an address.", name):
+                message = f"{self.place.owner} names an image at an address."
+                self.findings.add(REMOTE_IMAGE, self.place.file, self.place.place, message, name)
+            return None
+        return self._of_file(name, alt)
+
+    def _of_file(self, name: str, alt: str) -> ImageSpec | None:
+        tried: list[str] = []
+        for folder in dict.fromkeys((folder_of(self.place.file), self.place.top, "")):
+            try:
+                path = join_path(folder, name)
+            except UnsafePath as refusal:
+                self.findings.add(UNSAFE_PATH, self.place.file, self.place.place, str(refusal), name)
+                return None
+            if path in self.bundle:
+                return self._decoded(path, name, alt)
+            tried.append(path)
+        message = f"The image {' or '.join(dict.fromkeys(tried))} of {self.place.owner} is not in the upload."
+        if not self._is_let_pass(message, name):
+            self.findings.add(MISSING_IMAGE, self.place.file, self.place.place, message, name)
+        return None
+
+    def _is_let_pass(self, message: str, name: str) -> bool:
+        if self.shelf.is_cut:
+            self.findings.add(LEFT_OUT_IMAGE, self.place.file, self.place.place, message, name)
+        return self.shelf.is_cut
+
+    def _decoded(self, path: str, name: str, alt: str) -> ImageSpec | None:
+        self.shelf.used.add(path)
+        if path not in self.shelf.by_path:
+            try:
+                self.shelf.by_path[path] = read_picture(self.bundle.read(path), path)
+            except PictureRefused as refusal:
+                self.shelf.by_path[path] = str(refusal)
+        return self._kept(self.shelf.by_path[path], name, alt)
+
+    def _of_data_uri(self, uri: str, alt: str) -> ImageSpec | None:
+        head = _DATA_URI.match(uri)
+        if head is None or not head[2].lower().endswith(";base64"):
+            return self._kept("is no data URI with base64, such as data:image/png;base64,….", "The data URI", alt)
+        if len(uri) > MAX_BYTES * 2:
+            return self._kept(f"has more than {MAX_BYTES:,} bytes. Save it smaller.", "The data URI", alt)
+        try:
+            data = base64.b64decode("".join(uri[head.end() :].split()), validate=True)
+            found: PictureFile | str = read_picture(data, head[1])
+        except (binascii.Error, ValueError) as problem:
+            is_refused = isinstance(problem, PictureRefused)
+            found = str(problem) if is_refused else "is cut off or holds other characters than those of base64."
+        if not claimed_kind(head[1]) and not isinstance(found, str):
+            found = f"has the type {head[1] or 'text/plain'}, which is no image that is read."
+        return self._kept(found, "", alt)
+
+    def _kept(self, found: PictureFile | str, name: str, alt: str) -> ImageSpec | None:
+        """Put an image on the shelf and return it, or say what is wrong with it."""
+        shown = name or "The image"
+        if isinstance(found, str):
+            message = f"{self.place.owner}: {shown} {found}"
+            self.findings.add(BAD_IMAGE, self.place.file, self.place.place, message, name)
+            return None
+        if found.frames > 1:
+            message = f"{self.place.owner}: {shown} has {found.frames:,} frames; the first one is taken."
+            self.findings.add(FIRST_FRAME, self.place.file, self.place.place, message, name)
+        self.shelf.files.setdefault(found.digest, found)
+        return ImageSpec(found.digest, found.media_type, found.width, found.height, name=name[:300], alt=alt[:MAX_ALT])
+
+
+def _name_and_alt(entry: object) -> tuple[str, str]:
+    """Return the path or data URI of an entry and its alternative text; an empty path where there is none."""
+    if isinstance(entry, dict):
+        found: JsonDict = entry
+        address: Any = found.get("image_url")
+        inner = address.get("url") if isinstance(address, dict) else address
+        name = next((found[key] for key in ("path", "url", "image") if isinstance(found.get(key), str)), inner)
+        alt = found.get("alt")
+        return (name.strip() if isinstance(name, str) else "", alt.strip() if isinstance(alt, str) else "")
+    return (entry.strip(), "") if isinstance(entry, str) else ("", "")

@@ -1,0 +1,77 @@
+"""What a page shows of a case or response beside its text: turns and images, with their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.specs.turns import heading_of
+
+
+@dataclass(frozen=True, slots=True)
+class ShownImage:
+    """An image as a page shows it; `number` counts from 1."""
+
+    number: int
+    url: str
+    width: int
+    height: int
+    name: str
+    alt: str
+
+    @property
+    def words(self) -> str:
+        """What is read in place of the image."""
+        return self.alt or f"Image {self.number}" + (f", {self.name}" if self.name else "") + ", without a description"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn; each part is {"text": …} or {"image": ShownImage}."""
+
+    role: str
+    heading: str
+    parts: tuple[JsonDict, ...]
+    calls: tuple[JsonObject, ...]
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownContent:
+    """A text with its images, or a conversation; `images` are those that no turn shows."""
+
+    text: str
+    turns: tuple[ShownTurn, ...] = ()
+    images: tuple[ShownImage, ...] = ()
+
+
+def shown_content(
+    text: str, images: Sequence[JsonObject], messages: Sequence[JsonObject], address: Callable[[str], str]
+) -> ShownContent:
+    """Return what a page shows; `address` says where the image with a hash lies."""
+    shown = [_shown(image, number, address) for number, image in enumerate(images, start=1)]
+    turns = tuple(_turn(turn, shown) for turn in messages)
+    in_turns = {part["image"].number for turn in turns for part in turn.parts if "image" in part}
+    return ShownContent(text, turns, tuple(image for image in shown if image.number not in in_turns))
+
+
+def _shown(image: JsonObject, number: int, address: Callable[[str], str]) -> ShownImage:
+    return ShownImage(
+        number, address(image["digest"]), image["width"], image["height"], image.get("name", ""), image.get("alt", "")
+    )
+
+
+def _turn(turn: JsonObject, images: Sequence[ShownImage]) -> ShownTurn:
+    parts: list[JsonDict] = []
+    for part in turn["parts"]:
+        place = part.get("image")
+        if place is None:
+            parts.append({"text": part["text"]})
+        elif place < len(images):
+            parts.append({"image": images[place]})
+        else:  # a preview has the first ones only
+            parts.append({"text": f"[image {place + 1}]"})
+    return ShownTurn(
+        turn["role"], heading_of(turn), tuple(parts), tuple(turn.get("calls", ())), str(turn.get("call_id", ""))
+    )

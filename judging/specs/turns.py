@@ -1,0 +1,153 @@
+"""Conversations as rows bring them, in one form: turns with a role and parts, tool calls and what tools returned.
+
+A turn is {"role": system | user | assistant | tool, "parts": [{"text": …} or {"image": place}, …]}, where an image's
+place counts from 0 among the images of the case or response; and where there are any, "calls" ([{"id", "name",
+"arguments"}]), "call_id" of what a tool answers, and "name".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings, error_rule, shorten
+from judging.specs.pictures.picture_rows import MAX_IMAGES, TOO_MANY_IMAGES, ImagePlace, read_images
+from judging.specs.types import ImageSpec
+
+BAD_MESSAGES = error_rule(
+    "bad-messages", 'Write a list of messages, each as {"role": "user", "content": "…"} with a text or a list of parts.'
+)
+MAX_TURNS = 500
+MESSAGE_FIELDS = ("messages", "conversation", "conversations")
+RESPONSE_MESSAGE_FIELDS = ("response_messages",)
+ROLES: Mapping[str, str] = {
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot"), "assistant"),
+    **dict.fromkeys(("tool", "function", "observation"), "tool"),
+}
+ROLE_WORDS = {"system": "System", "user": "User", "assistant": "Assistant", "tool": "Tool"}
+_IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTurns:
+    """A conversation with the images that it shows."""
+
+    messages: tuple[JsonObject, ...]
+    images: tuple[ImageSpec, ...]
+
+    @property
+    def text(self) -> str:
+        return plain_text(self.messages)
+
+
+def first_messages(fields: JsonObject, names: Sequence[str]) -> object:
+    """Return what the first of these fields holds that is a list with objects; None where none does."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
+            return value
+    return None
+
+
+def read_turns(bundle: Bundle, findings: Findings, place: ImagePlace, value: object) -> ReadTurns | None:
+    """Return a conversation in the one form; None, with findings, where it cannot be read."""
+    reader = _TurnReader(bundle, findings, place)
+    if not isinstance(value, list) or not value or len(value) > MAX_TURNS:
+        reader.say(f"{place.owner}: `messages` must be a list of 1 to {MAX_TURNS} messages.", value)
+        return None
+    turns = [reader.turn(entry, number) for number, entry in enumerate(value, start=1)]
+    if len(reader.images) > MAX_IMAGES:
+        message = f"{place.owner} has {len(reader.images)} images; {MAX_IMAGES} at most."
+        findings.add(TOO_MANY_IMAGES, place.file, place.place, message)
+        return None
+    kept = tuple(turn for turn in turns if turn is not None)
+    return ReadTurns(kept, tuple(reader.images)) if len(kept) == len(turns) else None
+
+
+def plain_text(messages: Sequence[JsonObject]) -> str:
+    """Return a conversation as text, each turn under its role; a single turn without calls is its text alone."""
+    if len(messages) == 1 and not messages[0].get("calls"):
+        return _text_of(messages[0])
+    return "\n\n".join(f"{heading_of(turn)}:\n{_text_of(turn)}".strip() for turn in messages)
+
+
+def heading_of(turn: JsonObject) -> str:
+    """Return who speaks in a turn."""
+    return " ".join(filter(None, (ROLE_WORDS[turn["role"]], turn.get("name", ""))))
+
+
+def _text_of(turn: JsonObject) -> str:
+    lines = [part["text"] if "text" in part else f"[image {part['image'] + 1}]" for part in turn["parts"]]
+    lines += [f"[calls {call['name']}({call['arguments']})]" for call in turn.get("calls", ())]
+    return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class _TurnReader:
+    bundle: Bundle
+    findings: Findings
+    place: ImagePlace
+    images: list[ImageSpec] = field(default_factory=list)
+
+    def say(self, message: str, offending: object) -> None:
+        """Note what is wrong with the conversation."""
+        self.findings.add(BAD_MESSAGES, self.place.file, self.place.place, message, shorten(offending))
+
+    def turn(self, entry: object, number: int) -> JsonDict | None:
+        """Return one turn; None, with a finding, where it cannot be read."""
+        if not isinstance(entry, dict):
+            self.say(f"{self.place.owner}: message {number} is no object.", entry)
+            return None
+        said = str(entry.get("role", entry.get("from", ""))).strip().lower()
+        if said not in ROLES:
+            words = ", ".join(ROLE_WORDS)
+            self.say(f"{self.place.owner}: the role of message {number} is none of {words}.", said)
+            return None
+        content = entry.get("content", entry.get("value"))
+        parts = [part for one in _listed(content) for part in self._part(one, number)]
+        turn: JsonDict = {"role": ROLES[said], "parts": parts}
+        calls = [found for call in _listed(entry.get("tool_calls")) if (found := self._call(call, number))]
+        if calls:
+            turn["calls"] = calls
+        for name, key in (("call_id", "tool_call_id"), ("name", "name")):
+            if isinstance(entry.get(key), str) and entry[key]:
+                turn[name] = entry[key]
+        if not parts and not calls:
+            if content == "":
+                return {**turn, "parts": [{"text": ""}]}
+            self.say(f"{self.place.owner}: message {number} has no content.", entry)
+            return None
+        return turn
+
+    def _part(self, part: object, number: int) -> list[JsonDict]:
+        if isinstance(part, str):
+            return [{"text": part}]
+        if isinstance(part, dict):
+            kind = str(part.get("type", ""))
+            if isinstance(part.get("text"), str):
+                return [{"text": part["text"]}]
+            if kind in _IMAGE_PARTS or "image" in part or "image_url" in part:
+                images = read_images(self.bundle, self.findings, self.place, [part])
+                self.images += images
+                return [{"image": len(self.images) - len(images) + place} for place in range(len(images))]
+        self.say(f"{self.place.owner}: a part of message {number} is neither text nor image.", part)
+        return []
+
+    def _call(self, call: object, number: int) -> JsonDict | None:
+        function: Any = call.get("function", call) if isinstance(call, dict) else None
+        if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            self.say(f"{self.place.owner}: a tool call of message {number} has no name.", call)
+            return None
+        given = function.get("arguments", "")
+        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return {"id": str(call.get("id", "")), "name": function["name"], "arguments": arguments}
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -1,0 +1,85 @@
+"""Rows name images by path or bring them along; every fault is said by file, line and case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judging.specs.files.bundles import Bundle
+from judging.specs.files.findings import Findings
+from judging.specs.pictures.picture_rows import ImagePlace, read_images, say_unused, shelf_of
+from judging.specs.types import ImageSpec
+from tests import image_files
+
+RED, GREEN = image_files.image(), image_files.image("JPEG", colour=image_files.GREEN)
+FILES = {"q/a.jsonl": b"", "q/images/1.png": RED, "2.jpg": GREEN, "q/bad.png": b"x", "q/film.gif": image_files.film()}
+PLACE = ImagePlace("q/a.jsonl", "line 3", "Case 7")
+
+
+def read(*values: object, is_cut: bool = False) -> tuple[list[ImageSpec], list[str]]:
+    bundle, findings = Bundle(FILES), Findings()
+    shelf_of(bundle).is_cut = is_cut
+    images = read_images(bundle, findings, PLACE, values)
+    return images, [str(problem) for problem in findings.as_tuple()]
+
+
+def test_read_images_takes_paths_lists_and_data_uris_once_each() -> None:
+    bundle, findings = Bundle(FILES), Findings()
+    entries: list[Any] = ["images/1.png", {"path": "2.jpg", "alt": "A green field"}, image_files.data_uri(RED)]
+
+    images = read_images(bundle, findings, PLACE, ["", None, entries])
+
+    red, green = (shelf_of(bundle).files[image.digest] for image in images[:2])
+    assert images == [
+        ImageSpec(red.digest, "image/png", 40, 20, name="images/1.png"),
+        ImageSpec(green.digest, "image/jpeg", 40, 20, name="2.jpg", alt="A green field"),
+        ImageSpec(red.digest, "image/png", 40, 20),
+    ]
+    assert ({red.data, green.data}, len(shelf_of(bundle).files), findings.listed) == ({RED, GREEN}, 2, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("images/2.png", "The image q/images/2.png or images/2.png of Case 7 is not in the upload."),
+        ("../../etc/passwd.png", "leads outside the uploaded files"),
+        ("https://example.org/1.png", "Case 7 names an image at an address."),
+        ("bad.png", "Case 7: bad.png is no image that is read."),
+        ("data:image/png;base64,AAA", "Case 7: The image is cut off or holds other characters"),
+        ("data:image/png,xyz", "Case 7: The data URI is no data URI with base64"),
+        (image_files.data_uri(RED, "image/jpeg"), "Case 7: The image is named as JPEG but is PNG."),
+        (image_files.data_uri(b"<svg/>", "image/svg+xml"), "Case 7: The image is an SVG"),
+        (image_files.data_uri(RED, "text/html"), "Case 7: The image has the type text/html"),
+        (7, "This does not name an image."),
+        ({"alt": "nothing"}, "This does not name an image."),
+        (["images/1.png"] * 21, "Case 7 has 21 images; 20 at most."),
+    ],
+)
+def test_read_images_says_what_is_wrong(value: object, said: str) -> None:
+    images, problems = read(value)
+
+    assert (images, len(problems), problems[0].startswith("q/a.jsonl, line 3: ")) == ([], 1, True)
+    assert said in problems[0]
+
+
+def test_read_images_of_a_cut_upload_leaves_missing_ones_out() -> None:
+    images, problems = read("images/2.png", "https://example.org/1.png", is_cut=True)
+
+    assert (images, len(problems), "stored without this image" in problems[0]) == ([], 2, True)
+
+
+def test_read_images_takes_the_first_frame_with_a_remark() -> None:
+    images, problems = read("film.gif")
+
+    assert [(image.width, image.height) for image in images] == [(10, 10)]
+    assert problems[0].startswith("q/a.jsonl, line 3: Case 7: film.gif has 3 frames; the first one is taken.")
+
+
+def test_say_unused_names_images_that_nothing_names() -> None:
+    bundle, findings = Bundle(FILES), Findings()
+    read_images(bundle, findings, PLACE, ["images/1.png", "film.gif"])
+
+    say_unused(bundle, findings)
+
+    assert findings.listed[-1].message == "2 images are named by no case or response: 2.jpg, q/bad.png."
