@@ -81,6 +81,8 @@ class EndpointForm(EndpointModelForm):
             "key_variable",
             "key_header",
             "max_concurrency",
+            "requests_per_minute",
+            "tokens_per_minute",
             "reasoning",
             "min_output_tokens",
             "reuse_days",
@@ -99,6 +101,8 @@ class EndpointForm(EndpointModelForm):
             "model": "Model",
             "key_variable": "Key variable",
             "max_concurrency": "Concurrent calls",
+            "requests_per_minute": "Requests per minute",
+            "tokens_per_minute": "Tokens per minute",
             "reasoning": "Reasoning model",
             "min_output_tokens": "Minimum output limit",
             "reuse_days": "Reuse of replies",
@@ -117,6 +121,11 @@ class EndpointForm(EndpointModelForm):
                 "The key itself is never stored."
             ),
             "max_concurrency": "For all workers together. It is lowered when the endpoint reports too many requests.",
+            "requests_per_minute": "For all workers together. Default: no limit.",
+            "tokens_per_minute": (
+                "For all workers together: input and output. Counted as the most that a request may use, and corrected "
+                "by its reply. Default: no limit."
+            ),
             "reasoning": "It gets up to 10 minutes and at least 8,192 tokens for a reply, unless set otherwise below.",
             "min_output_tokens": (
                 "Tokens. Applies if a judge requests fewer, because reasoning tokens count as output. "
@@ -145,6 +154,12 @@ class EndpointForm(EndpointModelForm):
         if not 1 <= value <= 1000:
             raise forms.ValidationError("Enter a number from 1 to 1000.")
         return value
+
+    def clean_requests_per_minute(self) -> int | None:
+        return self.cleaned_data["requests_per_minute"] or None
+
+    def clean_tokens_per_minute(self) -> int | None:
+        return self.cleaned_data["tokens_per_minute"] or None
 
     def endpoint_fields(self) -> EndpointFields:
         """Return what was entered; the form must be valid."""

@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from evalsite.base.choices import LabelledEnum
 from evalsite.base.json_types import JsonObject
+from judging.llm.rates import RateLimits
 
 REASONING_TOKENS = 8_192  # what thinking and an answer take; judges ask for 256 to 2,048
 
@@ -76,6 +77,8 @@ class EndpointConfig:
     read_timeout: float | None = None  # seconds; None: 180, or 600 for a reasoning model
     ca_bundle: str = ""  # file of certificates to trust instead of the usual ones
     max_concurrency: int = 50  # calls in flight over all workers
+    requests_per_minute: int | None = None  # over all workers; None or 0: no limit
+    tokens_per_minute: int | None = None
     capabilities: Capabilities = Capabilities()
     extra: JsonObject = field(default_factory=dict)  # further request fields, e.g. reasoning_effort
     min_output_tokens: int | None = None  # None: 0, or `REASONING_TOKENS` for a reasoning model
@@ -92,6 +95,10 @@ class EndpointConfig:
             return None
         least = self.min_output_tokens
         return max(asked, (REASONING_TOKENS if self.reasoning else 0) if least is None else least)
+
+    @property
+    def rate_limits(self) -> RateLimits:
+        return RateLimits(self.requests_per_minute or 0, self.tokens_per_minute or 0)
 
     @property
     def identity(self) -> tuple[str, str, str]:

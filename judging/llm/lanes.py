@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, zip_longest
 from typing import Any
 
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.endpoints import Capabilities, EndpointConfig
 from judging.llm.limits import Grant, Limiter, Results
+from judging.llm.prices import DEFAULT_MAX_TOKENS, estimate_tokens
+from judging.llm.rates import NO_LIMITS, WINDOW_SECONDS, RateLimits
 from judging.llm.retries import Action, RetryDecision
 from judging.llm.usage import total_details
 
 HEARTBEAT_SECONDS = 1.0  # a worker that holds slots says so this often
 POLL_SECONDS = 0.05  # how often a worker asks again for slots that others hold
+RATE_POLL_SECONDS = 1.0  # at least, while requests wait for the rate limits
+MOST_AT_ONCE = 100  # requests asked for in one exchange under rate limits
 
 
 @dataclass(slots=True, eq=False)
@@ -34,10 +40,17 @@ class Job:
     started_at: float | None = None
     answers_before: int | None = None  # the lane's answers when this job first failed
     epoch: int = 0
+    rate_part: int = 0  # of the window of the rate limits, in which it is counted
+    counted_tokens: int = 0  # there
     without_json: bool = False  # this request's reply failed as JSON; the endpoint may take JSON all the same
 
     def elapsed(self, now: float) -> float:
         return self.seconds_before + (0.0 if self.started_at is None else now - self.started_at)
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that its next attempt may use, for the rate limits."""
+        return estimate_tokens(self.request.messages) + (self.max_tokens or DEFAULT_MAX_TOKENS)
 
     @property
     def paid(self) -> tuple[Attempt, ...]:
@@ -84,6 +97,12 @@ class Turns:
             self._count -= 1
             return job
 
+    def ahead(self, most: int) -> list[Job]:
+        """Return up to so many requests in the order in which they will be taken."""
+        with self._lock:
+            rounds = zip_longest(*(islice(jobs, most) for jobs in self._waiting.values()))
+            return list(islice((job for turn in rounds for job in turn if job is not None), most))
+
     def withdraw(self, group: Hashable) -> list[Job]:
         """Take out and return all requests of a group."""
         with self._lock:
@@ -99,6 +118,7 @@ class Lane:
     limiter: Limiter
     capabilities: Capabilities
     maximum: int  # calls in flight over all workers, as the limiter was told
+    rates: RateLimits = NO_LIMITS  # as the limiter was told
     ready: Turns = field(default_factory=Turns)
     held: int = 0
     answers: int = 0
@@ -107,20 +127,24 @@ class Lane:
     exchanged_at: float = 0.0
     ask_at: float = 0.0
     results: list[tuple[Attempt, int]] = field(default_factory=list)
+    corrections: list[tuple[int, int]] = field(default_factory=list)  # of tokens that were counted
+    sent_at: float = -math.inf  # last under rate limits: what was sent is told until it counts no more
     may_hand_on: bool = False  # a sending thread with an answer may keep its slot for the next request
 
     def take(self) -> Job | None:
         """Return the next request; None where none waits. For any thread: each request is taken once."""
         return self.ready.take()
 
-    def allow(self, maximum: int) -> None:
-        """Hear how many calls in flight the endpoint is now said to take."""
-        if maximum != self.maximum:
-            self.maximum = maximum
-            self.limiter.resize(maximum)
+    def allow(self, maximum: int, rates: RateLimits) -> None:
+        """Hear how many calls in flight, and within a minute, the endpoint is now said to take."""
+        if (maximum, rates) != (self.maximum, self.rates):
+            self.maximum, self.rates = maximum, rates
+            self.limiter.resize(maximum, rates)
 
     def lack(self, fair: int) -> int:
         """Return how many threads this lane could use and lacks of a fair share."""
+        if self.grant.rate_wait_seconds > 0:
+            return 0
         usable = min(fair, self.grant.limit or self.maximum, self.held + len(self.ready))
         return max(0, usable - self.held)
 
@@ -137,32 +161,45 @@ class Lane:
     def note(self, job: Job, attempt: Attempt, *, handed_on: bool) -> None:
         """Hear of an attempt that ended, and take back its slot unless the next request has it."""
         self.held -= not handed_on
+        if self.rates and attempt.prompt_tokens is not None:
+            used = attempt.prompt_tokens + (attempt.completion_tokens or 0)
+            self.corrections.append((job.rate_part, used - job.counted_tokens))
         self.answers += attempt.outcome is AttemptOutcome.FINISHED
         self.results.append((attempt, job.epoch))
 
     def should_exchange(self, now: float, *, room: int) -> bool:
         """Whether there is something to report, to ask for, or to confirm. `room`: threads that it may take."""
         asks = bool(self.ready) and room > 0 and now >= max(self.ask_at, self.blocked_until)
-        beats = self.held > 0 and now - self.exchanged_at >= HEARTBEAT_SECONDS
+        beats = self._has_to_tell(now) and now - self.exchanged_at >= HEARTBEAT_SECONDS
         return asks or beats or bool(self.results)
+
+    def _has_to_tell(self, now: float) -> bool:
+        """Whether the limiter is to hear of this lane every second: of what it holds, or sent lately."""
+        return self.held > 0 or now - self.sent_at < 2 * WINDOW_SECONDS
 
     def exchange(self, now: float, *, want: int) -> Grant:
         """Report the results so far and take slots; the lane remembers what it was told."""
-        results = summarise(self.results, epoch=self.grant.epoch)
-        self.results = []
-        self.grant = self.limiter.exchange(held=self.held, want=want, results=results)
+        results = replace(summarise(self.results, epoch=self.grant.epoch), corrections=tuple(self.corrections))
+        self.results, self.corrections = [], []
+        ahead = self.ready.ahead(min(want, MOST_AT_ONCE)) if self.rates else []
+        tokens = [job.most_tokens for job in ahead]
+        want = len(ahead) if self.rates else want
+        self.grant = self.limiter.exchange(held=self.held, want=want, results=results, tokens=tokens)
+        for job, counted in zip(ahead[: self.grant.slots], tokens, strict=False):
+            job.rate_part, job.counted_tokens, self.sent_at = self.grant.part, counted, now
         self.held += self.grant.slots
         self.exchanged_at = now
-        self.ask_at = now + POLL_SECONDS if self.grant.slots < want else now
+        poll = max(POLL_SECONDS, min(self.grant.rate_wait_seconds, RATE_POLL_SECONDS))
+        self.ask_at = now + poll if self.grant.slots < want else now
         if self.grant.wait_seconds > 0:
             self.blocked_until = max(self.blocked_until, now + self.grant.wait_seconds)
-        self.may_hand_on = self.held <= self.grant.limit // max(1, self.grant.workers)
+        self.may_hand_on = not self.rates and self.held <= self.grant.limit // max(1, self.grant.workers)
         return self.grant
 
     def next_wake(self, now: float, *, room: int) -> float:
         """Seconds until this lane wants to be looked at again without an event; infinity: never."""
         waits = [float("inf")]
-        if self.held:
+        if self._has_to_tell(now):
             waits.append(self.exchanged_at + HEARTBEAT_SECONDS - now)
         if self.ready and room > 0:
             waits.append(max(self.ask_at, self.blocked_until) - now)

@@ -2,7 +2,8 @@
 
 Each worker says at every exchange how many slots it holds, so nothing can leak: the slots of a worker that stays silent
 for 20 s come back, and after a lost Redis the counts are whole again with everyone's next exchange. While Redis does
-not answer, each worker keeps to the slots that it held (one that never reached Redis: to the whole limit).
+not answer, each worker keeps to the slots that it held (one that never reached Redis: to the whole limit). Under rate
+limits it also says what it sent in the last minute, and keeps to its share of them while Redis does not answer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -21,8 +22,10 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from judging.llm import rates
 from judging.llm.endpoints import EndpointConfig
 from judging.llm.limits import RATE_SECONDS, Grant, Limiter, LimiterStatus, LocalLimiter, Results
+from judging.llm.rates import NO_LIMITS, RateLimits, RateLog
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +35,14 @@ LEASE_SECONDS = 20.0  # a pool confirms what it holds every second
 RECONNECT_SECONDS = 2.0  # between two tries while Redis does not answer
 
 
-def limiter_keys(endpoint: EndpointConfig) -> tuple[str, str, str, str]:
-    """Return the four Redis keys of an endpoint; its API key takes part only inside a hash."""
+LimiterKeys = tuple[str, str, str, str, str]
+
+
+def limiter_keys(endpoint: EndpointConfig) -> LimiterKeys:
+    """Return the five Redis keys of an endpoint; its API key takes part only inside a hash."""
     name = sha256("\n".join(endpoint.identity).encode("utf-8", "replace")).hexdigest()[:24]
     base = f"evalsite:limiter:{{{name}}}"
-    return f"{base}:state", f"{base}:held", f"{base}:seen", f"{base}:hungry"
+    return f"{base}:state", f"{base}:held", f"{base}:seen", f"{base}:hungry", f"{base}:rates"
 
 
 def connect(url: str) -> redis.Redis:
@@ -64,6 +70,7 @@ class RedisLimiter:
         self._redis = connection
         self._keys = limiter_keys(endpoint)
         self._maximum = max(1, endpoint.max_concurrency)
+        self._limits, self._log = endpoint.rate_limits, RateLog()
         self._worker = worker or uuid4().hex
         self._script = connection.register_script(SCRIPT)
         self._lease = lease_seconds
@@ -73,13 +80,14 @@ class RedisLimiter:
         self._stand_in: LocalLimiter | None = None
         self._retry_at = -math.inf
 
-    def exchange(self, *, held: int, want: int, results: Results) -> Grant:
+    def exchange(self, *, held: int, want: int, results: Results, tokens: Sequence[int] = ()) -> Grant:
         if self._stand_in is not None and self._clock() < self._retry_at:
-            return self._stand_in_exchange(self._stand_in, held=held, want=want, results=results)
+            return self._stand_in_exchange(self._stand_in, held=held, want=want, results=results, tokens=tokens)
         try:
-            grant = self._shared_exchange(held=held, want=want, results=results)
+            grant = self._shared_exchange(held=held, want=want, results=results, tokens=tokens)
         except redis.RedisError as trouble:
-            return self._without_redis(trouble, held=held, want=want, results=results)
+            stand_in = self._without_redis(trouble)
+            return self._stand_in_exchange(stand_in, held=held, want=want, results=results, tokens=tokens)
         if self._stand_in is not None:
             logger.info("limiter.redis_back worker=%s", self._worker)
             self._stand_in = None
@@ -87,8 +95,11 @@ class RedisLimiter:
         self._share = held + grant.slots
         return grant
 
-    def _shared_exchange(self, *, held: int, want: int, results: Results) -> Grant:
+    def _shared_exchange(self, *, held: int, want: int, results: Results, tokens: Sequence[int]) -> Grant:
         last = self._last
+        log = self._log.copy()  # it stays as it was where Redis does not answer
+        for part, more in results.corrections:
+            log.correct(part, more)
         arguments: list[str | int] = [
             self._worker,
             held,
@@ -99,28 +110,35 @@ class RedisLimiter:
             results.failed,
         ]
         arguments += [results.stale, f"{results.pause_seconds:.6f}", last.epoch, last.limit, self._share]
-        arguments.append(f"{self._lease:.3f}")
-        slots, limit, epoch, wait, in_flight, workers = cast(
+        arguments += [f"{self._lease:.3f}", self._limits.requests, self._limits.tokens, str(rates.WINDOW_SECONDS)]
+        arguments += [rates.PARTS, log.written(), ",".join(map(str, tokens))]
+        slots, limit, epoch, wait, in_flight, workers, part, rate_wait = cast(
             list[Any], self._script(keys=list(self._keys), args=arguments)
         )
-        return Grant(int(slots), int(limit), int(epoch), float(wait), int(in_flight), int(workers))
+        log.add(int(part), tokens[: int(slots)])
+        log.forget(int(part) * rates.WINDOW_SECONDS / rates.PARTS)
+        self._log = log
+        counts = (int(slots), int(limit), int(epoch), float(wait), int(in_flight), int(workers))
+        return Grant(*counts, int(part) if self._limits else 0, float(rate_wait))
 
-    def _without_redis(self, trouble: redis.RedisError, *, held: int, want: int, results: Results) -> Grant:
+    def _without_redis(self, trouble: redis.RedisError) -> LocalLimiter:
         if self._stand_in is None:
             share = max(1, self._share) if self._last.limit else self._maximum
             logger.warning(
                 "limiter.redis_lost worker=%s share=%s error=%s", self._worker, share, type(trouble).__name__
             )
-            self._stand_in = LocalLimiter(share)
+            self._stand_in = LocalLimiter(share, self._limits.shared_by(self._last.workers), log=self._log)
         self._retry_at = self._clock() + RECONNECT_SECONDS
-        return self._stand_in_exchange(self._stand_in, held=held, want=want, results=results)
+        return self._stand_in
 
-    def _stand_in_exchange(self, stand_in: LocalLimiter, *, held: int, want: int, results: Results) -> Grant:
-        grant = stand_in.exchange(held=held, want=want, results=results)
+    def _stand_in_exchange(
+        self, stand_in: LocalLimiter, *, held: int, want: int, results: Results, tokens: Sequence[int]
+    ) -> Grant:
+        grant = stand_in.exchange(held=held, want=want, results=results, tokens=tokens)
         return replace(grant, epoch=self._last.epoch)
 
-    def resize(self, maximum: int) -> None:
-        self._maximum = max(1, maximum)
+    def resize(self, maximum: int, rates: RateLimits = NO_LIMITS) -> None:
+        self._maximum, self._limits = max(1, maximum), rates
 
     def status(self) -> LimiterStatus:
         if self._stand_in is not None:
@@ -128,7 +146,7 @@ class RedisLimiter:
         return read_status(self._redis, self._keys, maximum=self._maximum)
 
     def leave(self) -> None:
-        _, held, seen, hungry = self._keys
+        _, held, seen, hungry, _ = self._keys  # what was sent still counts
         try:
             pipe = self._redis.pipeline()
             pipe.hdel(held, self._worker)
@@ -148,18 +166,22 @@ def endpoint_status(connection: redis.Redis, endpoint: EndpointConfig) -> Limite
     return read_status(connection, limiter_keys(endpoint), maximum=max(1, endpoint.max_concurrency))
 
 
-def read_status(connection: redis.Redis, keys: tuple[str, str, str, str], *, maximum: int) -> LimiterStatus:
+def read_status(connection: redis.Redis, keys: LimiterKeys, *, maximum: int) -> LimiterStatus:
     """Return the state behind these keys; a limiter never used stands at its maximum with nothing in flight."""
-    state_key, held_key, seen_key, _ = keys
+    state_key, held_key, seen_key, _, rates_key = keys
     pipe = connection.pipeline(transaction=True)
     pipe.hgetall(state_key)
     pipe.hgetall(held_key)
     pipe.zcard(seen_key)
+    pipe.hvals(rates_key)
     pipe.time()
-    raw, held, workers, (seconds, micros) = pipe.execute()
+    raw, held, workers, logs, (seconds, micros) = pipe.execute()
     state = {name.decode(): float(value) for name, value in raw.items()}
     now = seconds + micros / 1e6
     calls = state.get("rate_calls", 0.0)
+    sent = [RateLog.read(log.decode()) for log in logs]
+    for log in sent:
+        log.forget(now)
     fade = math.exp(-max(0.0, now - state.get("rate_at", now)) / RATE_SECONDS)
     return LimiterStatus(
         limit=int(state.get("limit", maximum)),
@@ -170,6 +192,9 @@ def read_status(connection: redis.Redis, keys: tuple[str, str, str, str], *, max
         calls_per_second=calls * fade,
         error_rate=state.get("rate_errors", 0.0) / calls if calls else 0.0,
         shared=True,
+        requests_counted=sum(log.requests for log in sent),
+        tokens_counted=sum(log.tokens for log in sent),
+        rate_wait_seconds=max(0.0, state.get("rate_blocked_until", 0.0) - now),
     )
 
 
@@ -182,5 +207,5 @@ class LimiterFactory:
 
     def __call__(self, endpoint: EndpointConfig) -> Limiter:
         if self.connection is None:
-            return LocalLimiter(endpoint.max_concurrency)
+            return LocalLimiter(endpoint.max_concurrency, endpoint.rate_limits)
         return RedisLimiter(self.connection, endpoint, lease_seconds=self.lease_seconds)

@@ -15,9 +15,11 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
+
+from judging.llm.rates import NO_LIMITS, RateLimits, RateLog, part_of
 
 DEBOUNCE_SECONDS = 15.0
 RATE_SECONDS = 10.0  # the time over which calls/s and the error rate are averaged
@@ -32,6 +34,7 @@ class Results:
     failed: int = 0  # 5xx and network trouble: they stop growth, no more
     stale: int = 0
     pause_seconds: float = 0.0  # the longest wait that the endpoint asked for
+    corrections: tuple[tuple[int, int], ...] = ()  # part of the rate's window, tokens used beyond those counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Grant:
     wait_seconds: float = 0.0  # nobody may call before
     in_flight: int = 0  # over all workers, these slots included
     workers: int = 1
+    part: int = 0  # of the rate's window, in which these requests are counted
+    rate_wait_seconds: float = 0.0  # until the rate limits let the next request go
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +63,22 @@ class LimiterStatus:
     calls_per_second: float
     error_rate: float  # 0..1, of the calls in the last seconds
     shared: bool  # through Redis; False: this process limits itself alone
+    requests_counted: int = 0  # against the rate limits, over all workers
+    tokens_counted: int = 0
+    rate_wait_seconds: float = 0.0  # requests wait so long for the rate limits
 
 
 class Limiter(Protocol):
     """Slots for one endpoint. The holder says how many it holds; forgetting to give one back is thus impossible."""
 
-    def exchange(self, *, held: int, want: int, results: Results) -> Grant:
-        """Report results, keep `held` slots and take up to `want` more, without waiting."""
+    def exchange(self, *, held: int, want: int, results: Results, tokens: Sequence[int] = ()) -> Grant:
+        """Report results, keep `held` slots and take up to `want` more, without waiting.
 
-    def resize(self, maximum: int) -> None:
-        """Take up to `maximum` calls in flight from now on."""
+        Under rate limits each slot is for one request; `tokens` are the most that each of the wanted ones may use.
+        """
+
+    def resize(self, maximum: int, rates: RateLimits = NO_LIMITS) -> None:
+        """Take up to `maximum` calls in flight from now on, and no more within a minute than the rate limits say."""
 
     def status(self) -> LimiterStatus:
         """What the endpoint is doing now."""
@@ -148,14 +159,22 @@ class Rates:
 class LocalLimiter:
     """Slots for one endpoint inside one process: used without Redis, and while Redis does not answer."""
 
-    def __init__(self, maximum: int, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        maximum: int,
+        rates: RateLimits = NO_LIMITS,
+        *,
+        log: RateLog | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._state = LimitState(max(1, maximum))
+        self._limits, self._log, self._rate_wait = rates, RateLog() if log is None else log, 0.0
         self._rates = Rates()
         self._clock = clock
         self._held = 0
         self._lock = threading.Lock()
 
-    def exchange(self, *, held: int, want: int, results: Results) -> Grant:
+    def exchange(self, *, held: int, want: int, results: Results, tokens: Sequence[int] = ()) -> Grant:
         with self._lock:
             now = self._clock()
             state = self._state
@@ -164,11 +183,26 @@ class LocalLimiter:
             self._rates.add(calls=errors + results.clean + results.stale, errors=errors, at=now)
             wait = max(0.0, state.blocked_until - now)
             slots = 0 if wait else max(0, min(want, state.limit - held))
+            if self._limits:
+                slots = self._within_rates(tokens[:slots], results, now)
             self._held = held + slots
-            return Grant(slots, state.limit, state.epoch, wait, self._held)
+            grant = Grant(slots, state.limit, state.epoch, wait, self._held)
+            return replace(grant, part=part_of(now), rate_wait_seconds=self._rate_wait) if self._limits else grant
 
-    def resize(self, maximum: int) -> None:
+    def _within_rates(self, tokens: Sequence[int], results: Results, now: float) -> int:
+        """Count and return how many of these requests the rate limits let go."""
+        self._log.forget(now)
+        for part, more in results.corrections:
+            self._log.correct(part, more)
+        granted = self._log.room(self._limits, tokens)
+        self._log.add(part_of(now), tokens[:granted])
+        kept_back = tokens[granted:]
+        self._rate_wait = self._log.wait(self._limits, kept_back[0], now) if kept_back else 0.0
+        return granted
+
+    def resize(self, maximum: int, rates: RateLimits = NO_LIMITS) -> None:
         with self._lock:
+            self._limits = rates
             self._state.resize(max(1, maximum))
 
     def status(self) -> LimiterStatus:
@@ -184,6 +218,9 @@ class LocalLimiter:
                 calls_per_second=rates.calls * fade,
                 error_rate=rates.errors / rates.calls if rates.calls else 0.0,
                 shared=False,
+                requests_counted=self._log.requests,
+                tokens_counted=self._log.tokens,
+                rate_wait_seconds=self._rate_wait,
             )
 
     def leave(self) -> None:

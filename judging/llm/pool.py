@@ -252,9 +252,9 @@ class CallPool:
         lane = self._lanes.get(endpoint.identity)
         if lane is None:
             lane = self._lanes[endpoint.identity] = Lane(
-                self._limiters(endpoint), endpoint.capabilities, endpoint.max_concurrency
+                self._limiters(endpoint), endpoint.capabilities, endpoint.max_concurrency, endpoint.rate_limits
             )
-        lane.allow(endpoint.max_concurrency)
+        lane.allow(endpoint.max_concurrency, endpoint.rate_limits)
         return lane
 
     def _queue(self, job: Job) -> None:

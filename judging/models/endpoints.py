@@ -30,6 +30,8 @@ class ModelEndpoint(models.Model):
     min_output_tokens = models.PositiveIntegerField(null=True, blank=True)  # None: judging.llm.endpoints says
     reuse_days = models.PositiveIntegerField(null=True, blank=True)  # older replies are not reused; None: for ever
     max_concurrency = models.PositiveIntegerField(default=50)
+    requests_per_minute = models.PositiveIntegerField(null=True, blank=True)  # of all workers; None: no limit
+    tokens_per_minute = models.PositiveIntegerField(null=True, blank=True)
     input_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # USD per million tokens
     output_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     cached_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # None: as input

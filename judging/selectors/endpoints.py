@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -32,6 +34,28 @@ class EndpointRow:
     latency: float | None  # seconds, mean
     key_is_set: bool | None
     has_price: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RateState:
+    """An endpoint with rate limits, and what they come to now."""
+
+    endpoint: ModelEndpoint
+    wait_seconds: float  # 0: no request waits for them
+    calls_per_minute: float  # that they allow, with replies as long as those of the last minute
+
+    @property
+    def words(self) -> str:
+        """The limits, for people."""
+        limits = [
+            f"{limit:,} {unit}"
+            for limit, unit in (
+                (self.endpoint.requests_per_minute, "requests"),
+                (self.endpoint.tokens_per_minute, "tokens"),
+            )
+            if limit
+        ]
+        return f"{' and '.join(limits)} per minute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +102,20 @@ def limiter_state(endpoint: ModelEndpoint) -> LimiterStatus | None:
         return endpoint_status(connect(settings.REDIS_URL), target_of(endpoint).config)
     except (RedisError, OSError):
         return None
+
+
+def rate_states(endpoints: Iterable[ModelEndpoint]) -> list[RateState]:
+    """Return the state of the endpoints that have rate limits; none where the broker does not answer."""
+    found = []
+    for endpoint in endpoints:
+        config = target_of(endpoint).config
+        status = limiter_state(endpoint) if config.rate_limits else None
+        if status is not None:
+            each = status.tokens_counted / status.requests_counted if status.requests_counted else 0.0
+            rates = [float(limit) for limit in (config.requests_per_minute,) if limit]
+            rates += [limit / each for limit in (config.tokens_per_minute,) if limit and each]
+            found.append(RateState(endpoint, status.rate_wait_seconds, min(rates, default=math.inf)))
+    return found
 
 
 def spend_by_day(endpoint: ModelEndpoint, *, at: datetime, days: int = 14) -> list[DaySpend]:

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from judging.judges.words import failure_in_words
 from judging.models import (
     EvaluatorKind,
+    ModelEndpoint,
     Response,
     Run,
     RunEvaluator,
@@ -23,6 +24,7 @@ from judging.models import (
     TaskStatus,
     Verdict,
 )
+from judging.selectors.endpoints import RateState, rate_states
 from judging.selectors.score_options import can_rescore
 from judging.states import ACTIVE, RunStatus
 
@@ -73,10 +75,16 @@ class RunProgress:
     held: Decimal  # USD reserved for calls in flight
     workers: int  # that have work of this run in hand
     seconds: float | None = None  # from start to end, or until now; None before the start
+    rates: Sequence[RateState] = ()  # of its endpoints that have rate limits, while it is live
 
     @property
     def is_live(self) -> bool:
         return self.run.status in ACTIVE
+
+    @property
+    def rate_waits(self) -> list[RateState]:
+        """The endpoints whose rate limits requests wait for now."""
+        return [state for state in self.rates if state.wait_seconds > 0]
 
     @property
     def rescorable(self) -> frozenset[int]:
@@ -155,16 +163,43 @@ def read_progress(*, run: Run, at: datetime) -> RunProgress:
         if run.failed
         else []
     )
+    evaluators = list(run.evaluators.select_related("judge__endpoint", "rubric").order_by("position"))
+    rates = rate_states(_asked_endpoints(run, evaluators)) if run.status in ACTIVE else []
     return RunProgress(
         run=run,
-        evaluators=list(run.evaluators.select_related("judge__endpoint", "rubric").order_by("position")),
+        evaluators=evaluators,
         failures=[FailureCount(row["failure_kind"], row["count"]) for row in failures],
         rate_per_minute=rate,
-        eta_seconds=60 * run.waiting / rate if rate else None,
+        eta_seconds=_seconds_left(run, evaluators, rate, rates),
         held=sum((lease.reserved for lease in leases), Decimal(0)),
         workers=len(leases),
         seconds=_seconds_taken(run, at),
+        rates=rates,
     )
+
+
+def _asked_endpoints(run: Run, evaluators: Sequence[RunEvaluator]) -> list[ModelEndpoint]:
+    """Return the endpoints that a run asks: those of its judges, and those of the models that respond."""
+    judges = [row.judge.endpoint for row in evaluators if row.judge is not None and row.judge.endpoint is not None]
+    names = [worker["endpoint"] for worker in run.options.get("workers", {}).values()]
+    workers = list(ModelEndpoint.objects.filter(name__in=names)) if names else []
+    return list({endpoint.pk: endpoint for endpoint in (*judges, *workers)}.values())
+
+
+def _seconds_left(
+    run: Run, evaluators: Sequence[RunEvaluator], rate: float | None, rates: Sequence[RateState]
+) -> float | None:
+    """Return how long the run still takes at its rate, and no less than rate limits let its judges' calls take."""
+    if not rate:
+        return None
+    ended = run.done + run.failed
+    calls_each = max(1.0, run.calls_made / ended) if ended else 1.0
+    left: dict[int | None, int] = {}
+    for row in evaluators:
+        endpoint_id = row.judge.endpoint_id if row.judge is not None else None
+        left[endpoint_id] = left.get(endpoint_id, 0) + row.total - row.done - row.failed
+    limited = [60 * left.get(state.endpoint.pk, 0) * calls_each / state.calls_per_minute for state in rates]
+    return max([60 * run.waiting / rate, *limited])
 
 
 def _seconds_taken(run: Run, at: datetime) -> float | None:

@@ -97,6 +97,8 @@ def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
         ca_bundle=str(settings.CA_BUNDLE or ""),
         reasoning=endpoint.reasoning,
         max_concurrency=endpoint.max_concurrency,
+        requests_per_minute=endpoint.requests_per_minute,
+        tokens_per_minute=endpoint.tokens_per_minute,
         capabilities=Capabilities(**endpoint.capabilities),
         extra={"lexical_version": lexical.VERSION} if kind is EndpointKind.LEXICAL else endpoint.extra,
         min_output_tokens=endpoint.min_output_tokens,

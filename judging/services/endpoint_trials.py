@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -13,6 +14,9 @@ from django.conf import settings
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import Capabilities, EndpointConfig, is_forbidden_variable, key_variable_refusal
+from judging.llm.limiter import LimiterFactory, connect
+from judging.llm.limits import Results
+from judging.llm.prices import estimate_tokens
 from judging.llm.transport.client import ChatClient
 from judging.llm.transport.tunnels import proxy_of
 from judging.models import ModelEndpoint
@@ -38,6 +42,7 @@ TRIAL = ChatRequest(
     top_logprobs=2,
     response_format={"type": "json_schema", "json_schema": {"name": "trial", "strict": True, "schema": SCHEMA}},
 )
+RATE_USED_UP = "The calls that this endpoint takes at once, or a minute, are used up. Test it again in {seconds} s."
 SHOWING = frozenset({"json_schema", "json_object", "logprobs"})  # whose effect an answer shows
 
 
@@ -88,6 +93,9 @@ def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
     client = ChatClient(threads=1, policy=address_policy(), proxy=proxy_of(settings.PROXY))
     try:
         for _ in range(TEST_TRIES):
+            wait = _wait_for_rates(config)
+            if wait:
+                return EndpointTrial(works=False, problem=RATE_USED_UP.format(seconds=math.ceil(wait))), capabilities
             attempt = client.send(config, TRIAL, capabilities=capabilities)
             used = used_by(attempt)
             capabilities = capabilities.learn(refused=attempt.refused)
@@ -99,6 +107,17 @@ def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
     capabilities = capabilities.learn(accepted=frozenset([*trial.verified, *trial.not_refused]))
     refused = [name for name, taken in asdict(capabilities).items() if taken is False]
     return replace(trial, refused=tuple(sorted(refused))), capabilities
+
+
+def _wait_for_rates(config: EndpointConfig) -> float:
+    """Count one more call against the rate limits; return the seconds to wait where they are used up."""
+    if not config.rate_limits:
+        return 0.0
+    limiter = LimiterFactory(connect(settings.REDIS_URL))(config)
+    most = estimate_tokens(TRIAL.messages) + (config.output_limit(TRIAL.max_tokens) or 0)
+    grant = limiter.exchange(held=0, want=1, results=Results(), tokens=[most])
+    limiter.leave()
+    return 0.0 if grant.slots else max(1.0, grant.rate_wait_seconds)
 
 
 def used_by(attempt: Attempt) -> frozenset[str]:

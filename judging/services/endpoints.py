@@ -97,6 +97,8 @@ class EndpointFields:
     read_timeout: int | None = None  # seconds
     extra: JsonObject = field(default_factory=dict)
     max_concurrency: int = 50
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
     input_price: Decimal | None = None
     output_price: Decimal | None = None
     cached_price: Decimal | None = None

@@ -42,6 +42,8 @@ class Command(JsonCommand):
             "--read-timeout", default="", help="seconds for a reply; default: 180, reasoning models 600"
         )
         parser.add_argument("--max-concurrency", type=int, help="concurrent calls of all workers; default: 50")
+        parser.add_argument("--requests-per-minute", default="", help="of all workers; empty or 0: no limit")
+        parser.add_argument("--tokens-per-minute", default="", help="of all workers; empty or 0: no limit")
         parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes and 8,192 tokens for a reply")
         parser.add_argument("--min-output-tokens", default="", help="minimum output limit of each request")
         parser.add_argument(
@@ -99,6 +101,8 @@ def _entered(options: JsonDict) -> JsonDict:
         "headers": options["headers"],
         "read_timeout": options["read_timeout"],
         "reasoning": options["reasoning"],
+        "requests_per_minute": options["requests_per_minute"],
+        "tokens_per_minute": options["tokens_per_minute"],
         "min_output_tokens": options["min_output_tokens"],
         "reuse_days": options["reuse_days"],
         "extra": options["extra"],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evalsite.base.json_types import JsonDict, JsonObject
+from judging.llm.endpoints import EndpointConfig
 from judging.models import ModelEndpoint, Run
 from judging.selectors.targets import Target, target_of
 
@@ -72,11 +73,21 @@ def _shared_maxima(targets: Iterable[Target]) -> list[Target]:
     """Return the targets such that those with one address, key and model, which are one to the provider, keep together
     to the lowest of their maxima."""
     found = list(targets)
-    lowest: dict[tuple[str, str, str], int] = {}
+    alike: dict[tuple[str, str, str], list[EndpointConfig]] = {}
     for target in found:
-        config = target.config
-        lowest[config.identity] = min(config.max_concurrency, lowest.get(config.identity, config.max_concurrency))
-    return [
-        replace(target, config=replace(target.config, max_concurrency=lowest[target.config.identity]))
-        for target in found
-    ]
+        alike.setdefault(target.config.identity, []).append(target.config)
+    return [replace(target, config=_with_lowest(target.config, alike[target.config.identity])) for target in found]
+
+
+def _with_lowest(config: EndpointConfig, alike: Sequence[EndpointConfig]) -> EndpointConfig:
+    return replace(
+        config,
+        max_concurrency=min(one.max_concurrency for one in alike),
+        requests_per_minute=_lowest(one.requests_per_minute for one in alike),
+        tokens_per_minute=_lowest(one.tokens_per_minute for one in alike),
+    )
+
+
+def _lowest(limits: Iterable[int | None]) -> int | None:
+    """Return the lowest of the limits that are set; None where none is."""
+    return min((limit for limit in limits if limit), default=None)

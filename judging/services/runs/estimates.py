@@ -20,6 +20,7 @@ from judging.judges.subjects import JudgeSubject
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.identity import call_key
 from judging.llm.prices import cost_of, estimate_tokens
+from judging.llm.rates import WINDOW_SECONDS
 from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
@@ -246,7 +247,7 @@ def _priced(
         calls=round(scale * (len(keyed) + len(guessed))),
         prompt_tokens=tokens,
         cost=cost_of_calls(target, remaining, tokens),
-        seconds=seconds_of_calls(target, remaining, when.threads),
+        seconds=seconds_of_calls(target, remaining, tokens, when.threads),
         not_possible=[*asked, *guesses].count(None),
         sample=looked_at,
         is_baseline=target.is_lexical,
@@ -303,11 +304,15 @@ def _trees(choice: EvaluatorChoice, cases: dict[int, Case]) -> dict[str, dict[st
 def cost_of_calls(target: Target, calls: int, tokens: int) -> Decimal | None:
     if target.is_lexical:
         return Decimal(0)
-    each = TYPICAL_REASONING_TOKENS if target.config.reasoning else TYPICAL_REPLY_TOKENS
-    return cost_of(target.price, prompt_tokens=tokens, completion_tokens=calls * each)
+    return cost_of(target.price, prompt_tokens=tokens, completion_tokens=calls * _typical_tokens(target))
 
 
-def seconds_of_calls(target: Target, calls: int, threads: int) -> float | None:
+def _typical_tokens(target: Target) -> int:
+    return TYPICAL_REASONING_TOKENS if target.config.reasoning else TYPICAL_REPLY_TOKENS
+
+
+def seconds_of_calls(target: Target, calls: int, tokens: int, threads: int) -> float | None:
+    """Return how long calls with so many tokens in take, at the endpoint's latency and within its rate limits."""
     if target.is_lexical:
         return calls * 0.002
     latest = Call.objects.filter(endpoint_id=target.endpoint_id).order_by("-finished_at")[:LATENCY_CALLS]
@@ -317,7 +322,15 @@ def seconds_of_calls(target: Target, calls: int, threads: int) -> float | None:
     if latency is None:
         return None
     at_once = max(1, min(threads, target.config.max_concurrency))
-    return float(-(-calls // at_once) * latency)
+    return max(float(-(-calls // at_once) * latency), _seconds_by_rates(target, calls, tokens))
+
+
+def _seconds_by_rates(target: Target, calls: int, tokens: int) -> float:
+    """Return how long rate limits make so many calls take: the first of them go at once."""
+    limits = target.config.rate_limits
+    wanted = ((limits.requests, calls), (limits.tokens, tokens + calls * _typical_tokens(target)))
+    windows = [-(-amount // limit) - 1 for limit, amount in wanted if limit and amount]
+    return WINDOW_SECONDS * max(windows, default=0)
 
 
 def _tested_seconds(target: Target) -> float | None:

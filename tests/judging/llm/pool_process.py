@@ -1,6 +1,6 @@
 """A worker process of its own for the tests: sends its calls and prints how many ended in which status.
 
-python -m tests.judging.llm.pool_process URL REDIS_URL NAME CALLS LIMIT
+python -m tests.judging.llm.pool_process URL REDIS_URL NAME CALLS LIMIT [REQUESTS_PER_WINDOW WINDOW_SECONDS]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import sys
 from collections import Counter
 
+from judging.llm import rates
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import AddressPolicy, EndpointConfig
 from judging.llm.limiter import LimiterFactory, RedisLimiter, connect
@@ -18,8 +19,8 @@ from judging.llm.transport.client import ChatClient
 from tests.judging.llm.counted_pool import CountedPool
 
 
-def main(url: str, redis_url: str, name: str, calls: int, limit: int) -> None:
-    endpoint = EndpointConfig("test", url, "m", max_concurrency=limit)
+def main(url: str, redis_url: str, name: str, calls: int, limit: int, requests: int) -> None:
+    endpoint = EndpointConfig("test", url, "m", max_concurrency=limit, requests_per_minute=requests)
     connection = connect(redis_url)
     factory = LimiterFactory(connection, lease_seconds=3.0)
     assert isinstance(factory(endpoint), RedisLimiter)
@@ -35,4 +36,6 @@ def main(url: str, redis_url: str, name: str, calls: int, limit: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+    rates.WINDOW_SECONDS = float(sys.argv[7]) if len(sys.argv) > 7 else rates.WINDOW_SECONDS
+    numbers = [int(argument) for argument in sys.argv[4:7]]
+    main(*sys.argv[1:4], *numbers, *[0] * (3 - len(numbers)))

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -191,8 +192,66 @@ def test_connect_fails_fast_where_nobody_listens(tmp_path: Path) -> None:
     assert time.monotonic() - started < 3.0
 
 
-def start_worker(fake_llm: FakeLLM, own_redis: OwnRedis, *, name: str, calls: int, limit: int) -> subprocess.Popen[str]:
-    arguments = [fake_llm.url, own_redis.url, name, str(calls), str(limit)]
+RATED = replace(ENDPOINT, requests_per_minute=5, tokens_per_minute=1000)
+
+
+def test_rate_limits_hold_over_all_workers(own_redis: OwnRedis) -> None:
+    first, second = (RedisLimiter(own_redis.client, RATED, worker=name) for name in "ab")
+
+    slots = [
+        first.exchange(held=0, want=3, results=NOTHING, tokens=[100] * 3).slots,
+        second.exchange(held=0, want=3, results=NOTHING, tokens=[100] * 3).slots,
+        first.exchange(held=0, want=3, results=Results(clean=3), tokens=[100] * 3).slots,
+    ]
+    status = endpoint_status(own_redis.client, RATED)
+
+    assert slots == [3, 2, 0]
+    assert (status.requests_counted, status.tokens_counted) == (5, 500)
+    assert 50 < status.rate_wait_seconds <= 62  # a minute, and the second in which they were sent
+
+
+def test_tokens_are_corrected_by_what_was_used(own_redis: OwnRedis) -> None:
+    first, second = (RedisLimiter(own_redis.client, RATED, worker=name) for name in "ab")
+    grant = first.exchange(held=0, want=1, results=NOTHING, tokens=[900])
+
+    before = second.exchange(held=0, want=1, results=NOTHING, tokens=[200]).slots
+    first.exchange(held=0, want=0, results=Results(clean=1, corrections=((grant.part, -800),)))
+    after = second.exchange(held=0, want=1, results=NOTHING, tokens=[200]).slots
+
+    assert (grant.slots, before, after) == (1, 0, 1)
+    assert endpoint_status(own_redis.client, RATED).tokens_counted == 300
+
+
+def test_a_request_above_the_limit_of_tokens_goes_alone(own_redis: OwnRedis) -> None:
+    limiter = RedisLimiter(own_redis.client, RATED)
+
+    assert limiter.exchange(held=0, want=2, results=NOTHING, tokens=[5000, 1]).slots == 1
+
+
+def test_rate_limits_outlast_a_flushed_redis_a_lost_one_and_a_worker_that_left(own_redis: OwnRedis) -> None:
+    first, second, left = (RedisLimiter(own_redis.client, RATED, worker=name) for name in "abc")
+    left.exchange(held=0, want=1, results=NOTHING, tokens=[1])
+    left.leave()
+    first.exchange(held=0, want=2, results=NOTHING, tokens=[1, 1])
+    second.exchange(held=0, want=1, results=NOTHING, tokens=[1])
+    counted = endpoint_status(own_redis.client, RATED).requests_counted
+
+    own_redis.client.flushall()
+    flushed = [limiter.exchange(held=0, want=5, results=NOTHING, tokens=[1] * 5).slots for limiter in (first, second)]
+    known = endpoint_status(own_redis.client, RATED).requests_counted
+    first.exchange(held=0, want=1, results=NOTHING, tokens=[1])  # it hears of the other again
+    own_redis.kill()
+    # one of two workers: 5 // 2 requests a minute, of which the first has sent two and the second one
+    lost = [limiter.exchange(held=0, want=5, results=NOTHING, tokens=[1] * 5).slots for limiter in (first, second)]
+    own_redis.start()
+
+    assert (counted, flushed, known, lost) == (4, [0, 0], 3, [0, 1])
+
+
+def start_worker(
+    fake_llm: FakeLLM, own_redis: OwnRedis, *, name: str, calls: int, limit: int, rate: Sequence[float] = ()
+) -> subprocess.Popen[str]:
+    arguments = [fake_llm.url, own_redis.url, name, str(calls), str(limit), *map(str, rate)]
     command = [sys.executable, "-m", "tests.judging.llm.pool_process", *arguments]
     return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
 
@@ -232,6 +291,27 @@ def test_three_processes_stay_below_the_limit_when_redis_is_killed(fake_llm: Fak
     stats = fake_llm.stats()
     assert (stats["calls"], stats["duplicates"]) == (1200, 0)
     assert stats["max_in_flight"] <= 12
+
+
+def test_two_processes_together_keep_to_the_requests_of_a_window(fake_llm: FakeLLM, own_redis: OwnRedis) -> None:
+    window = 600.0  # longer than the test: what was sent never stops counting
+
+    workers = [start_worker(fake_llm, own_redis, name=name, calls=20, limit=10, rate=(25, window)) for name in "ab"]
+    while endpoint_status(own_redis.client, EndpointConfig("", fake_llm.url, "m")).rate_wait_seconds == 0:
+        time.sleep(0.05)
+    time.sleep(0.5)  # long enough for many more
+    for process in workers:
+        process.kill()
+        process.communicate()
+
+    assert fake_llm.stats()["calls"] == 25
+
+
+def test_two_processes_go_on_with_the_next_window(fake_llm: FakeLLM, own_redis: OwnRedis) -> None:
+    workers = [start_worker(fake_llm, own_redis, name=name, calls=15, limit=10, rate=(10, 0.5)) for name in "ab"]
+
+    assert collect(workers) == [{"finished": 15}] * 2
+    assert fake_llm.stats()["calls"] == 30
 
 
 def test_killed_process_loses_its_slots_to_the_others(fake_llm: FakeLLM, own_redis: OwnRedis) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from judging.llm.limits import DEBOUNCE_SECONDS, Grant, LimiterStatus, LimitState, LocalLimiter, Results
+from judging.llm.rates import RateLimits
 
 
 class Clock:
@@ -62,6 +63,18 @@ def test_local_limiter_pauses_everyone_until_the_time_is_up() -> None:
     assert refused == Grant(slots=0, limit=4, epoch=1, wait_seconds=3.0, in_flight=1)
     assert (waiting.slots, round(waiting.wait_seconds, 6)) == (0, 0.1)
     assert free == Grant(slots=4, limit=4, epoch=1, wait_seconds=0.0, in_flight=4)
+
+
+def test_local_limiter_keeps_rate_limits_and_tells_the_wait() -> None:
+    clock = [1000.0]
+    limiter = LocalLimiter(50, RateLimits(requests=2), clock=lambda: clock[0])
+
+    grants = []
+    for clock[0] in (1000.0, 1060.5, 1061.0):
+        grants.append(limiter.exchange(held=0, want=3, results=Results(), tokens=[1] * 3))
+
+    # two a minute, which count until the minute lies behind the second in which they were sent
+    assert [(grant.slots, grant.rate_wait_seconds) for grant in grants] == [(2, 61.0), (0, 0.5), (2, 61.0)]
 
 
 def test_local_limiter_tells_a_page_what_it_does() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from judging.llm.attempts import Attempt, AttemptOutcome
@@ -12,6 +14,7 @@ from judging.services.endpoint_trials import judge_attempt, try_endpoint
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
+from tests.own_redis import OwnRedis
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +66,17 @@ def test_try_endpoint_keeps_what_it_saw(fake_llm: FakeLLM) -> None:
         "fake",
         NOON.isoformat(),
     )
+
+
+def test_try_endpoint_counts_against_the_rate_limits(fake_llm: FakeLLM, own_redis: OwnRedis, settings: Any) -> None:
+    settings.REDIS_URL = own_redis.url
+    row = at(fake_llm, requests_per_minute=1)
+
+    trials = [try_endpoint(endpoint=row, at=NOON) for _ in range(2)]
+
+    assert [trial.works for trial in trials] == [True, False]
+    assert trials[1].problem.startswith("The calls that this endpoint takes at once, or a minute, are used up.")
+    assert fake_llm.stats()["calls"] == 1
 
 
 def test_try_endpoint_keeps_nothing_of_an_endpoint_that_was_edited_meanwhile(fake_llm: FakeLLM) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,7 +15,10 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
-from judging.models import Run, RunTask
+from judging.llm.limiter import LimiterFactory, connect
+from judging.llm.limits import Results
+from judging.models import ModelEndpoint, Run, RunTask
+from judging.selectors.targets import config_of
 from judging.services.runs import run_archive as archive
 from judging.services.runs.run_plans import plan_tasks
 from judging.services.tasks import run_lifecycle
@@ -22,6 +27,7 @@ from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run, work
+from tests.own_redis import OwnRedis
 
 pytestmark = pytest.mark.django_db
 
@@ -146,6 +152,22 @@ def test_run_detail_polls_while_live_and_shows_tasks_before_any_is_written(clien
 
     assert 'hx-trigger="every 2s"' in page
     assert "Loading tasks" in page
+
+
+def test_run_progress_says_which_rate_limit_it_waits_for(
+    client: Client, ada: User, own_redis: OwnRedis, settings: Any
+) -> None:
+    settings.REDIS_URL = own_redis.url
+    run = judged_run(url=f"http://127.0.0.1:9/{uuid4().hex}/v1")
+    plan_tasks(run_id=run.pk, at=NOON)
+    ModelEndpoint.objects.update(requests_per_minute=1)
+    endpoint = ModelEndpoint.objects.get()
+    limiter = LimiterFactory(connect(own_redis.url))(config_of(endpoint))
+    limiter.exchange(held=0, want=2, results=Results(), tokens=[1, 1])
+
+    page = client.get(reverse("judging:run-progress", args=[run.pk])).content.decode()
+
+    assert re.search(rf"Waiting .*? for the rate limit of <a .*?>{endpoint.name}</a>: 1 requests per minute", page)
 
 
 def test_run_detail_filters_tasks_by_failure_status_and_evaluator(client: Client, ada: User) -> None:

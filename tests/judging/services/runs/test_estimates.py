@@ -73,6 +73,22 @@ def test_estimate_run_says_how_many_responses_cannot_be_judged() -> None:
     assert (part.tasks, part.calls, part.not_possible, part.sample, part.cost) == (3, 0, 3, 3, Decimal(0))
 
 
+def test_estimate_run_keeps_to_the_rate_limits() -> None:
+    suite, systems = answered_suite(cases=5)
+    judge, rubric = level_judge(url="http://127.0.0.1:9/v1", requests_per_minute=2)
+    ModelEndpoint.objects.update(last_test={"works": True, "seconds": 1.0})
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
+
+    by_requests = estimate_run(plan=plan, threads=50, at=timezone.now())
+    ModelEndpoint.objects.update(requests_per_minute=None, tokens_per_minute=1)
+    judge.asked.refresh_from_db()
+    by_tokens = estimate_run(plan=plan, threads=50, at=timezone.now())
+
+    # two go at once, two a minute later and the last after another minute
+    assert by_requests.seconds == 120.0
+    assert by_tokens.seconds == 60.0 * (by_tokens.prompt_tokens + 5 * TYPICAL_REPLY_TOKENS - 1)
+
+
 def test_estimate_run_takes_the_latency_of_the_latest_calls() -> None:
     suite, systems = answered_suite(cases=5)
     judge, rubric = level_judge(url="http://127.0.0.1:9/v1", max_concurrency=2)
