@@ -37,5 +37,5 @@ def main(url: str, redis_url: str, name: str, calls: int, limit: int, requests: 
 
 if __name__ == "__main__":
     rates.WINDOW_SECONDS = float(sys.argv[7]) if len(sys.argv) > 7 else rates.WINDOW_SECONDS
-    numbers = [int(argument) for argument in sys.argv[4:7]]
-    main(*sys.argv[1:4], *numbers, *[0] * (3 - len(numbers)))
+    calls, limit, requests = (int(number) for number in [*sys.argv[4:7], "0"][:3])
+    main(sys.argv[1], sys.argv[2], sys.argv[3], calls, limit, requests)
