@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0026_usage_details_and_prices'),
+        ('judging', '0027_pictures_and_turns'),
     ]
 
     operations = [
