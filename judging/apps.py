@@ -25,4 +25,5 @@ class JudgingConfig(AppConfig):
         register(RunKind.GRADING, GradingExecutor())
         register(RunKind.SINGLE, GradingExecutor())
         register(RunKind.ANCHOR, GradingExecutor())
+        register(RunKind.GOLDEN, GradingExecutor())
         register(RunKind.ESI, EsiExecutor())

@@ -1,16 +1,30 @@
-"""Which items people audit and repeat, chosen by hash: uniform, repeatable, and with a known probability. Pure."""
+"""What people audit and repeat, and how labelled cases are split, by hash: uniform and repeatable. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from evalsite.base.choices import LabelledEnum
 
 AUDIT_SHARE = 0.05
 AUDIT_MINIMUM = 30
 RETEST_SHARE = 0.05
 RETEST_GAP = 20  # other answers before an item comes back at least, so that nobody answers from memory
+
+
+class GoldenPart(LabelledEnum):
+    """What the labelled cases of a part of a golden set are for."""
+
+    EXAMPLES = "examples", "Examples"
+    DEVELOPMENT = "development", "Development"
+    TEST = "test", "Test"
+
+
+GOLDEN_SHARES = {GoldenPart.EXAMPLES: 0.15, GoldenPart.DEVELOPMENT: 0.45, GoldenPart.TEST: 0.40}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +76,22 @@ def draw_sample(keys: Sequence[str], *, seed: int, size: int) -> AuditDraw:
 def is_retest(item_key: str, *, person: str, seed: int, share: float = RETEST_SHARE) -> bool:
     """Return whether a person's own item comes back to them later with the sides flipped."""
     return uniform_number("retest", seed, person, item_key) < share
+
+
+def split_cases(labels: Mapping[str, Sequence[str]], *, seed: int) -> dict[str, GoldenPart]:
+    """Return the part of each case, given the labels of its responses.
+
+    Cases stand in a line, those of one label together and in random order among themselves; each goes to the part that
+    lacks most of its share so far. So every part has its share of each label, give or take one or two cases. A case
+    with several labels counts for the rarest of them.
+    """
+    counts = Counter(label for own in labels.values() for label in set(own))
+    rarest = {case: min(own, key=lambda label: (counts[label], label)) for case, own in labels.items()}
+    line = sorted(labels, key=lambda case: (rarest[case], uniform_number("golden", seed, case), case))
+    given = Counter[GoldenPart]()
+    found: dict[str, GoldenPart] = {}
+    for place, case in enumerate(line, 1):
+        part = max(GOLDEN_SHARES, key=lambda one: GOLDEN_SHARES[one] * place - given[one])
+        given[part] += 1
+        found[case] = part
+    return found

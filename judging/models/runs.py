@@ -26,10 +26,11 @@ class RunKind(models.TextChoices):
     DEBATE = "debate", "Debate"
     SINGLE = "single", "One response"  # one judge on one response, for a look; in no report
     ANCHOR = "anchor", "Anchor set"  # a judge asked again about labelled responses, to see whether it changed
+    GOLDEN = "golden", "Golden set"  # versions of judges on labelled responses, to be compared with people
 
 
 SCORED_KINDS = (RunKind.GRADING, RunKind.ESI)  # runs whose results are scores of responses
-UNREPORTED_KINDS = (RunKind.SINGLE, RunKind.ANCHOR)  # runs whose results are in no report about systems
+UNREPORTED_KINDS = (RunKind.SINGLE, RunKind.ANCHOR, RunKind.GOLDEN)  # runs whose results are in no report about systems
 
 
 class EvaluatorKind(models.TextChoices):

@@ -10,6 +10,7 @@ from evalsite.reports.services.debates.arena_reports import ARENA
 from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS
 from evalsite.reports.services.debates.debate_reports import DEBATES
 from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
+from evalsite.reports.services.golden.golden_figures import GOLDEN
 from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS
 from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
@@ -26,7 +27,7 @@ KINDS: dict[str, ReportKind] = {
     for kind in (
         *(LEADERBOARD, COMPARISON, BREAKDOWN, SUITE_BOARD, RESULTS, RUN_RESULTS, SUITE_CHARTS, CRITERIA),
         *(AGREEMENT, LABEL_AGREEMENT),
-        *(JUDGES, JUDGE, JUDGE_TRUST, JUDGE_BIAS),
+        *(JUDGES, JUDGE, JUDGE_TRUST, JUDGE_BIAS, GOLDEN),
         *(DEBATES, DEBATE_BIAS, ARENA, ROBUSTNESS),
         SPEND,
     )

@@ -129,6 +129,18 @@ def nearest_label(share: float, labels: Sequence[Label]) -> str:
     return min(worth)[2] if worth else ""
 
 
+def judge_label(value: JsonObject | None, share: float | None, labels: Sequence[Label]) -> str | None:
+    """Return which label of a queue's scale a verdict stands for: its preference, or the one nearest to its score.
+
+    None where the judge gave no verdict, or the scale has no such label.
+    """
+    if value is None:
+        return None
+    if is_preference(labels):
+        return str(value["preference"]) if "preference" in value else None
+    return nearest_label(share, labels) or None if share is not None else None
+
+
 def labels_to_json(labels: Iterable[Label]) -> list[JsonDict]:
     """Return labels as a queue stores them; a long scale of points as the number of its steps."""
     rows = tuple(labels)

@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from judging.judges.versions import changes_between
-from judging.models import Response, Run, RunEvaluator, RunKind, RunTask, System
+from judging.models import Response, Run, RunEvaluator, RunKind, System
 from judging.selectors.judges.judge_versions import versions_of
+from judging.services.runs.chosen_runs import write_chosen_tasks
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
 
@@ -47,8 +48,5 @@ def ask_again(
     changes = changes_between(versions[evaluator.pk], versions[asked.pk])
     if changes:
         raise RunNotPossible(f"The judge has changed. {' '.join(changes)} Create a new anchor set for it.")
-    RunTask.objects.bulk_create(RunTask(run=run, evaluator=asked, response=response) for response in responses)
-    run.evaluators.update(total=len(responses), name=evaluator.name)
-    run.total, run.planned_at, run.kind = len(responses), at, RunKind.ANCHOR
-    run.save(update_fields=["total", "planned_at", "kind"])
-    return run
+    run.evaluators.update(name=evaluator.name)
+    return write_chosen_tasks(run=run, response_ids=[response.pk for response in responses], kind=RunKind.ANCHOR, at=at)

@@ -78,6 +78,7 @@ class RunPlan:
     asks_people: bool = True  # whether what stays open goes to people when it ends
     audit_share: float | None = None  # of the cases that people check at random; None: the site's share
     esi: EsiSetup | None = None
+    only: Sequence[int] | None = None  # keys of the responses of the systems that count; None: all
 
     @property
     def options(self) -> JsonDict:
@@ -108,9 +109,10 @@ class RunPlan:
     @property
     def responses(self) -> QuerySet[Response]:
         """What is stored to be evaluated; a number of cases has to be drawn before (see `with_drawn_cases`)."""
-        return responses_of(
+        found = responses_of(
             suite=self.suite, systems=self.systems, first_attempts=self.first_attempts, selection=self.selection
         )
+        return found if self.only is None else found.filter(pk__in=self.only)
 
     @property
     def response_count(self) -> int:

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from evalsite.reports.selectors.judges.judge_rows import judge_label
 from evalsite.review.models import Anchor, AnchorRound, AnchorSet
-from evalsite.review.questions.scales import Label, labels_from_json
+from evalsite.review.questions.scales import Label, judge_label, labels_from_json
 from judging.models import Call, Run, RunEvaluator, Verdict
 
 ROUNDS_SHOWN = 50

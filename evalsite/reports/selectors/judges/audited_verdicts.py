@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalsite.reports.selectors.judges.judge_rows import judge_label
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, ReviewItem
-from evalsite.review.questions.scales import Label
+from evalsite.review.questions.scales import Label, judge_label
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, chunks, labels_of_evaluators
 from evalsite.review.subject_keys import turned_label
 from judging.judges.verdicts import PARSER_VERSION

@@ -18,9 +18,7 @@ from django.db.models.functions import Cast
 
 from debate.models import Debate, DebateStatus
 from debate.protocol.setups import Method
-from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.debate_votes import sets_by_id
-from evalsite.review.questions.scales import Label, is_preference, nearest_label
 from evalsite.review.selectors.labels.final_labels import chunks
 from judging.judges.replies.reply_rows import (
     CALL,
@@ -202,18 +200,6 @@ def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
         made["completion_tokens"] = [count or 0 for count in completions]
         made["costs"] = [UNPRICED if cost is None else int(cost.scaleb(MICRO)) for cost in costs]
         yield made[np.isin(made["calls"], chunk)] if is_close else made
-
-
-def judge_label(value: JsonObject | None, share: float | None, labels: Sequence[Label]) -> str | None:
-    """Return which label of a queue's scale a verdict stands for: its preference, or the one nearest to its score.
-
-    None where the judge gave no verdict, or the scale has no such label.
-    """
-    if value is None:
-        return None
-    if is_preference(labels):
-        return str(value["preference"]) if "preference" in value else None
-    return nearest_label(share, labels) or None if share is not None else None
 
 
 def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[Compared]:

@@ -77,11 +77,21 @@ def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
 
 def _against_people(audited: AuditedResponses, *, planned: int) -> ReportContent:
     read = [row for row in audited.decided if row.judge is not None]
+    verdicts = _measured(read)
+    return figures_against_people(audited.decided, planned=planned) | {
+        "measured": [[verdict.confidence, verdict.is_correct, verdict.case, verdict.weight] for verdict in verdicts],
+        "reliability": [asdict(part) for part in reliability(verdicts)],
+        "tests": _tests(read, _scale(read)),
+    }
+
+
+def figures_against_people(decided: Sequence[AuditedResponse], *, planned: int = 0) -> ReportContent:
+    """Return how a judge's verdicts agree with people's labels: share, kappa, and each label's own share."""
+    read = [row for row in decided if row.judge is not None]
     labels = _scale(read)
     codes = {label.value: place for place, label in enumerate(labels)}
-    verdicts = _measured(read)
     return {
-        "unread": len(audited.decided) - len(read),
+        "unread": len(decided) - len(read),
         "items": len(read),
         "cases": len({row.case for row in read}),
         "labels": [asdict(label) for label in labels],
@@ -89,9 +99,6 @@ def _against_people(audited: AuditedResponses, *, planned: int) -> ReportContent
         "agreement": figure(_pooled_share(read, lambda row: row.judge == row.people, planned)),
         "kappa": figure(_kappa(read, codes, planned)),
         "recalls": [_recall(label, labels, read, planned) for label in labels],
-        "measured": [[verdict.confidence, verdict.is_correct, verdict.case, verdict.weight] for verdict in verdicts],
-        "reliability": [asdict(part) for part in reliability(verdicts)],
-        "tests": _tests(read, labels),
     }
 
 

@@ -89,7 +89,7 @@ NOT_REFERRED = _Referred()
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class KnownLabel:
     """The final labels of one subject, in its own order."""
 
     label: str | None = None
@@ -100,7 +100,7 @@ class _Known:
     labels: tuple[Label, ...] = ()  # the scale, where it is that of an earlier subject
 
 
-NO_LABEL = _Known()
+NO_LABEL = KnownLabel()
 
 
 def labels_of_evaluators(
@@ -158,7 +158,7 @@ class LabelReader:
         self._prompts: dict[int, tuple[str, str]] = {}  # key and hash
         self._questions: dict[tuple[int, _Criterion, int], _Question] = {}
         self._contents: dict[tuple[int, _Criterion], dict[int, _Content]] = defaultdict(dict)  # by response
-        self._labels: dict[str, _Known | None] = {}  # by the subject's key
+        self._labels: dict[str, KnownLabel | None] = {}  # by the subject's key
         self._referred: dict[tuple[int, str], dict[int, _Referred] | None] = {}  # by run; None: not routed yet
         self._rows: dict[tuple[int, _Criterion], dict[int, SubjectLabel | None]] = defaultdict(dict)
 
@@ -246,7 +246,7 @@ class LabelReader:
             self._questions[wanted] = _Question(frame, scenario, lang, part.labels)
         return self._questions[wanted]
 
-    def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
+    def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
         """Return the labels of what was referred or has one; those found by content are kept for the next evaluator."""
         fresh = {content.key for content in contents.values()} - self._labels.keys()
         labels = _known_labels(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
@@ -281,7 +281,7 @@ def part_for(evaluator: RunEvaluator, parts: RubricParts, *, case_key: str) -> R
     )
 
 
-def _of_response(pk: int, content: _Content, criterion: str, known: _Known, told_of: _Referred) -> SubjectLabel:
+def _of_response(pk: int, content: _Content, criterion: str, known: KnownLabel, told_of: _Referred) -> SubjectLabel:
     return SubjectLabel(
         item_id=told_of.item_id or known.item_id,
         prompt_id=content.prompt_id,
@@ -340,7 +340,7 @@ def _of_debates(
     }
 
 
-def _of_debate(debate: Debate, told_of: _Referred, known: _Known) -> SubjectLabel:
+def _of_debate(debate: Debate, told_of: _Referred, known: KnownLabel) -> SubjectLabel:
     return SubjectLabel(
         item_id=told_of.item_id or known.item_id,
         prompt_id=debate.response_a.prompt_id,
@@ -388,7 +388,7 @@ def _scored(
     return row if share is None else replace(row, share=share, label=nearest_label(share, row.labels))
 
 
-def _turned(known: _Known, *, turned: bool) -> _Known:
+def _turned(known: KnownLabel, *, turned: bool) -> KnownLabel:
     """Return the labels of a pair the other way round."""
     if not turned:
         return known
@@ -408,15 +408,15 @@ def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
     return dict(referred)
 
 
-def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> dict[int, _Known]:
+def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
     """Return the labels of what was referred or has one: by content, else by the subject that it was referred as."""
     by_key = _known_labels(FinalLabel.objects.filter(subject__key__in=set(keys.values())), "subject__key")
     return _with_referred({pk: by_key[key] for pk, key in keys.items() if key in by_key}, referred, order=keys)
 
 
 def _with_referred(
-    by_content: Mapping[int, _Known], referred: Mapping[int, _Referred], *, order: Iterable[int]
-) -> dict[int, _Known]:
+    by_content: Mapping[int, KnownLabel], referred: Mapping[int, _Referred], *, order: Iterable[int]
+) -> dict[int, KnownLabel]:
     """Return labels found by content, and of what was referred without one those of the subject it was referred as."""
     moved = {pk: referred[pk].subject_ids for pk in order if pk in referred and pk not in by_content}
     ids = {subject_id for subject_ids in moved.values() for subject_id in subject_ids}
@@ -438,17 +438,26 @@ def blind_shares(referrals: QuerySet[Referral]) -> dict[int, float | None]:
     return {subject_id: share for subject_id, share, _ in sorted(told, key=lambda row: RANKS[row[2]])}
 
 
-def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, _Known]:
+def blind_labels(subject_ids: Iterable[int]) -> dict[int, KnownLabel]:
+    """Return the final blind label of each of these subjects that has one."""
+    found: dict[int, KnownLabel] = {}
+    for ids in chunks(sorted(set(subject_ids))):
+        known = _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id")
+        found |= {subject_id: label for subject_id, label in known.items() if label.label is not None}
+    return found
+
+
+def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, KnownLabel]:
     """Return labels by a column: an adjudication before a majority, what is imported last, the earliest of equals."""
-    blind: dict[Any, _Known] = {}
-    informed: dict[Any, _Known] = {}
+    blind: dict[Any, KnownLabel] = {}
+    informed: dict[Any, KnownLabel] = {}
     fields = (by, "label", "share", "provenance", "item_id", "parts", "is_blind")
     labels = rows.order_by("-decided_at", "-pk").values_list(*fields)
     for key, label, share, provenance, item_id, parts, is_blind in sorted(labels, key=lambda row: RANKS[row[3]]):
         if is_blind:
-            blind[key] = _Known(label, share, provenance, item_id, parts=parts)
+            blind[key] = KnownLabel(label, share, provenance, item_id, parts=parts)
         else:
-            informed[key] = _Known(item_id=item_id)  # its label is in no figure
+            informed[key] = KnownLabel(item_id=item_id)  # its label is in no figure
     return informed | blind
 
 

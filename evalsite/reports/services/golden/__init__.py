@@ -1,0 +1,1 @@
+"""Golden sets: versions of judges beside people, and beside each other."""

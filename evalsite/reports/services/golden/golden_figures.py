@@ -1,0 +1,105 @@
+"""Versions of judges against people on the parts of a golden set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalsite.reports.selectors.data_versions import work_version
+from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse
+from evalsite.reports.selectors.options import Options
+from evalsite.reports.services.judges.judge_records import rows_of_judge
+from evalsite.reports.services.judges.judge_trust import figures_against_people
+from evalsite.reports.services.report_content import ReportContent
+from evalsite.reports.services.snapshots import ReportKind
+from evalsite.review.models import GoldenRun, GoldenSet
+from evalsite.review.sampling import GoldenPart
+from evalsite.review.selectors.golden.golden_verdicts import (
+    GoldenAnswer,
+    GoldenVersion,
+    golden_answers,
+    golden_versions,
+)
+from judging.judges.replies.reply_rows import record_of
+from judging.judges.versions import changes_between
+from judging.selectors.judges.judge_versions import versions_of
+
+
+def compute_golden(subject_id: int, options: Options) -> ReportContent:
+    """Return the versions on development, and on the test those that it was opened for."""
+    golden_set = GoldenSet.objects.get(pk=subject_id)
+    return {
+        "development": _versions(golden_set, GoldenPart.DEVELOPMENT),
+        "test": _versions(golden_set, GoldenPart.TEST),
+    }
+
+
+def as_audited(answers: Sequence[GoldenAnswer], *, chance: float = 1.0) -> list[AuditedResponse]:
+    """Return answers as rows of an audit that drew each of them with one chance."""
+    return [
+        AuditedResponse(
+            item_id=one.item_id,
+            verdict_id=one.verdict_id or 0,
+            response_id=one.response_id,
+            case=one.case,
+            scale=one.scale,
+            people=one.people,
+            judge=one.judge,
+            confidence=one.confidence,
+            chance=chance,
+            people_share=one.people_share,
+            judge_share=one.judge_share,
+        )
+        for one in answers
+    ]
+
+
+def _versions(golden_set: GoldenSet, part: GoldenPart) -> list[ReportContent]:
+    versions = golden_versions(golden_set, part)
+    evaluators = [one.evaluator for one in versions]
+    answers = golden_answers(golden_set, part, evaluators)
+    rows = rows_of_judge(evaluators)
+    known = versions_of(evaluators)
+    openings = list(golden_set.runs.filter(part=GoldenPart.TEST).order_by("pk").values_list("pk", flat=True))
+    found = []
+    for place, one in enumerate(versions):
+        spent = record_of([rows[one.evaluator.pk]]).spent
+        before = versions[place + 1] if place + 1 < len(versions) else None
+        cost = spent.known_cost
+        found.append(
+            _about(one, one.golden_run)
+            | figures_against_people(as_audited(answers[one.evaluator.pk]))
+            | {
+                "changes": list(changes_between(known[before.evaluator.pk], known[one.evaluator.pk])) if before else [],
+                "cost": cost,
+                "cost_per_verdict": cost / one.evaluator.total if cost is not None and one.evaluator.total else None,
+                "seconds_mean": spent.seconds_mean,
+                "seconds_p95": spent.seconds_p95,
+                "opened_before": openings.index(one.golden_run.pk) if part == GoldenPart.TEST else None,
+            }
+        )
+    return found
+
+
+def _about(version: GoldenVersion, golden_run: GoldenRun) -> ReportContent:
+    evaluator = version.evaluator
+    return {
+        "key": version.key,
+        "name": evaluator.name,
+        "evaluator_id": evaluator.pk,
+        "judge_id": evaluator.judge_id,
+        "run_id": evaluator.run_id,
+        "at": golden_run.started_at.isoformat(),
+        "by": str(golden_run.started_by) if golden_run.started_by is not None else "",
+    }
+
+
+def _data_version(subject_id: int, options: Options) -> str:
+    moved = GoldenSet.objects.get(pk=subject_id).items.filter(moved_at__isnull=False).count()
+    return f"{work_version()}.{moved}"
+
+
+def _rows(subject_id: int, options: Options) -> int:
+    return sum(one.run.done for one in GoldenRun.objects.filter(golden_set=subject_id).select_related("run"))
+
+
+GOLDEN = ReportKind("golden-set", _data_version, _rows, compute_golden)

@@ -1,0 +1,139 @@
+"""Labelled responses of a suite that a golden set can be made of."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evalsite.review.models import Referral, Subject
+from evalsite.review.questions.scales import Label, labels_from_json
+from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.labels.final_labels import blind_labels, chunks, criterion_of, part_for
+from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, subject_facts
+from judging.models import SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSubjectResponse:
+    """A response with the final blind label of its subject."""
+
+    response_id: int
+    case_key: str
+    subject_id: int
+    label: str
+    scale: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenMaterial:
+    """What people decided in a suite under one criterion."""
+
+    rows: tuple[LabelledSubjectResponse, ...]
+    referred: int  # labelled responses left out: a rule sent them to people because of a verdict
+
+    @property
+    def cases(self) -> int:
+        return len({row.case_key for row in self.rows})
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Responses by label, the commonest first."""
+        return dict(Counter(row.label for row in self.rows).most_common())
+
+    @property
+    def scale(self) -> tuple[Label, ...]:
+        """The commonest scale."""
+        scales = Counter(row.scale for row in self.rows).most_common(1)
+        return scales[0][0] if scales else ()
+
+
+def golden_questions(suite: Suite) -> list[RunEvaluator]:
+    """Return the newest evaluator of each criterion under which the suite's responses were judged."""
+    rows = RunEvaluator.objects.filter(run__suite=suite, run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
+    found: dict[object, RunEvaluator] = {}
+    for evaluator in rows.select_related("run", "rubric").order_by("-run_id", "position"):
+        found.setdefault(criterion_of(evaluator), evaluator)
+    return list(found.values())
+
+
+def question_words(evaluator: RunEvaluator) -> str:
+    """Return how a criterion is called in a list: its rubric and its name."""
+    rubric = str(evaluator.rubric) if evaluator.rubric is not None else ""
+    own = criterion_of(evaluator)[2]
+    return ", ".join(filter(None, (rubric, evaluator.criterion or own))) or "the response as a whole"
+
+
+def golden_material(evaluator: RunEvaluator, *, with_referred: bool = False) -> GoldenMaterial:
+    """Return the labelled responses of a suite under an evaluator's criterion, each content once.
+
+    Labels of responses that only a rule sent to people are left out unless they are asked for: a rule sends what a
+    judge was unsure of, so figures on them say nothing about other responses.
+    """
+    subjects = _subjects_by_response(evaluator)
+    labels = blind_labels(pk for own in subjects.values() for pk in own)
+    arms: dict[int, set[str]] = defaultdict(set)
+    for ids in chunks(sorted(labels)):
+        for referred_id, arm in Referral.objects.filter(subject__in=ids).values_list("subject_id", "arm"):
+            arms[referred_id].add(arm)
+    scales = scales_of(labels)
+    rows: dict[int, LabelledSubjectResponse] = {}
+    referred = set[int]()
+    for (response_id, case_key), own in subjects.items():
+        subject_id = next((pk for pk in own if pk in labels), None)
+        if subject_id is None or subject_id in rows:
+            continue
+        if not with_referred and arms[subject_id] == {ItemArm.ROUTED}:
+            referred.add(subject_id)
+            continue
+        label = labels[subject_id].label or ""
+        rows[subject_id] = LabelledSubjectResponse(response_id, case_key, subject_id, label, scales[subject_id])
+    return GoldenMaterial(tuple(rows.values()), len(referred))
+
+
+def scales_of(subject_ids: Iterable[int]) -> dict[int, tuple[Label, ...]]:
+    """Return the label scale of each of these subjects."""
+    found: dict[int, tuple[Label, ...]] = {}
+    for ids in chunks(sorted(subject_ids)):
+        rows = Subject.objects.filter(pk__in=ids).values_list("pk", "labels")
+        found |= {pk: labels_from_json(labels) for pk, labels in rows}
+    return found
+
+
+def _subjects_by_response(evaluator: RunEvaluator) -> dict[tuple[int, str], list[int]]:
+    """Return the subjects that each current response of the suite is, the one of its content before earlier ones."""
+    suite_id, parts, cases = evaluator.run.suite_id, RubricParts(), first_cases(evaluator.run.suite_id)
+    responses = Response.objects.filter(prompt__cases__links__suite=suite_id, superseded_at__isnull=True)
+    wanted = list(dict.fromkeys(responses.order_by("pk").values_list("pk", flat=True)))
+    found: dict[tuple[int, str], list[int]] = {}
+    for ids in chunks(wanted):
+        rows = list(Response.objects.filter(pk__in=ids).select_related("prompt").defer("text", "prompt__text"))
+        keys: dict[int, str] = {}
+        for row in rows:
+            part = part_for(evaluator, parts, case_key=row.prompt.key)
+            facts = subject_facts(
+                responses=[row],
+                case=cases.get(row.prompt_id),
+                part=part,
+                criterion=evaluator.criterion,
+                labels=part.labels,
+            )
+            keys[row.pk] = facts.key
+        by_key = dict(Subject.objects.filter(key__in=set(keys.values())).values_list("key", "pk"))
+        referred = _referred_as(ids, evaluator.criterion)
+        for row in rows:
+            own = [by_key[keys[row.pk]]] if keys[row.pk] in by_key else []
+            own += [pk for pk in referred.get(row.pk, ()) if pk not in own]
+            if own:
+                found[row.pk, row.prompt.key] = own
+    return found
+
+
+def _referred_as(response_ids: Sequence[int], criterion: str) -> dict[int, list[int]]:
+    """Return the subjects that responses came to people as, the newest first: before their reference changed, say."""
+    rows = Referral.objects.filter(response__in=response_ids, subject__criterion=criterion, subject__is_pair=False)
+    found: dict[int, list[int]] = defaultdict(list)
+    for response_id, subject_id in rows.order_by("-pk").values_list("response_id", "subject_id"):
+        if response_id is not None:
+            found[response_id].append(subject_id)
+    return found

@@ -1,0 +1,44 @@
+"""How a golden set stands: the cases, responses and labels of each part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from evalsite.review.models import GoldenItem, GoldenSet
+from evalsite.review.questions.scales import Label, labels_from_json
+from evalsite.review.sampling import GoldenPart
+from evalsite.review.selectors.labels.final_labels import blind_labels
+
+
+@dataclass(frozen=True, slots=True)
+class PartCounts:
+    """The size of one part; `labels` counts its responses by label in the order of the scale."""
+
+    part: GoldenPart
+    cases: int
+    responses: int
+    doubted: int  # responses without a label at present: people are deciding them again
+    labels: tuple[tuple[Label, int], ...]
+
+
+def part_counts(golden_set: GoldenSet) -> list[PartCounts]:
+    """Return the size of each part, with two queries for each 5,000 responses."""
+    rows = list(GoldenItem.objects.filter(golden_set=golden_set).values_list("part", "case_key", "subject_id"))
+    labels = blind_labels(subject_id for _, _, subject_id in rows)
+    scale = labels_from_json(golden_set.labels)
+    found = []
+    for part in GoldenPart:
+        own = [(case, subject_id) for one, case, subject_id in rows if one == part]
+        given = Counter(labels[pk].label for _, pk in own if pk in labels)
+        counts = tuple((label, given[label.value]) for label in scale)
+        found.append(PartCounts(part, len({case for case, _ in own}), len(own), len(own) - given.total(), counts))
+    return found
+
+
+def rare_labels(counts: list[PartCounts]) -> list[str]:
+    """Return the labels of the scale that some part has fewer than two responses of."""
+    rare: dict[str, None] = {}
+    for part in counts:
+        rare |= {label.text: None for label, n in part.labels if n < 2}
+    return list(rare)

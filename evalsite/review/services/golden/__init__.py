@@ -1,0 +1,1 @@
+"""Golden sets: made, run on, learned from, and opened."""
