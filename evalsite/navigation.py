@@ -66,6 +66,7 @@ BELOW = {
     "verdicts": "judging:run-list",
     "prompts": "judging:judge-list",
     "reports/judges": "judging:judge-list",
+    "reports/golden": "judging:judge-list",
 }
 
 

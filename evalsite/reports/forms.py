@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from django import forms
+from django.db.models import Q
 from django.http import QueryDict
 
 from debate.protocol.meta.metaeval import OutcomeRule
@@ -17,13 +19,17 @@ from evalsite.reports.services.debates.debate_basis import READINGS, RULES
 from evalsite.reports.services.results.choices import Columns, ResultsChoice
 from evalsite.reports.services.results.row_order import Shown
 from evalsite.reports.services.spend_figures import SpendGroup, SpendPeriod
+from evalsite.review.models import GoldenSet
 from evalsite.review.questions.scales import words_of
+from evalsite.review.selectors.golden.golden_labels import question_words
 from evalsite.review.selectors.labels.labelled_responses import evaluator_words, evaluators_to_label
 from evalsite.review.services.labels.label_tables import LabelUpload
 from evalsite.review.tables.labels import LabelColumns
 from judging.forms.budgets import BudgetField
 from judging.forms.files import KeptFileForm, SizedFileField
-from judging.models import RunEvaluator
+from judging.judges.registry import COMPARING
+from judging.models import Judge, Rubric, RunEvaluator
+from judging.selectors.endpoints import active_judges
 from judging.statistics.coefficients.item_lists import Cell
 from judging.statistics.debate_rows import OUTCOME, PEOPLE, Behind
 from judging.statistics.estimators.boards import MeanKind
@@ -218,6 +224,63 @@ class AnchorForm(forms.Form):
     """What asking the anchors again may cost."""
 
     budget = BudgetField(help_text="Empty: no limit.")
+
+
+class GoldenQuestionField(forms.TypedChoiceField):
+    """Choose the criterion of a suite whose labels a golden set is made of."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(coerce=int, empty_value=None, **options)
+
+    def offer(self, questions: Sequence[RunEvaluator]) -> None:
+        """Offer these criteria."""
+        self.choices = [("", "Choose"), *((one.pk, f"{one.run.suite}: {question_words(one)}") for one in questions)]
+
+
+class GoldenSetForm(forms.Form):
+    """A new golden set."""
+
+    question = GoldenQuestionField(label="Suite and criterion")
+    name = forms.CharField(max_length=120, required=False)
+    seed = forms.IntegerField(
+        initial=0, min_value=0, label="Random seed", help_text="The same seed splits the same cases alike."
+    )
+    with_referred = forms.BooleanField(
+        required=False,
+        label="Include responses that a rule sent to review",
+        help_text="A rule selects what a judge was unsure of, so figures on them do not hold for other responses.",
+    )
+
+    def __init__(self, *args: Any, questions: Sequence[RunEvaluator], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["question"]
+        assert isinstance(field, GoldenQuestionField)
+        field.offer(questions)
+
+
+class GoldenRunForm(forms.Form):
+    """Judges that are run on the development part of a golden set."""
+
+    judges = forms.ModelMultipleChoiceField(
+        Judge.objects.none(),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one judge."},
+        help_text="A judge that was changed since its last run here is another version.",
+    )
+    rubric = forms.ModelChoiceField(
+        Rubric.objects.none(), required=False, help_text="For judges that use one. Default: the rubric of the set."
+    )
+    budget = BudgetField(help_text="The run pauses before a call that could exceed it. Default: no budget.")
+    fresh = forms.BooleanField(required=False, label="Request every reply again")
+
+    def __init__(self, *args: Any, golden_set: GoldenSet, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        judges, rubric = self.fields["judges"], self.fields["rubric"]
+        assert isinstance(judges, forms.ModelMultipleChoiceField)
+        assert isinstance(rubric, forms.ModelChoiceField)
+        judges.queryset = active_judges().exclude(kind__in=COMPARING).order_by("name")
+        benchmark = Q(benchmark=golden_set.suite.benchmark) | Q(benchmark__isnull=True)
+        rubric.queryset = Rubric.objects.filter(benchmark).order_by("slug", "-version")
 
 
 class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes no parameter when it runs

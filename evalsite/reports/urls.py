@@ -6,6 +6,7 @@ from django.urls import path
 
 from evalsite.reports.views import agreement, bias, debate_items, debates, judges, labels, runs, spend, trust
 from evalsite.reports.views.boards import board_bundles, leaderboards, shares, suite_charts
+from evalsite.reports.views.golden import golden_sets, golden_versions
 from evalsite.reports.views.results import cases, result_questions, results, saved_views
 
 app_name = "reports"
@@ -87,6 +88,16 @@ urlpatterns = [
     path("judges/charts/<slug:chart>.svg", trust.trust_chart, name="trust-chart"),
     path("judges/trust/exports/<slug:table>.<slug:format_name>", trust.trust_export, name="trust-export"),
     path("judges/exports/<slug:table>.<slug:format_name>", judges.judge_export, name="judge-export"),
+    path("golden/", golden_sets.golden_list, name="golden-list"),
+    path("golden/new/", golden_sets.golden_create, name="golden-create"),
+    path("golden/<int:set_id>/", golden_sets.golden_detail, name="golden-detail"),
+    path("golden/<int:set_id>/run/", golden_versions.golden_run, name="golden-run"),
+    path("golden/<int:set_id>/compare/", golden_versions.golden_compare, name="golden-compare"),
+    path(
+        "golden/<int:set_id>/disagreements/<int:evaluator_id>/",
+        golden_versions.golden_disagreements,
+        name="golden-disagreements",
+    ),
     path("spend/", spend.spend_report, name="spend-report"),
     path("spend/exports/<slug:table>.<slug:format_name>", spend.spend_export, name="spend-export"),
 ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from evalsite.review.models import GoldenSet
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
 from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.golden.golden_labels import golden_material
+from evalsite.review.services.golden.golden_sets import NewGoldenSet, make_golden_set
 from evalsite.review.states import ItemStatus
 from judging.models import Judge, RunEvaluator
 from tests import factories
@@ -70,4 +73,15 @@ def grader(url: str, *, name: str = "Grader", prompt: str = PLAIN) -> Judge:
     }
     return factories.judge(
         name=name, kind="custom", endpoint=factories.endpoint(base_url=url, model="fake"), options=options
+    )
+
+
+def golden_set(evaluator: RunEvaluator, name: str = "Desk", *, seed: int = 0) -> GoldenSet:
+    """Return a golden set of the labels of `labelled_suite`."""
+    return make_golden_set(
+        wanted=NewGoldenSet(name, seed),
+        evaluator=evaluator,
+        material=golden_material(evaluator),
+        actor=None,
+        at=NOON,
     )

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from evalsite.review.sampling import (
+    GOLDEN_SHARES,
     AuditDraw,
     audit_size,
     draw_sample,
     is_retest,
+    split_cases,
     uniform_number,
 )
 
@@ -65,3 +69,18 @@ def test_is_retest_differs_between_people() -> None:
 def test_uniform_number_keeps_its_parts_apart() -> None:
     assert uniform_number("ab", "c") != uniform_number("a", "bc")
     assert 0 <= uniform_number("x") < 1
+
+
+def test_split_cases_gives_every_part_its_share_of_each_label() -> None:
+    labels = {f"case-{n}": ["wrong"] if n % 5 == 0 else ["right", "right"] for n in range(200)}
+    labels["case-1"] = ["right", "wrong"]  # counts for the rarer label
+
+    parts = split_cases(labels, seed=7)
+
+    assert Counter(parts.values()) == {"examples": 30, "development": 90, "test": 80}
+    rare = Counter(part for case, part in parts.items() if "wrong" in labels[case])
+    assert {part: abs(rare[part] - 41 * share) <= 1 for part, share in GOLDEN_SHARES.items()} == dict.fromkeys(
+        GOLDEN_SHARES, True
+    )
+    assert split_cases(dict(reversed(labels.items())), seed=7) == parts
+    assert split_cases(labels, seed=8) != parts

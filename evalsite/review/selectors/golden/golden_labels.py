@@ -13,6 +13,8 @@ from evalsite.review.selectors.labels.final_labels import blind_labels, chunks, 
 from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, subject_facts
 from judging.models import SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite
 
+MOST_READ = 2_000  # evaluators of the newest runs, among which criteria are offered
+
 
 @dataclass(frozen=True, slots=True)
 class LabelledSubjectResponse:
@@ -48,12 +50,13 @@ class GoldenMaterial:
         return scales[0][0] if scales else ()
 
 
-def golden_questions(suite: Suite) -> list[RunEvaluator]:
-    """Return the newest evaluator of each criterion under which the suite's responses were judged."""
-    rows = RunEvaluator.objects.filter(run__suite=suite, run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
+def golden_questions(suite: Suite | None = None) -> list[RunEvaluator]:
+    """Return the newest evaluator of each criterion under which responses of a suite, or of any, were judged."""
+    rows = RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
+    rows = rows.filter(run__suite=suite) if suite is not None else rows
     found: dict[object, RunEvaluator] = {}
-    for evaluator in rows.select_related("run", "rubric").order_by("-run_id", "position"):
-        found.setdefault(criterion_of(evaluator), evaluator)
+    for evaluator in rows.select_related("run__suite", "rubric").order_by("-run_id", "position")[:MOST_READ]:
+        found.setdefault((evaluator.run.suite_id, criterion_of(evaluator)), evaluator)
     return list(found.values())
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from evalsite.review.models import GoldenItem, GoldenSet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from evalsite.review.models import GoldenItem, GoldenRun, GoldenSet
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.labels.final_labels import blind_labels
@@ -42,3 +45,17 @@ def rare_labels(counts: list[PartCounts]) -> list[str]:
     for part in counts:
         rare |= {label.text: None for label, n in part.labels if n < 2}
     return list(rare)
+
+
+def listed_sets() -> QuerySet[GoldenSet]:
+    """Return the golden sets, the newest first, with the number of cases and how often the test was opened."""
+    items = GoldenItem.objects.filter(golden_set=OuterRef("pk")).order_by().values("golden_set")
+    tests = GoldenRun.objects.filter(golden_set=OuterRef("pk"), part=GoldenPart.TEST).order_by().values("golden_set")
+    return (
+        GoldenSet.objects.select_related("suite")
+        .annotate(
+            cases=Subquery(items.annotate(n=Count("case_key", distinct=True)).values("n")),
+            opened=Coalesce(Subquery(tests.annotate(n=Count("pk")).values("n")), 0),
+        )
+        .order_by("-made_at", "-pk")
+    )

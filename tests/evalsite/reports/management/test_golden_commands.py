@@ -54,3 +54,26 @@ def test_a_study_is_a_script() -> None:
         compared = as_json("golden_report", "Desk", "--compare", plain["key"], wary["key"])
         assert (compared["gains"], compared["losses"], len(compared["flips"])) == (7, 0, 7)
         assert compared["paired"]["p_value"] == pytest.approx(2 * 0.5 * 0.5**7)
+
+
+def test_golden_set_refuses_in_words_and_counts_first() -> None:
+    evaluator = labelled_suite(cases=30, people=0)
+    suite = str(evaluator.run.suite_id)
+
+    counted = as_json("golden_set", "Desk", "--suite", suite, "--dry-run")
+    lacks = (
+        "A golden set needs 50 cases with a final blind label, so that its test part has 20; there are 30, so 20 are "
+        "missing."
+    )
+    assert counted == {
+        "cases": 30,
+        "responses": 30,
+        "labels": {"right": 18, "wrong": 12},
+        "left_out": 0,
+        "lacks": lacks,
+    }
+    assert refusal("golden_set", "Desk", "--suite", suite) == lacks
+    assert refusal("golden_set", "Desk") == "There is no golden set 'Desk'. Golden sets: none yet."
+    assert refusal("golden_set", "Desk", "--suite", suite, "--criterion", "tone") == (
+        "No criterion fits. Name one by --rubric and --criterion. The suite has: the response as a whole."
+    )

@@ -1,0 +1,88 @@
+"""What a page or a model is shown of responses in a golden set: texts, people's labels and reasons, judges' reasons."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalsite.review.models import Adjudication, Annotation, GoldenItem
+from evalsite.review.questions.scales import Label
+from evalsite.review.selectors.golden.golden_verdicts import GoldenAnswer
+from judging.models import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ToldReason:
+    """What somebody said of a response, and why. Pages name nobody."""
+
+    label: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWords:
+    """What one version said of a response, in words; `label` is empty where nothing could be read."""
+
+    verdict_id: int | None
+    label: str
+    reason: str
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenText:
+    """One response of a golden set with everything that was said of it."""
+
+    item: GoldenItem
+    people: str  # the text of the final label
+    reasons: tuple[ToldReason, ...]  # of people, the adjudicator's last
+    judges: tuple[JudgeWords, ...]  # one for each version asked for
+
+
+def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, GoldenAnswer]]) -> list[GoldenText]:
+    """Return the texts of items of `with_texts`, with the answers of some versions by golden item. Three queries."""
+    own = [[one[item.pk] for one in answers if item.pk in one] for item in items]
+    verdict_ids = {answer.verdict_id for row in own for answer in row if answer.verdict_id is not None}
+    told = Verdict.objects.filter(pk__in=verdict_ids).values_list("pk", "rationale", "reason")
+    reasons = {pk: rationale or reason for pk, rationale, reason in told}
+    people = people_reasons(item.subject_id for item in items)
+    found = []
+    for item, row in zip(items, own, strict=True):
+        scale = {label.value: label for answer in row for label in answer.scale}
+        words = tuple(
+            JudgeWords(
+                verdict_id=answer.verdict_id,
+                label=_text(scale, answer.judge),
+                reason=reasons.get(answer.verdict_id or 0, ""),
+                agrees=answer.agrees,
+            )
+            for answer in row
+        )
+        label = row[0].people if row else ""
+        said = tuple(ToldReason(_text(scale, one.label), one.reason) for one in people.get(item.subject_id, ()))
+        found.append(GoldenText(item, _text(scale, label), said, words))
+    return found
+
+
+def with_texts(golden_ids: Iterable[int]) -> list[GoldenItem]:
+    """Return golden items with the texts of question and response, in the order of the keys."""
+    rows = GoldenItem.objects.filter(pk__in=list(golden_ids))
+    return list(rows.select_related("response__prompt", "response__system").order_by("pk"))
+
+
+def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[ToldReason]]:
+    """Return by subject what people noted with their labels, then why an adjudicator decided. Two queries."""
+    ids = list(subject_ids)
+    found: dict[int, list[ToldReason]] = defaultdict(list)
+    notes = Annotation.objects.filter(item__subject__in=ids, item__retest_of=None).exclude(label="")
+    for subject_id, label, note in notes.order_by("pk").values_list("item__subject_id", "label", "note"):
+        found[subject_id].append(ToldReason(label, note))
+    words = Adjudication.objects.filter(item__subject__in=ids).order_by("pk")
+    for subject_id, label, reason in words.values_list("item__subject_id", "label", "reason"):
+        found[subject_id].append(ToldReason(label, reason))
+    return dict(found)
+
+
+def _text(scale: Mapping[str, Label], label: str | None) -> str:
+    return scale[label].text if label in scale and label is not None else label or ""
