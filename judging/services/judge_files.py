@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
 from evalsite.base.json_types import JsonDict
 from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
 from judging.judges.registry import KINDS
 from judging.models import Judge
 from judging.specs.files.yaml_reading import Node, YamlLimits, read_yaml
+from judging.specs.files.yaml_writing import yaml_text
 
 LIMITS = YamlLimits(max_bytes=1024 * 1024, max_nodes=10_000)
 FIELDS = ("name", "description", "kind", "endpoint", "options")
@@ -42,18 +41,7 @@ def judge_file(judge: Judge) -> str:
     if judge.endpoint is not None:
         content["endpoint"] = judge.endpoint.name
     content["options"] = kind.complete_options(judge.options)
-    return yaml.dump(content, Dumper=_JudgeDumper, sort_keys=False, allow_unicode=True, width=120)
-
-
-class _JudgeDumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, as people write them."""
-
-
-def _text(dumper: _JudgeDumper, text: str) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_JudgeDumper.add_representer(str, _text)
+    return yaml_text(content)
 
 
 def read_judge_file(data: bytes, file_name: str) -> JudgeFile:

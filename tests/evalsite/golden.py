@@ -12,6 +12,7 @@ from evalsite.review.selectors.golden.golden_labels import golden_material
 from evalsite.review.services.golden.golden_sets import NewGoldenSet, make_golden_set
 from evalsite.review.states import ItemStatus
 from judging.models import Judge, RunEvaluator
+from judging.services.endpoints import JudgeFields, save_judge
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -70,10 +71,10 @@ def grader(url: str, *, name: str = "Grader", prompt: str = PLAIN) -> Judge:
         "system_text": "",
         "reply": "last_line",
         "labels_text": LABELS,
+        "confidence": "samples",
     }
-    return factories.judge(
-        name=name, kind="custom", endpoint=factories.endpoint(base_url=url, model="fake"), options=options
-    )
+    endpoint = factories.endpoint(base_url=url, model="fake")
+    return save_judge(judge=None, fields=JudgeFields(name, endpoint), kind="custom", options=options, actor=None)
 
 
 def golden_set(evaluator: RunEvaluator, name: str = "Desk", *, seed: int = 0) -> GoldenSet:

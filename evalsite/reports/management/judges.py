@@ -8,6 +8,7 @@ from django.utils import timezone
 from evalsite.base.command_base import BadInput
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
+from evalsite.reports.selectors.judges.golden_tests import trusted_evaluators
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
 from evalsite.reports.services.report_content import ReportContent
@@ -31,7 +32,7 @@ def trust_content(options: JsonDict) -> ReportContent:
         BadInput: there is no such judge or version.
     """
     name, head = options["judge"], options["version_key"]
-    evaluators = judge_evaluators(name)
+    evaluators = trusted_evaluators(name)
     if not evaluators:
         known = list(dict.fromkeys(row.name for row in judge_evaluators()))[:LISTED]
         raise BadInput(f"No run has had a judge “{name}”. Judges: {', '.join(known) or 'none yet'}.")

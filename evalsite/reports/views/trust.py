@@ -21,6 +21,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
 from evalsite.reports.selectors.judges.certificates import certificate_state, threshold_state
+from evalsite.reports.selectors.judges.golden_tests import tested_evaluators
 from evalsite.reports.selectors.judges.judge_rows import judge_exists
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services import shown_rows
@@ -46,6 +47,7 @@ from evalsite.review.services.anchors import ask_anchors, make_anchor_set
 from evalsite.review.services.thresholds import remove_threshold
 from evalsite.review.states import ReviewRefused
 from judging.jobs import launch_run
+from judging.selectors.judges.judge_versions import versions_of
 from judging.services.runs.run_plans import RunNotPossible
 from judging.statistics.coefficients.alternative_annotator import Annotators
 
@@ -167,8 +169,8 @@ def certificate_issue(request: PageRequest) -> HttpResponse:
 def anchors_make(request: PageRequest) -> HttpResponse:
     """Make an anchor set of the version's audited cases."""
     content = _content(request)
-    evaluator, anchors = anchors_for(evaluators_of_version(content["name"], content["version"]["key"]))
     with refusals_shown(request, ReviewRefused):
+        evaluator, anchors = anchors_for(evaluators_of_version(content["name"], content["version"]["key"]))
         make_anchor_set(evaluator=evaluator, anchors=anchors, actor=request.user, at=timezone.now())
         messages.success(request, f"An anchor set of {len(anchors)} responses was created")
     return _back(content)
@@ -229,7 +231,7 @@ def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResp
 
 def _asked(request: PageRequest) -> JsonDict:
     options = judge_options(request.POST if request.method == "POST" and "name" in request.POST else request.GET)
-    if not judge_exists(options["name"]):
+    if not judge_exists(options["name"]) and not tested_evaluators(options["name"]):
         raise Http404("No run has had a judge of this name.")
     return options
 
@@ -242,6 +244,12 @@ def _content(request: PageRequest, *, for_one_look: bool = False) -> ReportConte
 
 
 def _back(content: ReportContent) -> HttpResponseRedirect:
+    """Return to the judge's page; to the opened test of a version that no other run has had yet."""
+    tests = [] if judge_exists(content["name"]) else tested_evaluators(content["name"])
+    keys = versions_of(tests)
+    for one in tests:
+        if keys[one.pk].key == content["version"]["key"]:
+            return redirect("reports:golden-test", one.run.golden_run.golden_set_id, one.pk)
     return redirect(f"{reverse('reports:judge-detail')}?{_query(content)}")
 
 

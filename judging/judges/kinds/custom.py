@@ -6,11 +6,11 @@ conversation with the examples as earlier turns, and one re-ask where a reply ca
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -27,6 +27,7 @@ from judging.judges.judge_kinds import (
     OptionField,
     asking_options,
 )
+from judging.judges.kinds.custom_examples import read_examples
 from judging.judges.kinds.generic import scale_words
 from judging.judges.prompt_templates import VARIABLES, read_template
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, load_prompt
@@ -36,18 +37,15 @@ from judging.judges.replies.reply_forms import JSON_OBJECT, reply_schema
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message
-from judging.specs.files.yaml_reading import Node, read_yaml
 from judging.specs.types import NodeSpec
 
 NAME = "custom"
 TAG, LAST_LINE, JSON, PATTERN = "tag", "last_line", "json", "pattern"
-MAX_EXAMPLES = 50
 MAX_LABELS = 100
 MAX_LINE = 500  # characters of a last line that holds a label
 MOST_MATCHES = 1_000
 SEARCH_SECONDS = 0.25
 _KEY = re.compile(r"[A-Za-z][\w-]{0,39}")
-_EXAMPLE_FIELDS = frozenset({"question", "response", "reference", "context", "reply"})
 _NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 _LAST_NUMBER = re.compile(
     r"(-?\d{1,9}(?:\.\d{1,9})?)(?:\s{0,3}/\s{0,3}\d{1,9}|\s{1,3}(?:points?|out of \d{1,9}))?$", re.IGNORECASE
@@ -234,6 +232,25 @@ class CustomJudge(AskingOnce):
             return JudgeScore(self.scores[value["label"]], max(self.scores.values()))
         return JudgeScore(Fraction(str(value["score"])), Fraction(str(self.highest)))
 
+    def example_reply(self, share: float, reasons: str) -> str:
+        """Return a reply in the chosen form that comes to a share of the best, for an example; a pattern has no form.
+
+        Raises:
+            BadJudgeOption: no label, and no number of the scale, is worth this.
+        """
+        best = max(self.scores.values(), default=Fraction(str(self.highest)))
+        worth = round(share * float(best), 6)
+        said = next((name for name, score in self.scores.items() if round(float(score), 6) == worth), "")
+        if not self.scores and self.lowest <= worth <= self.highest:
+            said = f"{worth:g}"
+        if not said:
+            raise BadJudgeOption(f"No verdict of this judge is worth {share:.0%} of its best.")
+        if self.reply == JSON:
+            value = said if self.scores else worth
+            return json.dumps({"reasoning": reasons, self.reply_key: value}, ensure_ascii=False)
+        verdict = f"<{self.reply_key}>{said}</{self.reply_key}>" if self.reply == TAG else said
+        return f"{reasons.strip()}\n{verdict}".strip()
+
 
 def read_labels(text: str) -> dict[str, Fraction]:
     """Return the score of each label from lines "LABEL = SCORE"; empty where numbers are asked for.
@@ -254,36 +271,6 @@ def read_labels(text: str) -> dict[str, Fraction]:
     if found and (min(found.values()) < 0 or max(found.values()) <= 0):
         raise BadJudgeOption("Scores of labels are 0 or more, and one of them is more than 0.")
     return found
-
-
-@lru_cache(maxsize=64)
-def read_examples(text: str) -> tuple[JsonDict, ...]:
-    """Return the examples of a YAML list; each has a response and the reply that it should get.
-
-    Raises:
-        BadJudgeOption: the YAML cannot be read or an example lacks something; the message names it.
-    """
-    if not text.strip():
-        return ()
-    parsed = read_yaml(text.encode(), "examples")
-    if parsed.value is None:
-        problem = parsed.errors[0]
-        raise BadJudgeOption(f"The examples, {problem.place}: {problem.message}")
-    if not parsed.value.is_list or len(parsed.value.items) > MAX_EXAMPLES:
-        raise BadJudgeOption(f"The examples are a YAML list of at most {MAX_EXAMPLES} entries.")
-    return tuple(map(_example, parsed.value.items))
-
-
-def _example(entry: Node) -> JsonDict:
-    texts = {name: value.raw or str(value.content or "") for name, value in entry.fields.items()}
-    unknown = sorted(set(texts) - _EXAMPLE_FIELDS)
-    lacking = [name for name in ("response", "reply") if not texts.get(name, "").strip()]
-    where = f"The example on line {entry.line}"
-    if unknown:
-        raise BadJudgeOption(f"{where} has {unknown[0]!r}. Fields: {', '.join(sorted(_EXAMPLE_FIELDS))}.")
-    if lacking:
-        raise BadJudgeOption(f"{where} needs {' and '.join(lacking)}.")
-    return dict(texts)
 
 
 def _as_subject(example: Mapping[str, str]) -> JudgeSubject:

@@ -42,15 +42,22 @@ class AuditedResponses:
     drawn_cases: int
 
 
-def audited_responses(evaluators: Sequence[RunEvaluator]) -> AuditedResponses:
-    """Return the audited responses of evaluators of one version, newest first; each response once."""
+def audited_responses(
+    evaluators: Sequence[RunEvaluator], *, leaving_out: frozenset[int] = frozenset()
+) -> AuditedResponses:
+    """Return the audited responses of evaluators of one version, newest first; each response once.
+
+    Cases whose prompts are in `leaving_out` are not read.
+    """
     decided: list[AuditedResponse] = []
     cases = set[int]()
     drawn_count = outdated = 0
     found = labels_of_evaluators(evaluators, drawn_only=True)
     runs = _deciding_runs(found)
     for evaluator, labels in zip(evaluators, found.values(), strict=True):
-        drawn = [row for row in labels if runs[row.response_ids[0]] == evaluator.pk]
+        drawn = [
+            row for row in labels if runs[row.response_ids[0]] == evaluator.pk and row.prompt_id not in leaving_out
+        ]
         cases |= {row.prompt_id for row in drawn}
         drawn_count += len(drawn)
         verdicts = _verdicts(evaluator, [row.response_ids[0] for row in drawn if row.label is not None])

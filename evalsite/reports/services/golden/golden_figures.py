@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from evalsite.reports.selectors.data_versions import work_version
-from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse
+from evalsite.reports.selectors.judges.golden_tests import as_audited
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.judges.judge_trust import figures_against_people
@@ -13,12 +11,7 @@ from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.models import GoldenRun, GoldenSet
 from evalsite.review.sampling import GoldenPart
-from evalsite.review.selectors.golden.golden_verdicts import (
-    GoldenAnswer,
-    GoldenVersion,
-    golden_answers,
-    golden_versions,
-)
+from evalsite.review.selectors.golden.golden_verdicts import GoldenVersion, golden_answers, golden_versions
 from judging.judges.replies.reply_rows import record_of
 from judging.judges.versions import changes_between
 from judging.selectors.judges.judge_versions import versions_of
@@ -31,26 +24,6 @@ def compute_golden(subject_id: int, options: Options) -> ReportContent:
         "development": _versions(golden_set, GoldenPart.DEVELOPMENT),
         "test": _versions(golden_set, GoldenPart.TEST),
     }
-
-
-def as_audited(answers: Sequence[GoldenAnswer], *, chance: float = 1.0) -> list[AuditedResponse]:
-    """Return answers as rows of an audit that drew each of them with one chance."""
-    return [
-        AuditedResponse(
-            item_id=one.item_id,
-            verdict_id=one.verdict_id or 0,
-            response_id=one.response_id,
-            case=one.case,
-            scale=one.scale,
-            people=one.people,
-            judge=one.judge,
-            confidence=one.confidence,
-            chance=chance,
-            people_share=one.people_share,
-            judge_share=one.judge_share,
-        )
-        for one in answers
-    ]
 
 
 def _versions(golden_set: GoldenSet, part: GoldenPart) -> list[ReportContent]:

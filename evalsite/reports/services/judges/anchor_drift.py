@@ -17,6 +17,7 @@ from evalsite.reports.selectors.judges.audited_verdicts import audited_responses
 from evalsite.review.models import AnchorSet
 from evalsite.review.sampling import uniform_number
 from evalsite.review.services.anchors import NewAnchor
+from evalsite.review.states import ReviewRefused
 from judging.models import Run, RunEvaluator
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.drift import Drift, drift
@@ -100,7 +101,12 @@ def anchors_for(evaluators: Sequence[RunEvaluator]) -> tuple[RunEvaluator, list[
     """Return the evaluator of a version with the most audited cases, and its anchors: one response a case, at random.
 
     Several responses to one question would not be independent observations.
+
+    Raises:
+        ReviewRefused: the version has only been tested on a golden set.
     """
+    if not evaluators:
+        raise ReviewRefused("An anchor set is created from a run with a random audit; start one with this version.")
     found = [(evaluator, _anchors(evaluator)) for evaluator in evaluators]
     return max(found, key=lambda pair: (len(pair[1]), pair[0].pk))
 

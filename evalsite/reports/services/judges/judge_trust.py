@@ -17,12 +17,13 @@ from evalsite.reports.selectors.judges.audited_verdicts import (
     audited_responses,
     blind_annotations,
 )
+from evalsite.reports.selectors.judges.golden_tests import golden_prompts, tested_responses, trusted_evaluators
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.questions.scales import Label
 from judging.judges.versions import changes_between
-from judging.models import RunEvaluator
+from judging.models import RunEvaluator, RunKind
 from judging.selectors.judges.judge_versions import versions_of
 from judging.statistics.coefficients.alternative_annotator import Annotators, Closeness, alternative_annotator_test
 from judging.statistics.coefficients.confusion import confusion_counts
@@ -45,14 +46,15 @@ NO_LABELS = "No audited verdict of this version has a final human label yet."
 
 def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
     """Return what the audit says of one version of the judge that the options name; without a version, the newest."""
-    evaluators = judge_rows.judge_evaluators(chosen(options, "name"))
+    name = chosen(options, "name")
+    evaluators = trusted_evaluators(name)
     versions = versions_of(evaluators)
     by_key: dict[str, list[RunEvaluator]] = {}
     for evaluator in evaluators:
         by_key.setdefault(versions[evaluator.pk].key, []).append(evaluator)
     key = chosen(options, "version") if chosen(options, "version") in by_key else next(iter(by_key))
     own = by_key[key]
-    audited = audited_responses(own)
+    audited = _with_tests(own, golden_prompts(name, key))
     shown = versions[own[0].pk]
     return {
         "name": own[0].name,
@@ -70,9 +72,28 @@ def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
         "drawn": audited.drawn,
         "decided": len(audited.decided) + audited.outdated,
         "outdated": audited.outdated,
+        "tested": sum(row.run.kind == RunKind.GOLDEN for row in own),
         "looks": chosen(options, "looks"),
         **_against_people(audited, planned=audited.drawn_cases if chosen(options, "looks") else 0),
     }
+
+
+def _with_tests(own: Sequence[RunEvaluator], leaving_out: frozenset[int]) -> AuditedResponses:
+    """Return the audit of a version without the cases of golden sets, and with the tests that were opened for it.
+
+    Test cases were drawn without looking at verdicts, so they count as those of its likeliest audit do.
+    """
+    tests = [row for row in own if row.run.kind == RunKind.GOLDEN]
+    audited = audited_responses([row for row in own if row not in tests], leaving_out=leaving_out)
+    if not tests:
+        return audited
+    tested = tested_responses(tests, chance=max((row.chance for row in audited.decided), default=1.0))
+    return AuditedResponses(
+        drawn=audited.drawn + len(tested),
+        decided=(*audited.decided, *tested),
+        outdated=audited.outdated,
+        drawn_cases=audited.drawn_cases + len({row.case for row in tested}),
+    )
 
 
 def _against_people(audited: AuditedResponses, *, planned: int) -> ReportContent:

@@ -89,14 +89,7 @@ def open_test(
     locked = GoldenSet.objects.select_for_update().select_related("suite").get(pk=golden_set.pk)
     version = versions_of([evaluator])[evaluator.pk]
     _check_chosen(locked, evaluator, version.key)
-    assert evaluator.judge is not None
-    choice = EvaluatorChoice(
-        judge=evaluator.judge,
-        rubric=evaluator.rubric,
-        criterion=evaluator.criterion,
-        options=dict(evaluator.options["judge_options"]),
-    )
-    plan = golden_plan(golden_set=locked, choices=[choice], part=GoldenPart.TEST, limits=limits)
+    plan = golden_plan(golden_set=locked, choices=[version_choice(evaluator)], part=GoldenPart.TEST, limits=limits)
     run = _start(locked, plan, GoldenPart.TEST, version.key, actor, at)
     asked = run.evaluators.get()
     changes = changes_between(version, versions_of([asked])[asked.pk])
@@ -113,6 +106,16 @@ def open_test(
         opened_before=before,
     )
     return run
+
+
+def version_choice(evaluator: RunEvaluator) -> EvaluatorChoice:
+    """Return a version as it is asked again: its judge with the options that it had."""
+    return EvaluatorChoice(
+        judge=evaluator.judge,
+        rubric=evaluator.rubric,
+        criterion=evaluator.criterion,
+        options=dict(evaluator.options["judge_options"]),
+    )
 
 
 def _check_chosen(golden_set: GoldenSet, evaluator: RunEvaluator, version_key: str) -> None:

@@ -1,0 +1,75 @@
+"""Versions of judges on opened tests of golden sets, as rows of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse
+from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
+from evalsite.review.models import GoldenItem, GoldenRun
+from evalsite.review.sampling import GoldenPart
+from evalsite.review.selectors.golden.golden_verdicts import GoldenAnswer, golden_answers
+from judging.models import EvaluatorKind, RunEvaluator, RunKind
+from judging.selectors.judges.judge_versions import versions_of
+from judging.states import RunStatus
+
+
+def tested_evaluators(name: str) -> list[RunEvaluator]:
+    """Return the judges of a name that an opened test was finished with, the newest first."""
+    rows = RunEvaluator.objects.filter(
+        kind=EvaluatorKind.JUDGE,
+        name=name,
+        run__golden_run__part=GoldenPart.TEST,
+        run__status=RunStatus.FINISHED,
+    )
+    return list(rows.select_related("run__suite", "run__golden_run__golden_set").order_by("-run_id", "position"))
+
+
+def trusted_evaluators(name: str) -> list[RunEvaluator]:
+    """Return what figures about the trust in a judge may rest on: its grading runs, then opened tests."""
+    return [*judge_evaluators(name), *tested_evaluators(name)]
+
+
+def golden_prompts(name: str, version_key: str) -> frozenset[int]:
+    """Return the prompts of all golden sets that a version was compared on.
+
+    It was chosen by its figures on development, and its test may still be shut: an audit's labels of these cases say
+    too much of it.
+    """
+    rows = RunEvaluator.objects.filter(run__kind=RunKind.GOLDEN, kind=EvaluatorKind.JUDGE, name=name)
+    evaluators = list(rows)
+    versions = versions_of(evaluators)
+    runs = [one.run_id for one in evaluators if versions[one.pk].key == version_key]
+    sets = GoldenRun.objects.filter(run__in=runs).values("golden_set")
+    prompts = GoldenItem.objects.filter(golden_set__in=sets) if runs else GoldenItem.objects.none()
+    return frozenset(prompts.values_list("response__prompt_id", flat=True))
+
+
+def tested_responses(evaluators: Sequence[RunEvaluator], *, chance: float) -> list[AuditedResponse]:
+    """Return what judges of `tested_evaluators` said of opened tests, each response once, as drawn with one chance."""
+    found: dict[int, AuditedResponse] = {}
+    for evaluator in evaluators:
+        answers = golden_answers(evaluator.run.golden_run.golden_set, GoldenPart.TEST, [evaluator])[evaluator.pk]
+        for row in as_audited(answers, chance=chance):
+            found.setdefault(row.response_id, row)
+    return list(found.values())
+
+
+def as_audited(answers: Sequence[GoldenAnswer], *, chance: float = 1.0) -> list[AuditedResponse]:
+    """Return answers as rows of an audit that drew each of them with one chance."""
+    return [
+        AuditedResponse(
+            item_id=one.item_id,
+            verdict_id=one.verdict_id or 0,
+            response_id=one.response_id,
+            case=one.case,
+            scale=one.scale,
+            people=one.people,
+            judge=one.judge,
+            confidence=one.confidence,
+            chance=chance,
+            people_share=one.people_share,
+            judge_share=one.judge_share,
+        )
+        for one in answers
+    ]
