@@ -13,6 +13,8 @@ from judging.llm.identity import canonical_json
 HASH_SHOWN = 8  # digits of a hash that tell two versions apart for readers
 NOT_VERSIONED = ("history", "rescoring", "endpoint")  # of an evaluator's options: what was before, and a local name
 
+IN_PROMPT = ("prompt_text", "system_text", "examples")  # texts whose change the hash of the prompt tells of
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeVersion:
@@ -62,7 +64,7 @@ def changes_between(before: JudgeVersion, now: JudgeVersion) -> tuple[str, ...]:
         found.append(f"The prompt changed, from {_short(before.prompt)} to {_short(now.prompt)}.")
     if (before.rubric, before.criterion) != (now.rubric, now.criterion):
         found.append(f"The rubric changed, from {_short(before.rubric)} to {_short(now.rubric)}.")
-    found += _option_changes(before.options, now.options, {"prompt_text"})
+    found += _option_changes(before.options, now.options, set(IN_PROMPT))
     if before.parser != now.parser:
         found.append(f"Replies are parsed by parser version {now.parser} and were parsed by version {before.parser}.")
     return tuple(found)

@@ -13,6 +13,8 @@ from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.services.golden.golden_figures import GOLDEN
 from evalsite.review.management.golden import set_of, version_of
+from evalsite.review.selectors.golden.golden_verdicts import GoldenVersion
+from evalsite.review.services.golden.chosen_versions import use_version
 from evalsite.review.services.golden.golden_runs import GoldenLimits, open_test
 from evalsite.review.states import ReviewRefused
 from judging.jobs import launch_run
@@ -32,12 +34,15 @@ class Command(JsonCommand):
         parser.add_argument("golden_set", help="name of the golden set")
         parser.add_argument("version", help="the name of a judge (its newest version) or the beginning of a key")
         parser.add_argument("--budget", default="", help="maximum spend in US dollars")
+        parser.add_argument("--use", action="store_true", help="set the judge to this version; opens nothing again")
         parser.add_argument("--wait", action="store_true", help="wait until the run has finished or paused")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the run, and its figures where it has finished."""
         golden_set = set_of(options["golden_set"])
         version = version_of(golden_set, options["version"])
+        if options["use"]:
+            return _used(version)
         limits = GoldenLimits(choices.dollars_of(options["budget"]))
         try:
             with transaction.atomic():
@@ -56,3 +61,11 @@ class Command(JsonCommand):
     def summary(self, result: JsonDict) -> str:
         """Leave the figures to --json and golden_report."""
         return super().summary({key: value for key, value in result.items() if key != "figures"})
+
+
+def _used(version: GoldenVersion) -> JsonDict:
+    try:
+        judge = use_version(evaluator=version.evaluator, actor=None)
+    except ReviewRefused as refusal:
+        raise BadInput(str(refusal)) from refusal
+    return {"judge": judge.name, "version": version.key}

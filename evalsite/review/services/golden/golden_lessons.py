@@ -14,7 +14,7 @@ from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.labels.final_labels import blind_labels
 from evalsite.review.services.items.decisions import reopen_item
 from evalsite.review.states import ReviewRefused
-from judging.judges.judge_kinds import BadJudgeOption
+from judging.judges.judge_kinds import NOT_MEASURED, BadJudgeOption
 from judging.judges.kinds.custom import NAME, CustomJudge
 from judging.judges.kinds.custom_examples import with_example
 from judging.judges.registry import judge_kind
@@ -135,7 +135,7 @@ def _built(judge: Judge) -> CustomJudge:
     if judge.kind != NAME:
         title = judge_kind(NAME).title
         raise ReviewRefused(f"Only judges of the kind {title!r} take examples. Note a rule instead.")
-    built = judge_kind(judge.kind).build(judge.options)
+    built = judge_kind(judge.kind).build(judge.options | {"confidence": NOT_MEASURED})
     assert isinstance(built, CustomJudge)
     return built
 

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
-from judging.models import Judge
+from evalsite.review.selectors.thresholds import thresholds_of
+from judging.models import Judge, RunEvaluator
+from judging.selectors.judges.judge_versions import versions_of
+from tests import factories
 from tests.evalsite.golden import WARY, grader, grading_model, labelled_suite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,16 +37,17 @@ def refusal(*arguments: str) -> str:
 
 def test_a_study_is_a_script() -> None:
     evaluator = labelled_suite()
+    suite = str(evaluator.run.suite_id)
     with grading_model() as model:
         judge = grader(model.url)
-        made = as_json("golden_set", "Desk", "--suite", str(evaluator.run.suite_id))
+        made = as_json("golden_set", "Desk", "--suite", suite)
         assert {part: row["cases"] for part, row in made["parts"].items()} == {
             "examples": 15,
             "development": 45,
             "test": 40,
         }
         estimated = as_json("golden_run", "Desk", "--judges", "Grader", "--estimate")
-        assert (estimated["tasks"], estimated["calls"], estimated["calls_already_made"]) == (45, 45, 0)
+        assert (estimated["tasks"], estimated["calls"], estimated["calls_already_made"]) == (45, 135, 0)
         assert as_json("golden_run", "Desk", "--judges", "Grader", "--wait")["done"] == 45
 
         Judge.objects.filter(pk=judge.pk).update(options=judge.options | {"prompt_text": WARY})
@@ -54,6 +60,47 @@ def test_a_study_is_a_script() -> None:
         compared = as_json("golden_report", "Desk", "--compare", plain["key"], wary["key"])
         assert (compared["gains"], compared["losses"], len(compared["flips"])) == (7, 0, 7)
         assert compared["paired"]["p_value"] == pytest.approx(2 * 0.5 * 0.5**7)
+
+        listed = as_json("golden_item", "Desk", "--of", plain["key"])["disagreements"]
+        assert [(row["people"], row["judge"]) for row in listed] == [("Wrong", "Right")] * 7
+        first, second, third = (str(row["item"]) for row in listed[:3])
+        reply = as_json("golden_item", "Desk", "--item", first, "--example", "Grader")["reply"]
+        assert reply == "sly answer\nI"
+        assert as_json("golden_item", "Desk", "--item", second, "--rule", "Distrust  sly answers.") == {
+            "item": int(second),
+            "rule": "Distrust sly answers.",
+        }
+        rita = factories.user("rita", Role.RESEARCHER)
+        as_json("golden_item", "Desk", "--item", third, "--doubt", "It is half right.", "--by", rita.username)
+        left = as_json("golden_set", "Desk")["parts"]["development"]
+        assert (left["cases"], left["without_label"]) == (44, 1)
+        read = as_json("golden_report", "Desk")["development"]
+        assert [row["items"] for row in read] == [43, 43]
+
+        as_json("golden_run", "Desk", "--judges", "Grader", "--wait")
+        shown = as_json("golden_report", "Desk")["development"]
+        assert (len(shown), [text[:18] for text in shown[0]["changes"]]) == (3, ["The prompt changed"])
+        assert refusal("golden_test", "Desk", "Nobody").startswith("'Nobody' matches 0 versions")
+        assert as_json("golden_report", "Desk")["test"] == []
+        opened = as_json("golden_test", "Desk", wary["key"], "--wait")
+        assert (opened["figures"]["agreement"]["value"], opened["figures"]["opened_before"]) == (1.0, 0)
+        assert refusal("golden_test", "Desk", wary["key"]).startswith("The test was opened for this version already")
+        again = as_json("golden_test", "Desk", plain["key"], "--wait")
+        assert (again["figures"]["opened_before"], again["figures"]["items"]) == (1, 40)
+        entry = AuditEntry.objects.filter(action="golden.test_opened").latest("pk")
+        assert entry.detail["opened_before"] == 1
+
+        certified = as_json("certify", "Grader", "--version-key", wary["key"])
+        assert (certified["passed"], certified["items"]) == (True, 40)
+        chosen = as_json("calibrate", "Grader", "--version-key", wary["key"], "--save")
+        assert (chosen["threshold"], chosen["saved"]) == (1.0, True)
+        as_json("golden_test", "Desk", wary["key"], "--use")
+        ran = as_json("run_suite", "--suite", suite, "--judges", "Grader", "--wait", "--no-review")
+        routed = RunEvaluator.objects.get(run=ran["run"])
+        assert thresholds_of([routed]) == {routed.pk: 1.0}
+        assert versions_of([routed])[routed.pk].key == wary["key"]
+        trusted = as_json("certify", "Grader", "--show")
+        assert (trusted["items"], trusted["state"]) == (40, "Alternative annotator test passed, 40 audited items.")
 
 
 def test_golden_set_refuses_in_words_and_counts_first() -> None:

@@ -18,11 +18,11 @@ pytestmark = pytest.mark.django_db
 def test_golden_list_has_the_same_queries_for_one_and_three(researcher: Client, django_assert_num_queries: Any) -> None:
     evaluator = labelled_suite(cases=50, people=0)
     golden_set(evaluator, "First")
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(6):
         one = researcher.get(reverse("reports:golden-list"))
     for name in ("Second", "Third"):
         golden_set(evaluator, name)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(6):
         three = researcher.get(reverse("reports:golden-list"))
 
     assert one.content.count(b'<td class="num">50</td>') == 1

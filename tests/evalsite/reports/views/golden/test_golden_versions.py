@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.base.json_types import JsonDict
 from judging.models import Judge, Run, RunEvaluator
 from tests.evalsite.golden import WARY, golden_set, grader, grading_model, labelled_suite
 from tests.judging.services.run_rows import work
@@ -54,5 +55,5 @@ def test_two_versions_are_run_compared_and_read(researcher: Client) -> None:
     assert "This version gives every response of development the label that people gave." in none.content.decode()
 
 
-def plain_hash(row: dict[str, object]) -> str:
+def plain_hash(row: JsonDict) -> str:
     return str(RunEvaluator.objects.get(pk=row["evaluator_id"]).options["prompt_hash"])[:8]

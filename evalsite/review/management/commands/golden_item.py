@@ -1,0 +1,107 @@
+"""`golden_item SET [--item ID] [--example JUDGE | --rule TEXT | --doubt WHY --by NAME]`: learn from disagreements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
+from evalsite.review.management.golden import set_of, version_of
+from evalsite.review.models import GoldenItem, GoldenSet
+from evalsite.review.sampling import GoldenPart
+from evalsite.review.selectors.golden.golden_texts import GoldenText, golden_texts, with_texts
+from evalsite.review.selectors.golden.golden_verdicts import golden_answers
+from evalsite.review.services.golden.golden_lessons import add_example, doubt_label, note_rule, suggested_reply
+from evalsite.review.states import ReviewRefused
+from judging.management import choices
+
+
+class Command(JsonCommand):
+    """Without an item it lists the disagreements of a version on development."""
+
+    help = (
+        "List the responses of development on which a version of a judge and people differ. With --item, put one among "
+        "the examples of a judge, note a rule from it, or send its label back to people."
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the set, the item and what to do with it."""
+        parser.add_argument("golden_set", help="name of the golden set")
+        parser.add_argument("--of", default="", metavar="VERSION", help="judge or beginning of a version key")
+        parser.add_argument("--item", type=int, metavar="ID", help="item of the golden set, as listed")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--example", default="", metavar="JUDGE", help="add the item to the examples of this judge")
+        what.add_argument("--rule", default="", metavar="TEXT", help="note this rule")
+        what.add_argument("--doubt", default="", metavar="WHY", help="send the label back to adjudication")
+        parser.add_argument("--reply", help="reply that the example holds; default: people's label with their reasons")
+        parser.add_argument("--by", default="", metavar="NAME", help="user name of who doubts the label")
+
+    def run(self, **options: Any) -> JsonDict:
+        """Return the disagreements, or what was done."""
+        golden_set = set_of(options["golden_set"])
+        if options["item"] is None:
+            return _listed(golden_set, options["of"])
+        item = _item(golden_set, options["item"])
+        try:
+            if options["example"]:
+                return _example(item, options)
+            if options["rule"]:
+                rule = note_rule(golden_set=golden_set, item=item, text=options["rule"], actor=None, at=timezone.now())
+                return {"item": item.pk, "rule": rule.text}
+            if options["doubt"]:
+                doubt_label(item=item, reason=options["doubt"], actor=_person(options["by"]), at=timezone.now())
+                return {"item": item.pk, "doubted": options["doubt"]}
+        except ReviewRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        raise BadInput("Say what to do with the item: --example, --rule or --doubt.")
+
+
+def _listed(golden_set: GoldenSet, given: str) -> JsonDict:
+    version = version_of(golden_set, given)
+    answers = golden_answers(golden_set, GoldenPart.DEVELOPMENT, [version.evaluator])[version.evaluator.pk]
+    differing = {one.golden_id: one for one in answers if not one.agrees}
+    return {
+        "version": version.key,
+        "responses": len(answers),
+        "disagreements": [_facts(row) for row in golden_texts(with_texts(differing), [differing])],
+    }
+
+
+def _facts(row: GoldenText) -> JsonDict:
+    return {
+        "item": row.item.pk,
+        "case": row.item.case_key,
+        "response": row.item.response_id,
+        "people": row.people,
+        "reasons": [one.reason for one in row.reasons if one.reason],
+        "judge": row.judges[0].label,
+        "judge_reason": row.judges[0].reason,
+    }
+
+
+def _example(item: GoldenItem, options: JsonDict) -> JsonDict:
+    judge, reply = choices.judge_of(options["example"]), options["reply"]
+    if reply is None:
+        reasons = [one.reason for one in golden_texts(with_texts([item.pk]), [])[0].reasons if one.reason]
+        reply = suggested_reply(item, judge, " ".join(dict.fromkeys(reasons)))
+    add_example(item=item, judge=judge, reply=reply, actor=None, at=timezone.now())
+    return {"item": item.pk, "judge": judge.name, "reply": reply}
+
+
+def _item(golden_set: GoldenSet, item_id: int) -> GoldenItem:
+    rows = golden_set.items.select_related("golden_set", "subject__case", "response__prompt")
+    item = rows.exclude(part=GoldenPart.TEST).filter(pk=item_id).first()
+    if item is None:
+        raise BadInput(f"The golden set has no item {item_id} outside of its test part. List them without --item.")
+    return item
+
+
+def _person(name: str) -> User:
+    person = User.objects.filter(username=name, is_active=True).first()
+    if person is None or not person.has_perm("review.adjudicate"):
+        raise BadInput(f"{name!r} is not an active person who can adjudicate; name one with --by.")
+    return person
