@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0026_golden_runs'),
+        ('judging', '0029_golden_runs'),
         ('review', '0016_notices_of_pages'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
