@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required, permission_required
+from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
 from evalsite.accounts.roles import role_of
-from evalsite.base.http import PageRequest, refusals_shown
+from evalsite.base.http import PageRequest, get_view, post_view, refusals_shown
 from evalsite.base.json_types import JsonDict
 from evalsite.demo.content import load_content
 from evalsite.demo.work import start_work
@@ -62,15 +62,13 @@ def readyz(request: HttpRequest) -> HttpResponse:
     return HttpResponse(f"{state}\n", content_type="text/plain", status=200 if state == "ok" else 503)
 
 
-@require_GET
-@permission_required("accounts.view_auditentry", raise_exception=True)
+@get_view("accounts.view_auditentry")
 def site_health(request: PageRequest) -> HttpResponse:
     """Show the site's health to admins."""
     return render(request, "evalsite/health.html", {"health": read_health(at=timezone.now())})
 
 
-@require_GET
-@permission_required("judging.change_run", raise_exception=True)
+@get_view("judging.change_run")
 def job_list(request: PageRequest) -> HttpResponse:
     """Show what runs, waits and failed; admins see errors whole, and may queue failed jobs again."""
     live = live_runs(at=timezone.now())
@@ -78,8 +76,7 @@ def job_list(request: PageRequest) -> HttpResponse:
     return render(request, "evalsite/job_list.html", context)
 
 
-@require_POST
-@permission_required("accounts.view_auditentry", raise_exception=True)
+@post_view("accounts.view_auditentry")
 def job_change(request: PageRequest, queue: str, job_id: str, *, delete: bool) -> HttpResponse:
     """Queue a failed job again, or delete it."""
     with refusals_shown(request, JobRefused):
@@ -96,8 +93,7 @@ def home(request: PageRequest) -> HttpResponse:
     return render(request, f"evalsite/home_{page.audience}.html", context)
 
 
-@require_GET
-@permission_required("judging.view_run", raise_exception=True)
+@get_view("judging.view_run")
 def home_running(request: PageRequest) -> HttpResponse:
     """Show what runs now, for the home page to refresh itself."""
     live = live_runs(at=timezone.now())
@@ -109,8 +105,7 @@ def _is_moving(live: Iterable[LiveRun]) -> bool:
     return any(row.run.status != RunStatus.PAUSED for row in live)
 
 
-@require_POST
-@permission_required("judging.add_upload", raise_exception=True)
+@post_view("judging.add_upload")
 def demo_load(request: PageRequest) -> HttpResponse:
     """Load the demo's benchmark, start its first run and debates, and show the benchmark."""
     at = timezone.now()

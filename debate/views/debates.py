@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_GET
 
 from debate.models import Debate, Statement
 from debate.protocol.options import options_from_json
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
 from debate.selectors.transcripts import calls_of, neighbours, view_of
 from evalsite.base.differences import Differences, compare
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from judging.states import ACTIVE
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
     """Question, responses, criterion, verdicts and statements; `?diff=1` marks where the responses differ."""
     debate = _debate(debate_id)
@@ -44,15 +41,13 @@ def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
     return render(request, "debate/debate_detail.html", context)
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def debate_live(request: PageRequest, debate_id: int) -> HttpResponse:
     """The part of a debate's page that grows while it is held."""
     return render(request, "debate/_debate_transcript.html", _transcript(_debate(debate_id)))
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def statement_detail(request: PageRequest, statement_id: int) -> HttpResponse:
     """What an agent was sent for one statement, and what came back."""
     statement = get_object_or_404(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_GET
 
 from debate.models import Experiment
 from debate.selectors import sets
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from judging.states import ACTIVE
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def experiment_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
     """The sets of an experiment with how each stands, and the way to what they show together."""
     experiment = get_object_or_404(Experiment, pk=experiment_id)

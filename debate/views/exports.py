@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET
 
 from debate.exports import COLUMNS, TABLE_FORMATS, debate_table, replication_archive
 from debate.models import DebateSet
 from debate.selectors.sets import sets_by_id
 from evalsite.accounts.audit import record
-from evalsite.base.http import PageRequest, table_response
+from evalsite.base.http import PageRequest, get_view, table_response
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def set_export(request: PageRequest, set_id: int, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """One table of a set as CSV or JSONL."""
     if table not in COLUMNS or format_name not in TABLE_FORMATS:
@@ -28,8 +25,7 @@ def set_export(request: PageRequest, set_id: int, table: str, format_name: str) 
     return table_response(debate_table(table, [owner]), format_name, file_name=f"{owner.name} {table}")
 
 
-@require_GET
-@permission_required("debate.add_debateset", raise_exception=True)  # it names raters
+@get_view("debate.add_debateset")  # it names raters
 def set_archive(request: PageRequest, set_id: int) -> StreamingHttpResponse:
     """Everything that a replication needs, as a ZIP archive."""
     owner = _set(set_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.timezone import now
@@ -12,11 +11,11 @@ from debate.forms import LabelsForm
 from debate.models import DebateSet
 from debate.selectors.labels import raters_of
 from debate.services.labels import StoredLabels, import_labels
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 
 
-@permission_required("debate.add_debateset", raise_exception=True)
+@form_view("debate.add_debateset")
 def label_create(request: PageRequest, set_id: int) -> HttpResponse:
     """Choose a table; it is stored at once where every row can be placed, else its problems are listed."""
     debate_set = get_object_or_404(DebateSet, pk=set_id)

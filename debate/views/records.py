@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.timezone import now
 
 from debate import jobs
 from debate.forms import RecordsForm
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view
 from judging.services.file_imports.uploads import UploadRefused
 
 
-@permission_required(["debate.add_debateset", "judging.add_upload"], raise_exception=True)
+@form_view("debate.add_debateset", "judging.add_upload")
 def record_create(request: PageRequest) -> HttpResponse:
     """Choose a file; the page of its upload shows what it would bring."""
     form = RecordsForm(request.POST or None, request.FILES or None)

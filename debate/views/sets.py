@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.timezone import now
-from django.views.decorators.http import require_GET
 
 from debate.exports import TABLE_FORMATS, TABLES
 from debate.forms import DebateSetForm, entered_in
@@ -22,7 +20,7 @@ from debate.services.experiments import robustness_wishes, round_robin_wishes
 from debate.services.pairs import DebateWish, people_cost_of
 from debate.services.set_plans import DebatesRefused, check_debates
 from evalsite.base.choices import choices_of
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, form_view, get_view, page_of
 from evalsite.base.json_types import JsonDict
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from judging.specs.selections import selection_from_json
@@ -31,8 +29,7 @@ from judging.states import ACTIVE
 MOST_WORDS = 200  # characters of a search
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def set_list(request: PageRequest) -> HttpResponse:
     """All sets of debates, with how each stands."""
     source, method, words = (
@@ -57,7 +54,7 @@ def set_list(request: PageRequest) -> HttpResponse:
     return render(request, "debate/set_list.html", context)
 
 
-@permission_required("debate.add_debateset", raise_exception=True)
+@form_view("debate.add_debateset")
 def set_create(request: PageRequest) -> HttpResponse:
     """A new set of debates; on success its page, where it runs already."""
     form = DebateSetForm(request.POST or None, initial=entered_in(request.GET))
@@ -82,15 +79,13 @@ def _launch(form: DebateSetForm, actor: Any) -> DebateSet | Experiment:
     return launch_debates(wish=wish, actor=actor, at=at)
 
 
-@require_GET
-@permission_required("debate.add_debateset", raise_exception=True)
+@get_view("debate.add_debateset")
 def set_estimate(request: PageRequest) -> HttpResponse:
     """What the wish in the form would take; asked at every change of it."""
     return render(request, "debate/_set_estimate.html", _estimate(DebateSetForm(request.GET)))
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def set_detail(request: PageRequest, set_id: int) -> HttpResponse:
     """One set: outcomes, spend, and its debates in a table, or how its agents change their verdicts."""
     debate_set = _set(set_id)
@@ -106,8 +101,7 @@ def set_detail(request: PageRequest, set_id: int) -> HttpResponse:
     return render(request, "debate/set_detail.html", context)
 
 
-@require_GET
-@permission_required("debate.view_debateset", raise_exception=True)
+@get_view("debate.view_debateset")
 def set_progress(request: PageRequest, set_id: int) -> HttpResponse:
     """The parts of a set's page that move while it runs, as one answer: they never contradict each other."""
     return render(request, "debate/_set_live.html", _context(request, _set(set_id)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import PasswordChangeView
@@ -11,18 +10,17 @@ from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from evalsite.accounts import selectors, services
 from evalsite.accounts.audit import record
 from evalsite.accounts.exports import audit_csv
 from evalsite.accounts.forms import AuditFilterForm, DetailsForm, PersonCreateForm, PersonUpdateForm
 from evalsite.accounts.roles import Role, role_of
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view
 
 
-@require_GET
-@permission_required("auth.view_user", raise_exception=True)
+@get_view("auth.view_user")
 def person_list(request: PageRequest) -> HttpResponse:
     """Show who has an account."""
     search, role = request.GET.get("q", "").strip(), request.GET.get("role", "")
@@ -37,9 +35,8 @@ def person_list(request: PageRequest) -> HttpResponse:
     return render(request, "accounts/person_list.html", context)
 
 
+@form_view("auth.add_user")
 @never_cache
-@require_http_methods(["GET", "POST"])
-@permission_required("auth.add_user", raise_exception=True)
 def person_create(request: PageRequest) -> HttpResponse:
     """Make an account and show its first password, once."""
     form = PersonCreateForm(request.POST or None)
@@ -54,8 +51,7 @@ def person_create(request: PageRequest) -> HttpResponse:
     return render(request, "accounts/person_create.html", {"form": form})
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("auth.change_user", raise_exception=True)
+@form_view("auth.change_user")
 def person_update(request: PageRequest, person_id: int) -> HttpResponse:
     """Change a person's details, role and access."""
     person = get_object_or_404(User, pk=person_id)
@@ -84,9 +80,8 @@ def person_update(request: PageRequest, person_id: int) -> HttpResponse:
     return render(request, "accounts/person_update.html", {"form": form, "person": person})
 
 
+@post_view("auth.change_user")
 @never_cache
-@require_POST
-@permission_required("auth.change_user", raise_exception=True)
 def person_password(request: PageRequest, person_id: int) -> HttpResponse:
     """Give a person a new password and show it, once."""
     person = get_object_or_404(User, pk=person_id)
@@ -94,8 +89,7 @@ def person_password(request: PageRequest, person_id: int) -> HttpResponse:
     return render(request, "accounts/person_password.html", {"issued": issued, "is_new": False})
 
 
-@require_GET
-@permission_required("accounts.view_auditentry", raise_exception=True)
+@get_view("accounts.view_auditentry")
 def audit_list(request: PageRequest) -> HttpResponse:
     """Show who did what."""
     form = AuditFilterForm(request.GET)
@@ -104,8 +98,7 @@ def audit_list(request: PageRequest) -> HttpResponse:
     return render(request, "accounts/audit_list.html", {"form": form, "page_obj": page})
 
 
-@require_GET
-@permission_required("accounts.view_auditentry", raise_exception=True)
+@get_view("accounts.view_auditentry")
 def audit_export(request: PageRequest) -> HttpResponse:
     """Send the entries that the list shows as CSV."""
     form = AuditFilterForm(request.GET)

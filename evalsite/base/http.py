@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.contrib import messages
+from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.functional import cached_property
 from django.utils.text import slugify
+from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.vary import vary_on_headers
 from django_htmx.middleware import HtmxDetails
 
 from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES, Table, table_bytes
 
 M = TypeVar("M", bound=Model)
+V = TypeVar("V", bound=Callable[..., HttpResponseBase])
 PAGE_SIZES = (25, 50, 100)
 MOST_DIGITS = 19  # what a key of any table can hold
 MOST_WORKBOOK_ROWS = 40_000  # of twelve columns: 10 s of a processor, in which a web thread answers nobody else
@@ -44,6 +48,26 @@ class PageRequest(HttpRequest):
 
     user: User  # sign-in is required everywhere, so it is never anonymous
     htmx: HtmxDetails
+
+
+def get_view(*permissions: str) -> Callable[[V], V]:
+    """Let a view be read, as a page or as the fragment that htmx asks for, by those with all the permissions."""
+    return lambda view: _read_by(permissions, ["GET", "HEAD"], view)
+
+
+def form_view(*permissions: str) -> Callable[[V], V]:
+    """Let a view show and take a form, for those with all the permissions."""
+    return lambda view: _read_by(permissions, ["GET", "HEAD", "POST"], view)
+
+
+def post_view(*permissions: str) -> Callable[[V], V]:
+    """Let a view act on a POST of those with all the permissions."""
+    return lambda view: require_POST(permission_required(permissions, raise_exception=True)(view))
+
+
+def _read_by(permissions: tuple[str, ...], methods: list[str], view: V) -> V:
+    allowed = permission_required(permissions, raise_exception=True)(view)
+    return require_http_methods(methods)(vary_on_headers("HX-Request")(allowed))
 
 
 @contextmanager

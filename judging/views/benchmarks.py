@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
 
-from evalsite.base.http import PageRequest, page_of, page_of_search
+from evalsite.base.http import PageRequest, get_view, page_of, page_of_search
 from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, Suite
 from judging.selectors import benchmarks
@@ -23,8 +21,7 @@ TABS = (
 )
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def benchmark_list(request: PageRequest) -> HttpResponse:
     """All benchmarks."""
     query = request.GET.get("q", "").strip()
@@ -33,8 +30,7 @@ def benchmark_list(request: PageRequest) -> HttpResponse:
     return render(request, "judging/benchmark_list.html", context)
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def benchmark_detail(request: PageRequest, slug: str) -> HttpResponse:
     """One benchmark, a tab at a time."""
     benchmark = get_object_or_404(Benchmark, slug=slug)
@@ -46,8 +42,7 @@ def benchmark_detail(request: PageRequest, slug: str) -> HttpResponse:
     return render(request, "judging/benchmark_detail.html", context)
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def suite_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """One suite: how its scores add up, and its cases."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark", "created_by"), pk=suite_id)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
 
-from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, whole_number
 from evalsite.base.json_types import JsonDict
 from judging.forms.cases import CaseEditForm
 from judging.jobs.edits import Trial, launch_edit_trial, read_edit_trial
@@ -18,8 +16,7 @@ from judging.selectors import benchmarks
 from judging.services.case_edits import case_in, save_edit, size_of_edit, try_edit
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@permission_required("judging.add_suite", raise_exception=True)
+@form_view("judging.add_suite")
 def case_edit(request: PageRequest, case_id: int) -> HttpResponse:
     """Show a case's grading to be edited; show the effect of an edit; then store it as a new version of the suite."""
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
@@ -36,8 +33,7 @@ def case_edit(request: PageRequest, case_id: int) -> HttpResponse:
     return render(request, "judging/case_edit.html", context, status=status)
 
 
-@require_safe
-@permission_required("judging.add_suite", raise_exception=True)
+@get_view("judging.add_suite")
 def case_edit_trial(request: PageRequest, case_id: int, trial: str) -> HttpResponse:
     """Show how far the trial of an edit is, as the fragment that polls itself until the effect is known."""
     case = get_object_or_404(Case.objects.select_related("prompt"), pk=case_id)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import condition, require_safe
 
-from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, get_view, whole_number
 from judging.models import Case, Picture, Suite
 from judging.selectors import benchmarks, responses
 from judging.specs.rubrics.outlines import outline_of_data, outline_of_grading, outline_of_tree
@@ -27,8 +26,7 @@ class ShownCase:
     request: PageRequest
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def case_detail(request: PageRequest, case_id: int) -> HttpResponse:
     """What is asked, the responses with their scores, and how they are graded."""
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)

@@ -6,13 +6,11 @@ import json
 from datetime import datetime
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view, get_view, post_view
 from judging.forms.endpoints import EndpointForm
 from judging.judges.registry import KINDS
 from judging.llm.endpoints import EndpointKind
@@ -37,19 +35,19 @@ FEATURES = {
 }
 
 
-@permission_required("judging.view_modelendpoint", raise_exception=True)
+@get_view("judging.view_modelendpoint")
 def endpoint_list(request: PageRequest) -> HttpResponse:
     """List endpoints with their last day."""
     return render(request, "judging/endpoint_list.html", {"rows": selectors.list_endpoints(at=timezone.now())})
 
 
-@permission_required("judging.add_modelendpoint", raise_exception=True)
+@form_view("judging.add_modelendpoint")
 def endpoint_create(request: PageRequest) -> HttpResponse:
     """Add an endpoint."""
     return _edit_endpoint(request, None)
 
 
-@permission_required("judging.change_modelendpoint", raise_exception=True)
+@form_view("judging.change_modelendpoint")
 def endpoint_update(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Change an endpoint; the built-in baselines stay as they are."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)
@@ -78,7 +76,7 @@ def _edit_endpoint(request: PageRequest, endpoint: ModelEndpoint | None) -> Http
     return render(request, "judging/endpoint_form.html", context, status=status)
 
 
-@permission_required("judging.view_modelendpoint", raise_exception=True)
+@get_view("judging.view_modelendpoint")
 def endpoint_detail(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Show an endpoint: what it accepts, its limiter, spending and errors."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id)
@@ -100,8 +98,7 @@ def endpoint_detail(request: PageRequest, endpoint_id: int) -> HttpResponse:
     return render(request, "judging/endpoint_detail.html", context)
 
 
-@permission_required("judging.change_modelendpoint", raise_exception=True)
-@require_POST
+@post_view("judging.change_modelendpoint")
 def endpoint_test(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Send one cheap call and show what came of it."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)
@@ -115,8 +112,7 @@ def endpoint_test(request: PageRequest, endpoint_id: int) -> HttpResponse:
     return render(request, "judging/_endpoint_trial.html", {"endpoint": endpoint, **_trial_context(endpoint)})
 
 
-@permission_required("judging.change_modelendpoint", raise_exception=True)
-@require_POST
+@post_view("judging.change_modelendpoint")
 def endpoint_forget(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Forget what the endpoint refused, so that everything is tried again."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id, kind=EndpointKind.OPENAI)

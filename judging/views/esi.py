@@ -6,22 +6,20 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from django.contrib.auth.decorators import permission_required
 from django.http import FileResponse, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET
 
 from evalsite.accounts.audit import record
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from judging.exports import write_esi_files
 from judging.models import Run, RunKind
 
 KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
 
 
-@permission_required("judging.add_run", raise_exception=True)
+@get_view("judging.add_run")
 def esi_create(request: PageRequest) -> HttpResponse:
     """Lead to the form of a new run, from the address that ESI runs once had of their own."""
     query = request.GET.copy()
@@ -29,8 +27,7 @@ def esi_create(request: PageRequest) -> HttpResponse:
     return redirect(f"{reverse('judging:run-create')}?{query.urlencode()}")
 
 
-@require_GET
-@permission_required("judging.view_run", raise_exception=True)
+@get_view("judging.view_run")
 def esi_files(request: PageRequest, run_id: int) -> FileResponse:
     """Send an ESI run in the original's three files for each system, as one archive."""
     run = get_object_or_404(Run.objects.select_related("suite"), pk=run_id, kind=RunKind.ESI)

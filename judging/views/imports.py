@@ -6,17 +6,14 @@ from collections import Counter
 from datetime import timedelta
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.forms import BoundField
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import now
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest, page_of, refusals_shown
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, write_csv
 from judging import jobs
@@ -39,16 +36,14 @@ PROBLEMS_SHOWN = 200
 A_MOMENT = timedelta(seconds=10)  # within which a worker takes an upload
 
 
-@require_safe
-@permission_required("judging.add_upload", raise_exception=True)
+@get_view("judging.add_upload")
 def import_list(request: PageRequest) -> HttpResponse:
     """Every upload, newest first."""
     rows = Upload.objects.select_related("benchmark", "created_by").defer("preview", "problems").order_by("-pk")
     return render(request, "judging/import_list.html", {"page_obj": page_of(request, rows)})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@permission_required("judging.add_upload", raise_exception=True)
+@form_view("judging.add_upload")
 def import_create(request: PageRequest) -> HttpResponse:
     """Step one: files. They go straight to their dry run; a worker does that of large ones."""
     if request.method != "POST":
@@ -65,9 +60,7 @@ def import_create(request: PageRequest) -> HttpResponse:
     return render(request, "judging/import_create.html", _form_context(form))
 
 
-@require_safe
-@vary_on_headers("HX-Request")
-@permission_required("judging.add_upload", raise_exception=True)
+@get_view("judging.add_upload")
 def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
     """Steps two and three: the dry run, then progress, then what came of it."""
     upload = _upload(upload_id)
@@ -80,8 +73,7 @@ def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
     return _detail(request, upload)
 
 
-@require_POST
-@permission_required("judging.add_upload", raise_exception=True)
+@post_view("judging.add_upload")
 def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
     """Read the same bytes again with other options."""
     upload = _upload(upload_id)
@@ -96,8 +88,7 @@ def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
     return _detail(request, upload, form)
 
 
-@require_POST
-@permission_required("judging.add_upload", raise_exception=True)
+@post_view("judging.add_upload")
 def import_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
     """Start the import."""
     upload = _upload(upload_id)
@@ -106,8 +97,7 @@ def import_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
     return redirect(upload)
 
 
-@require_POST
-@permission_required("judging.add_upload", raise_exception=True)
+@post_view("judging.add_upload")
 def import_cancel(request: PageRequest, upload_id: int) -> HttpResponse:
     """Stop a check or an import."""
     upload = _upload(upload_id)
@@ -116,8 +106,7 @@ def import_cancel(request: PageRequest, upload_id: int) -> HttpResponse:
     return redirect(upload)
 
 
-@require_POST
-@permission_required("judging.add_upload", raise_exception=True)
+@post_view("judging.add_upload")
 def import_discard(request: PageRequest, upload_id: int) -> HttpResponse:
     """Throw the upload away."""
     upload = _upload(upload_id)
@@ -128,8 +117,7 @@ def import_discard(request: PageRequest, upload_id: int) -> HttpResponse:
     return redirect(upload)
 
 
-@require_safe
-@permission_required("judging.add_upload", raise_exception=True)
+@get_view("judging.add_upload")
 def import_template(_request: PageRequest, name: str) -> HttpResponse:
     """A file to fill in and import."""
     example = EXAMPLES.get(name)
@@ -140,8 +128,7 @@ def import_template(_request: PageRequest, name: str) -> HttpResponse:
     return response
 
 
-@require_safe
-@permission_required("judging.add_upload", raise_exception=True)
+@get_view("judging.add_upload")
 def import_picture(_request: PageRequest, upload_id: int, digest: str) -> HttpResponse:
     """An image of the preview, before it is stored and after."""
     upload = _upload(upload_id)
@@ -152,8 +139,7 @@ def import_picture(_request: PageRequest, upload_id: int, digest: str) -> HttpRe
     return picture_response(shown.data, shown.media_type)
 
 
-@require_safe
-@permission_required("judging.add_upload", raise_exception=True)
+@get_view("judging.add_upload")
 def import_problems(request: PageRequest, upload_id: int) -> StreamingHttpResponse:
     """The list of problems as CSV."""
     upload = _upload(upload_id)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET, require_POST
 
 from evalsite.base.differences import compare
-from evalsite.base.http import PageRequest, page_of, refusals_shown, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown, whole_number
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import JudgeForm, shown_options
 from judging.forms.prompts import JudgeTrialForm
@@ -27,14 +25,14 @@ from judging.services.judge_files import LIMITS, BadJudgeFile, judge_file, read_
 from judging.views.trials import ask_once
 
 
-@permission_required("judging.view_judge", raise_exception=True)
+@get_view("judging.view_judge")
 def judge_list(request: PageRequest) -> HttpResponse:
     """List the judges that runs can use."""
     judges = [(judge, KINDS.get(judge.kind)) for judge in selectors.list_judges()]
     return render(request, "judging/judge_list.html", {"judges": judges})
 
 
-@permission_required("judging.add_judge", raise_exception=True)
+@form_view("judging.add_judge")
 def judge_create(request: PageRequest) -> HttpResponse:
     """Add a judge of the kind named in the address."""
     kind = request.GET.get("kind", "")
@@ -67,8 +65,7 @@ def _judge_of_file(request: PageRequest) -> HttpResponse:
     return render(request, "judging/judge_create.html", context)
 
 
-@require_GET
-@permission_required("judging.view_judge", raise_exception=True)
+@get_view("judging.view_judge")
 def judge_export(request: PageRequest, judge_id: int) -> HttpResponse:
     """Download a judge as YAML."""
     judge = _judge(judge_id)
@@ -80,8 +77,7 @@ def judge_export(request: PageRequest, judge_id: int) -> HttpResponse:
     )
 
 
-@require_GET
-@permission_required("judging.view_judge", raise_exception=True)
+@get_view("judging.view_judge")
 def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
     """Show a judge: what it is, its versions with their figures, and the runs that used it."""
     judge = _judge(judge_id)
@@ -90,8 +86,7 @@ def judge_detail(request: PageRequest, judge_id: int) -> HttpResponse:
     return render(request, "judging/judge_detail.html", _context(judge) | context)
 
 
-@require_GET
-@permission_required("judging.view_judge", raise_exception=True)
+@get_view("judging.view_judge")
 def judge_prompts(request: PageRequest, judge_id: int) -> HttpResponse:
     """Show what a judge sends, and where two versions of it differ: those of the address, else the newest two."""
     judge = _judge(judge_id)
@@ -126,7 +121,7 @@ def _differences(before: judge_uses.PromptUse, after: judge_uses.PromptUse) -> l
     ]
 
 
-@permission_required("judging.add_run", raise_exception=True)
+@form_view("judging.add_run")
 def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     """Try a judge on a response of a suite: the one the address names, else the newest; a worker asks."""
     judge = _judge(judge_id)
@@ -148,15 +143,14 @@ def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     return render(request, "judging/judge_try.html", _context(judge) | context, status=status)
 
 
-@permission_required("judging.add_judge", raise_exception=True)
+@form_view("judging.add_judge")
 def judge_update(request: PageRequest, judge_id: int) -> HttpResponse:
     """Change a judge's options; runs keep those that they were started with."""
     judge = _judge(judge_id)
     return _edit_judge(request, judge, judge.kind)
 
 
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
+@post_view("judging.add_judge")
 def judge_control(request: PageRequest, judge_id: int, *, is_active: bool) -> HttpResponse:
     """Offer a judge for nothing new, whose verdicts stay, or offer a retired one again."""
     judge = get_object_or_404(Judge, pk=judge_id)
@@ -165,8 +159,7 @@ def judge_control(request: PageRequest, judge_id: int, *, is_active: bool) -> Ht
     return redirect(judge)
 
 
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
+@post_view("judging.add_judge")
 def judge_delete(request: PageRequest, judge_id: int) -> HttpResponse:
     """Delete a judge that no run used."""
     judge = get_object_or_404(Judge, pk=judge_id)

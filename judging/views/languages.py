@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
 
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, get_view, page_of, post_view
 from judging.sandbox.languages import LANGUAGES
 from judging.sandbox.toolchains import available_languages, forget_toolchains, sandbox_status
 from judging.selectors.handlers import cases_with_handlers, handler_sources
 
 
-@require_safe
-@permission_required("judging.change_modelendpoint", raise_exception=True)
+@get_view("judging.change_modelendpoint")
 def language_list(request: PageRequest) -> HttpResponse:
     """Show the sandbox, its languages, and the functions that run only in it."""
     found = available_languages()
@@ -30,8 +27,7 @@ def language_list(request: PageRequest) -> HttpResponse:
     return render(request, "judging/language_list.html", context)
 
 
-@require_POST
-@permission_required("judging.change_modelendpoint", raise_exception=True)
+@post_view("judging.change_modelendpoint")
 def language_probe(request: PageRequest) -> HttpResponse:
     """Look again for what is installed. Workers look when they start."""
     forget_toolchains()

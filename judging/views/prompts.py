@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
-from evalsite.base.http import PageRequest, refusals_shown
+from evalsite.base.http import PageRequest, form_view, get_view, post_view, refusals_shown
 from judging.forms.prompts import PromptForm
 from judging.judges.registry import EDITABLE, KINDS
 from judging.models import PromptVersion
@@ -22,14 +20,14 @@ from judging.services.prompts import (
 )
 
 
-@permission_required("judging.view_judge", raise_exception=True)
+@get_view("judging.view_judge")
 def prompt_list(request: PageRequest) -> HttpResponse:
     """List the prompts that judges send and models are asked with, by kind."""
     files = [(file, KINDS.get(file.kind)) for file in selectors.read_prompts(EDITABLE)]
     return render(request, "judging/prompt_list.html", {"files": files})
 
 
-@permission_required("judging.view_judge", raise_exception=True)
+@form_view("judging.view_judge")
 def prompt_detail(request: PageRequest, name: str) -> HttpResponse:
     """Show every version of a prompt with who uses it; store a new one."""
     file = next((one for one in selectors.read_prompts(EDITABLE) if one.name == name), None)
@@ -52,8 +50,7 @@ def prompt_detail(request: PageRequest, name: str) -> HttpResponse:
     return render(request, "judging/prompt_detail.html", context, status=400 if form.is_bound and form.errors else 200)
 
 
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
+@post_view("judging.add_judge")
 def prompt_control(request: PageRequest, version_id: int, *, is_active: bool) -> HttpResponse:
     """Offer a version for nothing new, while judges and runs keep its text, or offer a retired one again."""
     version = get_object_or_404(PromptVersion, pk=version_id)
@@ -63,8 +60,7 @@ def prompt_control(request: PageRequest, version_id: int, *, is_active: bool) ->
     return redirect(version)
 
 
-@permission_required("judging.add_judge", raise_exception=True)
-@require_POST
+@post_view("judging.add_judge")
 def prompt_delete(request: PageRequest, version_id: int) -> HttpResponse:
     """Delete a version that nothing used."""
     version = get_object_or_404(PromptVersion, pk=version_id)

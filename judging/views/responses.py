@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.contrib.auth.decorators import permission_required
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
 
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, get_view, page_of
 from judging.models import Response, System
 from judging.selectors import responses
 from judging.views.score_pages import pieces_of, score_page
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
     """One response with everything that graders and judges made of it."""
     response = get_object_or_404(Response.objects.select_related("prompt__benchmark", "system"), pk=response_id)
@@ -50,8 +47,7 @@ class ShownSystem:
     request: PageRequest
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
     """One system: what it answered."""
     system = get_object_or_404(System, pk=system_id)

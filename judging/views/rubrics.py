@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.text import slugify
-from django.views.decorators.http import require_safe
 
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.tables import CONTENT_TYPES
 from judging.models import Rubric
 from judging.selectors import benchmarks, rubrics
@@ -19,8 +17,7 @@ TREES_PER_PAGE = 10
 ROWS_PER_PAGE = 25
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def rubric_list(request: PageRequest) -> HttpResponse:
     """The newest version of every rubric."""
     query = request.GET.get("q", "").strip()
@@ -28,8 +25,7 @@ def rubric_list(request: PageRequest) -> HttpResponse:
     return render(request, "judging/rubric_list.html", context)
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
     """One version of a rubric as trees, or what it changed."""
     rubric = get_object_or_404(Rubric.objects.select_related("benchmark", "created_by"), pk=rubric_id)
@@ -60,8 +56,7 @@ def _sides(change: rubrics.TreeChange) -> tuple[Outline | None, Outline | None]:
     return mark_differences(old, new) if old and new else (old, new)
 
 
-@require_safe
-@permission_required("judging.view_benchmark", raise_exception=True)
+@get_view("judging.view_benchmark")
 def rubric_workbook(request: PageRequest, rubric_id: int) -> HttpResponse:
     """The rubric as the workbook it came from; as JSON where no table can hold it."""
     rubric = get_object_or_404(Rubric, pk=rubric_id)

@@ -7,15 +7,13 @@ from decimal import Decimal, InvalidOperation
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.base.choices import choices_of
-from evalsite.base.http import PageRequest, page_of, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from judging.forms.esi import EsiRunForm
 from judging.forms.first_choices import first_choices
@@ -35,7 +33,7 @@ from judging.states import RunRefused, RunStatus
 FORMS: tuple[type[NewRunForm], ...] = (RunForm, EsiRunForm)  # by kind of run, as the page offers them
 
 
-@permission_required("judging.view_run", raise_exception=True)
+@get_view("judging.view_run")
 def run_list(request: PageRequest) -> HttpResponse:
     """List runs, newest first; archived ones, and those of one judge on one response, only where asked."""
     query = {"status": request.GET.get("status", ""), "search": request.GET.get("q", "").strip()}
@@ -50,7 +48,7 @@ def run_list(request: PageRequest) -> HttpResponse:
     return render(request, "judging/run_list.html", context)
 
 
-@permission_required("judging.add_run", raise_exception=True)
+@form_view("judging.add_run")
 def run_create(request: PageRequest) -> HttpResponse:
     """Show the form of a new run of a kind for a suite, and start it."""
     form_class, suite = _form_class(request), suite_of(request)
@@ -70,8 +68,7 @@ def run_create(request: PageRequest) -> HttpResponse:
     return render(request, "judging/run_create.html", _form_context(form), status=status)
 
 
-@permission_required("judging.add_run", raise_exception=True)
-@require_POST
+@post_view("judging.add_run")
 def run_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
     suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
@@ -100,7 +97,7 @@ def _form_context(form: NewRunForm) -> JsonDict:
     return {"form": form, "suite": form.suite, "suites": suites(), "kinds": FORMS, "chosen": type(form)}
 
 
-@permission_required("judging.view_run", raise_exception=True)
+@get_view("judging.view_run")
 def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
     """Show a run with its tasks."""
     run = get_object_or_404(Run.objects.select_related("suite__benchmark", "created_by"), pk=run_id)
@@ -114,15 +111,14 @@ def run_detail(request: PageRequest, run_id: int) -> HttpResponse:
     return render(request, "judging/run_detail.html", context)
 
 
-@permission_required("judging.view_run", raise_exception=True)
+@get_view("judging.view_run")
 def run_progress(request: PageRequest, run_id: int) -> HttpResponse:
     """Show how far a run is and its tasks, as one answer: what polls while the run is live never contradicts itself."""
     run = get_object_or_404(Run.objects.select_related("suite__benchmark"), pk=run_id)
     return render(request, "judging/_run_live.html", _context(request, run))
 
 
-@permission_required("judging.change_run", raise_exception=True)
-@require_http_methods(["GET", "POST"])
+@form_view("judging.change_run")
 def run_rename(request: PageRequest, run_id: int) -> HttpResponse:
     """Give a run another name, and tags."""
     run = get_object_or_404(Run, pk=run_id)
@@ -140,8 +136,7 @@ def run_rename(request: PageRequest, run_id: int) -> HttpResponse:
     return render(request, "judging/run_rename.html", context, status=400 if form.is_bound else 200)
 
 
-@permission_required("judging.change_run", raise_exception=True)
-@require_POST
+@post_view("judging.change_run")
 def run_archive(request: PageRequest, run_id: int) -> HttpResponse:
     """Take a run out of lists; its page then offers to restore it."""
     run = get_object_or_404(Run, pk=run_id)
@@ -152,8 +147,7 @@ def run_archive(request: PageRequest, run_id: int) -> HttpResponse:
     return redirect(run)
 
 
-@permission_required("judging.change_run", raise_exception=True)
-@require_POST
+@post_view("judging.change_run")
 def run_restore(request: PageRequest, run_id: int) -> HttpResponse:
     """List an archived run again."""
     run = get_object_or_404(Run, pk=run_id)
@@ -161,15 +155,13 @@ def run_restore(request: PageRequest, run_id: int) -> HttpResponse:
     return redirect(run)
 
 
-@permission_required("judging.change_run", raise_exception=True)
-@require_POST
+@post_view("judging.change_run")
 def run_pause(request: PageRequest, run_id: int) -> HttpResponse:
     """Pause a run."""
     return _control(request, run_id, lambda: run_lifecycle.pause_run(run_id=run_id, actor=request.user))
 
 
-@permission_required("judging.change_run", raise_exception=True)
-@require_POST
+@post_view("judging.change_run")
 def run_resume(request: PageRequest, run_id: int) -> HttpResponse:
     """Resume a paused run, with a raised budget where one is given."""
 
@@ -183,8 +175,7 @@ def run_resume(request: PageRequest, run_id: int) -> HttpResponse:
     return _control(request, run_id, act)
 
 
-@permission_required("judging.change_run", raise_exception=True)
-@require_POST
+@post_view("judging.change_run")
 def run_cancel(request: PageRequest, run_id: int) -> HttpResponse:
     """Cancel a run for good."""
     return _control(
@@ -192,8 +183,7 @@ def run_cancel(request: PageRequest, run_id: int) -> HttpResponse:
     )
 
 
-@permission_required("judging.change_run", raise_exception=True)
-@require_POST
+@post_view("judging.change_run")
 def run_retry(request: PageRequest, run_id: int) -> HttpResponse:
     """Try the failed tasks of a run again."""
 

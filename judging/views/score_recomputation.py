@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import HttpResponseClientRefresh
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 from judging.forms.esi import EsiOptionsForm, entered_of
 from judging.forms.score_recomputation import ScoringForm
@@ -22,8 +20,7 @@ from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.score_recomputation import RescoringRefused
 
 
-@vary_on_headers("HX-Request")
-@permission_required("judging.change_run", raise_exception=True)
+@form_view("judging.change_run")
 def run_rescore(request: PageRequest, evaluator_id: int) -> HttpResponse:
     """Show the options that only scores depend on, with their history; compute again with others."""
     evaluator = get_object_or_404(RunEvaluator.objects.select_related("run__suite"), pk=evaluator_id)

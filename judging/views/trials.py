@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view, get_view, post_view
 from evalsite.base.json_types import JsonDict
 from judging.forms.prompts import TrialForm
 from judging.jobs import launch_single
@@ -27,7 +24,7 @@ from judging.views.verdicts import reading_of
 EARLIER = 10  # trials listed beside the form
 
 
-@permission_required("judging.add_run", raise_exception=True)
+@form_view("judging.add_run")
 def response_try(request: PageRequest, response_id: int) -> HttpResponse:
     """Show the form that tries a judge on a response, and leave the asking to a worker."""
     response = _response(response_id)
@@ -58,9 +55,7 @@ def ask_once(form: TrialForm, response: Response, *, actor: User) -> Run | None:
         return None
 
 
-@require_safe
-@permission_required("judging.add_run", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("judging.add_run")
 def trial_detail(request: PageRequest, response_id: int, run_id: int) -> HttpResponse:
     """Show a trial, live; for htmx the fragment that asks again until the trial has ended."""
     response, run = _trial(response_id, run_id)
@@ -74,8 +69,7 @@ def trial_detail(request: PageRequest, response_id: int, run_id: int) -> HttpRes
     return render(request, "judging/response_try.html", context)
 
 
-@require_POST
-@permission_required("judging.change_run", raise_exception=True)
+@post_view("judging.change_run")
 def trial_cancel(request: PageRequest, response_id: int, run_id: int) -> HttpResponse:
     """Cancel a trial; a call that is on its way is still paid for and kept."""
     response, run = _trial(response_id, run_id)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from judging.judges.words import STATUS_WORDS, flag_in_words
 from judging.models import Call, Score, Verdict
@@ -17,7 +16,7 @@ from judging.specs.rubrics.outlines import outline_of_data
 from judging.views.score_pages import score_page
 
 
-@permission_required("judging.view_run", raise_exception=True)
+@get_view("judging.view_run")
 def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
     """Show a verdict with the exact messages sent and the raw replies."""
     verdict = read_verdict(verdict_id)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import debate_options, judge_options, looks_option
@@ -46,9 +43,7 @@ def _context(kind: ReportKind, options: Options, address: str, export: str, quer
     }
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def judge_bias(request: PageRequest) -> HttpResponse:
     """Answer with the fragment that the judge's page polls; a whole page is the judge's."""
     if not request.htmx:
@@ -59,9 +54,7 @@ def judge_bias(request: PageRequest) -> HttpResponse:
     return render(request, "reports/_bias.html", judge_bias_context(options))
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def debate_bias(request: PageRequest) -> HttpResponse:
     """Answer with the fragment that the meta-evaluation polls; a whole page is the meta-evaluation."""
     if not request.htmx:
@@ -71,8 +64,7 @@ def debate_bias(request: PageRequest) -> HttpResponse:
     )
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def bias_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the bias of the judge `?name=` and its `&version=`, or of all judges."""
@@ -84,8 +76,7 @@ def bias_export(request: PageRequest, table: str, format_name: str) -> HttpRespo
     return download_paper(request, tables, table=table, format_name=format_name, subject=subject, subject_id=None)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def debate_bias_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the bias of those who judged the pairs of the debates in view."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from debate.models import Debate
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.forms import debate_options, debates_behind_of
@@ -24,9 +21,7 @@ PER_PAGE = 50
 WORDS = {1: "A better", 0: "tie", -1: "B better", None: "no label"}
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def debate_items(request: PageRequest) -> HttpResponse:
     """List the debates that a figure counts, those on which the two sides differ first."""
     figure = debates_behind_of(request.GET)

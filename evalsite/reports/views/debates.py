@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
 from debate.models import DebateSet, Experiment, ExperimentKind
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading
-from evalsite.base.http import PageRequest, page_of
+from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
@@ -32,9 +29,7 @@ from judging.statistics.debate_rows import OUTCOME, PEOPLE
 SETS_OFFERED = 300
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def debate_report(request: PageRequest) -> HttpResponse:
     """Show how debates end, and how single judges, baselines, scores and people compare with them."""
     options = debate_options(request.GET)
@@ -74,8 +69,7 @@ def debate_report(request: PageRequest) -> HttpResponse:
     return report_page(request, "debate_report", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def debate_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download a table of the meta-evaluation under the address's choices."""
@@ -85,9 +79,7 @@ def debate_export(request: PageRequest, table: str, format_name: str) -> HttpRes
     )
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def arena(request: PageRequest) -> HttpResponse:
     """Show the Bradley-Terry ranking of systems from debates under one criterion."""
     options = arena_options(request.GET)
@@ -113,8 +105,7 @@ def arena(request: PageRequest) -> HttpResponse:
     return report_page(request, "arena", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the ranking or the pairs behind it."""
@@ -124,17 +115,14 @@ def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResp
     )
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 def robustness_list(request: PageRequest) -> HttpResponse:
     """Show the experiments in which judges read damaged criteria."""
     found = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
     return render(request, "reports/robustness_list.html", {"page_obj": page_of(request, found)})
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
     """Show what each damage does to each judge."""
     experiment = _robustness(experiment_id)
@@ -147,8 +135,7 @@ def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
     return report_page(request, "robustness_detail", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def robustness_export(
     request: PageRequest, experiment_id: int, table: str, format_name: str

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import judge_options, looks_option
@@ -27,9 +24,7 @@ from evalsite.reports.views.trust import trust_context
 from judging.models import Judge
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def judge_list(request: PageRequest) -> HttpResponse:
     """Show one row per judge and per speaker."""
     options = looks_option(request.GET)
@@ -62,9 +57,7 @@ def figures_of(judge: Judge) -> JsonDict | None:
     return {"report": report, "rows": rows}
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def judge_detail(request: PageRequest) -> HttpResponse:
     """Show what stands behind one judge's figures; it is `?name=` and, where not the newest, `&version=`."""
     options = judge_options(request.GET)
@@ -90,8 +83,7 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     return report_page(request, "judge_detail", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the judges, the speakers or the certificates of judges."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.forms import LabelImportForm
 from evalsite.reports.views.item_lists import agreement_download, agreement_page, confusion_page, item_list_page
@@ -24,8 +21,7 @@ from judging.services.file_imports.parked_uploads import drop_upload
 PREVIEW_ROWS = 8
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.add_queue", raise_exception=True)
+@form_view("review.add_queue")
 def labels_create(request: PageRequest) -> HttpResponse:
     """Take a file of labels: show what it would bring, and import it once that is confirmed."""
     run_id = whole_number(request.GET.get("run", ""))
@@ -67,33 +63,26 @@ def _preview(found: LabelFile) -> JsonDict:
     return {"file": found, "rows": rows}
 
 
-@require_GET
-@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
-@vary_on_headers("HX-Request")
+@get_view("review.adjudicate")  # it names annotators
 def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show how far the raters of a table agree."""
     table = get_object_or_404(LabelTable.objects.select_related("evaluator__run"), slug=slug)
     return agreement_page(request, table)
 
 
-@require_GET
-@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
-@vary_on_headers("HX-Request")
+@get_view("review.adjudicate")  # it names annotators
 def labels_confusion(request: PageRequest, slug: str) -> HttpResponse:
     """Show which label one rater gave where another gave which."""
     return confusion_page(request, get_object_or_404(LabelTable, slug=slug))
 
 
-@require_GET
-@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
-@vary_on_headers("HX-Request")
+@get_view("review.adjudicate")  # it names annotators
 def labels_items(request: PageRequest, slug: str) -> HttpResponse:
     """List the items behind one figure of a table's report."""
     return item_list_page(request, get_object_or_404(LabelTable, slug=slug))
 
 
-@require_GET
-@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
+@get_view("review.adjudicate")  # it names annotators
 def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
     """Show one item of a table with all its labels and columns."""
     item = get_object_or_404(LabelledItem.objects.select_related("table"), pk=item_id)
@@ -101,8 +90,7 @@ def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
     return render(request, "reports/labels_item.html", {"item": item, "table": item.table, "given": given})
 
 
-@require_GET
-@permission_required("review.adjudicate", raise_exception=True)  # it names annotators
+@get_view("review.adjudicate")  # it names annotators
 @waits_for_report
 def labels_export(
     request: PageRequest, slug: str, table: str, format_name: str
@@ -111,8 +99,7 @@ def labels_export(
     return agreement_download(request, get_object_or_404(LabelTable, slug=slug), table, format_name)
 
 
-@require_POST
-@permission_required("review.add_queue", raise_exception=True)
+@post_view("review.add_queue")
 def labels_delete(request: PageRequest, slug: str) -> HttpResponse:
     """Remove a table and its labels."""
     table = get_object_or_404(LabelTable, slug=slug)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.jobs import obtain
 from evalsite.reports.services.run_results import RUN_RESULTS
@@ -16,8 +14,7 @@ from judging.models import SCORED_KINDS, Run
 from judging.states import ACTIVE
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 def run_results(request: PageRequest, run_id: int) -> HttpResponse:
     """Show a run's means by system and grader or judge, for the part of its page that is fetched again."""
     run = get_object_or_404(Run.objects.filter(kind__in=SCORED_KINDS), pk=run_id)

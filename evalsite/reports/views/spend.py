@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from django.contrib.auth.decorators import permission_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import SpendForm
@@ -25,9 +22,7 @@ PER_PAGE = 50
 RECENT_DAYS = (7, 30)
 
 
-@require_GET
-@permission_required("judging.view_run", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("judging.view_run")
 def spend_report(request: PageRequest) -> HttpResponse:
     """Show the cost of a period by judge, day, run, endpoint or person, and what is left of budgets."""
     form, now = SpendForm(request.GET), timezone.now()
@@ -60,8 +55,7 @@ def _recent(today: date) -> list[tuple[str, str]]:
     return [(f"Last {days} days", (today - timedelta(days=days - 1)).isoformat()) for days in RECENT_DAYS]
 
 
-@require_GET
-@permission_required("judging.view_run", raise_exception=True)
+@get_view("judging.view_run")
 @waits_for_report
 def spend_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download one of the page's tables for the same period."""

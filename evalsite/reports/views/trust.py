@@ -6,17 +6,14 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest, refusals_shown
+from evalsite.base.http import PageRequest, form_view, get_view, post_view, refusals_shown
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
@@ -92,9 +89,7 @@ def _query(content: ReportContent) -> str:
     return urlencode({"name": content["name"], "version": content["version"]["key"]} | looks)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def judge_trust(request: PageRequest) -> HttpResponse:
     """Answer with the fragment that the judge's page polls; a whole page is the judge's."""
     if not request.htmx:
@@ -102,9 +97,7 @@ def judge_trust(request: PageRequest) -> HttpResponse:
     return render(request, "reports/_judge_trust.html", trust_context(_asked(request)))
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required(("reports.view_snapshot", "review.change_queue"), raise_exception=True)
-@vary_on_headers("HX-Request")
+@form_view("reports.view_snapshot", "review.change_queue")
 @waits_for_report
 def judge_threshold(request: PageRequest) -> HttpResponse:
     """Show what a wanted error rate makes of the risk-coverage curve, and save the threshold."""
@@ -136,8 +129,7 @@ def judge_threshold(request: PageRequest) -> HttpResponse:
     return report_page(request, "judge_threshold", context)
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 @waits_for_report
 def threshold_remove(request: PageRequest) -> HttpResponse:
     """Route the next runs by the site's default again."""
@@ -149,8 +141,7 @@ def threshold_remove(request: PageRequest) -> HttpResponse:
     return _back(content)
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 @waits_for_report
 def certificate_issue(request: PageRequest) -> HttpResponse:
     """Hold the alternative annotator test and store its outcome."""
@@ -163,8 +154,7 @@ def certificate_issue(request: PageRequest) -> HttpResponse:
     return _back(content)
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 @waits_for_report
 def anchors_make(request: PageRequest) -> HttpResponse:
     """Make an anchor set of the version's audited cases."""
@@ -176,8 +166,7 @@ def anchors_make(request: PageRequest) -> HttpResponse:
     return _back(content)
 
 
-@require_POST
-@permission_required("judging.add_run", raise_exception=True)
+@post_view("judging.add_run")
 @waits_for_report
 def anchors_ask(request: PageRequest) -> HttpResponse:
     """Start a run that asks the judge about its anchors again."""
@@ -197,8 +186,7 @@ def anchors_ask(request: PageRequest) -> HttpResponse:
     return _back(content)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def trust_chart(request: PageRequest, chart: str) -> HttpResponse:
     """Download one chart as SVG."""
@@ -211,8 +199,7 @@ def trust_chart(request: PageRequest, chart: str) -> HttpResponse:
     return response
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download one table behind a judge's audit."""

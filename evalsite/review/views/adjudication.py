@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from evalsite.base.http import PageRequest, page_of, refusals_shown
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown
 from evalsite.review.forms import AdjudicationForm, ReasonForm, RevisionForm
 from evalsite.review.models import ReviewItem
 from evalsite.review.questions.answer_forms import said_of
@@ -26,8 +24,7 @@ from evalsite.review.states import ItemStatus, ReviewRefused
 from evalsite.review.views.next_items import form_parts, material_of, parts_of
 
 
-@require_GET
-@permission_required("review.adjudicate", raise_exception=True)
+@get_view("review.adjudicate")
 def adjudication_list(request: PageRequest) -> HttpResponse:
     """Show what people split on."""
     slug = request.GET.get("queue", "")
@@ -42,9 +39,8 @@ def adjudication_list(request: PageRequest) -> HttpResponse:
     return render(request, "review/adjudication_list.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@form_view("review.adjudicate")
 @never_cache
-@permission_required("review.adjudicate", raise_exception=True)
 def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
     """Show all answers to an item and take the final label."""
     try:
@@ -122,8 +118,7 @@ def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
     return True
 
 
-@require_POST
-@permission_required("review.adjudicate", raise_exception=True)
+@post_view("review.adjudicate")
 def item_adjudication_reveal(request: PageRequest, item_id: int) -> HttpResponse:
     """Show the machine verdicts of a decided item; what was decided is fixed from then on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
@@ -132,8 +127,7 @@ def item_adjudication_reveal(request: PageRequest, item_id: int) -> HttpResponse
     return redirect("review:item-adjudicate", item_id)
 
 
-@require_POST
-@permission_required("review.adjudicate", raise_exception=True)
+@post_view("review.adjudicate")
 def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse:
     """Store what the adjudicator thinks after the reveal, beside the label they decided on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
@@ -150,8 +144,7 @@ def item_adjudication_revise(request: PageRequest, item_id: int) -> HttpResponse
     return redirect("review:item-adjudicate", item_id)
 
 
-@require_POST
-@permission_required("review.adjudicate", raise_exception=True)
+@post_view("review.adjudicate")
 def item_reopen(request: PageRequest, item_id: int) -> HttpResponse:
     """Send a decided item back to adjudication."""
     item = get_object_or_404(ReviewItem, pk=item_id)
@@ -163,8 +156,7 @@ def item_reopen(request: PageRequest, item_id: int) -> HttpResponse:
     return redirect("review:item-adjudicate", item_id)
 
 
-@require_POST
-@permission_required("review.adjudicate", raise_exception=True)
+@post_view("review.adjudicate")
 def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
     """Ask one more person about an item that people split on."""
     item = get_object_or_404(ReviewItem, pk=item_id)
@@ -175,8 +167,7 @@ def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
     return redirect("review:item-adjudicate", item_id)
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def item_exclude(request: PageRequest, item_id: int) -> HttpResponse:
     """Take a broken item out of its queue and the reports."""
     item = get_object_or_404(ReviewItem, pk=item_id)

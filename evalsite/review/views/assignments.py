@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
 
-from evalsite.base.http import PageRequest, refusals_shown
+from evalsite.base.http import PageRequest, get_view, post_view, refusals_shown
 from evalsite.review.forms import HandForm, ReasonForm, ReleaseForm, is_member_search
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.screens import claims, pages
@@ -20,8 +18,7 @@ from evalsite.review.states import ReviewRefused
 from evalsite.review.views.queues import assign_form, chosen_items, owner_page, queue_or_404
 
 
-@require_GET
-@permission_required("review.change_queue", raise_exception=True)
+@get_view("review.change_queue")
 def item_assign(request: PageRequest, item_id: int) -> HttpResponse:
     """Show who has or had an item, with the forms that move it."""
     return _item_page(request, get_object_or_404(ReviewItem.objects.select_related("queue"), pk=item_id))
@@ -45,8 +42,7 @@ def _hand_form(request: PageRequest, item: ReviewItem) -> HandForm:
     return form
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def item_hand(request: PageRequest, item_id: int) -> HttpResponse:
     """Keep a slot of an item for a person, or search people for it."""
     item = get_object_or_404(ReviewItem.objects.select_related("queue"), pk=item_id)
@@ -62,8 +58,7 @@ def item_hand(request: PageRequest, item_id: int) -> HttpResponse:
     return redirect("review:item-assign", item.pk)
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def queue_assign(request: PageRequest, slug: str) -> HttpResponse:
     """Keep a slot of each chosen item for a person, or search people for them."""
     if is_member_search(request.POST):
@@ -81,8 +76,7 @@ def queue_assign(request: PageRequest, slug: str) -> HttpResponse:
     return redirect("review:queue-detail", slug)
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def item_withdraw(request: PageRequest, item_id: int, person_id: int) -> HttpResponse:
     """Take an item back from the person who holds it."""
     item, person = get_object_or_404(ReviewItem, pk=item_id), get_object_or_404(User, pk=person_id)
@@ -96,8 +90,7 @@ def item_withdraw(request: PageRequest, item_id: int, person_id: int) -> HttpRes
     return redirect("review:item-assign", item.pk)
 
 
-@require_GET
-@permission_required("review.change_queue", raise_exception=True)
+@get_view("review.change_queue")
 def queue_person(request: PageRequest, slug: str, person_id: int) -> HttpResponse:
     """Show what a person holds in a queue, with the form that moves all of it."""
     return _person_page(request, get_object_or_404(Queue, slug=slug), get_object_or_404(User, pk=person_id))
@@ -118,8 +111,7 @@ def _release_form(request: PageRequest, queue: Queue, person: User) -> ReleaseFo
     return form
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def queue_release(request: PageRequest, slug: str, person_id: int) -> HttpResponse:
     """Take back everything a person holds in a queue, and hand it to another where one is named."""
     queue, person = get_object_or_404(Queue, slug=slug), get_object_or_404(User, pk=person_id)

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
-from django.views.decorators.vary import vary_on_headers
 
 from debate.models import DebateSet, DebateStatus
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 from evalsite.review import jobs
 from evalsite.review.audit_plans import FEWEST_CASES, AuditOffer, audit_offer
@@ -43,9 +40,7 @@ class OfferRow:
     is_chosen: bool
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.change_queue", raise_exception=True)
-@vary_on_headers("HX-Request")
+@form_view("review.change_queue")
 def audit_run(request: PageRequest, run_id: int) -> HttpResponse:
     """Show and choose the size of a run's random sample."""
     run = get_object_or_404(Run.objects.filter(kind__in=SCORED_KINDS).select_related("suite"), pk=run_id)
@@ -53,9 +48,7 @@ def audit_run(request: PageRequest, run_id: int) -> HttpResponse:
     return _answer(request, subject_of_run(run), is_over=is_over)
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.change_queue", raise_exception=True)
-@vary_on_headers("HX-Request")
+@form_view("review.change_queue")
 def audit_debates(request: PageRequest, set_id: int) -> HttpResponse:
     """Show and choose the size of a debate set's random sample."""
     debate_set = get_object_or_404(DebateSet, pk=set_id)

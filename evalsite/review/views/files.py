@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 from evalsite.review.blinding import QueueMode
 from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
@@ -30,8 +28,7 @@ WARNINGS_SHOWN = 3
 MOST_ROWS = 10_000  # acts in a file that a page imports while the browser waits; the command takes more
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.add_queue", raise_exception=True)
+@form_view("review.add_queue")
 def queue_create(request: PageRequest) -> HttpResponse:
     """Take a file of pairs or single responses: look at it first, or make the queue."""
     form = QueueFileForm(request.POST or None, request.FILES or None, people=possible_members())
@@ -94,8 +91,7 @@ def _create(request: PageRequest, form: QueueFileForm, materials: MaterialFile, 
     return queue
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.change_queue", raise_exception=True)
+@form_view("review.change_queue")
 def annotation_import(request: PageRequest, slug: str) -> HttpResponse:
     """Take a file of answers, show what it would bring, and bring it in once that is confirmed."""
     queue = get_object_or_404(Queue, slug=slug)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
 from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.questions.answer_forms import PREFIX
@@ -42,8 +39,7 @@ def _claim(request: PageRequest, item_id: int) -> Assignment:
     return get_object_or_404(claims, item_id=item_id, annotator=request.user)
 
 
-@require_POST
-@permission_required("review.add_annotation", raise_exception=True)
+@post_view("review.add_annotation")
 def item_next(request: PageRequest, slug: str) -> HttpResponse:
     """Hand out the next item of a queue."""
     try:
@@ -53,10 +49,8 @@ def item_next(request: PageRequest, slug: str) -> HttpResponse:
     return show_next(request, queue)
 
 
-@require_GET
+@get_view("review.view_queue")
 @never_cache
-@vary_on_headers("HX-Request")
-@permission_required("review.view_queue", raise_exception=True)
 def item_detail(request: PageRequest, item_id: int) -> HttpResponse:
     """Show one item as far as this person may see it."""
     try:
@@ -68,8 +62,7 @@ def item_detail(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect("review:queue-list")
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.add_annotation", raise_exception=True)
+@form_view("review.add_annotation")
 def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
     """Take an answer and hand out the next item in the same breath. A refused answer keeps what was typed.
 
@@ -104,8 +97,7 @@ def _keep(request: PageRequest, item_id: int, **seen: Any) -> bool:
     return claims.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **seen)
 
 
-@require_POST
-@permission_required("review.view_queue", raise_exception=True)
+@post_view("review.view_queue")
 def item_score(request: PageRequest, item_id: int) -> HttpResponse:
     """Return the score that the parts of an item's form come to so far; nothing is stored."""
     items = ReviewItem.objects.select_related("subject__rubric_item")
@@ -117,8 +109,7 @@ def item_score(request: PageRequest, item_id: int) -> HttpResponse:
     return render(request, "review/_parts_score.html", {"score": score_so_far(form, parts_of(request))})
 
 
-@require_POST
-@permission_required("review.add_annotation", raise_exception=True)
+@post_view("review.add_annotation")
 def item_draft(request: PageRequest, item_id: int) -> HttpResponse:
     """Keep what is typed, without a page: 409 where nothing is kept, 412 where newer text is stored."""
     try:
@@ -131,8 +122,7 @@ def item_draft(request: PageRequest, item_id: int) -> HttpResponse:
     return HttpResponse(status=204 if kept else 409)
 
 
-@require_POST
-@permission_required("review.add_annotation", raise_exception=True)
+@post_view("review.add_annotation")
 def item_heartbeat(request: PageRequest, item_id: int) -> HttpResponse:
     """Keep a claim alive while its page is open; tell the page once it is lost."""
     token = request.POST.get("token", "")
@@ -144,8 +134,7 @@ def item_heartbeat(request: PageRequest, item_id: int) -> HttpResponse:
     return response
 
 
-@require_POST
-@permission_required("review.add_annotation", raise_exception=True)
+@post_view("review.add_annotation")
 def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
     """Give an item back with a reason and hand out the next one."""
     claim = _claim(request, item_id)
@@ -165,8 +154,7 @@ def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
     return show_next(request, claim.item.queue, toast=Toast("Skipped", undo_id=item_id), done_id=item_id)
 
 
-@require_POST
-@permission_required("review.add_annotation", raise_exception=True)
+@post_view("review.add_annotation")
 def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
     """Take it that a person cannot judge an item, with the reason, and hand out the next one."""
     form = CannotJudgeForm(request.POST)
@@ -187,8 +175,7 @@ def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
     return show_next(request, done.item.queue, toast=toast, done_id=item_id)
 
 
-@require_POST
-@permission_required("review.add_annotation", raise_exception=True)
+@post_view("review.add_annotation")
 def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
     """Note that something is wrong with an item; the person stays on it."""
     _claim(request, item_id)
@@ -201,8 +188,7 @@ def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
     )
 
 
-@require_POST
-@permission_required("review.change_annotation", raise_exception=True)
+@post_view("review.change_annotation")
 def item_undo(request: PageRequest, item_id: int) -> HttpResponse:
     """Take an answer or a skip back and show the item again."""
     claim = _claim(request, item_id)
@@ -217,8 +203,7 @@ def item_undo(request: PageRequest, item_id: int) -> HttpResponse:
     return show_again(request, item_id, toast=Toast("Undone; change your annotation and submit it again", "info"))
 
 
-@require_POST
-@permission_required("review.change_annotation", raise_exception=True)
+@post_view("review.change_annotation")
 def item_reveal(request: PageRequest, item_id: int) -> HttpResponse:
     """Show the verdicts to somebody who has answered; their blind answer is fixed from then on."""
     _claim(request, item_id)
@@ -229,8 +214,7 @@ def item_reveal(request: PageRequest, item_id: int) -> HttpResponse:
     return show_again(request, item_id, toast=Toast("You can revise your annotation once", "info"))
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.change_annotation", raise_exception=True)
+@form_view("review.change_annotation")
 def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
     """Take the one revision after the reveal; who comes back to this address gets the item."""
     if request.method == "GET":

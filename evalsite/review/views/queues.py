@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from evalsite.accounts.audit import record
 from evalsite.base.choices import choices_of
-from evalsite.base.http import PageRequest, page_of, refusals_shown, table_response
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown, table_response
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, Table
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
@@ -50,8 +48,7 @@ def queue_or_404(request: PageRequest, slug: str) -> CountedQueue:
         raise Http404("No such queue.") from error
 
 
-@require_GET
-@permission_required("review.view_queue", raise_exception=True)
+@get_view("review.view_queue")
 def queue_list(request: PageRequest) -> HttpResponse:
     """Show the queues of this person, and where to go on."""
     archived = request.GET.get("archived") == "1"
@@ -75,8 +72,7 @@ def queue_list(request: PageRequest) -> HttpResponse:
     return render(request, "review/queue_list.html", context)
 
 
-@require_GET
-@permission_required("review.view_queue", raise_exception=True)
+@get_view("review.view_queue")
 def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show a queue: to an annotator their part of it, to its owners everything."""
     queue = queue_or_404(request, slug)
@@ -163,8 +159,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
     }
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required("review.change_queue", raise_exception=True)
+@form_view("review.change_queue")
 def queue_update(request: PageRequest, slug: str) -> HttpResponse:
     """Change a queue's name, guidelines, mode, quorum and members."""
     queue = queue_or_404(request, slug)
@@ -186,8 +181,7 @@ def queue_update(request: PageRequest, slug: str) -> HttpResponse:
     return render(request, "review/queue_update.html", {"queue": queue, "form": form})
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def queue_status(request: PageRequest, slug: str) -> HttpResponse:
     """Pause, resume, archive or bring back a queue."""
     queue = queue_or_404(request, slug)
@@ -200,8 +194,7 @@ def queue_status(request: PageRequest, slug: str) -> HttpResponse:
     return redirect("review:queue-detail", slug)
 
 
-@require_GET
-@permission_required("review.change_queue", raise_exception=True)
+@get_view("review.change_queue")
 def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse | StreamingHttpResponse:
     """Send every answer of a queue with its provenance."""
     queue = queue_or_404(request, slug)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
 
-from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, get_view, post_view, whole_number
 from evalsite.review.jobs import launch_rest
 from evalsite.review.models import ReviewItem
 from evalsite.review.selectors.asked import people_of, people_of_run
@@ -23,8 +21,7 @@ from judging.models import Run, Verdict
 MOST_AT_ONCE = 2_000  # tasks of a run whose rest is sent while the reader waits
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def verdict_send(request: PageRequest, verdict_id: int) -> HttpResponse:
     """Send the question behind a verdict to people."""
     related = ("run__suite", "evaluator__rubric", "response__system")
@@ -39,8 +36,7 @@ def verdict_send(request: PageRequest, verdict_id: int) -> HttpResponse:
     return _show_verdict(request, verdict, _done(act))
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def item_take_back(request: PageRequest, item_id: int) -> HttpResponse:
     """Take an item back that somebody sent by hand, and show the verdict whose page or row was pressed."""
     item = get_object_or_404(ReviewItem.objects.select_related("queue"), pk=item_id)
@@ -57,8 +53,7 @@ def item_take_back(request: PageRequest, item_id: int) -> HttpResponse:
     return _show_verdict(request, verdict, toast)
 
 
-@require_GET
-@permission_required("review.change_queue", raise_exception=True)
+@get_view("review.change_queue")
 def run_people(request: PageRequest, run_id: int) -> HttpResponse:
     """Show how much of a run is with people, as the fragment that asks again while the run is at work."""
     run = get_object_or_404(Run, pk=run_id)
@@ -67,8 +62,7 @@ def run_people(request: PageRequest, run_id: int) -> HttpResponse:
     return render(request, "review/_run_people.html", {"people": people_of_run(run)})
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def run_send(request: PageRequest, run_id: int) -> HttpResponse:
     """Send everything unsettled in a run to people; a large run is left to a worker."""
     run = get_object_or_404(Run.objects.select_related("suite"), pk=run_id)
@@ -83,8 +77,7 @@ def run_send(request: PageRequest, run_id: int) -> HttpResponse:
     return _show_run(request, run, _done(act))
 
 
-@require_POST
-@permission_required("review.change_queue", raise_exception=True)
+@post_view("review.change_queue")
 def run_take_back(request: PageRequest, run_id: int) -> HttpResponse:
     """Take everything back that was sent by hand of a run and has no answer."""
     run = get_object_or_404(Run.objects.filter(queue__isnull=False), pk=run_id)

@@ -228,7 +228,7 @@ def test_run_detail_shows_the_duration_and_the_reused_calls(client: Client, ada:
     text = " ".join(client.get(run.get_absolute_url()).text.split())
 
     assert "<dd>75 new calls, 107 reused</dd>" in text
-    assert "<dt>Duration</dt> <dd> 6.0 s </dd>" in text
+    assert "<dt>Duration</dt><dd>6.0 s</dd>" in text
     assert "<dt>Workers</dt>" not in text
 
 

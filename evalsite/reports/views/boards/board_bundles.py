@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.staticfiles import finders
 from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
@@ -22,11 +21,10 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET
 from django_htmx.middleware import HtmxDetails
 
 from evalsite.accounts.audit import record
-from evalsite.base.http import PageRequest, whole_number
+from evalsite.base.http import PageRequest, get_view, whole_number
 from evalsite.base.page_scopes import within_scope
 from evalsite.base.tables import write_zip
 from evalsite.reports.jobs import BeingComputed
@@ -155,8 +153,7 @@ def _symbols(icons: set[str]) -> str:
 _NAME = re.compile(r'id="([^"]*)"')
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def leaderboard_bundle(request: PageRequest, suite_id: int) -> StreamingHttpResponse:
     """Download a leaderboard with the first rows of its results as pages in a ZIP archive."""

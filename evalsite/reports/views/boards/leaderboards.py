@@ -6,15 +6,12 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
-from django.views.decorators.vary import vary_on_headers
 
 from evalsite.accounts.audit import record
-from evalsite.base.http import PageRequest, page_of, whole_number
+from evalsite.base.http import PageRequest, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
@@ -60,8 +57,7 @@ MODE_WORDS = {
 CASES_SHOWN = 100
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 def leaderboard_list(request: PageRequest) -> HttpResponse:
     """List suites with scores."""
     page = page_of(request, scored_suites(), per_page=25)
@@ -71,9 +67,7 @@ def leaderboard_list(request: PageRequest) -> HttpResponse:
     return render(request, "reports/leaderboard_list.html", {"rows": rows, "page_obj": page})
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def board_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show every grader and version of a judge side by side, over all runs: the chosen, the official or the first."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
@@ -91,8 +85,7 @@ def board_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     return report_page(request, "board_detail", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def board_export(request: PageRequest, suite_id: int, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the figures of the board that the page shows."""
@@ -108,8 +101,7 @@ def board_export(request: PageRequest, suite_id: int, format_name: str) -> HttpR
     return download_either(request, table, tables=tables, papers=papers)
 
 
-@require_POST
-@permission_required("judging.change_run", raise_exception=True)
+@post_view("judging.change_run")
 def board_pin(request: PageRequest, suite_id: int) -> HttpResponse:
     """Make the chosen columns the official board of a suite, or, without any, unpin it."""
     suite = get_object_or_404(Suite, pk=suite_id)
@@ -126,9 +118,7 @@ def board_pin(request: PageRequest, suite_id: int) -> HttpResponse:
     return redirect("reports:board-detail", suite_id)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show one suite's systems in order."""
     return board_page(request, suite_id)
@@ -169,9 +159,7 @@ def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
     return report_page(request, "leaderboard_detail", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show two systems against each other, and the cases on which they differ most."""
     suite, choices, choice = _asked(request, suite_id)
@@ -196,9 +184,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     return report_page(request, "leaderboard_compare", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show a rule grader's points by language, type and metric."""
     suite, choices, choice = _asked(request, suite_id)
@@ -212,8 +198,7 @@ def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     return report_page(request, "leaderboard_breakdown", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def leaderboard_chart(request: PageRequest, suite_id: int) -> HttpResponse:
     """Download the three means of each system as SVG."""
@@ -229,8 +214,7 @@ def leaderboard_chart(request: PageRequest, suite_id: int) -> HttpResponse:
     return response
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def leaderboard_export(
     request: PageRequest, suite_id: int, table: str, format_name: str

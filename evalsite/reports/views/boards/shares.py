@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required, permission_required
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,10 +14,10 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest, page_of, whole_number
+from evalsite.base.http import PageRequest, form_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.page_scopes import within_scope
 from evalsite.reports.forms import ShareForm
@@ -30,9 +30,8 @@ from judging.models import Suite
 HEADERS = {"X-Robots-Tag": "noindex, nofollow", "Referrer-Policy": "no-referrer"}
 
 
+@form_view("reports.add_sharelink")
 @never_cache
-@require_http_methods(["GET", "POST"])
-@permission_required("reports.add_sharelink", raise_exception=True)
 def share_list(request: PageRequest) -> HttpResponse:
     """List the links, and make one to the suite that the address names: its address is shown once."""
     context: JsonDict = {"now": timezone.now()}
@@ -57,8 +56,7 @@ def share_list(request: PageRequest) -> HttpResponse:
     return render(request, "reports/share_list.html", context | {"page_obj": page_of(request, links)})
 
 
-@require_POST
-@permission_required("reports.add_sharelink", raise_exception=True)
+@post_view("reports.add_sharelink")
 def share_revoke(request: PageRequest, link_id: int) -> HttpResponse:
     """End a link now."""
     link = get_object_or_404(ShareLink.objects.select_related("suite__benchmark"), pk=link_id)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.forms import results_choice
@@ -21,9 +18,7 @@ from evalsite.reports.views.pages import download, report_command, report_page, 
 from judging.models import Suite
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def charts_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show distribution, time, length, tokens and agreement of one grader's scores, each with its table."""
     return charts_page(request, suite_id)
@@ -44,8 +39,7 @@ def charts_page(request: PageRequest, suite_id: int) -> HttpResponse:
     return report_page(request, "suite_charts", context)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def charts_export(
     request: PageRequest, suite_id: int, table: str, format_name: str

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_GET
 
-from evalsite.base.http import PageRequest, page_of, whole_number
+from evalsite.base.http import PageRequest, get_view, page_of, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
 from evalsite.reports import exports
@@ -43,8 +41,7 @@ def answers_of(shown: ShownCase) -> JsonDict:
     }
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 def case_export(request: PageRequest, case_id: int, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download every response to a case with its scores: a line for each score and each label."""
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)

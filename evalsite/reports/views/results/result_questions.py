@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.views.pages import waits_for_report
 from evalsite.reports.views.results.results import results_asked
@@ -21,8 +19,7 @@ from evalsite.review.states import ReviewRefused
 from judging.models import Suite
 
 
-@require_http_methods(["GET", "POST"])
-@permission_required(["reports.view_snapshot", "review.change_queue"], raise_exception=True)
+@form_view("reports.view_snapshot", "review.change_queue")
 @waits_for_report
 def results_send(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show what sending the rows that the address asks for would do, and do it."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import permission_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
-from django.views.decorators.vary import vary_on_headers
 
-from evalsite.base.http import PageRequest
+from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
@@ -46,8 +43,7 @@ SHOWN_WORDS = {
 COLUMN_WORDS = {Columns.SYSTEMS: "Systems", Columns.JUDGES: "Judges", Columns.RUNS: "Runs of a judge"}
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 def results_newest(request: PageRequest) -> HttpResponse:
     """Go to the results of the suite that was scored last, or say that there are none."""
     suite = scored_suites().first()
@@ -56,9 +52,7 @@ def results_newest(request: PageRequest) -> HttpResponse:
     return redirect("reports:results-detail", suite.pk)
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
-@vary_on_headers("HX-Request")
+@get_view("reports.view_snapshot")
 def results_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show the results of one suite."""
     return results_page(request, suite_id)
@@ -169,8 +163,7 @@ def _panel(results: SuiteResults, place: int) -> JsonDict:
     }
 
 
-@require_GET
-@permission_required("reports.view_snapshot", raise_exception=True)
+@get_view("reports.view_snapshot")
 @waits_for_report
 def results_export(
     request: PageRequest, suite_id: int, table: str, format_name: str

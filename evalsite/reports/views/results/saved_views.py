@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
-from evalsite.base.http import PageRequest, refusals_shown
+from evalsite.base.http import PageRequest, post_view, refusals_shown
 from evalsite.reports.models import SavedView
 from evalsite.reports.services.saved_views import ViewRefused, delete_view, save_view
 from judging.models import Suite
 
 
-@require_POST
-@permission_required("reports.add_savedview", raise_exception=True)
+@post_view("reports.add_savedview")
 def view_save(request: PageRequest, suite_id: int) -> HttpResponse:
     """Keep what a page of results shows, and show it again."""
     suite = get_object_or_404(Suite, pk=suite_id)
@@ -36,8 +33,7 @@ def view_save(request: PageRequest, suite_id: int) -> HttpResponse:
     return redirect(f"{reverse('reports:results-detail', args=[suite.pk])}?{query}")
 
 
-@require_POST
-@permission_required("reports.add_savedview", raise_exception=True)
+@post_view("reports.add_savedview")
 def view_delete(request: PageRequest, view_id: int) -> HttpResponse:
     """Forget one's own view."""
     view = get_object_or_404(SavedView, pk=view_id, created_by=request.user)
