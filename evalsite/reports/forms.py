@@ -28,7 +28,8 @@ from evalsite.review.tables.labels import LabelColumns
 from judging.forms.budgets import BudgetField
 from judging.forms.files import KeptFileForm, SizedFileField
 from judging.judges.registry import COMPARING
-from judging.models import Judge, Rubric, RunEvaluator
+from judging.llm.endpoints import EndpointKind
+from judging.models import Judge, ModelEndpoint, Rubric, RunEvaluator
 from judging.selectors.endpoints import active_judges
 from judging.statistics.coefficients.item_lists import Cell
 from judging.statistics.debate_rows import OUTCOME, PEOPLE, Behind
@@ -281,6 +282,19 @@ class GoldenRunForm(forms.Form):
         judges.queryset = active_judges().exclude(kind__in=COMPARING).order_by("name")
         benchmark = Q(benchmark=golden_set.suite.benchmark) | Q(benchmark__isnull=True)
         rubric.queryset = Rubric.objects.filter(benchmark).order_by("slug", "-version")
+
+
+class WordingForm(forms.Form):
+    """Which model proposes wording, and what it may cost."""
+
+    endpoint = forms.ModelChoiceField(ModelEndpoint.objects.none(), label="Model that proposes")
+    budget = BudgetField(help_text="Nothing is asked that could exceed it. Default: no budget.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["endpoint"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name")
 
 
 class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes no parameter when it runs

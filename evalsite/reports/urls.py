@@ -6,7 +6,7 @@ from django.urls import path
 
 from evalsite.reports.views import agreement, bias, debate_items, debates, judges, labels, runs, spend, trust
 from evalsite.reports.views.boards import board_bundles, leaderboards, shares, suite_charts
-from evalsite.reports.views.golden import golden_items, golden_sets, golden_tests, golden_versions
+from evalsite.reports.views.golden import golden_items, golden_sets, golden_tests, golden_versions, golden_wordings
 from evalsite.reports.views.results import cases, result_questions, results, saved_views
 
 app_name = "reports"
@@ -103,6 +103,8 @@ urlpatterns = [
     path("golden/<int:set_id>/items/<int:item_id>/rule/", golden_items.golden_rule, name="golden-rule"),
     path("golden/<int:set_id>/items/<int:item_id>/doubt/", golden_items.golden_doubt, name="golden-doubt"),
     path("golden/<int:set_id>/rules/<int:rule_id>/delete/", golden_items.golden_rule_delete, name="golden-rule-delete"),
+    path("golden/<int:set_id>/propose/<int:evaluator_id>/", golden_wordings.golden_propose, name="golden-propose"),
+    path("golden/<int:set_id>/wording/<int:proposal_id>/", golden_wordings.golden_wording, name="golden-wording"),
     path("golden/<int:set_id>/open/<int:evaluator_id>/", golden_tests.golden_open, name="golden-open"),
     path("golden/<int:set_id>/test/<int:evaluator_id>/", golden_tests.golden_test, name="golden-test"),
     path("golden/<int:set_id>/test/<int:evaluator_id>/use/", golden_tests.golden_use, name="golden-use"),

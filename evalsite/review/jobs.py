@@ -12,7 +12,9 @@ from django.utils import timezone
 from django_rq import job
 
 from debate.models import DebateSet
+from evalsite.review.models import ProposalStatus, WordingProposal
 from evalsite.review.selectors.unrouted import run_asks_people, unheard_debate_sets, unheard_runs
+from evalsite.review.services.golden.wording_proposals import work_on_proposal
 from evalsite.review.services.items.notices import send_waiting_mail
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.researcher_referrals import send_rest
@@ -21,6 +23,8 @@ from evalsite.review.services.referrals.stale_items import refresh_items
 from evalsite.review.states import ReviewRefused
 from judging.jobs import enqueue_once
 from judging.models import Run
+
+PROPOSAL_SECONDS = 600
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +80,20 @@ def mail_notices(person_id: int) -> None:
     logger.info("review.notices_mailed person_id=%s sent=%s", person_id, sent)
 
 
+@job("default")
+def propose_golden_wording(proposal_id: int) -> None:
+    """Ask a model for better wording. Safe to repeat: a proposal that is there stays, a finished call is reused."""
+    proposal = work_on_proposal(proposal_id=proposal_id, at=timezone.now())
+    logger.info("review.wording_proposed proposal_id=%s status=%s", proposal_id, proposal.status)
+
+
+def launch_proposal(proposal_id: int) -> None:
+    """Queue the job above once the transaction commits, unless it is queued; `route_pending` finds what was lost."""
+    job_id = f"review-wording-{proposal_id}"
+    queue = partial(enqueue_once, propose_golden_wording, proposal_id, job_id=job_id)
+    transaction.on_commit(partial(queue, job_timeout=PROPOSAL_SECONDS, failure_ttl=None))
+
+
 def launch(work: Callable[[int], None], subject_id: int) -> None:
     """Queue one of the jobs above once the transaction commits; without a broker `route_pending` finds it later."""
     job_id = f"review-{work.__name__}-{subject_id}"
@@ -91,4 +109,6 @@ def route_pending() -> int:
         launch(route_run, run_id)
     for debate_set_id in sets:
         launch(route_debates, debate_set_id)
+    for proposal_id in WordingProposal.objects.filter(status=ProposalStatus.WAITING).values_list("pk", flat=True):
+        launch_proposal(proposal_id)
     return len(runs) + len(sets)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from evalsite.review.models import GoldenSet
+from evalsite.review.models import GoldenItem, GoldenSet
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
 from evalsite.review.routing import ItemArm
+from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.golden.golden_labels import golden_material
 from evalsite.review.services.golden.golden_sets import NewGoldenSet, make_golden_set
 from evalsite.review.states import ItemStatus
@@ -86,3 +87,8 @@ def golden_set(evaluator: RunEvaluator, name: str = "Desk", *, seed: int = 0) ->
         actor=None,
         at=NOON,
     )
+
+
+def sly_in_development() -> int:
+    """Return how many responses of development a plain prompt grades otherwise than people do."""
+    return GoldenItem.objects.filter(part=GoldenPart.DEVELOPMENT, response__text__contains="sly").count()

@@ -234,6 +234,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:golden-rule": RESEARCHERS_ACT,
     "reports:golden-rule-delete": RESEARCHERS_ACT,
     "reports:golden-doubt": RESEARCHERS_ACT,
+    "reports:golden-propose": RESEARCHERS_OBJECT,
+    "reports:golden-wording": RESEARCHERS_OBJECT,
     "reports:golden-open": RESEARCHERS_OBJECT,
     "reports:golden-test": READERS_OBJECT,
     "reports:golden-use": RESEARCHERS_ACT,

@@ -16,7 +16,7 @@ from evalsite.review.selectors.thresholds import thresholds_of
 from judging.models import Judge, RunEvaluator
 from judging.selectors.judges.judge_versions import versions_of
 from tests import factories
-from tests.evalsite.golden import WARY, grader, grading_model, labelled_suite
+from tests.evalsite.golden import PLAIN, WARY, grader, grading_model, labelled_suite, sly_in_development
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,23 +46,34 @@ def test_a_study_is_a_script() -> None:
             "development": 45,
             "test": 40,
         }
+        sly = sly_in_development()
         estimated = as_json("golden_run", "Desk", "--judges", "Grader", "--estimate")
         assert (estimated["tasks"], estimated["calls"], estimated["calls_already_made"]) == (45, 135, 0)
         assert as_json("golden_run", "Desk", "--judges", "Grader", "--wait")["done"] == 45
 
-        Judge.objects.filter(pk=judge.pk).update(options=judge.options | {"prompt_text": WARY})
+        asked = ("golden_wording", "Desk", "--of", "Grader", "--endpoint", judge.asked.name)
+        told = as_json(*asked, "--estimate")
+        assert (told["disagreements"], told["rules"], told["most_cost"]) == (sly, 0, None)
+        proposed = as_json(*asked)
+        added = {"before": None, "after": "An answer that sounds fine may be wrong.", "place": 0}
+        assert (proposed["status"], proposed["changes"]) == ("ready", [added])
+        assert Judge.objects.get(pk=judge.pk).options["prompt_text"] == PLAIN  # nothing is applied by itself
+        number = str(proposed["proposal"])
+        assert refusal("golden_wording", "Desk", "--proposal", number, "--accept", "7") == "Tick at least one line."
+        as_json("golden_wording", "Desk", "--proposal", number, "--accept", "all")
+        assert Judge.objects.get(pk=judge.pk).options["prompt_text"] == WARY
         as_json("golden_run", "Desk", "--judges", "Grader", "--wait")
 
         figures = as_json("golden_report", "Desk")
         wary, plain = figures["development"]
         assert figures["test"] == []
-        assert (wary["agreement"]["value"], plain["agreement"]["value"]) == (1.0, pytest.approx(38 / 45))
+        assert (wary["agreement"]["value"], plain["agreement"]["value"]) == (1.0, pytest.approx(1 - sly / 45))
         compared = as_json("golden_report", "Desk", "--compare", plain["key"], wary["key"])
-        assert (compared["gains"], compared["losses"], len(compared["flips"])) == (7, 0, 7)
-        assert compared["paired"]["p_value"] == pytest.approx(2 * 0.5 * 0.5**7)
+        assert (compared["gains"], compared["losses"], len(compared["flips"])) == (sly, 0, sly)
+        assert compared["paired"]["p_value"] == pytest.approx(0.5**sly)
 
         listed = as_json("golden_item", "Desk", "--of", plain["key"])["disagreements"]
-        assert [(row["people"], row["judge"]) for row in listed] == [("Wrong", "Right")] * 7
+        assert [(row["people"], row["judge"]) for row in listed] == [("Wrong", "Right")] * sly
         first, second, third = (str(row["item"]) for row in listed[:3])
         reply = as_json("golden_item", "Desk", "--item", first, "--example", "Grader")["reply"]
         assert reply == "sly answer\nI"

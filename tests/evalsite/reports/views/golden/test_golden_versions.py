@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from evalsite.base.json_types import JsonDict
 from judging.models import Judge, Run, RunEvaluator
-from tests.evalsite.golden import WARY, golden_set, grader, grading_model, labelled_suite
+from tests.evalsite.golden import WARY, golden_set, grader, grading_model, labelled_suite, sly_in_development
 from tests.judging.services.run_rows import work
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_two_versions_are_run_compared_and_read(researcher: Client) -> None:
     golden = golden_set(labelled_suite(cases=100))
-    address = reverse("reports:golden-run", args=[golden.pk])
+    address, sly = reverse("reports:golden-run", args=[golden.pk]), sly_in_development()
     with grading_model() as model:
         judge = grader(model.url)
         looked = researcher.post(address, {"judges": judge.pk, "look": "1"})
@@ -40,17 +40,17 @@ def test_two_versions_are_run_compared_and_read(researcher: Client) -> None:
 
     compared = researcher.get(reverse("reports:golden-compare", args=[golden.pk]))
     found = compared.context["comparison"]
-    assert (found.gains, found.losses, found.paired.n) == (7, 0, 45)
-    assert len(compared.context["rows"]) == 7
+    assert (found.gains, found.losses, found.paired.n) == (sly, 0, 45)
+    assert len(compared.context["rows"]) == sly
     assert "sly answer" in compared.content.decode()  # what people noted
     turned = researcher.get(
         reverse("reports:golden-compare", args=[golden.pk]),
         {"before": wary["evaluator_id"], "after": plain["evaluator_id"]},
     )
-    assert (turned.context["comparison"].gains, turned.context["comparison"].losses) == (0, 7)
+    assert (turned.context["comparison"].gains, turned.context["comparison"].losses) == (0, sly)
 
     listed = researcher.get(reverse("reports:golden-disagreements", args=[golden.pk, plain["evaluator_id"]]))
-    assert [row.judges[0].label for row in listed.context["rows"]] == ["Right"] * 7
+    assert [row.judges[0].label for row in listed.context["rows"]] == ["Right"] * sly
     none = researcher.get(reverse("reports:golden-disagreements", args=[golden.pk, wary["evaluator_id"]]))
     assert "This version gives every response of development the label that people gave." in none.content.decode()
 
