@@ -34,6 +34,7 @@ class NavItem:
 ENTRIES = (
     ("Home", "home", "house", "", ""),
     ("Benchmarks", "judging:benchmark-list", "collection", "judging.view_benchmark", ""),
+    ("Systems", "judging:system-list", "cpu", "judging.view_benchmark", ""),
     ("Rubrics", "judging:rubric-list", "list-check", "judging.view_benchmark", ""),
     ("Judges", "judging:judge-list", "speedometer", "judging.view_judge", ""),
     ("Runs", "judging:run-list", "play-circle", "judging.view_run", ""),
@@ -61,7 +62,6 @@ BELOW = {
     "suites": "judging:benchmark-list",
     "cases": "judging:benchmark-list",
     "responses": "judging:benchmark-list",
-    "systems": "judging:benchmark-list",
     "imports": "judging:benchmark-list",
     "verdicts": "judging:run-list",
     "prompts": "judging:judge-list",

@@ -15,8 +15,9 @@ from judging.judges.kinds.esi_items import JUDGES
 from judging.models import Call, EsiItem, Run, Score, SuiteCase, System, Verdict
 from judging.services.content_hashes import text_hash
 from judging.services.evaluation.esi_options import options_of
-from judging.services.evaluation.esi_tasks import parts_of, question_of
+from judging.services.evaluation.esi_tasks import parts_of
 from judging.services.file_imports.staged_rubrics import Watch, unwatched
+from judging.services.systems import question_of
 
 CHUNK = 500
 MOST_STEM_BYTES = 200  # file systems take names of 255 bytes

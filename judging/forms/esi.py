@@ -9,15 +9,16 @@ from django import forms
 
 from evalsite.base.json_types import JsonDict
 from judging.forms.new_runs import NewRunForm
+from judging.forms.systems import prompt_choices
 from judging.grading.esi import DEFAULT_WEIGHTS, SUB_SCORES, BadEsiOption, EsiOptions, keyword_list
-from judging.judges.answer_prompts import OWN, SHIPPED, ResponseSettings, shipped_asking
 from judging.judges.kinds.accuracy import STRICTNESS
 from judging.judges.kinds.esi_items import JUDGES, ReplyReading
 from judging.llm.endpoints import EndpointKind
-from judging.models import Judge, ModelEndpoint, PromptVersion, RunKind, Suite, System
+from judging.models import Judge, ModelEndpoint, RunKind, Suite, System
 from judging.selectors.esi import SUB_SCORE_WORDS
-from judging.services.runs.esi_plans import EsiSetup, Worker, default_judge, default_judge_name
+from judging.services.runs.esi_plans import EsiSetup, default_judge, default_judge_name
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
+from judging.services.systems import Worker, asking_of_version
 
 DEFAULTS = EsiOptions()
 
@@ -140,8 +141,7 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         super().__init__(*args, suite=suite, **kwargs)
         endpoints = ModelEndpoint.objects.filter(is_active=True)
         self._models("workers").queryset = endpoints.filter(kind=EndpointKind.OPENAI).order_by("name")
-        self.own = {row.label: row for row in PromptVersion.objects.filter(name=OWN, is_active=True).order_by("label")}
-        self._choices("prompts").choices = [(label, label) for label in (*SHIPPED, *self.own)]
+        self._choices("prompts").choices = prompt_choices()
         for kind in JUDGES:
             self._choices(kind).choices = judge_choices(kind, endpoints.order_by("kind", "name"))
 
@@ -163,7 +163,9 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         """Return what was asked for. A judge as shipped is set up where there is none yet."""
         data = self.cleaned_data
         strictness = {"strictness": data["strictness"]} if data["strictness"] else {}
-        workers = [Worker(endpoint, self._asking(label)) for endpoint in data["workers"] for label in data["prompts"]]
+        workers = [
+            Worker(endpoint, asking_of_version(label)) for endpoint in data["workers"] for label in data["prompts"]
+        ]
         return RunPlan(
             suite=self.suite,
             evaluators=[
@@ -176,9 +178,6 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
             budget=data["budget"],
             esi=EsiSetup(workers, data["options"], ReplyReading(data["reading"])),
         )
-
-    def _asking(self, label: str) -> ResponseSettings:
-        return shipped_asking(label) if label in SHIPPED else ResponseSettings(label, self.own[label].text)
 
 
 def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:

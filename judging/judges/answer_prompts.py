@@ -1,4 +1,4 @@
-"""Asking a model for an answer: the prompt versions DIRECT, COT and EXPERT of Lunar-Bench, and your own.
+"""Asking a model for an answer: the plain question, the versions DIRECT, COT and EXPERT of Lunar-Bench, and your own.
 
 A prompt that asks for the line "Final Answer:" is a reasoned one: what follows the marker is the answer.
 """
@@ -6,16 +6,22 @@ A prompt that asks for the line "Final Answer:" is a reasoned one: what follows 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.answer_cleaning import REASONED_PROMPT
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, fill, load_prompt
 from judging.llm.chat import ChatRequest, Message
 
-SHIPPED: Mapping[str, str] = {"DIRECT": "worker_direct", "COT": "worker_cot", "EXPERT": "worker_expert"}
+PLAIN = "PLAIN"  # the question as it is
+SHIPPED: Mapping[str, str] = {
+    PLAIN: "worker_plain",
+    "DIRECT": "worker_direct",
+    "COT": "worker_cot",
+    "EXPERT": "worker_expert",
+}
 OWN = "worker"  # what an own prompt version stands in for
-PLACEHOLDERS = frozenset({"instruction", "question"})
+PLACEHOLDERS = frozenset({"instruction", "question", "context"})
 MARKER = "final answer:"
 TEMPERATURE, TOP_P = 0.01, 0.1
 MAX_TOKENS, REASONED_MAX_TOKENS = 3000, 8000
@@ -25,11 +31,14 @@ MAX_TOKENS, REASONED_MAX_TOKENS = 3000, 8000
 class ResponseSettings:
     """How a system asks its model."""
 
-    prompt_version: str  # DIRECT | COT | EXPERT | the label of an own one
+    prompt_version: str  # PLAIN | DIRECT | COT | EXPERT | the label of an own one
     text: str
     temperature: float | None = TEMPERATURE
     top_p: float | None = TOP_P
     max_tokens: int | None = None  # None: 3,000, or 8,000 for a reasoned prompt
+    system_text: str = ""  # the message of the system; empty: none
+    seed: int | None = None
+    extra: JsonObject = field(default_factory=dict)  # further fields of each request, such as top_k
 
     @property
     def is_reasoned(self) -> bool:
@@ -41,7 +50,8 @@ class ResponseSettings:
         return REASONED_PROMPT if self.is_reasoned else "DIRECT"
 
     def as_json(self) -> JsonDict:
-        """Return what a run freezes of it."""
+        """Return what a run freezes of it. What is not set is left out, as it was before there was such a thing."""
+        further = {"system_text": self.system_text, "seed": self.seed, "extra": dict(self.extra)}
         return {
             "prompt_version": self.prompt_version,
             "text": self.text,
@@ -49,13 +59,17 @@ class ResponseSettings:
             "temperature": self.temperature,
             "top_p": self.top_p,
             "max_tokens": self.max_tokens,
+            **{name: value for name, value in further.items() if value not in ("", None, {})},
         }
 
 
 def asking_from_json(data: JsonObject) -> ResponseSettings:
     """Return a frozen asking as it was."""
     fields = ("prompt_version", "text", "temperature", "top_p", "max_tokens")
-    return ResponseSettings(**{name: data[name] for name in fields})
+    further = ("system_text", "seed", "extra")
+    return ResponseSettings(
+        **{name: data[name] for name in fields}, **{name: data[name] for name in further if name in data}
+    )
 
 
 def shipped_asking(prompt_version: str) -> ResponseSettings:
@@ -79,21 +93,37 @@ def check_worker_prompt(text: str) -> None:
     """
     found = VersionedPrompt(OWN, text).placeholders
     if "question" not in found:
-        raise BadPrompt("The prompt must contain {{question}}; {{instruction}} is optional.")
+        raise BadPrompt("The prompt must contain {{question}}; {{instruction}} and {{context}} are optional.")
     unknown = found - PLACEHOLDERS
     if unknown:
-        raise BadPrompt(f"There is no {{{{{min(unknown)}}}}}; there are {{{{instruction}}}} and {{{{question}}}}.")
+        raise BadPrompt(
+            f"There is no {{{{{min(unknown)}}}}}; there are {{{{instruction}}}}, {{{{question}}}} and {{{{context}}}}."
+        )
 
 
-def answer_request(asking: ResponseSettings, *, instruction: str, question: str, endpoint: str) -> ChatRequest:
-    """Return the call that asks for one answer."""
-    text = fill(VersionedPrompt(asking.prompt_version, asking.text), {"instruction": instruction, "question": question})
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """What a model is shown of a case."""
+
+    question: str
+    instruction: str = ""
+    context: str = ""
+
+
+def answer_request(asking: ResponseSettings, shown: AskedQuestion, *, endpoint: str, attempt: int = 0) -> ChatRequest:
+    """Return the call that asks for the answer of an attempt; each attempt is a call of its own, with its own seed."""
+    values = {"instruction": shown.instruction, "question": shown.question, "context": shown.context}
+    text = fill(VersionedPrompt(asking.prompt_version, asking.text), values)
     usual = REASONED_MAX_TOKENS if asking.is_reasoned else MAX_TOKENS
+    rules = (Message("system", asking.system_text),) if asking.system_text else ()
     return ChatRequest(
-        (Message("user", text.strip()),),
+        (*rules, Message("user", text.strip())),
         endpoint=endpoint,
         temperature=asking.temperature,
         top_p=asking.top_p,
         max_tokens=asking.max_tokens or usual,
-        material={"task": "answer", "question": question, "instruction": instruction},
+        seed=None if asking.seed is None else asking.seed + attempt,
+        extra=asking.extra,
+        sample_index=attempt,
+        material={"task": "answer", "question": shown.question, "instruction": shown.instruction},
     )

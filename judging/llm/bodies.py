@@ -54,7 +54,12 @@ def build_body(
             messages = folded(messages)
         else:
             used.add("system_role")
-    return _body({**endpoint.extra, **fields}, messages, request, frozenset(used) & frozenset(Capabilities.__slots__))
+    return _body(
+        {**endpoint.extra, **request.extra, **fields},
+        messages,
+        request,
+        frozenset(used) & frozenset(Capabilities.__slots__),
+    )
 
 
 def _body(fields: JsonDict, messages: Sequence[Message], request: ChatRequest, used: frozenset[str]) -> Body:

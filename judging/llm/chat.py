@@ -34,6 +34,7 @@ class ChatRequest:
     response_format: JsonObject | None = None
     top_logprobs: int = 0
     sample_index: int = 0  # distinguishes deliberate repetitions of the same request
+    extra: JsonObject = field(default_factory=dict)  # further fields of the body, such as top_k
     material: JsonObject = field(default_factory=dict)  # the same content, structured, for lexical baselines
     is_probe: bool = False  # only the first token's alternatives matter: a reply cut off behind them is whole
 

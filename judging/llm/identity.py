@@ -14,7 +14,7 @@ SCHEMA_VERSION = 1  # raise it when the meaning of a field below changes: old an
 
 # `endpoint` is a local name: URL and model stand for it. `material` repeats the messages for lexical baselines, and a
 # probe is known by its sample index.
-NOT_IDENTITY = frozenset({"endpoint", "material", "is_probe"})
+NOT_IDENTITY = frozenset({"endpoint", "material", "is_probe", "extra"})  # extra: below, where there is any
 
 
 def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
@@ -24,7 +24,7 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
     response_format, sample index and schema version. A field added to `ChatRequest` later takes part by itself.
     """
     asked = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in NOT_IDENTITY}
-    further = {"query": endpoint.query, "headers": endpoint.headers}
+    further = {"query": endpoint.query, "headers": endpoint.headers, "request_extra": request.extra}
     asked["messages"] = [[message.role, message.content] for message in request.messages]
     return sha256(
         canonical_json(

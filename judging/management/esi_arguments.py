@@ -11,15 +11,16 @@ from django.utils.timezone import now
 from evalsite.base.command_base import BadInput
 from evalsite.base.json_types import JsonDict
 from judging.grading.esi import SUB_SCORES, EsiOptions, keyword_list
-from judging.judges.answer_prompts import OWN, SHIPPED, ResponseSettings, shipped_asking
 from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
 from judging.judges.kinds.esi_items import ReplyReading
+from judging.judges.prompt_texts import BadPrompt
 from judging.management import choices
-from judging.models import Judge, ModelEndpoint, PromptVersion, Suite
+from judging.models import Judge, ModelEndpoint, Suite
 from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
 from judging.services.file_imports.suites import store_suite
-from judging.services.runs.esi_plans import EsiSetup, Worker, default_judge
+from judging.services.runs.esi_plans import EsiSetup, default_judge
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
+from judging.services.systems import Worker, asking_of_version
 from judging.specs.replies.esi_lines import EsiLines, read_esi_lines
 
 NAMES = (
@@ -110,14 +111,10 @@ def _worker(text: str) -> Worker:
     endpoint = ModelEndpoint.objects.filter(name=name, is_active=True).first()
     if endpoint is None:
         raise BadInput(f"There is no endpoint {name!r}.")
-    if prompt in SHIPPED:
-        return Worker(endpoint, shipped_asking(prompt))
-    own = PromptVersion.objects.filter(name=OWN, label=prompt, is_active=True).first()
-    if own is None:
-        raise BadInput(
-            f"There is no prompt version {prompt!r}; write ENDPOINT={'|'.join(SHIPPED)} or a stored version."
-        )
-    return Worker(endpoint, ResponseSettings(own.label, own.text))
+    try:
+        return Worker(endpoint, asking_of_version(prompt))
+    except BadPrompt as problem:
+        raise BadInput(f"{problem} Write ENDPOINT=VERSION.") from problem
 
 
 def _esi_options(options: JsonDict) -> EsiOptions:

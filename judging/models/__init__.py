@@ -1,5 +1,6 @@
 """Tables of the bottom layer. Thin: fields, constraints and names; reading is in selectors, writing in services."""
 
+from judging.models.asks import Ask
 from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
 from judging.models.calls import Call, CallHour, CallPrompt
 from judging.models.endpoints import Judge, ModelEndpoint
@@ -37,6 +38,7 @@ from judging.models.runs import (
 )
 
 __all__ = [
+    "Ask",
     "BatchCase",
     "BatchPicture",
     "BatchResponse",

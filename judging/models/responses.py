@@ -6,22 +6,31 @@ from django.db import models
 from django.urls import reverse
 
 from judging.models.benchmarks import EMPTY_LIST, Prompt
+from judging.models.endpoints import ModelEndpoint
 from judging.models.pictures import picture_url
 from judging.specs.shown_content import ShownContent, shown_content
 
 
 class System(models.Model):
-    """What answered: a model with its prompt version, imported or generated here."""
+    """What answers: a model with its prompt version. One with an endpoint is asked here; others are imported."""
 
     name = models.CharField(max_length=120, unique=True)
     model = models.CharField(max_length=120, blank=True)
     prompt_version = models.CharField(max_length=60, blank=True)
     asking_key = models.CharField(max_length=64, blank=True)  # of its endpoint and how it is asked; empty: imported
+    endpoint = models.ForeignKey(ModelEndpoint, null=True, on_delete=models.PROTECT, related_name="systems")
+    asking = models.JSONField(default=dict)  # judging.judges.answer_prompts.ResponseSettings; empty: imported
+    is_active = models.BooleanField(default=True)  # False: retired, asked by no new run
     description = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def answers_here(self) -> bool:
+        """Whether runs can ask it."""
+        return self.endpoint_id is not None and bool(self.asking)
 
     def get_absolute_url(self) -> str:
         return reverse("judging:system-detail", args=[self.pk])
@@ -38,6 +47,10 @@ class Response(models.Model):
     images = models.JSONField(default=list, db_default=EMPTY_LIST)  # as those of a prompt
     messages = models.JSONField(default=list, db_default=EMPTY_LIST)
     completion_tokens = models.PositiveIntegerField(null=True)
+    # of a response that was given here; imported ones have none of these
+    call = models.ForeignKey("judging.Call", null=True, on_delete=models.SET_NULL, related_name="responses")
+    stop_reason = models.CharField(max_length=40, blank=True, default="", db_default="")  # as the provider said it
+    seconds = models.FloatField(null=True)  # until the reply was there
     metadata = models.JSONField(default=dict)
     source = models.CharField(max_length=300, blank=True)
     imported_at = models.DateTimeField()

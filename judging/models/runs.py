@@ -165,7 +165,7 @@ class RunTask(models.Model):
         RunEvaluator, null=True, on_delete=models.CASCADE, related_name="tasks", db_index=False
     )
     response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="tasks")
-    subject_id = models.BigIntegerField(null=True)  # the debate or the EsiItem, for runs of these kinds
+    subject_id = models.BigIntegerField(null=True)  # the debate, EsiItem or Ask
     status = models.CharField(max_length=20, choices=TaskStatus, default=TaskStatus.WAITING)
     lease = models.ForeignKey(Lease, null=True, on_delete=models.SET_NULL, related_name="tasks")
     tries = models.PositiveIntegerField(default=0)
@@ -190,6 +190,12 @@ class RunTask(models.Model):
             ),
             # what to claim next, however many tasks have ended
             models.Index(fields=["run", "id"], condition=models.Q(status=TaskStatus.WAITING), name="task_waiting"),
+            # the same of what graders and judges wait for, while systems are still asked
+            models.Index(
+                fields=["run", "id"],
+                condition=models.Q(status=TaskStatus.WAITING, evaluator__isnull=False),
+                name="task_waiting_evaluator",
+            ),
         ]
 
     def __str__(self) -> str:

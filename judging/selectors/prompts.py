@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.db.models import Q
+
 from judging.judges.answer_prompts import OWN, SHIPPED
 from judging.judges.prompt_texts import VersionedPrompt, load_prompt
 from judging.judges.registry import judge_kind
@@ -93,8 +95,8 @@ def _judges(file: PromptFile, text: PromptText) -> Sequence[Judge]:
 
 def _run_count(file: PromptFile, text: PromptText) -> int:
     if not file.kind:
-        systems = Run.objects.filter(kind=RunKind.ESI, systems__prompt_version=text.label)
-        return systems.distinct().count()
+        runs = Run.objects.filter(systems__prompt_version=text.label)
+        return runs.filter(Q(kind=RunKind.ESI) | Q(systems__endpoint__isnull=False)).distinct().count()
     stored = text.text if text.version_id is not None else ""
     used = RunEvaluator.objects.filter(
         options__judge_kind=file.kind, options__judge_options__prompt_text=stored

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from judging.models import (
     UNREPORTED_KINDS,
@@ -115,3 +117,38 @@ def system_responses(system: System) -> QuerySet[Response]:
               "prompt__benchmark__slug", "system_id")
         .order_by("-pk")
     )  # fmt: skip
+
+
+def list_systems(*, answering: bool, search: str = "") -> QuerySet[System]:
+    """Return systems by name with the number of their current responses; only those that answer here, or all."""
+    current = Response.objects.filter(system=OuterRef("pk"), superseded_at__isnull=True).order_by()
+    counted = current.values("system").annotate(n=Count("pk")).values("n")
+    systems = System.objects.select_related("endpoint").annotate(response_count=Coalesce(Subquery(counted), 0))
+    if answering:
+        systems = systems.filter(endpoint__isnull=False)
+    if search:
+        systems = systems.filter(Q(name__icontains=search) | Q(model__icontains=search))
+    return systems.order_by("name", "pk")
+
+
+def answering_systems() -> QuerySet[System]:
+    """Return the systems that a new run can ask."""
+    systems = System.objects.filter(is_active=True, endpoint__isnull=False, endpoint__is_active=True)
+    return systems.exclude(asking={}).select_related("endpoint").order_by("name")
+
+
+def asked_with(system: System) -> list[tuple[str, str]]:
+    """Return how a system that answers here is asked, as titles and values; empty for others."""
+    if not system.answers_here:
+        return []
+    sampling = {
+        "Temperature": system.asking.get("temperature"),
+        "Top p": system.asking.get("top_p"),
+        "Token limit": system.asking.get("max_tokens") or "default",
+        "Random seed": system.asking.get("seed"),
+        "Extra fields": json.dumps(system.asking["extra"], ensure_ascii=False) if system.asking.get("extra") else None,
+    }
+    return [
+        ("Prompt version", f"{system.asking['prompt_version']} ({system.asking['prompt_hash'][:12]})"),
+        *((title, str(value)) for title, value in sampling.items() if value is not None),
+    ]

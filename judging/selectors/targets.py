@@ -24,7 +24,7 @@ from judging.llm.endpoints import (
 )
 from judging.models import ModelEndpoint
 
-UNSENT = frozenset({"messages", "endpoint", "material", "is_probe"})
+UNSENT = frozenset({"messages", "endpoint", "material", "is_probe", "extra"})
 SENT = tuple(field.name for field in fields(ChatRequest) if field.name not in UNSENT)
 FREE = Decimal(0)
 BILLED = "provider"  # the source of a cost that the provider itself reported
@@ -140,7 +140,7 @@ def request_body(request: ChatRequest) -> JsonDict:
         value = getattr(request, name)
         if value is not None:
             found[name] = value
-    return found
+    return {**request.extra, **found}
 
 
 def key_is_set(endpoint: ModelEndpoint) -> bool | None:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 
-from evalsite.base.http import PageRequest, get_view, page_of
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown, whole_number
+from judging.forms.systems import SystemForm, entered_of
 from judging.models import Response, System
 from judging.selectors import responses
+from judging.services.systems import SystemRefused, add_system, delete_system, set_system_active
 from judging.views.score_pages import pieces_of, score_page
 
 
 @get_view("judging.view_benchmark")
 def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
     """One response with everything that graders and judges made of it."""
-    response = get_object_or_404(Response.objects.select_related("prompt__benchmark", "system"), pk=response_id)
+    response = get_object_or_404(
+        Response.objects.select_related("prompt__benchmark", "system__endpoint", "call"), pk=response_id
+    )
     pages = [score_page(score) for score in responses.scores_of(response)[:50]]
     newest = list({page.by: page for page in reversed(pages)}.values())[::-1]
     marked = next((page for page in pages if page.spans), None)
@@ -27,6 +33,7 @@ def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
         "response": response,
         "benchmark": response.prompt.benchmark,
         "around": responses.around(response),
+        "asked_with": responses.asked_with(response.system) if response.call_id else [],
         "attempts": responses.attempts_of(response),
         "pieces": pieces_of(response.text, marked.spans if marked else ()),
         "marked": marked,
@@ -50,7 +57,7 @@ class ShownSystem:
 @get_view("judging.view_benchmark")
 def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
     """One system: what it answered."""
-    system = get_object_or_404(System, pk=system_id)
+    system = get_object_or_404(System.objects.select_related("endpoint"), pk=system_id)
     rows = responses.system_responses(system)
     slug, query = request.GET.get("benchmark", ""), request.GET.get("q", "").strip()
     totals = responses.system_totals(system)
@@ -65,5 +72,59 @@ def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
         "totals": totals,
         "slug": slug,
         "query": query,
+        "asked_with": responses.asked_with(system),
+        "is_unused": system.answers_here and not count and not system.runs.exists(),
     }
     return render(request, "judging/system_detail.html", context | {"shown": ShownSystem(system, request)})
+
+
+@get_view("judging.view_benchmark")
+def system_list(request: PageRequest) -> HttpResponse:
+    """List systems: those that answer here, or all of them."""
+    everything, query = request.GET.get("show") == "all", request.GET.get("q", "").strip()
+    rows = responses.list_systems(answering=not everything, search=query)
+    context = {"page_obj": page_of(request, rows), "everything": everything, "query": query}
+    return render(request, "judging/system_list.html", context)
+
+
+@form_view("judging.add_run")
+def system_create(request: PageRequest) -> HttpResponse:
+    """Set up a system that answers here, from the settings of another one where the address names it."""
+    like = System.objects.filter(pk=whole_number(request.GET.get("like", "")) or 0).first()
+    form = SystemForm(request.POST or None, initial=entered_of(like) if like else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            system = add_system(
+                name=form.system_name(),
+                worker=form.worker(),
+                description=form.cleaned_data["description"],
+                actor=request.user,
+                at=timezone.now(),
+            )
+            messages.success(request, f"{system} is set up. Choose it under Ask systems in a new run.")
+            return redirect(system)
+        except SystemRefused as refusal:
+            form.add_error(None, str(refusal))
+    status = 400 if form.is_bound and form.errors else 200
+    return render(request, "judging/system_create.html", {"form": form, "like": like}, status=status)
+
+
+@post_view("judging.add_run")
+def system_control(request: PageRequest, system_id: int, *, is_active: bool) -> HttpResponse:
+    """Offer a system for no new run, or offer a retired one again."""
+    system = get_object_or_404(System, pk=system_id, endpoint__isnull=False)
+    set_system_active(system=system, is_active=is_active, actor=request.user)
+    kept = "retired. Its responses are kept."
+    messages.success(request, f"{system} is {'restored.' if is_active else kept}")
+    return redirect(system)
+
+
+@post_view("judging.add_run")
+def system_delete(request: PageRequest, system_id: int) -> HttpResponse:
+    """Delete a system without responses that no run asked."""
+    system = get_object_or_404(System, pk=system_id, endpoint__isnull=False)
+    with refusals_shown(request, SystemRefused):
+        delete_system(system=system, actor=request.user)
+        messages.success(request, f"{system} is deleted.")
+        return redirect("judging:system-list")
+    return redirect(system)

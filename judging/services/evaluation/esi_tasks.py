@@ -20,12 +20,13 @@ from judging.judges.kinds.esi_items import JUDGES, EsiJudge, EsiOutcome, EsiResp
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
-from judging.models import Case, EsiItem, Response, Run, RunEvaluator, RunTask, Score, Verdict
+from judging.models import EsiItem, Response, Run, RunEvaluator, RunTask, Score, Verdict
 from judging.services.content_hashes import text_hash
 from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
+from judging.services.systems import asked_question, question_of
 from judging.services.tasks.executors import Finished, ReadyTask
 
 NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
@@ -35,13 +36,6 @@ def parts_of(run: Run) -> tuple[dict[str, RunEvaluator], RunEvaluator]:
     """Return the evaluators of an ESI run: its judges by name, and its index."""
     rows = list(run.evaluators.select_related("judge").order_by("position"))
     return dict(zip(JUDGES, rows[: len(JUDGES)], strict=True)), rows[len(JUDGES)]
-
-
-def question_of(case: Case) -> tuple[str, str]:
-    """Return a case's instruction and question, apart where its source kept them apart."""
-    if "instruction" in case.metadata:
-        return str(case.metadata["instruction"]), str(case.metadata.get("question", ""))
-    return "", case.prompt.text
 
 
 def cleaning_of(run: Run, item: EsiItem) -> str:
@@ -135,9 +129,8 @@ def _task(
         answer = EsiResponse(item.response.text, item.response.completion_tokens, item.answer_seconds, flags)
     else:
         frozen = run.options["workers"][str(item.system_id)]
-        request = answer_request(
-            asking_from_json(frozen), instruction=instruction, question=question, endpoint=frozen["endpoint"]
-        )
+        asking = asking_from_json(frozen)
+        request = answer_request(asking, asked_question(item.case, asking), endpoint=frozen["endpoint"])
     return EsiTask(
         instruction=instruction,
         question=question,

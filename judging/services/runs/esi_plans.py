@@ -4,43 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from django.db.models import QuerySet
 
 from evalsite.base.json_types import JsonDict
 from judging.grading.esi import EsiOptions
-from judging.judges.answer_prompts import ResponseSettings
 from judging.judges.kinds.esi_items import ReplyReading
 from judging.judges.registry import judge_kind
-from judging.models import Case, EsiItem, Judge, ModelEndpoint, Response, Run, RunEvaluator, RunKind, RunTask, System
-from judging.services.content_hashes import content_hash
+from judging.models import Case, EsiItem, Judge, ModelEndpoint, Response, Run, RunEvaluator, RunTask, System
 from judging.services.evaluation.esi_options import options_to_json
+from judging.services.systems import Worker
 
 BATCH = 1000
 INDEX_NAME = "ESI"
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A model that answers, with the prompt that it is asked with."""
-
-    endpoint: ModelEndpoint
-    asking: ResponseSettings
-
-    @property
-    def system_name(self) -> str:
-        """The name of its system where no other system has it."""
-        return f"{self.endpoint.model[:100]} · {self.asking.prompt_version}"[:120]
-
-    @property
-    def key(self) -> str:
-        """A hash of the server, the model and everything that it is asked with: another one is another system."""
-        endpoint = self.endpoint
-        server: JsonDict = {"base_url": endpoint.base_url, "model": endpoint.model, "extra": endpoint.extra}
-        further = {"query": endpoint.query, "headers": endpoint.headers}
-        server |= {name: value for name, value in further.items() if value}  # most have none, as all once had
-        return content_hash({**server, **self.asking.as_json()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +33,7 @@ class EsiSetup:
         return {
             "esi": options_to_json(self.options),
             "reading": self.reading.value,
-            "workers": {
-                str(system.pk): {"endpoint": worker.endpoint.name, **worker.asking.as_json()}
-                for system, worker in zip(systems, self.workers, strict=False)
-            },
+            "workers": {str(system.pk): worker.frozen() for system, worker in zip(systems, self.workers, strict=False)},
             "input_problems": list(self.input_problems),
         }
 
@@ -75,35 +48,6 @@ def default_judge(*, kind: str, endpoint: ModelEndpoint) -> Judge:
     name = default_judge_name(kind, endpoint)
     there = Judge.objects.select_related("endpoint").filter(name=name, kind=kind).first()
     return there or Judge(name=name, kind=kind, endpoint=endpoint, options=judge_kind(kind).new_options())
-
-
-def system_of(worker: Worker, at: datetime) -> System:
-    """Return the system that this server, model and asking make up, under a name that no other system has."""
-    there = System.objects.filter(asking_key=worker.key).first() or _system_before_keys(worker)
-    if there is not None:
-        return there
-    name, endpoint = worker.system_name, worker.endpoint
-    names = (name, f"{name[:60]} · {endpoint.name[:57]}", f"{name[:107]} · {worker.key[:10]}")
-    free = next(one for one in names if not System.objects.filter(name=one).exists())
-    fields = {"model": endpoint.model[:120], "prompt_version": worker.asking.prompt_version}
-    return System.objects.create(name=free, asking_key=worker.key, created_at=at, **fields)
-
-
-def _system_before_keys(worker: Worker) -> System | None:
-    """Return a system made before systems had keys, where its last run asked the same endpoint in the same way."""
-    system = System.objects.filter(name=worker.system_name, asking_key="").first()
-    if system is None:
-        return None
-    frozen = Run.objects.filter(kind=RunKind.ESI, systems=system).order_by("-pk").values_list("options", flat=True)
-    asked: JsonDict = next(
-        (options["workers"][str(system.pk)] for options in frozen if str(system.pk) in options["workers"]), {}
-    )
-    asking = worker.asking.as_json()
-    if asked.get("endpoint") != worker.endpoint.name or any(asked.get(name) != asking[name] for name in asking):
-        return None
-    system.asking_key = worker.key
-    system.save(update_fields=["asking_key"])
-    return system
 
 
 def write_items(index: RunEvaluator, *, systems: Sequence[System], responses: QuerySet[Response] | None) -> None:

@@ -24,9 +24,9 @@ from judging.llm.rates import WINDOW_SECONDS
 from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
-from judging.services.evaluation.esi_tasks import question_of
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, with_drawn_cases
+from judging.services.systems import asked_question, question_of
 
 Row = TypeVar("Row")
 
@@ -163,8 +163,7 @@ def _estimates_with_workers(plan: RunPlan, when: _Circumstances) -> Iterator[Eva
     for worker in plan.workers:
         asked = []
         for case in cases:
-            instruction, question = question_of(case)
-            asked.append(answer_request(worker.asking, instruction=instruction, question=question, endpoint=""))
+            asked.append(answer_request(worker.asking, asked_question(case, worker.asking), endpoint=""))
         target = target_of(worker.endpoint)
         batches = [(request,) for request in asked]
         yield _priced(worker.system_name, target, batches, count=plan.suite.case_count, when=when)

@@ -32,7 +32,8 @@ from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.services.evaluation.evaluator_tasks import freeze
-from judging.services.runs.esi_plans import INDEX_NAME, EsiSetup, Worker, system_of, write_items
+from judging.services.runs.esi_plans import INDEX_NAME, EsiSetup, write_items
+from judging.services.systems import Worker, system_of
 from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys, selection_from_json
 from judging.states import ACTIVE, RunStatus
 

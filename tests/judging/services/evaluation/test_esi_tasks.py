@@ -21,10 +21,11 @@ from judging.judges.kinds.esi_items import ReplyReading
 from judging.models import Call, EsiItem, Judge, ModelEndpoint, Response, Run, RunTask, Score, Suite, System, Verdict
 from judging.selectors.esi import read_summary
 from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
-from judging.services.runs.esi_plans import EsiSetup, Worker, default_judge
+from judging.services.runs.esi_plans import EsiSetup, default_judge
 from judging.services.runs.estimates import estimate_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
+from judging.services.systems import Worker
 from judging.services.tasks.run_lifecycle import retry_failed
 from judging.states import RunRefused, RunStatus
 from tests import factories

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judging.judges.answer_prompts import shipped_asking
 from judging.models import ModelEndpoint
-from judging.services.runs.esi_plans import Worker
+from judging.services.systems import Worker
 
 
 def test_the_key_of_a_worker_holds_the_query_and_headers_of_its_endpoint() -> None:
