@@ -8,8 +8,11 @@ from evalsite.reports.views import agreement, bias, debate_items, debates, judge
 from evalsite.reports.views.boards import board_bundles, leaderboards, shares, suite_charts
 from evalsite.reports.views.golden import golden_items, golden_sets, golden_tests, golden_versions, golden_wordings
 from evalsite.reports.views.results import cases, result_questions, results, saved_views
+from evalsite.review.models import LabelTable, Queue
 
 app_name = "reports"
+QUEUES = {"subjects": Queue.objects.all()}
+LABELS = {"subjects": LabelTable.objects.select_related("evaluator__run")}
 urlpatterns = [
     path("leaderboards/", leaderboards.leaderboard_list, name="leaderboard-list"),
     path("leaderboards/<int:suite_id>/board/", leaderboards.board_detail, name="board-detail"),
@@ -46,12 +49,13 @@ urlpatterns = [
     path("cases/<int:case_id>/responses.<slug:format_name>", cases.case_export, name="case-export"),
     path("runs/<int:run_id>/", runs.run_results, name="run-results"),
     path("agreement/", agreement.agreement_list, name="agreement-list"),
-    path("agreement/<slug:slug>/", agreement.agreement_detail, name="agreement-detail"),
-    path("agreement/<slug:slug>/items/", agreement.agreement_items, name="agreement-items"),
-    path("agreement/<slug:slug>/confusion/", agreement.agreement_confusion, name="agreement-confusion"),
+    path("agreement/<slug:slug>/", agreement.agreement_detail, QUEUES, name="agreement-detail"),
+    path("agreement/<slug:slug>/items/", agreement.agreement_items, QUEUES, name="agreement-items"),
+    path("agreement/<slug:slug>/confusion/", agreement.agreement_confusion, QUEUES, name="agreement-confusion"),
     path(
         "agreement/<slug:slug>/exports/<slug:table>.<slug:format_name>",
         agreement.agreement_export,
+        QUEUES,
         name="agreement-export",
     ),
     path("debates/", debates.debate_report, name="debate-report"),
@@ -70,11 +74,16 @@ urlpatterns = [
     ),
     path("labels/new/", labels.labels_create, name="labels-create"),
     path("labels/items/<int:item_id>/", labels.labels_item, name="labels-item"),
-    path("labels/<slug:slug>/", labels.labels_detail, name="labels-detail"),
-    path("labels/<slug:slug>/items/", labels.labels_items, name="labels-items"),
-    path("labels/<slug:slug>/confusion/", labels.labels_confusion, name="labels-confusion"),
+    path("labels/<slug:slug>/", agreement.agreement_detail, LABELS, name="labels-detail"),
+    path("labels/<slug:slug>/items/", agreement.agreement_items, LABELS, name="labels-items"),
+    path("labels/<slug:slug>/confusion/", agreement.agreement_confusion, LABELS, name="labels-confusion"),
     path("labels/<slug:slug>/delete/", labels.labels_delete, name="labels-delete"),
-    path("labels/<slug:slug>/exports/<slug:table>.<slug:format_name>", labels.labels_export, name="labels-export"),
+    path(
+        "labels/<slug:slug>/exports/<slug:table>.<slug:format_name>",
+        agreement.agreement_export,
+        LABELS,
+        name="labels-export",
+    ),
     path("judges/", judges.judge_list, name="judge-list"),
     path("judges/detail/", judges.judge_detail, name="judge-detail"),
     path("judges/trust/", trust.judge_trust, name="judge-trust"),

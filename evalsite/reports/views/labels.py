@@ -1,17 +1,15 @@
-"""Agreement in label tables from elsewhere: import, report, confusion, items, export."""
+"""Label tables from elsewhere: import, one item, deletion."""
 
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.forms import LabelImportForm
-from evalsite.reports.views.item_lists import agreement_download, agreement_page, confusion_page, item_list_page
-from evalsite.reports.views.pages import waits_for_report
 from evalsite.review.models import LabelledItem, LabelTable
 from evalsite.review.selectors.labels.labelled_responses import evaluator_of_run
 from evalsite.review.services.labels.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
@@ -64,39 +62,11 @@ def _preview(found: LabelFile) -> JsonDict:
 
 
 @get_view("review.adjudicate")  # it names annotators
-def labels_detail(request: PageRequest, slug: str) -> HttpResponse:
-    """Show how far the raters of a table agree."""
-    table = get_object_or_404(LabelTable.objects.select_related("evaluator__run"), slug=slug)
-    return agreement_page(request, table)
-
-
-@get_view("review.adjudicate")  # it names annotators
-def labels_confusion(request: PageRequest, slug: str) -> HttpResponse:
-    """Show which label one rater gave where another gave which."""
-    return confusion_page(request, get_object_or_404(LabelTable, slug=slug))
-
-
-@get_view("review.adjudicate")  # it names annotators
-def labels_items(request: PageRequest, slug: str) -> HttpResponse:
-    """List the items behind one figure of a table's report."""
-    return item_list_page(request, get_object_or_404(LabelTable, slug=slug))
-
-
-@get_view("review.adjudicate")  # it names annotators
 def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
     """Show one item of a table with all its labels and columns."""
     item = get_object_or_404(LabelledItem.objects.select_related("table"), pk=item_id)
     given = item.imported_labels.order_by("rater", "pk")
     return render(request, "reports/labels_item.html", {"item": item, "table": item.table, "given": given})
-
-
-@get_view("review.adjudicate")  # it names annotators
-@waits_for_report
-def labels_export(
-    request: PageRequest, slug: str, table: str, format_name: str
-) -> HttpResponse | StreamingHttpResponse:
-    """Download a table of a label table's report; `answers` is every single label."""
-    return agreement_download(request, get_object_or_404(LabelTable, slug=slug), table, format_name)
 
 
 @post_view("review.add_queue")

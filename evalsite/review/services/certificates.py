@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -14,41 +13,21 @@ from evalsite.review.models import Certificate
 from judging.judges.versions import JudgeVersion
 
 
-@dataclass(frozen=True, slots=True)
-class TestOutcome:
-    """What a certificate says."""
-
-    annotators: str
-    passed: bool
-    items: int
-    figures: JsonDict
-
-
 @transaction.atomic
 def issue_certificate(
-    *, name: str, version: JudgeVersion, outcome: TestOutcome, actor: User | None, at: datetime
+    *, name: str, version: JudgeVersion, outcome: JsonDict, actor: User | None, at: datetime
 ) -> Certificate:
-    """Store the outcome for this version, in place of an earlier one."""
+    """Store the outcome (annotators, passed, items, figures) for this version, in place of an earlier one."""
     certificate, _ = Certificate.objects.update_or_create(
         version_key=version.key,
         defaults={
             "version": version.to_json(),
             "evaluator_name": name,
-            "annotators": outcome.annotators,
-            "passed": outcome.passed,
-            "items": outcome.items,
-            "figures": outcome.figures,
+            **outcome,
             "issued_by": actor,
             "issued_at": at,
         },
     )
-    record(
-        actor,
-        "certificate.issued",
-        NamedSubject(name, certificate.pk),
-        passed=outcome.passed,
-        annotators=outcome.annotators,
-        items=outcome.items,
-        version=version.key[:12],
-    )
+    said = {key: outcome[key] for key in ("passed", "annotators", "items")}
+    record(actor, "certificate.issued", NamedSubject(name, certificate.pk), **said, version=version.key[:12])
     return certificate

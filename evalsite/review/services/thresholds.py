@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -36,12 +36,7 @@ def save_threshold(
         defaults={
             "version": version.to_json(),
             "evaluator_name": name,
-            "threshold": chosen.threshold,
-            "alpha": chosen.alpha,
-            "delta": chosen.delta,
-            "accepted": chosen.accepted,
-            "bound": chosen.bound,
-            "cases": chosen.cases,
+            **asdict(chosen),
             "saved_by": actor,
             "saved_at": at,
         },

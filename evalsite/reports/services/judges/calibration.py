@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from evalsite.reports.services.judges.judge_trust import measured_verdicts
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.review.models import Certificate, EvaluatorThreshold
-from evalsite.review.services.certificates import TestOutcome, issue_certificate
+from evalsite.review.services.certificates import issue_certificate
 from evalsite.review.services.items.queues import DEFAULT_QUORUM
 from evalsite.review.services.thresholds import ChosenThreshold, save_threshold
 from judging.judges.versions import JudgeVersion, version_from_json
@@ -107,7 +107,7 @@ def certify(content: ReportContent, *, annotators: Annotators, actor: User | Non
     if test["passed"] is None:
         raise NotHeld(f"No test: {test['reason']}")
     figures = {key: content[key] for key in KEPT_FIGURES} | {"test": test}
-    outcome = TestOutcome(annotators.value, test["passed"], content["items"], figures)
+    outcome = {"annotators": annotators.value, "items": content["items"], "passed": test["passed"], "figures": figures}
     return issue_certificate(
         name=content["name"], version=version_of_content(content), outcome=outcome, actor=actor, at=at
     )
