@@ -84,12 +84,16 @@ class EndpointForm(EndpointModelForm):
             "requests_per_minute",
             "tokens_per_minute",
             "reasoning",
+            "stream",
             "min_output_tokens",
             "reuse_days",
             "read_timeout",
             "extra",
             "headers",
             "query",
+            "ca_certificates",
+            "proxy",
+            "proxy_login_variable",
             "input_price",
             "output_price",
             "cached_price",
@@ -97,6 +101,7 @@ class EndpointForm(EndpointModelForm):
             "is_active",
         ]
         error_messages = {"name": {"unique": "Another endpoint has this name. Choose a different one."}}
+        widgets = {"ca_certificates": forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})}
         labels = {
             "model": "Model",
             "key_variable": "Key variable",
@@ -104,6 +109,10 @@ class EndpointForm(EndpointModelForm):
             "requests_per_minute": "Requests per minute",
             "tokens_per_minute": "Tokens per minute",
             "reasoning": "Reasoning model",
+            "stream": "Streaming",
+            "ca_certificates": "Certificates",
+            "proxy": "Proxy",
+            "proxy_login_variable": "Proxy login variable",
             "min_output_tokens": "Minimum output limit",
             "reuse_days": "Reuse of replies",
             "read_timeout": "Reply timeout",
@@ -127,6 +136,18 @@ class EndpointForm(EndpointModelForm):
                 "by its reply. Default: no limit."
             ),
             "reasoning": "It gets up to 10 minutes and at least 8,192 tokens for a reply, unless set otherwise below.",
+            "stream": (
+                "Replies are received while they are written, so that proxies do not cut off long thinking. The reply "
+                "timeout then applies to silence."
+            ),
+            "ca_certificates": (
+                "PEM. Trusted for this endpoint instead of those of the site. Default: EVALSITE_CA_BUNDLE, else the "
+                "public authorities."
+            ),
+            "proxy": 'http://host:port, or "none". Default: that of the site (EVALSITE_PROXY).',
+            "proxy_login_variable": (
+                "NAME of the environment variable that contains user:password, ending in _PROXY_LOGIN."
+            ),
             "min_output_tokens": (
                 "Tokens. Applies if a judge requests fewer, because reasoning tokens count as output. "
                 "Default: 8,192 for a reasoning model, otherwise the limit of the judge."

@@ -44,6 +44,9 @@ def build_body(
     if request.top_logprobs and capabilities.logprobs is not False:
         fields |= {"logprobs": True, "top_logprobs": request.top_logprobs}
         used.add("logprobs")
+    streaming = _streaming(endpoint, capabilities)
+    fields |= streaming
+    used |= set(streaming)
     response_format = _response_format(request.response_format, capabilities)
     if response_format is not None:
         fields["response_format"] = response_format
@@ -66,6 +69,14 @@ def _body(fields: JsonDict, messages: Sequence[Message], request: ChatRequest, u
     spelt = [{"role": message.role, "content": message.content} for message in messages]
     content = json.dumps({**fields, "messages": spelt}, separators=(",", ":"), default=dict).encode()
     return Body(content, used, fields if messages is request.messages else {**fields, "messages": spelt})
+
+
+def _streaming(endpoint: EndpointConfig, capabilities: Capabilities) -> JsonDict:
+    """Return what asks for a stream and for its usage; nothing where the reply is to come at once."""
+    if not endpoint.is_streamed(capabilities):
+        return {}
+    usage = {} if capabilities.stream_options is False else {"stream_options": {"include_usage": True}}
+    return {"stream": True, **usage}
 
 
 def _spelt(names: tuple[str, str], value: int | None, capabilities: Capabilities) -> dict[str, int]:

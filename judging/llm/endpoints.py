@@ -39,7 +39,8 @@ SERVER_FIELDS = ("base_url", "model", "extra", "query", "headers")  # what was l
 class Capabilities:
     """What an endpoint takes: None not known, False refused.
 
-    True is seen to work for JSON modes and log-probabilities, and for the others not refused, which is all that shows.
+    True is seen to work for JSON modes, log-probabilities and streams, and for the others not refused, which is all
+    that shows.
     """
 
     json_schema: bool | None = None
@@ -51,6 +52,9 @@ class Capabilities:
     max_tokens: bool | None = None  # False: the endpoint wants `max_completion_tokens` instead
     max_completion_tokens: bool | None = None
     random_seed: bool | None = None  # tried where `seed` is refused
+    stream: bool | None = None
+    stream_options: bool | None = None  # with which a stream tells its usage
+    unstreamed: bool | None = None  # False: the endpoint replies as a stream only
     system_role: bool | None = None  # False: the system's text goes into the user's first message
 
     def learn(self, *, accepted: frozenset[str] = frozenset(), refused: frozenset[str] = frozenset()) -> Capabilities:
@@ -73,9 +77,12 @@ class EndpointConfig:
     query: str = ""  # behind the path, e.g. api-version=2024-10-21
     headers: JsonObject = field(default_factory=dict)  # further headers of each request; never a key
     reasoning: bool = False
+    stream: bool = False  # whether replies are asked for as a stream, which proxies let pass however long it takes
     connect_timeout: float = 10.0  # seconds
     read_timeout: float | None = None  # seconds; None: 180, or 600 for a reasoning model
     ca_bundle: str = ""  # file of certificates to trust instead of the usual ones
+    ca_certificates: str = ""  # or these, in PEM
+    proxy: str | None = field(default=None, repr=False)  # http://[user:password@]host:port; "": none; None: the usual
     max_concurrency: int = 50  # calls in flight over all workers
     requests_per_minute: int | None = None  # over all workers; None or 0: no limit
     tokens_per_minute: int | None = None
@@ -95,6 +102,10 @@ class EndpointConfig:
             return None
         least = self.min_output_tokens
         return max(asked, (REASONING_TOKENS if self.reasoning else 0) if least is None else least)
+
+    def is_streamed(self, capabilities: Capabilities) -> bool:
+        """Whether to ask for a stream, given what the endpoint is known to take."""
+        return (self.stream or capabilities.unstreamed is False) and capabilities.stream is not False
 
     @property
     def rate_limits(self) -> RateLimits:
@@ -209,6 +220,39 @@ def check_base_url(url: str, policy: AddressPolicy) -> str:
     if refusal:
         raise EndpointRefused(refusal)
     return url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+
+
+PROXY_LOGIN_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,80}_PROXY_LOGIN")
+NO_PROXY = "none"
+
+
+def check_proxy_url(url: str, policy: AddressPolicy) -> str:
+    """Return the address of a proxy without its trailing slash; empty, or "none", as it is.
+
+    Raises:
+        EndpointRefused: not http://host:port, or with credentials, or an address the policy forbids.
+    """
+    if url in ("", NO_PROXY):
+        return url
+    parts = _split(url)
+    if parts.username is not None or parts.password is not None:
+        raise EndpointRefused("Remove the user name and password from the proxy; enter the login variable instead.")
+    if parts.scheme != "http" or not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
+        raise EndpointRefused('Enter the proxy as http://host:port, or "none" for no proxy.')
+    refusal = _host_refusal(parts.hostname, policy)
+    if refusal:
+        raise EndpointRefused(f"The proxy: {refusal}")
+    return url.strip().rstrip("/")
+
+
+def login_variable_refusal(variable: str) -> str:
+    """Return why an environment variable of this name cannot be named as a proxy's login; empty where it can."""
+    if is_forbidden_variable(variable) or PROXY_LOGIN_VARIABLE.fullmatch(variable) is None:
+        return (
+            "Enter the NAME of an environment variable that ends in _PROXY_LOGIN and holds user:password, never the "
+            "login itself."
+        )
+    return ""
 
 
 def _split(url: str) -> SplitResult:

@@ -22,6 +22,7 @@ class EndpointPreset:
     base_url: str = ""  # empty: everybody has one of their own
     key_variable: str = ""  # empty: usually without a key
     max_concurrency: int = 4
+    stream: bool = False  # its long replies do not pass proxies otherwise
     key_header: KeyHeader = KeyHeader.BEARER
     query: str = ""
     refused: frozenset[str] = field(default_factory=frozenset)
@@ -41,6 +42,7 @@ class EndpointPreset:
             "key_header": self.key_header,
             "query": self.query,
             "max_concurrency": self.max_concurrency,
+            "stream": self.stream,
         }
 
 
@@ -73,6 +75,7 @@ PRESETS: Mapping[str, EndpointPreset] = {
             "Anthropic",
             "https://api.anthropic.com/v1",
             "ANTHROPIC_API_KEY",
+            stream=True,
             refused=NO_JSON | {"seed", "random_seed", "logprobs"},
             note="This interface ignores JSON modes, seeds and log-probabilities, so they are not sent.",
         ),
@@ -88,6 +91,7 @@ PRESETS: Mapping[str, EndpointPreset] = {
             "OpenRouter",
             "https://openrouter.ai/api/v1",
             "OPENROUTER_API_KEY",
+            stream=True,
             refused=frozenset({"max_completion_tokens"}),
             note='Effort is an extra field: {"reasoning": {"effort": "low"}}. Fields that a model does not know are '
             "ignored without a word.",
@@ -105,6 +109,7 @@ PRESETS: Mapping[str, EndpointPreset] = {
             "https://api.deepseek.com",
             "DEEPSEEK_API_KEY",
             max_concurrency=16,
+            stream=True,
             refused=frozenset({"json_schema", "max_completion_tokens"}),
             note="Its models think unless told otherwise: mark the endpoint as a reasoning model.",
         ),

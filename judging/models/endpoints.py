@@ -25,6 +25,10 @@ class ModelEndpoint(models.Model):
     query = models.CharField(max_length=200, blank=True)  # behind the address, such as api-version=2024-10-21
     headers = models.JSONField(default=dict, blank=True)  # further headers of each request, by name
     read_timeout = models.PositiveIntegerField(null=True, blank=True)  # seconds; None: judging.llm.endpoints says
+    stream = models.BooleanField(default=False)  # replies are asked for as a stream
+    ca_certificates = models.TextField(blank=True)  # PEM, trusted instead of the site's; empty: those
+    proxy = models.CharField(max_length=200, blank=True)  # http://host:port, "none", or empty for the site's
+    proxy_login_variable = models.CharField(max_length=100, blank=True)  # holds user:password
     reasoning = models.BooleanField(default=False)
     extra = models.JSONField(default=dict, blank=True)  # further fields of each request, such as reasoning_effort
     min_output_tokens = models.PositiveIntegerField(null=True, blank=True)  # None: judging.llm.endpoints says

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from urllib.parse import quote
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -14,6 +15,7 @@ from judging.judges.kinds import lexical
 from judging.llm import prices
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.endpoints import (
+    NO_PROXY,
     SERVER_FIELDS,
     AddressPolicy,
     Capabilities,
@@ -21,6 +23,7 @@ from judging.llm.endpoints import (
     EndpointKind,
     KeyHeader,
     is_forbidden_variable,
+    login_variable_refusal,
 )
 from judging.models import ModelEndpoint
 
@@ -95,6 +98,9 @@ def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
         headers=endpoint.headers,
         read_timeout=endpoint.read_timeout,
         ca_bundle=str(settings.CA_BUNDLE or ""),
+        ca_certificates=endpoint.ca_certificates,
+        proxy=_proxy_url(endpoint),
+        stream=endpoint.stream,
         reasoning=endpoint.reasoning,
         max_concurrency=endpoint.max_concurrency,
         requests_per_minute=endpoint.requests_per_minute,
@@ -103,6 +109,17 @@ def config_of(endpoint: ModelEndpoint) -> EndpointConfig:
         extra={"lexical_version": lexical.VERSION} if kind is EndpointKind.LEXICAL else endpoint.extra,
         min_output_tokens=endpoint.min_output_tokens,
     )
+
+
+def _proxy_url(endpoint: ModelEndpoint) -> str | None:
+    """Return the endpoint's own proxy with the login that its variable holds; empty for none, None for the site's."""
+    if endpoint.proxy in ("", NO_PROXY):
+        return "" if endpoint.proxy else None
+    name = endpoint.proxy_login_variable
+    login = "" if not name or login_variable_refusal(name) else os.environ.get(name, "")
+    user, _, password = login.partition(":")
+    credentials = f"{quote(user, safe='')}:{quote(password, safe='')}@" if login else ""
+    return endpoint.proxy.replace("://", f"://{credentials}", 1)
 
 
 def unchanged_endpoints(config: EndpointConfig) -> QuerySet[ModelEndpoint]:

@@ -43,7 +43,7 @@ TRIAL = ChatRequest(
     response_format={"type": "json_schema", "json_schema": {"name": "trial", "strict": True, "schema": SCHEMA}},
 )
 RATE_USED_UP = "The calls that this endpoint takes at once, or a minute, are used up. Test it again in {seconds} s."
-SHOWING = frozenset({"json_schema", "json_object", "logprobs"})  # whose effect an answer shows
+SHOWING = frozenset({"json_schema", "json_object", "logprobs", "stream"})  # whose effect an answer shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _shown(attempt: Attempt) -> frozenset[str]:
         answer = json.loads(attempt.text)
     except (ValueError, RecursionError):
         answer = None
-    shown = {"logprobs"} if attempt.label_logprobs else set()
+    shown = {"stream"} & attempt.accepted | ({"logprobs"} if attempt.label_logprobs else set())
     if isinstance(answer, dict):
         shown.add("json_object")
         if set(answer) == {ANSWER_NAME} and isinstance(answer[ANSWER_NAME], bool):

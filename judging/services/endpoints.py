@@ -18,15 +18,19 @@ from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import UnknownJudge, judge_kind
 from judging.llm.chat import ReplyStatus
 from judging.llm.endpoints import (
+    NO_PROXY,
     SERVER_FIELDS,
     EndpointKind,
     EndpointRefused,
     KeyHeader,
     check_base_url,
+    check_proxy_url,
     key_variable_refusal,
+    login_variable_refusal,
 )
 from judging.llm.identity import canonical_json
 from judging.llm.presets import PRESETS
+from judging.llm.transport.certificates import certificates_refusal
 from judging.models import Judge, ModelEndpoint
 from judging.selectors.targets import address_policy
 
@@ -51,6 +55,7 @@ OUR_FIELDS = frozenset(
         "model",
         "messages",
         "stream",
+        "stream_options",
         "n",
         "max_tokens",
         "max_completion_tokens",
@@ -104,6 +109,10 @@ class EndpointFields:
     cached_price: Decimal | None = None
     reasoning_price: Decimal | None = None
     is_active: bool = True
+    stream: bool = False
+    ca_certificates: str = ""
+    proxy: str = ""
+    proxy_login_variable: str = ""
 
 
 @transaction.atomic
@@ -115,7 +124,7 @@ def save_endpoint(*, endpoint: ModelEndpoint | None, fields: EndpointFields, act
         EndpointNotValid: an address that may not be called, a key variable, header or query that is not one, or another
             address or model for an endpoint that has answered already.
     """
-    fields = replace(fields, base_url=_checked(fields))
+    fields = replace(fields, base_url=_checked(fields), proxy=_checked_proxy(fields))
     row = endpoint or ModelEndpoint(kind=EndpointKind.OPENAI)
     if endpoint is not None:
         _check_unused(endpoint, fields.base_url, fields.model)
@@ -168,6 +177,19 @@ def _checked(fields: EndpointFields) -> str:
         raise EndpointNotValid("Enter the input and the output price too: the other prices only refine them.")
     try:
         return check_base_url(fields.base_url, address_policy())
+    except EndpointRefused as refused:
+        raise EndpointNotValid(str(refused)) from None
+
+
+def _checked_proxy(fields: EndpointFields) -> str:
+    if fields.ca_certificates and certificates_refusal(fields.ca_certificates):
+        raise EndpointNotValid(certificates_refusal(fields.ca_certificates))
+    if fields.proxy_login_variable and login_variable_refusal(fields.proxy_login_variable):
+        raise EndpointNotValid(login_variable_refusal(fields.proxy_login_variable))
+    if fields.proxy_login_variable and fields.proxy in ("", NO_PROXY):
+        raise EndpointNotValid("Enter the proxy that the login is for, or remove the login variable.")
+    try:
+        return check_proxy_url(fields.proxy, address_policy())
     except EndpointRefused as refused:
         raise EndpointNotValid(str(refused)) from None
 

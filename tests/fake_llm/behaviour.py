@@ -17,6 +17,7 @@ from tests.fake_llm.options import DEFAULTS, Stats
 from tests.fake_llm.replies import Script, label_logprobs, prompt_text, reply_for
 
 DIRECTIVE = re.compile(r"\[\[fake:(\w+)(?:=(.*?))?\]\]", re.DOTALL)
+STREAM_PARTS = 8
 RANDOM_FAULTS = ("429", "500", "malformed", "drop", "truncated")
 
 
@@ -218,7 +219,7 @@ class Server:
         }
         head = {"id": "chatcmpl-" + call.key.hex(), "created": 1700000000, "model": call.model}
         if call.request.get("stream"):
-            return self._stream(call, head, reply, usage)
+            return self._stream(call, head, reply, usage if told is not None else None, (finish, refusal))
         message = {"role": "assistant", "content": None if refusal else reply, "refusal": refusal}
         logprobs = label_logprobs(reply, call.key) if call.request.get("logprobs") else None
         choice = {"index": 0, "finish_reason": finish, "logprobs": logprobs, "message": message}
@@ -236,14 +237,24 @@ class Server:
         return reply_for(call.text, call.key, None if score is None else int(score))
 
     @staticmethod
-    def _stream(call: Call, head: dict[str, Any], reply: str, usage: dict[str, int]) -> bytes:
+    def _stream(
+        call: Call, head: dict[str, Any], reply: str, usage: dict[str, int] | None, end: tuple[str, str | None]
+    ) -> bytes:
+        """The reply in several parts, with comments between them as some servers keep a connection alive."""
+
         def chunk(choices: list[dict[str, Any]], **more: Any) -> bytes:
             event = {**head, "object": "chat.completion.chunk", "choices": choices, **more}
             return b"data: " + json.dumps(event).encode() + b"\n\n"
 
-        body = chunk([{"index": 0, "delta": {"role": "assistant", "content": reply}, "finish_reason": None}])
-        body += chunk([{"index": 0, "delta": {}, "finish_reason": "stop"}])
-        if (call.request.get("stream_options") or {}).get("include_usage"):
+        finish, refusal = end
+        logprobs = label_logprobs(reply, call.key) if call.request.get("logprobs") else None
+        size = max(1, -(-len(reply) // STREAM_PARTS))
+        body = b": keep-alive\n\n" + chunk([{"index": 0, "delta": {"role": "assistant", "content": ""}}])
+        for start in range(0, len(reply), size):
+            delta = {"content": reply[start : start + size]}
+            body += chunk([{"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": None}])
+        body += chunk([{"index": 0, "delta": {"refusal": refusal} if refusal else {}, "finish_reason": finish}])
+        if usage and (call.request.get("stream_options") or {}).get("include_usage"):
             body += chunk([], usage=usage)
         return http(200, body + b"data: [DONE]\n\n", content_type="text/event-stream")
 

@@ -15,7 +15,7 @@ import pytest
 
 from debate.models import DebateStatus
 from judging.llm.presets import PRESETS
-from judging.models import ModelEndpoint, Run, RunTask, Verdict
+from judging.models import Call, ModelEndpoint, Run, RunTask, Verdict
 from judging.services.endpoint_trials import try_endpoint
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from tests import factories
@@ -74,7 +74,8 @@ def case_of(cases: list[Case], preset: str, kind: str) -> Case:
 
 def endpoint_of(preset: str, url: str, **fields: Any) -> ModelEndpoint:
     known = PRESETS[preset]
-    given = {"capabilities": known.known, "key_header": known.key_header, "query": known.query} | fields
+    first = {"key_header": known.key_header, "query": known.query, "stream": known.stream}
+    given = {"capabilities": known.known} | first | fields
     return factories.endpoint(preset=preset, base_url=url, model=f"{preset}-model", **given)
 
 
@@ -107,6 +108,39 @@ def test_a_test_call_a_judge_and_a_debate_meet_no_refusal_that_is_known(preset: 
     assert (run.status, run.done, run.failed, asked) == ("finished", 2, 0, 2)
     assert [debate.status for debate in debates.debates.all()] == [DebateStatus.AGREED]
     assert refused == 0
+
+
+@pytest.mark.parametrize("preset", list(PRESETS))
+def test_a_judge_reads_the_stream_of_every_preset_as_a_reply_at_once(preset: str) -> None:
+    refused = sorted(PRESETS[preset].refused)
+    with FakeLLM(latency=1, script=[{"reply": MET}], reject=",".join(refused)) as server:
+        endpoints = [endpoint_of(preset, server.url, stream=stream) for stream in (False, True)]
+        runs = [judged(endpoint, cases=1) for endpoint in endpoints]
+        for run in runs:
+            work(run)
+
+    calls = [Call.objects.get(run=run) for run in runs]
+    results = [(call.text, call.finish_reason, call.status, bool(call.completion_tokens)) for call in calls]
+    assert results == [(MET, "stop", "finished", True)] * 2
+    assert [call.request.get("stream", False) for call in calls] == [False, True]
+    assert [run.done for run in runs] == [1, 1]
+
+
+def test_an_endpoint_that_demands_streams_is_asked_for_them_once_and_for_all() -> None:
+    # the words of DashScope, as its users quote them
+    words = "This model only support stream mode, please enable the stream parameter to access the model."
+    body = {"error": {"code": "invalid_parameter_error", "message": words}}
+    demand = {"raw": {"status": 400, "headers": {}, "body": body}}
+    with FakeLLM(latency=1, script=[{"reply": [demand, MET]}]) as server:
+        endpoint = endpoint_of("vllm", server.url)
+        runs = [judged(endpoint, cases=2) for _ in range(2)]
+        for run in runs:
+            work(run, threads=1)
+        asked = server.stats()["calls"]
+
+    endpoint.refresh_from_db()
+    assert [(run.done, run.failed) for run in runs] == [(2, 0)] * 2
+    assert (asked, endpoint.stream, endpoint.capabilities["unstreamed"]) == (5, False, False)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

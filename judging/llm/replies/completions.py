@@ -12,12 +12,13 @@ from evalsite.base.json_types import JsonObject
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.error_pages import page_of
 from judging.llm.replies.errors import RequestFields, classify_error
+from judging.llm.replies.streams import HEAD_NAMES, StreamReader
 from judging.llm.replies.usage_reports import read_usage
 from judging.llm.thinking_text import without_thinking
 
 STORABLE = str.maketrans({"\x00": "\ufffd"})  # PostgreSQL cannot hold NUL in text
-HEAD_NAMES = ("id", "model", "system_fingerprint", "provider", "service_tier")
 MOST_HEAD = 200  # characters of each
+STREAM_FIELDS = frozenset({"stream", "stream_options"})
 JSON_MODES = frozenset({"json_schema", "json_object"})
 
 # Finish reasons, in lower case. Whatever is not listed is not taken for an answer.
@@ -46,6 +47,25 @@ def read_completion(content: bytes, *, sent: RequestFields, headers: Mapping[str
         payload = json.loads(content)
     except (ValueError, RecursionError):
         return _no_json(content)
+    return _of_payload(payload, sent, headers, at)
+
+
+def read_stream(reader: StreamReader, *, sent: RequestFields, headers: Mapping[str, str], at: datetime) -> Attempt:
+    """Return the attempt that a reply with status 200 stands for that was asked for as a stream."""
+    if reader.plain is not None:  # the endpoint does not stream
+        sent = replace(sent, used=sent.used - STREAM_FIELDS)
+        return read_completion(bytes(reader.plain), sent=sent, headers=headers, at=at)
+    if not reader.events:
+        return _no_completion()
+    payload = reader.payload()
+    if reader.has_choice and reader.finish is None and reader.error is None:
+        text = "The stream ended before the reply was finished."
+        broken = Attempt(AttemptOutcome.PASSING, 200, "broken-off", text, is_unheard=reader.usage is None)
+        return replace(broken, **read_usage(reader.usage), head=_head(payload, headers))
+    return _of_payload(payload, sent, headers, at)
+
+
+def _of_payload(payload: Any, sent: RequestFields, headers: Mapping[str, str], at: datetime) -> Attempt:
     if not isinstance(payload, dict):
         return _no_completion()
     error = _error_inside(payload)

@@ -25,6 +25,7 @@ class RequestFields:
 
     used: frozenset[str] = frozenset()
     extra: frozenset[str] = frozenset()
+    is_streamed: bool = False  # asked for as a stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ FILTERED = re.compile(
 )
 DAILY = re.compile(r"per_?day|\btpd\b|\brpd\b|\bper day\b|\bdaily\b")
 PASSING_STATUSES = frozenset({408, 409, 423, 424, 425, 499})
+NEEDS_STREAM = re.compile(
+    r"only supports? stream|non-?stream(?:ing|ed)? (?:calls?|mode|requests?)|must be streamed|enable the stream param|"
+    r"stream(?:ing)? (?:is required|must be (?:set to )?true)|set `?stream`? to true"
+)
 NO_MODEL = re.compile(r"\bmodel\b|deploymentnotfound|\bdeployment\b")
 
 
@@ -159,7 +164,7 @@ def _passing(error: ProviderError) -> Attempt | None:
     else:
         return None
     if status == 524:
-        text = "A proxy in front of the endpoint timed out (HTTP 524); request shorter replies."
+        text = "A proxy in front of the endpoint timed out (HTTP 524); switch streaming on."
         return Attempt(outcome, error_kind="http-524", error_text=text, retry_once=True)
     return Attempt(outcome, error_kind=f"http-{status}", error_text=_said(error), retry_after_seconds=_wait(error))
 
@@ -189,6 +194,8 @@ def _not_there(error: ProviderError) -> Attempt | None:
 def _names_a_field(error: ProviderError) -> Attempt | None:
     if error.status not in (400, 403, 422):
         return None
+    if not error.sent.is_streamed and NEEDS_STREAM.search(error.page.words):
+        return _field_refused(error, frozenset({"unstreamed"}))
     refused = refused_fields(error.page, sent=error.sent.used)
     if refused:
         return _field_refused(error, refused)

@@ -16,13 +16,17 @@ from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.bodies import build_body
 from judging.llm.chat import ChatRequest
 from judging.llm.endpoints import AddressPolicy, Capabilities, EndpointConfig, EndpointRefused
-from judging.llm.replies.completions import read_completion
+from judging.llm.replies.completions import read_completion, read_stream
 from judging.llm.replies.error_pages import read_error
 from judging.llm.replies.errors import RequestFields, classify_error
+from judging.llm.replies.streams import StreamReader, StreamTooLarge
 from judging.llm.transport.connections import GuardedAdapter
-from judging.llm.transport.tunnels import Proxy
+from judging.llm.transport.tunnels import Proxy, proxy_of
 
 MAX_REPLY_BYTES = 8_000_000  # a reply is text of some kilobytes; more is a fault or an attack
+MAX_STREAM_BYTES = 64_000_000  # each token comes with a head
+MAX_STREAM_SECONDS = 1_800.0
+AFTER_END_SECONDS = 0.5
 CHUNK = 65_536
 CERTIFICATE_FAULTS = {  # by the codes of OpenSSL's verification
     10: "The endpoint's certificate has expired.",
@@ -31,7 +35,7 @@ CERTIFICATE_FAULTS = {  # by the codes of OpenSSL's verification
 }
 UNTRUSTED = (
     "The endpoint's certificate comes from an authority that this site does not trust. If it is your own authority, "
-    "set EVALSITE_CA_BUNDLE to the file of its certificate."
+    "enter its certificate with the endpoint, or set EVALSITE_CA_BUNDLE to a file with it."
 )
 FALLBACK_READ_SECONDS = 1.0  # the shortest read timeout near a deadline
 
@@ -48,15 +52,14 @@ class ChatClient:
     """Sends requests for up to `threads` threads at once over shared connections."""
 
     def __init__(self, *, threads: int = 50, policy: AddressPolicy | None = None, proxy: Proxy | None = None) -> None:
-        self._adapter = GuardedAdapter(
-            policy=policy or AddressPolicy(),
-            connections=2 * threads,  # see `LEAST_SHARE`
-            proxy=proxy,
-        )
+        self._policy, self._proxy = policy or AddressPolicy(), proxy
+        self._connections = 2 * threads  # see `LEAST_SHARE`
+        self._adapters: dict[Proxy | None, GuardedAdapter] = {}
         self._heads: dict[tuple[object, ...], requests.PreparedRequest] = {}  # by all that they hold
 
     def close(self) -> None:
-        self._adapter.close()
+        for adapter in self._adapters.values():
+            adapter.close()
 
     def send(
         self,
@@ -80,15 +83,15 @@ class ChatClient:
         read_seconds = endpoint.read_seconds
         if seconds_left is not None:
             read_seconds = min(read_seconds, max(FALLBACK_READ_SECONDS, seconds_left))
-        started = time.monotonic()
+        started, is_streamed = time.monotonic(), "stream" in body.used
         try:
-            status, headers, content = self._post(endpoint, body.content, read_seconds)
+            status, headers, content = self._post(endpoint, body.content, read_seconds, is_streamed=is_streamed)
         except EndpointRefused as refusal:
             attempt = Attempt(AttemptOutcome.FORBIDDEN, error_kind="refused-address", error_text=str(refusal))
         except (requests.RequestException, HTTPError, OSError, UnicodeError, ReplyTooSlow, ReplyTooLarge) as trouble:
             attempt = network_trouble(trouble)
         else:
-            sent = RequestFields(body.used, names_in(endpoint.extra))
+            sent = RequestFields(body.used, names_in(endpoint.extra), is_streamed)
             attempt = classify(status, headers, content, sent=sent, at=datetime.now(UTC))
         return replace(
             attempt,
@@ -98,22 +101,33 @@ class ChatClient:
         )
 
     def _post(
-        self, endpoint: EndpointConfig, content: bytes, read_seconds: float
-    ) -> tuple[int, Mapping[str, str], bytes]:
+        self, endpoint: EndpointConfig, content: bytes, read_seconds: float, *, is_streamed: bool
+    ) -> tuple[int, Mapping[str, str], bytes | StreamReader]:
         prepared = self._head(endpoint).copy()
         prepared.body = content
         prepared.headers["Content-Length"] = str(len(content))
-        response = self._adapter.send(
+        response = self._adapter(endpoint).send(
             prepared,
             timeout=(min(endpoint.connect_timeout, read_seconds), read_seconds),
             stream=True,
-            verify=endpoint.ca_bundle or True,
+            verify=endpoint.ca_certificates or endpoint.ca_bundle or True,
         )
         try:
-            return response.status_code, response.raw.headers, read_body(response, read_seconds)
+            is_reply = is_streamed and response.status_code == 200
+            found = read_stream_body(response) if is_reply else read_body(response, read_seconds)
+            return response.status_code, response.raw.headers, found
         finally:
             response.raw.close()
             response.raw.release_conn()
+
+    def _adapter(self, endpoint: EndpointConfig) -> GuardedAdapter:
+        """Return what connects through the endpoint's proxy, or that of the site."""
+        proxy = self._proxy if endpoint.proxy is None else proxy_of(endpoint.proxy, self._policy)
+        adapter = self._adapters.get(proxy)
+        if adapter is None:
+            made = GuardedAdapter(policy=self._policy, connections=self._connections, proxy=proxy)
+            adapter = self._adapters.setdefault(proxy, made)
+        return adapter
 
     def _head(self, endpoint: EndpointConfig) -> requests.PreparedRequest:
         """Return the request to this endpoint without its body; it is checked and spelt out once."""
@@ -153,6 +167,53 @@ def read_body(response: requests.Response, seconds: float) -> bytes:
     return b"".join(chunks)
 
 
+def read_stream_body(response: requests.Response) -> StreamReader:
+    """Return the whole stream. It may take long: what counts is the silence in it, which the connection's read timeout
+    ends.
+
+    Raises:
+        ReplyTooLarge: it has more than `MAX_STREAM_BYTES`, or more text than any chat completion.
+        ReplyTooSlow: it was still coming after `MAX_STREAM_SECONDS`.
+    """
+    deadline = time.monotonic() + MAX_STREAM_SECONDS
+    reader, size = StreamReader(), 0
+    while chunk := read_on(response, reader):
+        size += len(chunk)
+        try:
+            reader.feed(chunk)
+        except StreamTooLarge as error:
+            raise ReplyTooLarge from error
+        if size > MAX_STREAM_BYTES:
+            raise ReplyTooLarge
+        if time.monotonic() > deadline:
+            raise ReplyTooSlow
+        if reader.is_over and not hurry(response):
+            break
+    reader.end()
+    return reader
+
+
+def read_on(response: requests.Response, reader: StreamReader) -> bytes:
+    """Return the next part of a stream; none where the connection broke off after its end."""
+    try:
+        return bytes(response.raw.read1(CHUNK, decode_content=True))
+    except (HTTPError, OSError):
+        if reader.is_over:
+            return b""
+        raise
+
+
+def hurry(response: requests.Response) -> bool:
+    """Give an endpoint that said its stream is over a moment to end it, so that the connection can be kept.
+
+    False: it is not kept in any case.
+    """
+    connection = getattr(response.raw.connection, "sock", None)
+    if connection is not None:
+        connection.settimeout(AFTER_END_SECONDS)
+    return connection is not None
+
+
 def network_trouble(trouble: Exception) -> Attempt:
     """Return the attempt for an exchange that broke off; the exception's own text may quote anything and is dropped."""
     kind, sentence = "connection", "The connection to the endpoint failed or was lost."
@@ -163,7 +224,7 @@ def network_trouble(trouble: Exception) -> Attempt:
     elif isinstance(trouble, requests.exceptions.SSLError):
         kind, sentence = "tls", tls_sentence(trouble)
     elif isinstance(trouble, requests.exceptions.ProxyError):
-        kind, sentence = "proxy", "The proxy of this site (EVALSITE_PROXY) cannot be reached or refused the connection."
+        kind, sentence = "proxy", "The proxy (EVALSITE_PROXY, or that of the endpoint) cannot be reached or refused."
     elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
         return Attempt(
             AttemptOutcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
@@ -195,8 +256,12 @@ def names_in(extra: JsonObject) -> frozenset[str]:
     return frozenset([*extra, *inner])
 
 
-def classify(status: int, headers: Mapping[str, str], content: bytes, *, sent: RequestFields, at: datetime) -> Attempt:
+def classify(
+    status: int, headers: Mapping[str, str], content: bytes | StreamReader, *, sent: RequestFields, at: datetime
+) -> Attempt:
     """Return the attempt that this answer to a request stands for."""
+    if isinstance(content, StreamReader):
+        return read_stream(content, sent=sent, headers=headers, at=at)
     if status == 200:
         return read_completion(content, sent=sent, headers=headers, at=at)
     return classify_error(status, read_error(content), sent=sent, headers=headers, at=at)

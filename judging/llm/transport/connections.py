@@ -16,6 +16,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NameResolutionError
 
 from judging.llm.endpoints import AddressPolicy, EndpointRefused, address_refusal
+from judging.llm.transport.certificates import is_pem
 from judging.llm.transport.tunnels import Proxy, public_address
 
 MOST_ADDRESSES = 256  # whose connections are kept
@@ -68,12 +69,13 @@ def connect_through(proxy: Proxy | None, connection: HTTPConnection, policy: Add
 class GuardedAdapter(HTTPAdapter):
     """An adapter whose pools check every new connection.
 
-    It serves one session whose certificates never change, and remembers for each address which pool and path belong to
+    It remembers for each address which pool and path belong to
     it: looking those up afresh costs a third of a call.
     """
 
     def __init__(self, *, policy: AddressPolicy, connections: int, proxy: Proxy | None = None) -> None:
-        self._known: dict[str, tuple[Any, str]] = {}
+        self._known: dict[tuple[str, Any], HTTPConnectionPool] = {}  # by address and certificates
+        self._paths: dict[str, str] = {}
 
         class GuardedHTTPConnection(HTTPConnection):
             def _new_conn(self) -> socket.socket:
@@ -104,22 +106,27 @@ class GuardedAdapter(HTTPAdapter):
     ) -> HTTPConnectionPool:
         """Return the pool of the request's address; its certificates are set the first time."""
         url = str(request.url)
-        if url not in self._known:
+        if (url, verify) not in self._known:
             if len(self._known) >= MOST_ADDRESSES:  # those kept are then the pools that were used last
                 self._known.clear()
-            pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
-            super().cert_verify(pool, url, verify, cert)  # type: ignore[no-untyped-call]
-            self._known[url] = (pool, super().request_url(request, proxies))
-        found: HTTPConnectionPool = self._known[url][0]
-        return found
+                self._paths.clear()
+            if is_pem(verify):
+                options = {"cert_reqs": "CERT_REQUIRED", "ca_cert_data": verify}
+                pool = self.poolmanager.connection_from_url(url, pool_kwargs=options)
+            else:
+                pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
+                super().cert_verify(pool, url, verify, cert)  # type: ignore[no-untyped-call]
+            self._known[url, verify] = pool
+            self._paths[url] = super().request_url(request, proxies)
+        return self._known[url, verify]
 
     def cert_verify(self, conn: object, url: object, verify: object, cert: object) -> None:
         """Nothing is left to do for a pool that has been looked up."""
 
     def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
         """Return the path that was looked up with the pool."""
-        known = self._known.get(str(request.url))
-        return known[1] if known is not None else super().request_url(request, proxies)
+        path = self._paths.get(str(request.url))
+        return path if path is not None else super().request_url(request, proxies)
 
     def build_response(self, req: requests.PreparedRequest, resp: BaseHTTPResponse) -> requests.Response:
         """Return the response bare: no cookies are kept, and headers and body are read from `raw`."""

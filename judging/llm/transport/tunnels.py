@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
 from urllib3.exceptions import ProxyError
@@ -27,7 +27,8 @@ class Proxy:
 
     host: str
     port: int
-    credentials: str = ""  # user:password
+    credentials: str = field(default="", repr=False)  # user:password
+    policy: AddressPolicy | None = None  # which addresses it may have; None: any, for whoever runs the site set it
 
     def connect(
         self, address: str, port: int, *, timeout: float | None, options: SocketOptions | None
@@ -36,11 +37,16 @@ class Proxy:
 
         Raises:
             ProxyError: the proxy cannot be reached, or refuses.
+            EndpointRefused: the proxy has an address that the policy forbids.
         """
         try:
             connection = create_connection((self.host, self.port), timeout, socket_options=options)
         except OSError as trouble:
             raise ProxyError("The proxy cannot be reached.", trouble) from trouble
+        refusal = address_refusal(connection.getpeername()[0], self.policy) if self.policy is not None else ""
+        if refusal:
+            connection.close()
+            raise EndpointRefused(f"The proxy of the endpoint: {refusal}")
         try:
             connection.sendall(self._request(address, port))
             status = _status_of(connection)
@@ -60,13 +66,13 @@ class Proxy:
         return "\r\n".join([*lines, "", ""]).encode()
 
 
-def proxy_of(url: str) -> Proxy | None:
+def proxy_of(url: str, policy: AddressPolicy | None = None) -> Proxy | None:
     """Return the proxy at http://[user:password@]host:port; None for an empty text."""
     if not url:
         return None
     parts = urlsplit(url)
     credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
-    return Proxy(parts.hostname or "", parts.port or 80, credentials)
+    return Proxy(parts.hostname or "", parts.port or 80, credentials, policy)
 
 
 def public_address(host: str, port: int, policy: AddressPolicy) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -45,6 +47,14 @@ class Command(JsonCommand):
         parser.add_argument("--requests-per-minute", default="", help="of all workers; empty or 0: no limit")
         parser.add_argument("--tokens-per-minute", default="", help="of all workers; empty or 0: no limit")
         parser.add_argument("--reasoning", action="store_true", help="allow 10 minutes and 8,192 tokens for a reply")
+        parser.add_argument(
+            "--stream", action=argparse.BooleanOptionalAction, help="receive replies while they are written"
+        )
+        parser.add_argument("--ca-certificates", default="", metavar="FILE", help="PEM file of authorities to trust")
+        parser.add_argument("--proxy", default="", help='http://host:port, or "none"; default: that of the site')
+        parser.add_argument(
+            "--proxy-login-variable", default="", help="NAME of the environment variable that contains user:password"
+        )
         parser.add_argument("--min-output-tokens", default="", help="minimum output limit of each request")
         parser.add_argument(
             "--reuse-days", default="", help="do not reuse replies older than this many days; empty: no limit"
@@ -88,10 +98,17 @@ class Command(JsonCommand):
         return {**shown, "changed": existed, **trial}
 
 
+def _file_text(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8") if name else ""
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{name} cannot be read: {error} (--ca-certificates)") from None
+
+
 def _entered(options: JsonDict) -> JsonDict:
     preset = PRESETS.get(options["preset"])
     first = {"max_concurrency": 50, **(preset.first_values() if preset else {})}
-    given = {name: options[name] for name in ("key_variable", "key_header", "query", "max_concurrency")}
+    given = {name: options[name] for name in ("key_variable", "key_header", "query", "max_concurrency", "stream")}
     given["base_url"] = options["url"]
     return {
         **first,
@@ -105,6 +122,9 @@ def _entered(options: JsonDict) -> JsonDict:
         "tokens_per_minute": options["tokens_per_minute"],
         "min_output_tokens": options["min_output_tokens"],
         "reuse_days": options["reuse_days"],
+        "ca_certificates": _file_text(options["ca_certificates"]),
+        "proxy": options["proxy"],
+        "proxy_login_variable": options["proxy_login_variable"],
         "extra": options["extra"],
         "input_price": options["input_price"],
         "output_price": options["output_price"],

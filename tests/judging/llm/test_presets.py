@@ -50,5 +50,6 @@ def test_first_values_are_the_fields_of_a_form() -> None:
         "key_header": "api-key",
         "query": "",
         "max_concurrency": 8,
+        "stream": False,
     }
     assert PRESETS["deepseek"].known == {"json_schema": False, "max_completion_tokens": False}

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from judging.llm.chat import ChatRequest, Message
-from judging.selectors.targets import target_of
+from judging.models import ModelEndpoint
+from judging.selectors.targets import config_of, target_of
 from tests import factories
 
 REQUEST = ChatRequest((Message("user", "x" * 184),), max_tokens=1000)  # 8 + 92 = 100 prompt tokens
@@ -37,3 +38,25 @@ def test_target_of_trusts_the_certificates_of_the_site(settings: Any) -> None:
 @pytest.mark.django_db
 def test_target_of_takes_the_extra_fields_of_its_endpoint() -> None:
     assert target_of(factories.endpoint(extra={"reasoning_effort": "low"})).config.extra == {"reasoning_effort": "low"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "proxy"),
+    [
+        ({}, None),
+        ({"proxy": "none"}, ""),
+        ({"proxy": "http://cache:3128"}, "http://cache:3128"),
+        ({"proxy": "http://cache:3128", "proxy_login_variable": "OUR_PROXY_LOGIN"}, "http://me:p%40%3Ass@cache:3128"),
+        ({"proxy": "http://cache:3128", "proxy_login_variable": "UNSET_PROXY_LOGIN"}, "http://cache:3128"),
+        ({"proxy": "http://cache:3128", "proxy_login_variable": "PATH"}, "http://cache:3128"),
+    ],
+)
+def test_config_of_takes_the_login_of_a_proxy_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], proxy: str | None
+) -> None:
+    monkeypatch.setenv("OUR_PROXY_LOGIN", "me:p@:ss")
+
+    config = config_of(ModelEndpoint(**fields))
+
+    assert config.proxy == proxy
+    assert "p%40" not in repr(config)

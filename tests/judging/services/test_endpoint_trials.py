@@ -68,6 +68,17 @@ def test_try_endpoint_keeps_what_it_saw(fake_llm: FakeLLM) -> None:
     )
 
 
+def test_try_endpoint_verifies_a_stream_by_its_form(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply=BY_SCHEMA)
+    streamed = try_endpoint(endpoint=at(fake_llm, stream=True), at=NOON)
+    fake_llm.config(reject="stream")
+    row = at(fake_llm, stream=True)
+    refused = try_endpoint(endpoint=row, at=NOON)
+
+    assert ("stream" in streamed.verified, "stream_options" in streamed.not_refused) == (True, True)
+    assert (refused.works, "stream" in refused.refused, row.capabilities["stream"]) == (True, True, False)
+
+
 def test_try_endpoint_counts_against_the_rate_limits(fake_llm: FakeLLM, own_redis: OwnRedis, settings: Any) -> None:
     settings.REDIS_URL = own_redis.url
     row = at(fake_llm, requests_per_minute=1)

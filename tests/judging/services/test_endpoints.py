@@ -65,6 +65,15 @@ def test_save_endpoint_stores_and_enters_it_in_the_audit_log() -> None:
         ({"headers": {"Host": "a"}}, "The header Host cannot be set here"),
         ({"headers": {"X-Api-Key": "sk-1"}}, "The header X-Api-Key cannot be set here"),
         ({"headers": {f"X-{number}": "x" * 500 for number in range(9)}}, "at most 4,000 characters"),
+        ({"proxy": "http://me:secret@cache:3128"}, "Remove the user name and password from the proxy"),
+        ({"proxy": "https://cache:3128"}, "Enter the proxy as http://host:port"),
+        ({"proxy": "http://169.254.169.254:80"}, "The proxy: 169.254.169.254 is never called"),
+        ({"proxy": "http://cache:3128", "proxy_login_variable": "AWS_PROXY_LOGIN"}, "ends in _PROXY_LOGIN"),
+        ({"proxy_login_variable": "OUR_PROXY_LOGIN"}, "Enter the proxy that the login is for"),
+        ({"ca_certificates": "trust me"}, "Enter certificates in PEM"),
+        ({"ca_certificates": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"}, "cannot be read"),
+        ({"ca_certificates": "-----BEGIN PRIVATE KEY-----"}, "Remove the private key"),
+        ({"cached_price": Decimal(1)}, "Enter the input and the output price too"),
     ],
 )
 def test_save_endpoint_refuses(changes: dict[str, Any], says: str) -> None:

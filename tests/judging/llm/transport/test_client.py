@@ -16,6 +16,7 @@ import pytest
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import AddressPolicy, EndpointConfig, KeyHeader
+from judging.llm.transport.certificates import certificates_refusal
 from judging.llm.transport.client import ChatClient
 from tests.fake_llm.fixture import FakeLLM
 
@@ -151,6 +152,20 @@ def test_send_classifies_every_fault(
     assert replace(attempt, seconds=0.0, sent={}, head={}) == expected
 
 
+STREAMED = frozenset({"stream", "stream_options"})
+
+
+@pytest.mark.parametrize(("prompt", "expected"), FAULTS.items(), ids=FAULTS)
+def test_send_reads_a_stream_as_the_same_reply_at_once(
+    client: ChatClient, endpoint: EndpointConfig, prompt: str, expected: Attempt
+) -> None:
+    attempt = client.send(replace(endpoint, read_timeout=0.5, stream=True), asking(prompt))
+
+    assert attempt.sent["stream_options"] == {"include_usage": True}
+    accepted = expected.accepted | (STREAMED if expected.accepted else frozenset())
+    assert replace(attempt, seconds=0.0, sent={}, head={}) == replace(expected, accepted=accepted)
+
+
 def test_send_keeps_who_answered(client: ChatClient, endpoint: EndpointConfig) -> None:
     head = client.send(endpoint, asking("[[fake:reply=yes]]")).head
 
@@ -196,7 +211,8 @@ def test_send_keeps_one_connection_for_calls_one_after_the_other(
 def test_send_keeps_silent_connections_alive(client: ChatClient, endpoint: EndpointConfig) -> None:
     client.send(endpoint, asking("hello"))
 
-    (pool, _), *_ = client._adapter._known.values()
+    pool, *_ = client._adapter(endpoint)._known.values()
+    assert pool.pool is not None
     connection = pool.pool.get_nowait()
     assert connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
     assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
@@ -230,6 +246,20 @@ def test_send_trusts_the_certificates_that_it_is_given(client: ChatClient, certi
             found.append((attempt.outcome, attempt.error_kind))
 
     assert found == [(AttemptOutcome.PASSING, "tls"), (AttemptOutcome.FINISHED, "")]
+
+
+def test_send_trusts_certificates_given_as_text(client: ChatClient, certificate: Path) -> None:
+    body = b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+    pem = (certificate.parent / "public.pem").read_text()
+    found = []
+    for text in (pem, ""):  # nothing is kept of the one for the other
+        with raw_server([head + body], pause_seconds=0, certificate=certificate) as url:
+            attempt = client.send(EndpointConfig("tls", url, "m", ca_certificates=text), asking("hello"))
+            found.append((attempt.outcome, attempt.error_kind))
+
+    assert certificates_refusal(pem) == ""
+    assert found == [(AttemptOutcome.FINISHED, ""), (AttemptOutcome.PASSING, "tls")]
 
 
 def test_send_never_reaches_a_forbidden_address(endpoint: EndpointConfig, fake_llm: FakeLLM) -> None:
@@ -311,6 +341,47 @@ def test_send_gives_up_on_a_reply_that_floods(client: ChatClient) -> None:
         attempt = client.send(EndpointConfig("flood", url, "m"), asking("hello"))
 
     assert (attempt.outcome, attempt.error_kind) == (AttemptOutcome.PASSING, "too-large")
+
+
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+TOKEN = b'data: {"choices": [{"index": 0, "delta": {"content": "a"}}]}\n\n'
+LAST = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n'
+
+
+def streamed(client: ChatClient, chunks: list[bytes], *, pause: float = 0.0, timeout: float = 5.0) -> Attempt:
+    with raw_server([STREAM_HEAD, *chunks], pause_seconds=pause) as url:
+        return client.send(EndpointConfig("s", url, "m", stream=True, read_timeout=timeout), asking("hello"))
+
+
+def test_send_waits_for_a_stream_as_long_as_something_comes(client: ChatClient) -> None:
+    attempt = streamed(client, [b": keep-alive\n\n"] * 12 + [TOKEN, LAST], pause=0.1, timeout=0.6)
+
+    assert (attempt.outcome, attempt.text) == (AttemptOutcome.FINISHED, "a")
+    assert attempt.seconds > 0.6
+
+
+def test_send_takes_silence_in_a_stream_for_a_fault(client: ChatClient) -> None:
+    attempt = streamed(client, [TOKEN, TOKEN], pause=1.0, timeout=0.3)
+
+    assert (attempt.outcome, attempt.error_kind, attempt.is_unheard) == (AttemptOutcome.PASSING, "timeout", True)
+
+
+def test_send_cuts_off_a_stream_without_end(client: ChatClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("judging.llm.transport.client.MAX_STREAM_BYTES", 2_000_000)
+    found = [
+        streamed(client, [TOKEN * 10_000] * 100),
+        streamed(client, [b'data: "' + b"x" * 500_000] * 100),  # one event
+        streamed(client, [b": keep-alive\n" * 10_000] * 100),
+    ]
+
+    assert [(attempt.outcome, attempt.error_kind) for attempt in found] == [(AttemptOutcome.PASSING, "too-large")] * 3
+
+
+def test_send_does_not_wait_for_a_server_that_leaves_an_ended_stream_open(client: ChatClient) -> None:
+    attempt = streamed(client, [TOKEN + LAST + b"data: [DONE]\n\n", b""], pause=1.5)
+
+    assert (attempt.outcome, attempt.text) == (AttemptOutcome.FINISHED, "a")
+    assert attempt.seconds < 2.9  # the server sends its head, a pause later the stream, and closes after another
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -119,6 +120,37 @@ def test_send_goes_through_the_proxy_to_the_address_that_was_checked(
         ]
     ]
     assert fake_llm.stats()["calls"] == 2
+
+
+def test_send_goes_through_the_proxy_of_the_endpoint_instead_of_the_usual_one(
+    proxy: ForwardProxy, names: dict[str, list[str]]
+) -> None:
+    names["api.example.com"] = [PUBLIC]
+    client = client_through(9, policy=AddressPolicy(allow_loopback=True))  # where nobody listens
+    endpoint = EndpointConfig("a", "http://api.example.com:8000/v1", "m")
+
+    found = [
+        client.send(replace(endpoint, proxy=own), REQUEST).error_kind
+        for own in (None, f"http://127.0.0.1:{proxy.port}")
+    ]
+
+    assert found == ["proxy", ""]
+    assert [head[0] for head in proxy.heads] == [f"CONNECT {PUBLIC}:8000 HTTP/1.1"]
+
+
+def test_send_uses_no_proxy_of_an_endpoint_at_a_forbidden_address(
+    proxy: ForwardProxy, names: dict[str, list[str]]
+) -> None:
+    names["api.example.com"] = [PUBLIC]
+    endpoint = EndpointConfig("a", "http://api.example.com:8000/v1", "m", proxy=f"http://127.0.0.1:{proxy.port}")
+
+    attempt = ChatClient().send(endpoint, REQUEST)
+
+    assert (attempt.outcome, attempt.error_text.partition(":")[0]) == (
+        AttemptOutcome.FORBIDDEN,
+        "The proxy of the endpoint",
+    )
+    assert proxy.heads == []
 
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], [PUBLIC, "10.0.0.5"], ["169.254.169.254"]])
