@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0028_rate_limits'),
+        ('judging', '0031_askings_of_esi_systems'),
     ]
 
     operations = [
