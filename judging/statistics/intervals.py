@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -11,14 +10,14 @@ import scipy
 from judging.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 
 LEVEL = 0.95
-PSEUDO_UNITS = 2  # half of them at each end of the scale
 ONE_UNIT = "One item has no interval."
 
 
 def share_of(count: float, n: int) -> Estimate:
-    """Return count / n with its interval within [0, 1], half of PSEUDO_UNITS at each end; undefined for n = 0.
+    """Return count / n with its mid-p interval; undefined for n = 0.
 
-    Wilson's score interval covers 86 to 91% of the time where nearly all of 30 to 100 agree; this one 93.7% at least.
+    Wilson's score interval covers 86 to 91% of the time where nearly all of 30 to 100 agree; this one 91.9% at
+    least, and 95 to 96% over all shares.
 
     Raises:
         ValueError: count is not within 0..n.
@@ -48,9 +47,30 @@ def _share(count: float, n: int, *, units: int) -> Estimate:
     share = count / n
     if units == 1:
         return with_interval(share, Interval(None, None, ONE_UNIT), n=n)
-    centre = (share * units + PSEUDO_UNITS / 2) / (units + PSEUDO_UNITS)
-    reach = t_quantile(units - 1) * math.sqrt(centre * (1 - centre) / (units + PSEUDO_UNITS - 1))
-    return Estimate(share, max(0.0, centre - reach), min(1.0, centre + reach), n)
+    return Estimate(share, *mid_p_interval(share, units), n)
+
+
+def mid_p_interval(share: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a share of n with half the chance of what was seen taken off each tail.
+
+    n may be an effective number, and share * n need not be whole: binomial tails are incomplete beta functions. Source:
+    Berry and Armitage 1995.
+    """
+    tail = (1 - level) / 2
+    return min(share, _least_share(share, n, tail)), max(share, 1 - _least_share(1 - share, n, tail))
+
+
+def _least_share(share: float, n: float, tail: float) -> float:
+    """Return the rate under which so high a share, or a higher one, has the chance of the tail."""
+    count = share * n
+    if count <= 0:
+        return 0.0
+
+    def beyond(rate: float) -> float:
+        more = float(scipy.special.betainc(count + 1, n - count, rate)) if count < n else 0.0
+        return (float(scipy.special.betainc(count, n - count + 1, rate)) + more) / 2 - tail
+
+    return float(scipy.optimize.brentq(beyond, 0.0, 1.0))
 
 
 def normal_interval(value: float, error: float, *, n: int, level: float = LEVEL) -> Estimate:

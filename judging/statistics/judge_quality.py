@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.differences import case_means
-from judging.statistics.estimators.strata import census_mean
+from judging.statistics.estimators.shares import census_change
 from judging.statistics.intervals import share_of
 
 
@@ -45,7 +45,7 @@ def position_report(in_order: Sequence[int | None], swapped: Sequence[int | None
     values, pairs = [value for value, _ in for_first], [pair for _, pair in for_first]
     return PositionReport(
         consistency=share_of(sum(a == b for a, b in both), len(both)),
-        first_position_rate=census_mean(list(case_means(values, pairs).values())),
+        first_position_rate=census_change(list(case_means(values, pairs).values())),
     )
 
 

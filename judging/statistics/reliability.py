@@ -7,7 +7,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from judging.statistics.estimates import Estimate
-from judging.statistics.estimators.strata import FEWEST_CASES, people_only, shown_mean
+from judging.statistics.estimators.shares import shown_share
+from judging.statistics.estimators.strata import FEWEST_CASES, people_only
 from judging.statistics.risk_coverage import AuditedVerdict
 
 MOST_BINS = 20
@@ -51,4 +52,4 @@ def _bin(verdicts: Sequence[AuditedVerdict]) -> ReliabilityBin:
         agreeing[verdict.case].append(verdict.is_correct)
     shares = [sum(case) / len(case) for case in agreeing.values()]
     mean = sum(confidences) / len(confidences)
-    return ReliabilityBin(min(confidences), max(confidences), mean, shown_mean([people_only(shares)]).estimate)
+    return ReliabilityBin(min(confidences), max(confidences), mean, shown_share([people_only(shares)]).estimate)

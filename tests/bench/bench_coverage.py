@@ -1,11 +1,11 @@
 """Coverage of every shown kind of interval, from stored rows through the pages' own reports to their figures.
 
-    python -m tests.bench.bench_coverage [--boards 200] [--only NAME] [--quick] [--write] [--keep FILE]
+    python -m tests.bench.bench_coverage [--boards 200] [--only NAME] [--quick] [--processes 2] [--write] [--keep FILE]
 
 Draws populations of known truth, stores scores, verdicts, debates, audits and labels, computes each report as its page
-does, and counts how often its figures hold the truth. Two processes at most, each with an SQLite file of its own. A
-cell in which fewer than 91.5% hold is measured again with four times as many boards, and the second measurement
-stands. The costliest cells have a third of the boards.
+does, and counts how often its figures hold the truth. Each process has an SQLite file of its own. A cell in which fewer
+than 91.5% hold is measured again with four times as many boards, and the second measurement stands. The costliest cells
+have a third of the boards.
 
 Exits with 1 when, by more than chance (99%), a kind of interval covers less than 94% over all cells or less than 91.5%
 in one; equal systems are told apart in more than 5% of boards; a corrected mean is off by more than a point; corrected
@@ -48,7 +48,6 @@ class Cell(Protocol):
 
 SEED = 20261122
 SHARES = (Claim.INTERVAL, Claim.BOUND)
-PROCESSES = 2
 AGAIN = 4  # times as many boards for a doubtful cell
 FEWEST_VALUES = 100  # of a cell that may be shown as the worst: of a figure that has an interval on few boards only
 COSTLY = 150  # milliseconds a board, from which on a cell has fewer boards, at least a third
@@ -109,11 +108,13 @@ def main() -> None:
     parser.add_argument("--boards", type=int, default=200, help="boards of each cell")
     parser.add_argument("--only", choices=PARTS, help="one part of the cells")
     parser.add_argument("--quick", action="store_true", help="a few small cells")
+    parser.add_argument("--processes", type=int, default=2, help="processes that measure at once")
     parser.add_argument("--write", action="store_true", help="put the table into the help")
     parser.add_argument("--keep", type=Path, help="file of the cells that were measured before")
     options = parser.parse_args()
     started = time.monotonic()
-    found = measure_apart(cells_of(options.only, quick=options.quick), boards=options.boards, kept=options.keep)
+    cells = cells_of(options.only, quick=options.quick)
+    found = measure_apart(cells, boards=options.boards, processes=options.processes, kept=options.keep)
     missed = report(found)
     say(f"{time.monotonic() - started:.0f} s")
     if options.write:
@@ -126,13 +127,13 @@ def cells_of(part: str | None, *, quick: bool) -> list[Cell]:
     return [cell for name, cells in PARTS.items() if part in (None, name) for cell in cells[1 if quick else 0]]
 
 
-def measure_apart(cells: Sequence[Cell], *, boards: int, kept: Path | None) -> list[Measured]:
-    """Measure cells in two processes, the cheapest first, and say so as they end; in the order given."""
+def measure_apart(cells: Sequence[Cell], *, boards: int, processes: int, kept: Path | None) -> list[Measured]:
+    """Measure cells in processes of their own, the cheapest first, and say so as they end; in the order given."""
     known = _read(kept) if kept else {}
     found = {place: known[name] for place, cell in enumerate(cells) if (name := f"{boards} {cell}") in known}
     order = sorted(set(range(len(cells))) - set(found), key=lambda place: cells[place].cost)
     with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder:
-        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, _start, (folder,))
+        pool = multiprocessing.get_context("spawn").Pool(processes, _start, (folder,))
         with pool:
             for place, measured in pool.imap_unordered(_measured, [(place, cells[place], boards) for place in order]):
                 found[place] = measured

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from debate.protocol.meta.metaeval import Agreement, agreement
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.differences import case_means, paired_difference
+from judging.statistics.estimators.shares import counted_share
 from judging.statistics.estimators.strata import Inference, TooFew, people_only
-from judging.statistics.intervals import share_of, share_of_cases
+from judging.statistics.intervals import share_of_cases
 
 Label = int | None
 Cell = tuple[str, ...]
@@ -79,8 +80,8 @@ def standing(
         of_all=share_of_cases(
             [outcome is not None and label == outcome for label, outcome in zip(own, wanted, strict=True)], about
         ),
-        system=share_of(sum(modes), len(modes)) if modes else undefined(NO_CELL),
-        direction=share_of(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
+        system=counted_share(sum(modes), len(modes)) if modes else undefined(NO_CELL),
+        direction=counted_share(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
         missing=against.missing,
     )
 

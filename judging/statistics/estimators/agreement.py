@@ -10,6 +10,7 @@ import numpy as np
 
 from judging.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 from judging.statistics.estimators.differences import paired_difference
+from judging.statistics.estimators.shares import shown_share
 from judging.statistics.estimators.strata import (
     FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
@@ -18,7 +19,6 @@ from judging.statistics.estimators.strata import (
     TooFew,
     look_multiplier,
     make_stratum,
-    shown_mean,
 )
 from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
@@ -48,10 +48,10 @@ def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES, pl
 
     Unit: the case, with the mean over its items. Cases whose items were all routed are a stratum of their own; in the
     others what is known of routed items serves as the judge's score does in a corrected mean. `planned` is that of
-    `shown_mean`.
+    `shown_share`.
     """
     judged = [_Item(i.case, _equal(i), i.is_routed) for i in items if i.judge is not None]
-    return shown_mean(_strata(judged), needed=needed, planned=planned)
+    return shown_share(_strata(judged), needed=needed, planned=planned)
 
 
 def agreement_difference(
@@ -190,7 +190,7 @@ def shown_kappa(items: Iterable[ComparedItem], *, labels: int, planned: int = 0)
 
     A label given to a routed item stands for itself, one given to an audited item for all unrouted items alike: where
     there are such items and none is audited, nothing is known of them.
-    `planned` is that of `shown_mean`.
+    `planned` is that of `shown_share`.
     """
     judged = [item for item in items if item.judge is not None]
     both = [item for item in judged if item.people is not None]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judging.statistics.estimates import Floats, Ints
 from judging.statistics.estimators.agreement import KappaInference, LabelPairs, weighted_kappa
+from judging.statistics.estimators.shares import shown_share
 from judging.statistics.estimators.strata import (
     FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
@@ -20,7 +21,6 @@ from judging.statistics.estimators.strata import (
     TooFew,
     look_multiplier,
     make_stratum,
-    shown_mean,
 )
 
 Flags = NDArray[np.bool_]
@@ -45,7 +45,7 @@ def share_equal_of(items: ComparedColumns, *, needed: int = FEWEST_CASES, planne
     """Return the share of judged items on which people say the same, as `agreement.share_equal` does."""
     judged = items.only(items.judge != NONE)
     values = np.where(judged.people == NONE, np.nan, judged.judge == judged.people)
-    return shown_mean(_strata(judged.cases, values, judged.routed), needed=needed, planned=planned)
+    return shown_share(_strata(judged.cases, values, judged.routed), needed=needed, planned=planned)
 
 
 def audit_alone(items: ComparedColumns, audited: Flags) -> ComparedColumns:

@@ -9,7 +9,8 @@ import numpy as np
 import scipy
 
 from judging.statistics.estimates import Floats
-from judging.statistics.estimators.strata import DIFFERENCE, FEWEST_CASES, TooFew, people_only, stratified_mean
+from judging.statistics.estimators.shares import mean_change
+from judging.statistics.estimators.strata import FEWEST_CASES, TooFew
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def drift(before: Sequence[float] | Floats, after: Sequence[float] | Floats) -> 
     if len(before) < FEWEST_CASES:
         return TooFew(len(before), FEWEST_CASES)
     changes = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-    found = stratified_mean([people_only(changes)], scale=DIFFERENCE)
+    found = mean_change(changes)
     p_value = mcnemar_mid_p(int((changes > 0).sum()), int((changes < 0).sum()))
     return Drift(float(changes.mean()), found.low, found.high, p_value, float((changes != 0).mean()), len(changes))
 

@@ -11,7 +11,8 @@ import scipy
 
 from judging.statistics.estimates import Floats
 from judging.statistics.estimators.differences import holm
-from judging.statistics.estimators.strata import DIFFERENCE, FEWEST_FOR_CLAIMS, people_only, stratified_mean
+from judging.statistics.estimators.shares import mean_change
+from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS
 
 MARGIN = 0.1  # a fall in agreement that is small enough to be called none
 SIGNIFICANT = 0.025  # one-sided
@@ -62,9 +63,7 @@ def robustness(
         ValueError: fewer than two pairs under a damage.
     """
     falls = [
-        stratified_mean(
-            [people_only(np.asarray(before, dtype=np.float64) - np.asarray(after, dtype=np.float64))], scale=DIFFERENCE
-        )
+        mean_change(np.asarray(before, dtype=np.float64) - np.asarray(after, dtype=np.float64))
         for before, after in zip(intact, damaged, strict=True)
     ]
     p_holds = holm([float(scipy.special.stdtr(f.degrees, (f.centre - margin) / f.error)) for f in falls])

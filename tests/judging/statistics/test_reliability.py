@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judging.statistics.estimators.strata import people_only, shown_mean
+from judging.statistics.estimators.shares import shown_share
+from judging.statistics.estimators.strata import people_only
 from judging.statistics.reliability import ReliabilityBin, reliability
 from judging.statistics.risk_coverage import AuditedVerdict
 
@@ -17,7 +18,7 @@ def test_reliability_bins_hold_twenty_cases_and_keep_equal_confidences_together(
 
     low, high = reliability(verdicts)
 
-    assert low == ReliabilityBin(0.5, 0.5, 0.5, shown_mean([people_only([1.0] * 5 + [0.0] * 20)]).estimate)
+    assert low == ReliabilityBin(0.5, 0.5, 0.5, shown_share([people_only([1.0] * 5 + [0.0] * 20)]).estimate)
     assert (high.low, high.high, high.agreement.value, high.agreement.n) == (0.8, 0.9, 22 / 25, 25)
     assert high.confidence == pytest.approx((22 * 0.8 + 3 * 0.9) / 25)
 

@@ -49,9 +49,9 @@ def test_position_report_counts_flips_and_pull_of_the_first_place() -> None:
 def test_position_report_has_an_interval_where_every_verdict_is_for_the_first_place() -> None:
     found = position_report([1] * 20, [-1] * 20).first_position_rate
 
-    # 20 of 20 cases, with one at each end of the scale: [.855, 1]
+    # all 20 rise from one half: the score interval of 20 of 20, whose root is 20 / (20 + z²) = .838875, from 0 to 1
     assert found.value == found.high == 1
-    assert found.low == pytest.approx(0.8548, abs=1e-4)
+    assert found.low == pytest.approx((1 + 0.677750) / 2, abs=1e-6)
 
 
 def test_reply_rates_share_one_denominator() -> None:
@@ -106,8 +106,9 @@ def test_sway_of_all_moves_adds_them_up() -> None:
 
     # 4 of 7 changed; of the 3 that differed 1 followed; of the 2 that agreed 1 left
     assert (found.revised.value, found.toward.value, found.away.value) == (4 / 7, 1 / 3, 1 / 2)
-    # 1 of 3: centre 2/5, error sqrt(2/5 * 3/5 / 4) = 0.2449, t(.975, 2) = 4.3027, which reaches beyond both ends
-    assert (found.toward.low, found.toward.high) == (0.0, 1.0)
+    # 1 of 3: (1 - p)^3 + 1.5 p (1 - p)² is .975 at p = .016668
+    assert found.toward == share_of(1, 3)
+    assert found.toward.low == pytest.approx(0.016668, abs=1e-6)
 
 
 def test_sway_of_nobody_is_undefined() -> None:

@@ -50,6 +50,7 @@ from judging.statistics.coefficients.ratings import from_long
 from judging.statistics.debate_rows import DebateRow, pack
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.differences import SIGNIFICANT, case_means, holm
+from judging.statistics.estimators.shares import counted_share
 from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS, Inference, TooFew, census_mean
 from judging.statistics.intervals import share_of
 
@@ -364,7 +365,7 @@ def _people_system(one: Evaluator, view: View) -> Estimate:
         for items in view.cells.values()
     ]
     known = [level for level in levels if level is not None]
-    return share_of(sum(known), len(known)) if known else undefined(NO_PEOPLE)
+    return counted_share(sum(known), len(known)) if known else undefined(NO_PEOPLE)
 
 
 def _row(one: Evaluator, view: View) -> ReportContent:

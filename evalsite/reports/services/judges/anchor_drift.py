@@ -21,7 +21,8 @@ from evalsite.review.states import ReviewRefused
 from judging.models import Run, RunEvaluator
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.drift import Drift, drift
-from judging.statistics.estimators.strata import TooFew, people_only, shown_mean
+from judging.statistics.estimators.shares import shown_share
+from judging.statistics.estimators.strata import TooFew, people_only
 
 MOST_ANCHORS = 100  # tell a change of 10 points in two of three cases
 
@@ -69,7 +70,7 @@ def _row(history: AnchorHistory, asked: AskedRound, first: AskedRound | None) ->
     return DriftRow(
         run=asked.run,
         at=asked.at,
-        agreement=shown_mean([people_only(list(agrees.values()))]).estimate,
+        agreement=shown_share([people_only(list(agrees.values()))]).estimate,
         unread=len(asked.labels) - len(agrees),
         change=change,
         served=tuple(sorted(asked.served)),

@@ -30,12 +30,12 @@ from judging.statistics.coefficients.confusion import confusion_counts
 from judging.statistics.coefficients.ratings import from_rows
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
+from judging.statistics.estimators.shares import shown_share
 from judging.statistics.estimators.strata import (
     FEWEST_FOR_CLAIMS,
     TooFew,
     look_multiplier,
     people_only,
-    shown_mean,
 )
 from judging.statistics.reliability import ReliabilityBin, reliability
 from judging.statistics.risk_coverage import AuditedVerdict
@@ -181,11 +181,11 @@ def _pooled_share(rows: Sequence[AuditedResponse], holds: Callable[[AuditedRespo
     for case, values in by_case.items():
         strata[chances[case]].append(sum(values) / len(values))
     if len(strata) == 1:
-        return shown_mean([people_only(values) for values in strata.values()], planned=planned).estimate
+        return shown_share([people_only(values) for values in strata.values()], planned=planned).estimate
     sampled = [
         people_only(values, others=round(len(values) / chance) - len(values)) for chance, values in strata.items()
     ]
-    return shown_mean(sampled, planned=planned).estimate
+    return shown_share(sampled, planned=planned).estimate
 
 
 def _kappa(read: Sequence[AuditedResponse], codes: Mapping[str, int], planned: int) -> Estimate:

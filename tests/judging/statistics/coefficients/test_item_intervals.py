@@ -11,7 +11,7 @@ from judging.statistics.coefficients.kappa import cohen_of, contingency
 from judging.statistics.coefficients.ratings import RatingTable, from_rows
 from judging.statistics.estimates import Floats
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
-from judging.statistics.intervals import ONE_UNIT, share_of
+from judging.statistics.intervals import ONE_UNIT
 from tests.judging.statistics.single_figures import krippendorff_alpha, percent_agreement
 
 T_19 = 2.0930240544  # of Student's t with 19 degrees of freedom, two-sided 95%
@@ -36,7 +36,6 @@ def test_percent_agreement_of_equal_answers_has_an_interval() -> None:
 
     # with one agreeing and one disagreeing item more: p = 21/22, error sqrt(p (1 - p) / 21) = 1/22
     assert [found.value, found.low, found.high] == pytest.approx([1, (21 - T_19) / 22, 1])
-    assert share_of(20, 20).low == pytest.approx(found.low)
 
 
 def test_cohen_kappa_has_the_interval_of_weighted_kappa() -> None:

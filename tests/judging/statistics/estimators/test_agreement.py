@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from judging.statistics.estimators.agreement import ComparedItem, KappaInference, share_equal, shown_kappa
-from judging.statistics.estimators.strata import Inference, TooFew, make_stratum, stratified_mean
+from judging.statistics.estimators.shares import shown_share
+from judging.statistics.estimators.strata import Inference, TooFew, make_stratum
 
 
 def agreed(case: int, *, is_equal: bool | None, is_routed: bool = False) -> ComparedItem:
@@ -24,7 +25,7 @@ def test_share_equal_weights_the_audit_for_all_that_was_not_routed() -> None:
 
     labels = [0.0] * 3 + [1.0] * 27
     strata = [make_stratum(labels, [0.0] * 30, [0.0] * 60), make_stratum([0.0] * 10, [0.0] * 10)]
-    assert found == stratified_mean(strata)
+    assert found == shown_share(strata)
     assert isinstance(found, Inference)
     assert found.point == pytest.approx(0.81)
 
@@ -34,7 +35,7 @@ def test_share_equal_takes_the_case_as_its_unit() -> None:
 
     found = share_equal(items)
 
-    assert found == stratified_mean([make_stratum([1.0, 0.0] * 10, [0.0] * 20)])
+    assert found == shown_share([make_stratum([1.0, 0.0] * 10, [0.0] * 20)])
 
 
 def test_share_equal_leaves_out_items_without_a_verdict() -> None:
