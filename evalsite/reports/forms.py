@@ -211,6 +211,33 @@ class ThresholdForm(forms.Form):
         help_text="Of the bound on the error rate.",
         widget=forms.NumberInput(attrs={"step": "any"}),
     )
+    tolerance = forms.IntegerField(
+        min_value=0,
+        initial=0,
+        required=False,
+        label="Tolerance, points",
+        help_text=(
+            "A verdict is wrong if it differs from the human label by more than this many points; neighbouring labels "
+            "of the scale are one point apart."
+        ),
+    )
+
+    def __init__(self, *args: Any, most_tolerance: int, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.most_tolerance = most_tolerance
+        if not most_tolerance and not self.data.get("tolerance"):
+            del self.fields["tolerance"]  # two labels, or labels without an order
+
+    def clean_tolerance(self) -> int:
+        """Refuse a tolerance under which nothing could be wrong."""
+        tolerance = self.cleaned_data["tolerance"] or 0
+        if tolerance > self.most_tolerance:
+            raise forms.ValidationError(
+                f"At most {self.most_tolerance}: with more, no verdict on this scale could be wrong."
+                if self.most_tolerance
+                else "The labels of this judge are two, or have no order: choose 0."
+            )
+        return int(tolerance)
 
     @property
     def alpha(self) -> float:
@@ -219,6 +246,10 @@ class ThresholdForm(forms.Form):
     @property
     def delta(self) -> float:
         return 1 - float(self.cleaned_data["certainty"]) / 100
+
+    @property
+    def tolerance_points(self) -> int:
+        return int(self.cleaned_data.get("tolerance") or 0)
 
 
 class AnchorForm(forms.Form):

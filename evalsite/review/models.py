@@ -11,7 +11,7 @@ from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
 from evalsite.review.addresses import address_of
 from evalsite.review.blinding import QueueMode
-from evalsite.review.routing import ItemArm
+from evalsite.review.routing import ItemArm, wrong_in_words
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
 from judging.models import (
@@ -571,6 +571,7 @@ class EvaluatorThreshold(models.Model):
     threshold = models.FloatField()
     alpha = models.FloatField()  # error rate tolerated among accepted verdicts
     delta = models.FloatField()  # chance tolerated that the error rate is higher
+    tolerance = models.PositiveSmallIntegerField(default=0)  # points of the scale by which a right verdict may differ
     accepted = models.FloatField()  # share of the audited verdicts at or above the threshold
     bound = models.FloatField()  # the error rate among these is at most this, with certainty 1 - delta
     cases = models.PositiveIntegerField()  # audited cases that it was chosen on
@@ -595,6 +596,10 @@ class EvaluatorThreshold(models.Model):
     @property
     def certainty(self) -> float:
         return 1 - self.delta
+
+    @property
+    def wrong(self) -> str:
+        return wrong_in_words(self.tolerance)
 
 
 class Certificate(models.Model):

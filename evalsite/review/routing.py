@@ -96,6 +96,11 @@ class RoutingDecision:
         return next(reason for reason in self.reasons if (reason is Reason.AUDIT) == (arm == ItemArm.AUDIT))
 
 
+def wrong_in_words(tolerance: int) -> str:
+    """Return what an error is called where labels may differ by so many points of an ordered scale."""
+    return f"off by more than {tolerance} {'point' if tolerance == 1 else 'points'}" if tolerance else "wrong"
+
+
 NOBODY = RoutingDecision(reasons=(), text="", arm=None, inclusion_probability=None, priority=0)
 
 

@@ -74,13 +74,16 @@ def risk_coverage(verdicts: Sequence[AuditedVerdict], *, delta: float = DELTA) -
     return tuple(steps)
 
 
-def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: float = DELTA) -> ThresholdDecision:
+def choose_threshold(
+    steps: Sequence[Step], *, alpha: float = ALPHA, delta: float = DELTA, wrong: str = "wrong"
+) -> ThresholdDecision:
     """Return the smallest threshold whose bound, and that of every stricter one, is at most alpha.
 
     `steps` come from `risk_coverage` over the audit arm only: on verdicts chosen for low confidence the guarantee does
-    not hold. The walk starts at the strictest threshold that accepts enough cases to pass without an error, a choice
-    that looks at confidences but not at errors, and stops at the first failure, so that no correction for many tests
-    is needed. Source: fixed-sequence testing as in Jung, Brahman and Choi 2024, "Trust or Escalate".
+    not hold. `wrong` says in words what an error is. The walk starts at the strictest threshold that accepts enough
+    cases to pass without an error, a choice that looks at confidences but not at errors, and stops at the first
+    failure, so that no correction for many tests is needed. Source: fixed-sequence testing as in Jung, Brahman and Choi
+    2024, "Trust or Escalate".
     """
     fewest = labels_needed(0.0, alpha=alpha, delta=delta)
     total = steps[-1].proving if steps else 0
@@ -95,9 +98,9 @@ def choose_threshold(steps: Sequence[Step], *, alpha: float = ALPHA, delta: floa
         chosen = step
     if chosen is None:
         needed = _further_labels(steps, fewest, alpha=alpha, delta=delta)
-        return ThresholdDecision(None, needed, "Even the most confident verdicts are wrong too often.")
-    reason = f"Accepts {chosen.coverage:.0%}, wrong in at most {chosen.bound:.1%} with {1 - delta:.0%} certainty."
-    return ThresholdDecision(chosen, 0, reason)
+        return ThresholdDecision(None, needed, f"Even the most confident verdicts are {wrong} too often.")
+    promise = f"{wrong} in at most {chosen.bound:.1%} with {1 - delta:.0%} certainty"
+    return ThresholdDecision(chosen, 0, f"Accepts {chosen.coverage:.0%}, {promise}.")
 
 
 def _further_labels(steps: Sequence[Step], fewest: int, *, alpha: float, delta: float) -> int | None:

@@ -103,8 +103,8 @@ def judge_threshold(request: PageRequest) -> HttpResponse:
     """Show what a wanted error rate makes of the risk-coverage curve, and save the threshold."""
     content = _content(request)
     data = request.POST if request.method == "POST" else request.GET if "error" in request.GET else PERCENT
-    form = ThresholdForm(data)
-    calibration = calibrate(content, alpha=form.alpha, delta=form.delta) if form.is_valid() else calibrate(content)
+    form = ThresholdForm(data, most_tolerance=content["most_tolerance"])
+    calibration = _calibrated(form, content)
     if request.method == "POST" and "look" not in request.POST and form.is_valid():
         try:
             saved = save_calibration(content, calibration, actor=request.user, at=timezone.now())
@@ -241,16 +241,20 @@ def _back(content: ReportContent) -> HttpResponseRedirect:
 
 
 def _calibration(request: PageRequest, content: ReportContent) -> Calibration:
-    form = ThresholdForm(request.GET if "error" in request.GET else PERCENT)
-    return calibrate(content, alpha=form.alpha, delta=form.delta) if form.is_valid() else calibrate(content)
+    data = request.GET if "error" in request.GET else PERCENT
+    return _calibrated(ThresholdForm(data, most_tolerance=content["most_tolerance"]), content)
+
+
+def _calibrated(form: ThresholdForm, content: ReportContent) -> Calibration:
+    if not form.is_valid():
+        return calibrate(content)
+    return calibrate(content, alpha=form.alpha, delta=form.delta, tolerance=form.tolerance_points)
 
 
 def _curve(calibration: Calibration) -> Chart | None:
     if not calibration.steps:
         return None
-    return risk_coverage_chart(
-        calibration.steps, calibration.decision, alpha=calibration.alpha, delta=calibration.delta
-    )
+    return risk_coverage_chart(calibration)
 
 
 def _chart(request: PageRequest, content: ReportContent, name: str) -> Chart | None:

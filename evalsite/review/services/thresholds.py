@@ -21,6 +21,7 @@ class ChosenThreshold:
     threshold: float
     alpha: float
     delta: float
+    tolerance: int
     accepted: float  # share of the audited verdicts
     bound: float
     cases: int
@@ -41,7 +42,9 @@ def save_threshold(
             "saved_at": at,
         },
     )
-    promise = {"alpha": chosen.alpha, "delta": chosen.delta, "bound": chosen.bound, "cases": chosen.cases}
+    promise: JsonDict = {"alpha": chosen.alpha, "delta": chosen.delta, "bound": chosen.bound, "cases": chosen.cases}
+    if chosen.tolerance:
+        promise["tolerance"] = chosen.tolerance
     _record(saved, actor, "threshold.saved", promise)
     return saved
 

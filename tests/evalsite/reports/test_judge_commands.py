@@ -62,6 +62,10 @@ def test_calibrate_prints_the_curve_and_saves_when_told() -> None:
     assert looked["curve"] == [{"threshold": 0.95, "accepted": 40, "errors": 1, "cases": 40, "proving": 40} | shares]
     assert saved["saved"]
     assert EvaluatorThreshold.objects.get().version_key == saved["version"]
+    assert looked["tolerance"] == 0
+    assert refusal("calibrate", "Strict", "--tolerance", "1") == (
+        "Tolerance, points: The labels of this judge are two, or have no order: choose 0."
+    )
 
 
 def test_calibrate_refuses_in_words() -> None:

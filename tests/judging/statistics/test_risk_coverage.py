@@ -57,6 +57,9 @@ def test_choose_threshold_takes_the_smallest_that_passes_all_the_way() -> None:
     assert choose_threshold(steps) == ThresholdDecision(
         steps[1], 0, "Accepts 12%, wrong in at most 5.4% with 90% certainty."
     )  # 70 of 580
+    assert choose_threshold(steps, wrong="off by more than 1 point").reason == (
+        "Accepts 12%, off by more than 1 point in at most 5.4% with 90% certainty."
+    )
 
 
 def test_risk_coverage_counts_a_case_once() -> None:

@@ -1,4 +1,4 @@
-"""`calibrate JUDGE --error 10 --certainty 90 [--save]`: from which confidence on a judge decides alone."""
+"""`calibrate JUDGE --error 10 [--tolerance 1] [--save]`: from which confidence on a judge decides alone."""
 
 from __future__ import annotations
 
@@ -28,15 +28,22 @@ class Command(JsonCommand):
             "--error", type=float, default=10.0, help="highest error rate of accepted verdicts, in percent"
         )
         parser.add_argument("--certainty", type=float, default=90.0, help="confidence level of the bound, in percent")
+        parser.add_argument(
+            "--tolerance",
+            type=int,
+            default=0,
+            help="points of an ordered scale by which an accepted verdict may differ from the human label",
+        )
         parser.add_argument("--save", action="store_true", help="save the threshold for the next runs of this version")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the threshold, what it promises and the curve behind it."""
-        form = ThresholdForm({"error": options["error"], "certainty": options["certainty"]})
+        content = trust_content(options)
+        wanted = {name: options[name] for name in ("error", "certainty", "tolerance")}
+        form = ThresholdForm(wanted, most_tolerance=content["most_tolerance"])
         if not form.is_valid():
             raise form_refusal(form)
-        content = trust_content(options)
-        found = calibrate(content, alpha=form.alpha, delta=form.delta)
+        found = calibrate(content, alpha=form.alpha, delta=form.delta, tolerance=form.tolerance_points)
         if options["save"]:
             try:
                 save_calibration(content, found, actor=None, at=timezone.now())
@@ -48,6 +55,7 @@ class Command(JsonCommand):
             "version": content["version"]["key"],
             "threshold": chosen.threshold if chosen is not None else None,
             "reason": found.decision.reason,
+            "tolerance": found.tolerance,
             "accepted": found.accepted,
             "bound": chosen.bound if chosen is not None else None,
             "labels_needed": found.decision.labels_needed,

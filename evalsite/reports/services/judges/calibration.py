@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from evalsite.reports.services.judges.judge_trust import measured_verdicts
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.review.models import Certificate, EvaluatorThreshold
+from evalsite.review.routing import wrong_in_words
 from evalsite.review.services.certificates import issue_certificate
 from evalsite.review.services.items.queues import DEFAULT_QUORUM
 from evalsite.review.services.thresholds import ChosenThreshold, save_threshold
@@ -41,8 +42,14 @@ class Calibration:
 
     alpha: float
     delta: float
+    tolerance: int  # points of the scale by which a correct verdict may differ from people's label
     steps: tuple[Step, ...]
     decision: ThresholdDecision
+
+    @property
+    def wrong(self) -> str:
+        """What an error is, in words."""
+        return wrong_in_words(self.tolerance)
 
     @property
     def accepted(self) -> float:
@@ -56,10 +63,14 @@ class Calibration:
         return round(1000 * (1 - self.accepted) * DEFAULT_QUORUM)
 
 
-def calibrate(content: ReportContent, *, alpha: float = ALPHA, delta: float = DELTA) -> Calibration:
-    """Return the threshold for an error rate of at most alpha with certainty 1 - delta."""
-    steps = risk_coverage(measured_verdicts(content), delta=delta)
-    return Calibration(alpha, delta, steps, choose_threshold(steps, alpha=alpha, delta=delta))
+def calibrate(content: ReportContent, *, alpha: float = ALPHA, delta: float = DELTA, tolerance: int = 0) -> Calibration:
+    """Return the threshold for an error rate of at most alpha with certainty 1 - delta.
+
+    Wrong is what differs from people's label by more than the tolerance, in points of an ordered scale.
+    """
+    steps = risk_coverage(measured_verdicts(content, tolerance=tolerance), delta=delta)
+    decision = choose_threshold(steps, alpha=alpha, delta=delta, wrong=wrong_in_words(tolerance))
+    return Calibration(alpha, delta, tolerance, steps, decision)
 
 
 def version_of_content(content: ReportContent) -> JudgeVersion:
@@ -88,6 +99,7 @@ def save_calibration(
         threshold=chosen.threshold,
         alpha=calibration.alpha,
         delta=calibration.delta,
+        tolerance=calibration.tolerance,
         accepted=calibration.accepted,
         bound=chosen.bound,
         cases=calibration.steps[-1].cases,

@@ -98,10 +98,15 @@ def _with_tests(own: Sequence[RunEvaluator], leaving_out: frozenset[int]) -> Aud
 
 def _against_people(audited: AuditedResponses, *, planned: int) -> ReportContent:
     read = [row for row in audited.decided if row.judge is not None]
-    verdicts = _measured(read)
+    places = _places(_scale(read))
     return figures_against_people(audited.decided, planned=planned) | {
-        "measured": [[verdict.confidence, verdict.is_correct, verdict.case, verdict.weight] for verdict in verdicts],
-        "reliability": [asdict(part) for part in reliability(verdicts)],
+        "measured": [
+            [row.confidence, _points_off(row, places), row.case, 1 / row.chance]
+            for row in read
+            if row.confidence is not None
+        ],
+        "most_tolerance": max(0, len(places) - 2),
+        "reliability": [asdict(part) for part in reliability(_measured(read))],
         "tests": _tests(read, _scale(read)),
     }
 
@@ -123,9 +128,15 @@ def figures_against_people(decided: Sequence[AuditedResponse], *, planned: int =
     }
 
 
-def measured_verdicts(content: ReportContent) -> list[AuditedVerdict]:
-    """Return the audited verdicts with a measured confidence that a stored report holds."""
-    return [AuditedVerdict(*row) for row in content["measured"]]
+def measured_verdicts(content: ReportContent, *, tolerance: int = 0) -> list[AuditedVerdict]:
+    """Return the audited verdicts with a measured confidence that a stored report holds.
+
+    Those count as correct that differ from people's label by at most so many points of an ordered scale.
+    """
+    return [
+        AuditedVerdict(confidence, off <= tolerance, case, weight)
+        for confidence, off, case, weight in content["measured"]
+    ]
 
 
 def reliability_bins(content: ReportContent) -> tuple[ReliabilityBin, ...]:
@@ -155,6 +166,21 @@ def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
     scales = Counter(row.scale for row in read)
     found = {label.value: label for scale, _ in scales.most_common() for label in reversed(scale)}
     return tuple(reversed(found.values()))
+
+
+def _places(labels: Sequence[Label]) -> dict[str, int]:
+    """Return the place of each label on an ordered scale, the worst first; nothing where labels have no order."""
+    shares = sorted({label.share for label in labels if label.share is not None})
+    if len(shares) < len(labels):
+        return {}
+    return {label.value: shares.index(label.share) for label in labels if label.share is not None}
+
+
+def _points_off(row: AuditedResponse, places: Mapping[str, int]) -> int:
+    """Return by how many points of the scale judge and people differ; without an order, whether they do."""
+    if row.judge in places and row.people in places:
+        return abs(places[row.judge or ""] - places[row.people])
+    return int(row.judge != row.people)
 
 
 def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedResponse], planned: int) -> ReportContent:

@@ -19,27 +19,28 @@ from evalsite.reports.services.charts import (
     thinned,
 )
 from evalsite.reports.services.judges.anchor_drift import AnchorDrift
+from evalsite.reports.services.judges.calibration import Calibration
 from judging.statistics.reliability import ReliabilityBin
-from judging.statistics.risk_coverage import Step, ThresholdDecision
 
 
-def risk_coverage_chart(steps: Sequence[Step], decision: ThresholdDecision, *, alpha: float, delta: float) -> Chart:
+def risk_coverage_chart(found: Calibration) -> Chart:
     """Return error rate and bound by the share of verdicts accepted, with the target and the chosen threshold."""
     risks, bounds = [], []
-    for step in steps:
+    for step in found.steps:
         covered, named = step.coverage, f"confidence {step.threshold:.2f} or more: {step.coverage:.0%}"
-        risks.append(Point(covered, step.risk, says=f"{named} accepted, {step.risk:.1%} wrong"))
-        bounds.append(Point(covered, step.bound, says=f"{named} accepted, at most {step.bound:.1%} wrong"))
-    top = min(1.0, highest((point.y for point in risks), least=2.5 * alpha))
+        risks.append(Point(covered, step.risk, says=f"{named} accepted, {step.risk:.1%} {found.wrong}"))
+        bounds.append(Point(covered, step.bound, says=f"{named} accepted, at most {step.bound:.1%} {found.wrong}"))
+    top = min(1.0, highest((point.y for point in risks), least=2.5 * found.alpha))
     y = percent_axis("Error rate of accepted verdicts", high=top)
     series = [
-        Series("Target", [Point(0, alpha), Point(1, alpha)], tone="guide"),
+        Series("Target", [Point(0, found.alpha), Point(1, found.alpha)], tone="guide"),
         Series("Error rate", thinned(risks), has_dots=len(risks) <= 40),
-        Series(f"Bound, {1 - delta:.0%} confidence", thinned(bounds), tone="second"),
+        Series(f"Bound, {1 - found.delta:.0%} confidence", thinned(bounds), tone="second"),
     ]
-    if decision.chosen is not None:
-        at = decision.chosen.coverage
-        series.append(Series(f"From {decision.chosen.threshold:.2f}", [Point(at, 0), Point(at, y.high)], tone="guide"))
+    chosen = found.decision.chosen
+    if chosen is not None:
+        at = chosen.coverage
+        series.append(Series(f"From {chosen.threshold:.2f}", [Point(at, 0), Point(at, y.high)], tone="guide"))
     return draw("Risk and coverage", percent_axis("Verdicts accepted"), y, series)
 
 

@@ -12,13 +12,15 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from evalsite.accounts.models import AuditEntry
 from evalsite.reports.selectors.judges.certificates import CertificateState
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS
 from evalsite.reports.services.judges.judge_standing import standing_of_judges
 from evalsite.reports.services.judges.judge_trust import compute_judge_trust
-from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold
-from evalsite.review.questions.scales import JUDGEMENT
+from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold, FinalLabel, ReviewItem
+from evalsite.review.questions.scales import JUDGEMENT, points_scale
+from judging.models import Score
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
 
@@ -64,6 +66,49 @@ def test_judge_threshold_says_what_counts_as_wrong_on_a_scale_of_several_labels(
 
     assert "neighbours among the 3 labels of this scale" in graded
     assert "also if the two are neighbours" not in binary
+
+
+def _graded_judge() -> None:
+    """Store a judge of 0 to 4 points that is off by 1 in 20 of 60 cases and by 2 in one; people always say 3."""
+    evaluator = audited_judge([Audited(True, True, 0.95)] * 60, scale=points_scale(4))
+    FinalLabel.objects.update(label="75", share=0.75)
+    ReviewItem.objects.update(label="75")
+    shares = [0.25] + [1.0] * 20 + [0.75] * 39
+    for score, share in zip(Score.objects.filter(evaluator=evaluator).order_by("pk"), shares, strict=True):
+        score.share = share
+        score.save(update_fields=["share"])
+
+
+def test_judge_threshold_lets_verdicts_differ_by_the_tolerance_on_an_ordered_scale(researcher: Client) -> None:
+    _graded_judge()
+
+    exact = researcher.get(page("judge-threshold")).content.decode()
+    saved = researcher.post(reverse("reports:judge-threshold"), CHOSEN | {"tolerance": "1"})
+
+    assert "Even the most confident verdicts are wrong too often." in exact
+    assert "Tolerance, points" in exact
+    promise = "Accepts 100%, off by more than 1 point in at most 6.3% with 90% certainty."  # 1 of 60
+    assert (
+        promise in researcher.get(page("judge-threshold", error="10", certainty="90", tolerance="1")).content.decode()
+    )
+    assert promise in researcher.get(saved["Location"]).content.decode()
+    threshold = EvaluatorThreshold.objects.get()
+    assert (threshold.tolerance, threshold.threshold, threshold.cases) == (1, 0.95, 60)
+    assert AuditEntry.objects.latest("pk").detail["tolerance"] == 1
+
+
+def test_judge_threshold_refuses_a_tolerance_under_which_nothing_is_wrong(researcher: Client) -> None:
+    _graded_judge()
+    audited_judge([*SURE, *UNSURE], name="Binary")
+
+    graded = researcher.post(reverse("reports:judge-threshold"), CHOSEN | {"tolerance": "4"}).content.decode()
+    binary = reverse("reports:judge-threshold")
+    refused = researcher.post(binary, CHOSEN | {"name": "Binary", "tolerance": "1"}).content.decode()
+
+    assert "At most 3: with more, no verdict on this scale could be wrong." in graded
+    assert "The labels of this judge are two, or have no order: choose 0." in refused
+    assert "Tolerance" not in researcher.get(binary, {"name": "Binary"}).content.decode()
+    assert not EvaluatorThreshold.objects.exists()
 
 
 def test_pages_say_which_figures_remain_for_one_look(researcher: Client) -> None:

@@ -17,7 +17,7 @@ from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
-CHOSEN = ChosenThreshold(threshold=0.9, alpha=0.1, delta=0.1, accepted=0.71, bound=0.082, cases=60)
+CHOSEN = ChosenThreshold(threshold=0.9, alpha=0.1, delta=0.1, tolerance=0, accepted=0.71, bound=0.082, cases=60)
 
 
 def judge(model: str = "gpt-4", *, confidence: float = 0.8) -> RunEvaluator:

@@ -38,7 +38,8 @@ from judging.judges.verdicts import PARSER_VERSION
 from judging.models import EvaluatorKind, Response, RunEvaluator, Verdict
 from judging.selectors.judges.judge_versions import versions_of
 from judging.statistics.coefficients.alternative_annotator import Annotators
-from judging.statistics.estimators.strata import people_only, shown_mean
+from judging.statistics.estimators.shares import shown_share
+from judging.statistics.estimators.strata import people_only
 from judging.statistics.risk_coverage import error_bound
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
@@ -64,7 +65,7 @@ def test_compute_judge_trust_compares_audited_verdicts_with_people() -> None:
     assert [label["value"] for label in found["labels"]] == ["met", "not met"]
     assert found["confusion"] == [[49, 11], [0, 1]]
     assert found["agreement"]["value"] == pytest.approx(50 / 61)
-    sensitivity = figure(shown_mean([people_only([1.0] * 49)]).estimate)
+    sensitivity = figure(shown_share([people_only([1.0] * 49)]).estimate)
     assert found["recalls"] == [
         {"name": "Sensitivity (Met)", "label": "met", "items": 49} | sensitivity,
         {"name": "Specificity (Not met)", "label": "not met", "items": 12}
