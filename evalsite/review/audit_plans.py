@@ -47,7 +47,9 @@ def detectable_difference(pilot: Pilot, *, n: int, cases: int, power: float = 0.
     for _ in range(200):
         expected = Pilot(difference, max(pilot.variance, difference - difference**2), pilot.explained)
         error = _error(expected, n=n, cases=cases, lowest=-1.0, pseudo=0.5)
-        difference = 0.5 * difference + 0.5 * quantiles * error
+        before, difference = difference, 0.5 * difference + 0.5 * quantiles * error
+        if abs(difference - before) < 1e-14:
+            break
     return difference
 
 

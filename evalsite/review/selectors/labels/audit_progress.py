@@ -48,7 +48,7 @@ def _of_run(run: Run) -> Iterator[Told]:
     drawn = Referral.objects.filter(run=run, arm=ItemArm.AUDIT)
     shares = blind_shares(drawn)
     fields = ("subject_id", "response__system__name", "subject__criterion", "response__prompt_id")
-    rows = list(drawn.order_by("pk").values_list(*fields))
+    rows = list(drawn.order_by().values_list(*fields))
     several = len({criterion for _, _, criterion, _ in rows}) > 1
     for subject_id, system, criterion, case in rows:
         name = f"{system}, {criterion or 'whole rubric'}" if several else str(system)
@@ -60,7 +60,7 @@ def _of_debates(debate_set: DebateSet) -> Iterator[Told]:
     shares = blind_shares(drawn)
     texts = ("debate__response_a__text_hash", "debate__response_b__text_hash")
     name = f"{debate_set.system_a} better than {debate_set.system_b}, ties half"
-    for subject_id, case, first, second in drawn.order_by("pk").values_list("subject_id", "debate__case_id", *texts):
+    for subject_id, case, first, second in drawn.order_by().values_list("subject_id", "debate__case_id", *texts):
         share = shares.get(subject_id)
         if share is not None and is_turned((str(first), str(second))):
             share = 1.0 - share

@@ -433,9 +433,18 @@ def _with_referred(
 
 def blind_shares(referrals: QuerySet[Referral]) -> dict[int, float | None]:
     """Return what the final blind label of each referred subject is worth, by subject; None: a name."""
-    rows = FinalLabel.objects.filter(is_blind=True, subject__in=referrals.order_by().values("subject"))
-    told = rows.order_by("-decided_at", "-pk").values_list("subject_id", "share", "provenance")
-    return {subject_id: share for subject_id, share, _ in sorted(told, key=lambda row: RANKS[row[2]])}
+    rows = FinalLabel.objects.filter(is_blind=True)
+    shares, several = dict[int, float | None](), set[int]()
+    asked = rows.filter(subject__in=referrals.order_by().values("subject")).order_by()
+    for subject_id, share in asked.values_list("subject_id", "share"):
+        if subject_id in shares:
+            several.add(subject_id)
+        shares[subject_id] = share
+    for ids in chunks(sorted(several)):  # few: only these are worth sorting
+        told = rows.filter(subject__in=ids).order_by("-decided_at", "-pk")
+        ranked = sorted(told.values_list("subject_id", "share", "provenance"), key=lambda row: RANKS[row[2]])
+        shares |= {subject_id: share for subject_id, share, _ in ranked}
+    return shares
 
 
 def blind_labels(subject_ids: Iterable[int]) -> dict[int, KnownLabel]:
