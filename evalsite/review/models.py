@@ -68,6 +68,7 @@ class Queue(models.Model):
     total_count = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
     routed_at = models.DateTimeField(null=True)  # end of the last routing of its run or debate set
+    audit_strata = models.JSONField(default=list, blank=True)  # last prompt of each stratum that its run drew from
     source_file = models.CharField(max_length=200, blank=True)  # name of the file that its items came from
     order = models.CharField(max_length=20, choices=OrderPolicy, default=OrderPolicy.URGENT)
     retest_share = models.FloatField(default=0.05)  # of a person's own items that come back to them later

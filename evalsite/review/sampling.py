@@ -29,10 +29,13 @@ GOLDEN_SHARES = {GoldenPart.EXAMPLES: 0.15, GoldenPart.DEVELOPMENT: 0.45, Golden
 
 @dataclass(frozen=True, slots=True)
 class AuditDraw:
-    """The audited keys, and the probability with which each key of the run could have been drawn."""
+    """The audited keys, each with the probability with which it could have been drawn."""
 
-    chosen: frozenset[str]
-    probability: float
+    chances: Mapping[str, float]
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        return frozenset(self.chances)
 
 
 def uniform_number(*parts: str | int) -> float:
@@ -70,7 +73,16 @@ def draw_sample(keys: Sequence[str], *, seed: int, size: int) -> AuditDraw:
         raise ValueError(f"a sample of {size}")
     size = min(size, len(keys))
     ranked = sorted(keys, key=lambda key: (uniform_number("audit", seed, key), key))
-    return AuditDraw(frozenset(ranked[:size]), size / len(keys) if keys else 0.0)
+    return AuditDraw(dict.fromkeys(ranked[:size], size / len(keys) if keys else 0.0))
+
+
+def draw_strata(strata: Sequence[Sequence[str]], *, seed: int, share: float) -> AuditDraw:
+    """Return a sample of each stratum at one rate, rounded up: a larger share never takes anything away."""
+    chances: dict[str, float] = {}
+    for keys in strata:
+        size = audit_size(len(keys), share=share, minimum=0)
+        chances |= draw_sample(keys, seed=seed, size=size).chances
+    return AuditDraw(chances)
 
 
 def is_retest(item_key: str, *, person: str, seed: int, share: float = RETEST_SHARE) -> bool:

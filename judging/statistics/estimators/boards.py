@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from judging.statistics.estimates import Estimate, Floats
+from judging.statistics.estimates import Estimate, Floats, Ints
 from judging.statistics.estimators.differences import (
     ComparedPair,
     RankSet,
@@ -33,6 +33,7 @@ from judging.statistics.estimators.strata import (
     census_mean,
     look_multiplier,
     make_stratum,
+    merged,
     nonresponse_bounds,
     people_only,
     shown_mean,
@@ -62,17 +63,24 @@ class BoardData:
     missing: Flags
     scale: Scale = SHARE
     planned: int = 0  # drawn cases, fixed before the first look; above 0: intervals that hold at every look
+    strata: Ints | None = None  # by case, the stratum from which the audit drew; None: one
 
     def only(self, columns: Flags) -> BoardData:
         """Return some of the cases."""
         parts = (self.judge[:, columns], self.labels[:, columns], self.drawn[:, columns], self.missing[:, columns])
         planned = int(parts[2].any(axis=0).sum()) if self.planned else 0
-        return BoardData(*parts, self.scale, planned)
+        return BoardData(*parts, self.scale, planned, None if self.strata is None else self.strata[columns])
 
     def systems(self, rows: Sequence[int]) -> BoardData:
         """Return some of the systems, in this order."""
         parts = (self.judge[rows], self.labels[rows], self.drawn[rows], self.missing[rows])
-        return BoardData(*parts, self.scale, self.planned)
+        return BoardData(*parts, self.scale, self.planned, self.strata)
+
+    def by_stratum(self) -> list[Flags]:
+        """Return which cases each stratum holds."""
+        if self.strata is None:
+            return [np.ones(self.judge.shape[1], dtype=bool)]
+        return [self.strata == stratum for stratum in np.unique(self.strata)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +129,14 @@ def system_mean(data: BoardData, system: int, mode: MeanKind) -> SystemFigure:
         judge = data.judge[system]
         return SystemFigure(census_mean(judge[~np.isnan(judge)], scale=data.scale))
     parts = _parts(data, system, mode)
-    n = len(parts.sampled.labels)
+    n = parts.n
     found = _inference(parts, data, needed=FEWEST_CASES)
     if isinstance(found, TooFew):
         return SystemFigure(Estimate(None, None, None, n, TOO_FEW_AUDITED.format(n, found.needed)))
     estimate = Estimate(found.point, found.low, found.high, n)
-    if not len(parts.waiting):
+    if not any(len(waiting) for _, waiting in parts.undecided):
         return SystemFigure(estimate)
-    bounds = nonresponse_bounds(parts.undrawn, parts.waiting, known=parts.further, scale=data.scale)
+    bounds = nonresponse_bounds(parts.undecided, known=parts.further, scale=data.scale)
     return SystemFigure(estimate, bounds)
 
 
@@ -148,11 +156,14 @@ def system_inference(data: BoardData, system: int, mode: MeanKind, *, needed: in
 class _SystemStrata:
     """A system's cases as strata: those with a score, audited or not, and those known or decided in another way."""
 
-    sampled: Stratum
-    undrawn: Stratum  # the same without the drawn cases that wait for a decision
-    waiting: Floats  # the judge's scores of these
+    sampled: list[Stratum]
+    undecided: list[tuple[Stratum, Floats]]  # without the drawn cases that wait for a decision, and the scores of these
     further: list[Stratum]
     known: int  # missing responses with a null score
+
+    @property
+    def n(self) -> int:
+        return sum(len(stratum.labels) for stratum in self.sampled)
 
 
 def _parts(data: BoardData, system: int, mode: MeanKind) -> _SystemStrata:
@@ -161,22 +172,28 @@ def _parts(data: BoardData, system: int, mode: MeanKind) -> _SystemStrata:
     decided = scored & data.drawn[system] & ~np.isnan(labels)
     known = missing & ~np.isnan(judge)
     values = judge if mode is MeanKind.CORRECTED else np.zeros(len(judge))
+    sampled, undecided = [], []
+    for own in data.by_stratum():
+        given = labels[own & decided], values[own & decided]
+        undrawn = own & scored & ~data.drawn[system]
+        sampled.append(make_stratum(*given, values[own & scored & ~decided]))
+        undecided.append((make_stratum(*given, values[undrawn]), values[own & scored & data.drawn[system] & ~decided]))
     return _SystemStrata(
-        make_stratum(labels[decided], values[decided], values[scored & ~decided]),
-        make_stratum(labels[decided], values[decided], values[scored & ~data.drawn[system]]),
-        values[scored & data.drawn[system] & ~decided],
+        sampled,
+        undecided,
         [make_stratum(judge[known], judge[known]), *_unscored(labels[~missing & np.isnan(judge)])],
         int(known.sum()),
     )
 
 
 def _inference(parts: _SystemStrata, data: BoardData, *, needed: int) -> Inference | TooFew:
-    n = len(parts.sampled.labels)
-    is_census = not len(parts.sampled.others)
+    n = parts.n
+    is_census = not any(len(stratum.others) for stratum in parts.sampled)
     if n < needed and not (is_census and n + parts.known >= needed):
         return TooFew(n, needed)
-    strata = [parts.sampled, *parts.further]
-    return stratified_mean(strata, scale=data.scale, critical=_critical(data, n), own_spread=True)
+    return stratified_mean(
+        merged([*parts.sampled, *parts.further]), scale=data.scale, critical=_critical(data, n), own_spread=True
+    )
 
 
 def _unscored(labels: Floats) -> list[Stratum]:
@@ -203,16 +220,20 @@ def pair_difference(data: BoardData, first: int, second: int, mode: MeanKind) ->
     seen = (data.drawn[[first, second]] | data.missing[[first, second]]).all(axis=0)
     decided = scored & ~absent & seen & ~np.isnan(labels)
     values = judge if mode is MeanKind.CORRECTED else np.zeros(len(judge))
-    sampled = make_stratum(labels[decided], values[decided], values[scored & ~absent & ~decided])
+    sampled = [
+        make_stratum(labels[own & decided], values[own & decided], values[own & scored & ~absent & ~decided])
+        for own in data.by_stratum()
+    ]
     known = make_stratum(judge[absent], judge[absent])
-    return paired_difference([sampled, known], scale=scale, planned=data.planned)
+    return paired_difference([*sampled, known], scale=scale, planned=data.planned)
 
 
 def _win_data(data: BoardData) -> BoardData:
     """Return the share of the other systems that each system beats on a case, ties half, by judge and by people."""
     drawn = data.drawn | data.missing
     labels = np.where(drawn, data.labels, np.nan)
-    return BoardData(_beaten(data.judge), _beaten(labels), drawn, np.zeros_like(data.missing), planned=data.planned)
+    nowhere = np.zeros_like(data.missing)
+    return BoardData(_beaten(data.judge), _beaten(labels), drawn, nowhere, planned=data.planned, strata=data.strata)
 
 
 def _beaten(values: Floats) -> Floats:

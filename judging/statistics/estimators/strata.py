@@ -257,8 +257,8 @@ def shown_mean(
     if n < needed:
         return TooFew(n, needed)
     if not planned:
-        return stratified_mean(_merged(strata), scale=scale, pseudo=pseudo)
-    found = stratified_mean(_merged(strata), scale=scale, pseudo=pseudo, critical=look_multiplier(n, planned))
+        return stratified_mean(merged(strata), scale=scale, pseudo=pseudo)
+    found = stratified_mean(merged(strata), scale=scale, pseudo=pseudo, critical=look_multiplier(n, planned))
     return replace(found, p_value=look_p_value(found.centre, found.error, n=n, planned=planned))
 
 
@@ -272,14 +272,14 @@ def census_mean(values: Sequence[float] | Floats, *, scale: Scale = SHARE) -> Es
     return stratified_mean([people_only(data)], scale=scale).estimate
 
 
-def _merged(strata: Sequence[Stratum]) -> list[Stratum]:
+def merged(strata: Sequence[Stratum]) -> list[Stratum]:
     """Return the strata, those with too few labels for a variance of their own joined to the largest sampled one."""
     small = [stratum for stratum in strata if len(stratum.others) and len(stratum.labels) < 2]
     rest = [stratum for stratum in strata if not (len(stratum.others) and len(stratum.labels) < 2)]
     if not small:
         return rest
-    host = max((stratum for stratum in rest if len(stratum.others)), key=lambda stratum: stratum.size)
-    parts = [host, *small]
+    host = max((stratum for stratum in rest if len(stratum.others)), key=lambda stratum: stratum.size, default=None)
+    parts = small if host is None else [host, *small]
     joined = Stratum(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in ("labels", "judge", "others"))
     )
@@ -297,19 +297,29 @@ class Bounds:
 
 
 def nonresponse_bounds(
-    decided: Stratum, undecided: Sequence[float] | Floats, *, known: Sequence[Stratum] = (), scale: Scale = SHARE
+    sampled: Sequence[tuple[Stratum, Sequence[float] | Floats]],
+    *,
+    known: Sequence[Stratum] = (),
+    scale: Scale = SHARE,
 ) -> Bounds:
     """Return the bounds on a mean whose drawn cases are not all decided.
 
-    `decided` holds the drawn cases with a label and the cases that were not drawn; `undecided` the judge's scores of
-    the drawn cases without a label; `known` further strata.
+    Of each sampled stratum the first part holds the drawn cases with a label and the cases that were not drawn, the
+    second the judge's scores of the drawn cases without a label; `known` are further strata.
     """
-    judge = np.concatenate([decided.judge, np.asarray(undecided, dtype=np.float64)])
     ends = []
     for value in (scale.low, scale.high):
-        labels = np.concatenate([decided.labels, np.full(len(undecided), value)])
-        ends.append(stratified_mean([Stratum(labels, judge, decided.others), *known], scale=scale))
-    return Bounds(ends[0].low, ends[1].high, len(decided.labels), len(judge))
+        filled = [
+            Stratum(
+                np.concatenate([decided.labels, np.full(len(undecided), value)]),
+                np.concatenate([decided.judge, np.asarray(undecided, dtype=np.float64)]),
+                decided.others,
+            )
+            for decided, undecided in sampled
+        ]
+        ends.append(stratified_mean(merged([*filled, *known]), scale=scale))
+    n_decided = sum(len(decided.labels) for decided, _ in sampled)
+    return Bounds(ends[0].low, ends[1].high, n_decided, n_decided + sum(len(undecided) for _, undecided in sampled))
 
 
 def look_multiplier(n: int, planned: int, level: float = LEVEL) -> float:

@@ -26,7 +26,7 @@ SLICE = Kind("Leaderboard: one scenario")
 APART = Kind("Leaderboard: equal systems separated", Claim.FALSE)
 BIAS = Kind("Leaderboard: corrected mean", Claim.BIAS)
 WIDTH = Kind("Leaderboard: corrected beside human only", Claim.WIDTH)
-FEWEST_FOR_SIGNS = 30
+EASIER = 0.2  # by how much more cases that came later are answered rightly
 JUDGES = {  # shares of wrong responses that pass, and of right ones that fail
     "exact": (0.0, 0.0),
     "wrong in 10%": (0.1, 0.1),
@@ -54,6 +54,7 @@ class BoardCell:
     undecided: float = 0.0  # share of audited responses that people do not decide, twice as many of the wrong ones
     scenarios: int = 1
     looks: tuple[int, ...] = ()  # audited cases decided when the page is looked at
+    later: int = 0  # of the cases, those that came later and are a stratum of the audit; all find them easier
 
     def __str__(self) -> str:
         words = [
@@ -66,6 +67,7 @@ class BoardCell:
             "hard and easy cases" if self.shares_cases else "",
             f"{self.undecided:.0%} undecided" if self.undecided else "",
             f"{self.scenarios} scenarios" if self.scenarios > 1 else "",
+            f"{self.later} cases came later" if self.later else "",
             f"looks at {', '.join(map(str, self.looks))}" if self.looks else "",
         ]
         return "; ".join(word for word in words if word)
@@ -101,7 +103,11 @@ class BoardCell:
         from tests.audited_boards import drawn_cases, refillable_board
 
         labels, judge = self.draw(random)
-        stored = refillable_board(judge, labels, drawn_cases(self.cases, self.audited, random))
+        sizes = [self.cases - self.later, self.later]
+        chosen = [drawn_cases(size, round(self.audited * size / self.cases), random) for size in sizes]
+        stored = refillable_board(judge, labels, np.concatenate(chosen))
+        if self.later:
+            set_strata(stored.evaluator.run, self.cases - self.later)
         if self.scenarios > 1:
             set_scenarios(stored.evaluator.run.suite_id, self.scenarios)
         drawn = sorted({column for (_, column, _), _ in stored.asked}, key=lambda _: random.random())
@@ -117,7 +123,9 @@ class BoardCell:
     def draw(self, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return labels and the judge's scores, systems x cases x attempts; attempts of one case hang together."""
         shape = (self.systems, self.cases, self.attempts)
-        rates = np.broadcast_to(self.rates[:, None], shape[:2])
+        is_later = np.arange(self.cases) >= self.cases - self.later
+        easier = EASIER * (is_later - is_later.mean())  # so that the mean over all cases stays
+        rates = np.broadcast_to(self.rates[:, None] + easier, shape[:2])
         if self.shares_cases or self.attempts > 1:
             places = random.random((1 if self.shares_cases else self.systems, self.cases))
             rates = scipy.special.betaincinv(2 * rates, 2 * (1 - rates), np.broadcast_to(places, shape[:2]))
@@ -217,6 +225,16 @@ class BoardCell:
                 yield LOOKS, (mode, first, second), pair["difference"], truth[first] - truth[second]
 
 
+def set_strata(run: Any, first: int) -> None:
+    """Let so many of a run's cases be a stratum of its audit, and the others one that came later."""
+    from evalsite.review.models import Queue
+    from judging.models import SuiteCase
+
+    links = SuiteCase.objects.filter(suite=run.suite_id).order_by("case__prompt_id")
+    prompts = list(links.values_list("case__prompt_id", flat=True))
+    Queue.objects.filter(run=run).update(audit_strata=[prompts[first - 1], prompts[-1]])
+
+
 def set_scenarios(suite_id: int, count: int) -> None:
     """Put the cases of a suite into so many scenarios, in turn."""
     from judging.models import Case, SuiteCase
@@ -244,9 +262,12 @@ CELLS = (
     *(BoardCell(rate, NOISY, 2, 100, 70, scenarios=2) for rate in (0.5, 0.8, 0.95)),
     *(BoardCell(rate, NOISY, 2, 100, 60, looks=(20, 30, 45, 60)) for rate in (0.5, 0.9)),
     *(BoardCell(0.8, "never harsh", 3, 120, audited) for audited in (20, 30)),
+    *(BoardCell(rate, NOISY, 3, 120, audited, later=40) for rate in (0.5, 0.8) for audited in (30, 60)),
+    BoardCell(0.7, "lenient", 3, 120, 30, later=60),
 )
 QUICK = (
     BoardCell(0.8, "lenient", 3, 60, 30),
     BoardCell(0.95, NOISY, 3, 60, 20),
     BoardCell(0.7, NOISY, 3, 60, 40, spread=0.5),
+    BoardCell(0.7, NOISY, 3, 90, 30, later=30),
 )

@@ -408,6 +408,6 @@ CELLS = (
     DebateCell(3, 80, 40, spread=1.5, accuracy=(0.6, 0.7, 0.8), hardness=0.15),
     DebateCell(3, 100, 30, spread=2.0, one_sided=True, error=0.2),
     DebateCell(5, 40, 30, spread=2.0),
-    DebateCell(7, 30, 30, hardness=0.15),  # 21 pairs of systems
+    DebateCell(8, 20, 20, hardness=0.15),  # 28 pairs of systems
 )
 QUICK = (DebateCell(3, 35, 30, hardness=0.2),)

@@ -23,6 +23,7 @@ from evalsite.reports.services import snapshots
 from evalsite.reports.services.boards.leaderboard_slices import dimensions_of, pair_slices_content, slices_content
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
+from evalsite.review.selectors.labels.audits import ends_of_strata
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, labels_of_evaluators
 from judging.grading.aggregates import reduce_scores
 from judging.models import RunEvaluator
@@ -189,8 +190,10 @@ def _suite(evaluators: Sequence[RunEvaluator], options: Options) -> _Suite:
         share = _case_share(given, scores.reduce_mode, is_scored=is_scored)
         drawn[row, column] = any(label is not None and label.is_drawn for label in given)
         people[row, column] = np.nan if share is None else share
+    ends = ends_of_strata(evaluator.run_id for evaluator in evaluators)
+    strata = np.searchsorted(ends, [case.prompt_id for case in scores.cases]) if len(ends) > 1 else None
     planned = int(drawn.any(axis=0).sum()) if options.get("looks") else 0
-    data = BoardData(scores.shares, people, drawn, scores.missing, _scale(scores.shares, people), planned)
+    data = BoardData(scores.shares, people, drawn, scores.missing, _scale(scores.shares, people), planned, strata)
     system_ids = tuple(scores.systems)
     owned = _labels_by_system(scores, labels)
     return _Suite(

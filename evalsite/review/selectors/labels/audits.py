@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
@@ -33,6 +36,34 @@ def keys_of_run(run: Run) -> tuple[int, list[str]]:
     return run.suite.benchmark_id, list(tasks.values_list("response__prompt__key", flat=True).distinct())
 
 
+def strata_of_run(run: Run, queue: Queue) -> tuple[list[list[str]], list[int]]:
+    """Return the keys of a run's cases in strata, and the last prompt of each stratum.
+
+    The cases that were there when an earlier run of the benchmark drew its sample are a stratum, and what came later is
+    one of its own, so that the labels of the former all serve again. A run keeps the strata of its first draw.
+    """
+    tasks = RunTask.objects.filter(run=run, response__isnull=False).order_by("response__prompt__key")
+    keys = dict(tasks.values_list("response__prompt__key", "response__prompt_id").distinct())
+    if not keys:
+        return [], list(queue.audit_strata)
+    known = set(queue.audit_strata)
+    if not known:
+        others = Queue.objects.filter(run__suite__benchmark=run.suite.benchmark_id).exclude(pk=queue.pk)
+        known = {last for ends in others.values_list("audit_strata", flat=True) for last in ends}
+    newest = max(keys.values())
+    ends = sorted({newest, *(last for last in known if last < newest)})
+    strata: dict[int, list[str]] = defaultdict(list)
+    for key, prompt_id in keys.items():
+        strata[bisect_left(ends, prompt_id)].append(key)
+    return [strata[place] for place in sorted(strata)], ends
+
+
+def ends_of_strata(run_ids: Iterable[int]) -> list[int]:
+    """Return the last prompt of each stratum from which the samples of these runs were drawn, in order."""
+    ends = Queue.objects.filter(run__in=run_ids).values_list("audit_strata", flat=True)
+    return sorted({last for own in ends for last in own})
+
+
 def keys_of_debates(debate_set: DebateSet) -> tuple[int, list[str]]:
     """Return the same of a set's debates."""
     benchmark = debate_set.debates.aggregate(first=Min("case__prompt__benchmark"))["first"]
@@ -46,9 +77,12 @@ def plan_of(*, run: Run | None = None, debate_set: DebateSet | None = None) -> A
 
 
 def drawn_share(*, run: Run | None = None, debate_set: DebateSet | None = None) -> float:
-    """Return the share of the cases that has been drawn, from the stored probabilities; 0 before any draw."""
+    """Return the share of the cases that has been drawn, from the stored probabilities; 0 before any draw.
+
+    Of several strata, all drawn at one rate and rounded up, it is the one that was rounded least.
+    """
     drawn = Referral.objects.filter(run=run, debate_set=debate_set, arm=ItemArm.AUDIT)
-    return drawn.aggregate(chance=Max("inclusion_probability"))["chance"] or 0.0
+    return drawn.aggregate(chance=Min("inclusion_probability"))["chance"] or 0.0
 
 
 @dataclass(frozen=True, slots=True)

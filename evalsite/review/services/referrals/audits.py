@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection
 from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from evalsite.accounts.audit import record
 from evalsite.review.models import AuditPlan, Queue, Referral, ReviewItem
@@ -61,13 +63,24 @@ def keep_draw(*, queue: Queue, draw: AuditDraw) -> None:
     sample. An item that a rule sent becomes part of the sample, or else the sample would lack what rules find.
     """
     drawn = Referral.objects.filter(run=queue.run_id, debate_set=queue.debate_set_id, arm=ItemArm.AUDIT)
-    inside = Q(response__prompt__key__in=draw.chosen) | Q(debate__case__key__in=draw.chosen)
-    drawn.filter(pk__in=drawn.exclude(inside).values("pk")).delete()
-    drawn.update(inclusion_probability=draw.probability)
-    items = queue.items.filter(pk__in=drawn.values("item"), retest_of=None)
-    changed = list(items.exclude(arm=ItemArm.AUDIT, inclusion_probability=draw.probability).order_by("pk"))
+    drawn.filter(pk__in=drawn.exclude(_inside(draw.chosen)).values("pk")).delete()
+    by_chance: dict[float, list[str]] = defaultdict(list)
+    for key, chance in draw.chances.items():
+        by_chance[chance].append(key)
+    for chance, keys in by_chance.items():
+        own = drawn.filter(_inside(keys)) if len(by_chance) > 1 else drawn
+        own.filter(pk__in=own.values("pk")).update(inclusion_probability=chance)
+        _bring_in(queue.items.filter(pk__in=own.values("item"), retest_of=None), chance)
+
+
+def _inside(keys: Collection[str]) -> Q:
+    return Q(response__prompt__key__in=keys) | Q(debate__case__key__in=keys)
+
+
+def _bring_in(items: QuerySet[ReviewItem], chance: float) -> None:
+    changed = list(items.exclude(arm=ItemArm.AUDIT, inclusion_probability=chance).order_by("pk"))
     for item in changed:
         if item.arm != ItemArm.AUDIT:
             item.reason_text = cut(f"{item.reason_text} {AUDITED}".strip(), TEXT_LIMIT)
-        item.arm, item.inclusion_probability = ItemArm.AUDIT, draw.probability
+        item.arm, item.inclusion_probability = ItemArm.AUDIT, chance
     ReviewItem.objects.bulk_update(changed, ["arm", "inclusion_probability", "reason_text"], batch_size=BATCH)

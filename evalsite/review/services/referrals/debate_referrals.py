@@ -47,7 +47,7 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
     queue = queues.queue_for_debates(debate_set=debate_set, labels=PREFERENCE, at=at)
     benchmark_id, keys = keys_of_debates(debate_set)
     draw = draw_of(
-        keys, seed=benchmark_id, plan=plan_of(debate_set=debate_set), drawn=drawn_share(debate_set=debate_set)
+        [keys], seed=benchmark_id, plan=plan_of(debate_set=debate_set), drawn=drawn_share(debate_set=debate_set)
     )
     _follow_retries(queue, debate_set, draw, at)
     opened = refer_all(queue, _debates_referred(debate_set, queue, draw, at), at)
@@ -114,7 +114,7 @@ def _debate_facts(debate: Debate, draw: AuditDraw, shuffle: int) -> Facts:
         debate_rounds=debate.round_count if debate.status == DebateStatus.UNRESOLVED else None,
         votes=_last_votes(debate),
         verdict_status="failed" if debate.status == DebateStatus.FAILED else "",
-        audit_probability=draw.probability if key in draw.chosen else None,
+        audit_probability=draw.chances.get(key),
         shuffle=shuffle,
     )
 

@@ -18,7 +18,7 @@ from evalsite.review.questions.scales import Label, joined_scale, nearest_label
 from evalsite.review.routing import Facts, ItemArm, Reason, RoutingDecision, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.asked import FLIP_FLAGS
-from evalsite.review.selectors.labels.audits import drawn_share, keys_of_run, plan_of, share_to_draw
+from evalsite.review.selectors.labels.audits import drawn_share, plan_of, share_to_draw, strata_of_run
 from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, own_parts_of, subject_facts
 from evalsite.review.selectors.thresholds import thresholds_of
 from evalsite.review.services.items import queues
@@ -77,6 +77,7 @@ class _Routing:
     queue: Queue
     rules: RoutingPolicy
     draw: AuditDraw
+    ends: list[int]  # the last prompt of each stratum of the draw
     close: frozenset[int]  # systems whose rank one answer could change
     parts: RubricParts
     cases: dict[int, Case]  # by prompt
@@ -95,7 +96,7 @@ def open_items_for_run(*, run: Run, at: datetime, sent_by: User | None = None) -
     routing = _routing_of(run, at, sent_by=sent_by)
     opened = refer_all(routing.queue, _run_referred(run, routing), at)
     keep_draw(queue=routing.queue, draw=routing.draw)
-    Queue.objects.filter(pk=routing.queue.pk).update(routed_at=at)
+    Queue.objects.filter(pk=routing.queue.pk).update(routed_at=at, audit_strata=routing.ends)
     return opened
 
 
@@ -111,11 +112,12 @@ def open_chosen_items(*, run: Run, chosen: ChosenQuestions, sent_by: User, at: d
 def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: ChosenQuestions = NOTHING_CHOSEN) -> _Routing:
     evaluators, parts = list(run.evaluators.order_by("position")), RubricParts()
     queue = queues.queue_for_run(run=run, labels=_labels_of(evaluators, parts), at=at)
-    seed, keys = keys_of_run(run)
+    (strata, ends), seed = strata_of_run(run, queue), run.suite.benchmark_id
     return _Routing(
         queue=queue,
         rules=policy(),
-        draw=draw_of(keys, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run), share=share_to_draw(run)),
+        draw=draw_of(strata, seed=seed, plan=plan_of(run=run), drawn=drawn_share(run=run), share=share_to_draw(run)),
+        ends=ends,
         close=close_systems(run),
         parts=parts,
         cases=first_cases(run.suite_id),
@@ -210,7 +212,7 @@ def _referred(finding: _Finding, response: Response, routing: _Routing, known: f
         _run_facts(finding, routing),
         can_flip_rank=response.system_id in routing.close,
         shuffle=shuffle,
-        audit_probability=routing.draw.probability if case_key in routing.draw.chosen and not routing.only else None,
+        audit_probability=None if routing.only else routing.draw.chances.get(case_key),
     )
     decision = route(facts, routing.rules)
     if decision.arms <= known:

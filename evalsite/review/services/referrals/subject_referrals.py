@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from evalsite.review.models import AuditPlan, FinalLabel, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.scales import labels_to_json
 from evalsite.review.routing import ItemArm, RoutingDecision, RoutingPolicy
-from evalsite.review.sampling import AuditDraw, draw_sample, uniform_number
+from evalsite.review.sampling import AuditDraw, draw_strata, uniform_number
 from evalsite.review.selectors.labels.audits import default_size
 from evalsite.review.selectors.labels.subjects import SubjectFacts, subjects_by_key
 from evalsite.review.services.items import queues
@@ -120,11 +120,12 @@ def policy() -> RoutingPolicy:
 
 
 def draw_of(
-    keys: Sequence[str], *, seed: int, plan: AuditPlan | None, drawn: float, share: float | None = None
+    strata: Sequence[Sequence[str]], *, seed: int, plan: AuditPlan | None, drawn: float, share: float | None = None
 ) -> AuditDraw:
     """Return the sample of the plan, or else of the share, None: the site's; never smaller than what was drawn."""
-    wanted = plan.size if plan is not None else default_size(len(keys), share=share)
-    return draw_sample(keys, seed=seed, size=max(wanted, round(drawn * len(keys))))
+    cases = sum(len(keys) for keys in strata)
+    wanted = min(cases, plan.size) if plan is not None else default_size(cases, share=share)
+    return draw_strata(strata, seed=seed, share=max(wanted / cases, drawn) if cases else 0.0)
 
 
 def known_arms(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[Any, ...], frozenset[str]]:

@@ -77,7 +77,7 @@ def test_make_stratum_refuses_what_cannot_be_counted() -> None:
 def test_nonresponse_bounds_are_the_worst_and_the_best() -> None:
     decided = make_stratum([1.0] * 22, [1.0] * 22, [1.0] * 170)
 
-    found = nonresponse_bounds(decided, [0.0] * 8)
+    found = nonresponse_bounds([(decided, [0.0] * 8)])
 
     worst = stratified_mean([make_stratum([1.0] * 22 + [0.0] * 8, [1.0] * 22 + [0.0] * 8, [1.0] * 170)])
     best = stratified_mean([make_stratum([1.0] * 30, [1.0] * 22 + [0.0] * 8, [1.0] * 170)])

@@ -110,7 +110,7 @@ def make_bounds(labels: list[float | None], judge_labelled: list[float], judge_r
     given = floats(labels)
     open_ones = np.isnan(given)
     judge = np.array(judge_labelled)
-    found = nonresponse_bounds(make_stratum(given[~open_ones], judge[~open_ones], judge_rest), judge[open_ones])
+    found = nonresponse_bounds([(make_stratum(given[~open_ones], judge[~open_ones], judge_rest), judge[open_ones])])
     seen = make_stratum(given[~open_ones], judge[~open_ones], np.concatenate([judge_rest, judge[open_ones]]))
     return {
         "decided": found.decided,

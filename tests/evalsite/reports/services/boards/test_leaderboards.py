@@ -10,7 +10,7 @@ import pytest
 from evalsite.reports.services.boards.leaderboards import NO_NUMBERS, compute_comparison, compute_leaderboard
 from evalsite.review.models import Provenance, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, labels_from_words, labels_to_json
-from evalsite.review.sampling import draw_sample
+from evalsite.review.sampling import draw_sample, draw_strata
 from evalsite.review.services.items.final_labels import keep_final_label
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import Case, EvaluatorKind, Response, RunEvaluator, Score, Suite, System
@@ -365,15 +365,18 @@ def test_a_system_and_cases_of_a_later_run_are_drawn_with_their_own_chance(
     decide_all(later)
     board = compute_leaderboard(later.pk, {})
 
-    keys = [case.key for case in later.run.suite.cases.all()]
-    chosen = draw_sample(keys, seed=owner.pk, size=30).chosen
+    strata = [[case.key for case in old], [case.key for case in later.run.suite.cases.order_by("pk")[40:]]]
+    chosen = draw_strata(
+        strata, seed=owner.pk, share=0.5
+    ).chosen  # 20 of the old cases as before, 10 of the 20 new ones
+    assert before[0] < chosen
     assert (
         before
         == drawn_of(first)
         == (draw_sample([case.key for case in old], seed=owner.pk, size=20).chosen, {ada.pk}, {0.5})
     )
     assert drawn_of(later) == (chosen, {ada.pk, bob.pk}, {0.5})
-    assert asked == 60 - len(chosen & before[0])  # what is labelled is not asked again
+    assert asked == 60 - 20  # what is labelled is not asked again
     # The judge passes 10 of the 40 cases and all 20 later ones; people give half a point for each pass. The slope of
     # labels on verdicts is 1/2 in any sample, so the corrected mean is half of 30 / 60; people alone see their sample.
     seen = [key in {case.key for case in old[::4]} or key not in {case.key for case in old} for key in sorted(chosen)]
@@ -382,7 +385,7 @@ def test_a_system_and_cases_of_a_later_run_are_drawn_with_their_own_chance(
     assert means(board, "human") == {name: pytest.approx(sum(seen) / 60) for name in (ada.name, bob.name)}
 
 
-def test_cases_that_a_retry_brings_into_a_run_share_one_draw_with_the_others(
+def test_cases_that_a_retry_brings_into_a_run_are_a_stratum_of_their_own(
     half_audited: tuple[list[Case], System],
 ) -> None:
     old, ada = half_audited
@@ -399,7 +402,7 @@ def test_cases_that_a_retry_brings_into_a_run_share_one_draw_with_the_others(
     decide_all(judge)
     (row,) = compute_leaderboard(judge.pk, {})["rows"]
 
-    chosen = draw_sample([case.key for case in [*old, *new]], seed=owner.pk, size=30).chosen
+    chosen = draw_strata([[case.key for case in part] for part in (old, new)], seed=owner.pk, share=0.5).chosen
     assert drawn_of(judge) == (chosen, {ada.pk}, {0.5})
     assert (row["decided"], row["drawn"], Queue.objects.count()) == (30, 30, 1)
     assert row["figures"]["corrected"]["value"] == pytest.approx(0.25)  # half of 30 passed of 60
