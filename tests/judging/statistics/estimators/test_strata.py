@@ -136,3 +136,13 @@ def test_stratified_mean_with_its_own_spread_is_not_drawn_to_a_skewed_judge() ->
 
     assert pooled - own > 0.005
     assert abs(own) < 0.015
+
+
+def test_nonresponse_bounds_fill_every_stratum() -> None:
+    old = make_stratum([1.0] * 15 + [0.0] * 5, [0.0] * 20, [0.0] * 20)
+    new = make_stratum([1.0] * 9, [0.0] * 9, [0.0] * 10)
+
+    found = nonresponse_bounds([(old, []), (new, [0.0])])
+
+    ends = [stratified_mean([old, make_stratum([1.0] * 9 + [label], [0.0] * 10, [0.0] * 10)]) for label in (0.0, 1.0)]
+    assert found == Bounds(ends[0].low, ends[1].high, 29, 30)

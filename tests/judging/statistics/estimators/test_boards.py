@@ -1,0 +1,32 @@
+"""Leaderboards of two strata: the estimate is made within each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judging.statistics.estimators.boards import BoardData, MeanKind, board
+from judging.statistics.estimators.strata import people_only, stratified_mean
+
+
+def test_board_estimates_within_strata() -> None:
+    # 40 old cases of which 20 are drawn, 10 right; 20 new ones of which 10 are drawn, all right: (40 * .5 + 20) / 60.
+    labels = np.array([[1.0] * 10 + [0.0] * 10 + [np.nan] * 20 + [1.0] * 10 + [np.nan] * 10])
+    strata = np.repeat([0, 1], [40, 20])
+    data = BoardData(np.zeros((1, 60)), labels, ~np.isnan(labels), np.zeros((1, 60), dtype=bool), strata=strata)
+
+    (figure,) = board(data, MeanKind.HUMAN).figures
+
+    parts = [people_only([1.0] * 10 + [0.0] * 10, others=20), people_only([1.0] * 10, others=10)]
+    assert figure.estimate == stratified_mean(parts).estimate
+    assert figure.estimate.value == pytest.approx(2 / 3)
+
+
+def test_board_joins_a_stratum_with_one_label_to_the_others() -> None:
+    labels = np.array([[1.0] * 10 + [0.0] * 10 + [np.nan] * 20 + [1.0] + [np.nan] * 2])
+    strata = np.repeat([0, 1], [40, 3])
+    data = BoardData(np.zeros((1, 43)), labels, ~np.isnan(labels), np.zeros((1, 43), dtype=bool), strata=strata)
+
+    (figure,) = board(data, MeanKind.HUMAN).figures
+
+    assert figure.estimate == stratified_mean([people_only([1.0] * 10 + [0.0] * 10 + [1.0], others=22)]).estimate
