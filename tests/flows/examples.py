@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
+from tests.evalsite.golden import grading_model
 from tests.flows.conftest import REPOSITORY, LiveSite
+from tests.flows.golden_files import write_golden_files
 
 RUN = "Demo: rules and lexical baselines"
 
@@ -24,7 +27,49 @@ def make_examples(page: Page, site: LiveSite, folder: Path) -> dict[str, str]:
         "reports:robustness-detail": _computed(page, f"/reports/robustness/{experiment}/", "#robustness-detail"),
         "reports:debate-items": _computed(page, "/reports/debates/items/", "#debate-items"),
         "reports:leaderboard-compare": _two_systems(page),
+        **_golden_set(site, folder),
     }
+
+
+def _golden_set(site: LiveSite, folder: Path) -> dict[str, str]:
+    """Make a golden set of imported labels, with two versions of a judge of which one has its test opened."""
+    files = write_golden_files(folder)
+    _told(site, "import_suite", str(files.suite))
+    _told(site, "import_responses", str(files.responses))
+    with grading_model() as model:
+        _told(site, "add_endpoint", "--name", "Grading model", "--url", model.url, "--model", "fake")
+        _told(site, "add_judge", str(files.judge))
+        run = _told(site, "run_suite", "--suite", files.slug, "--judges", "Golden grader", "--no-review", "--wait")
+        _told(site, "import_label_table", str(files.labels), "--run", str(run["run"]), "--blind")
+        golden = _told(site, "golden_set", "Every page", "--suite", files.slug)["id"]
+        _told(site, "golden_run", "Every page", "--judges", "Golden grader", "--wait")
+        asked = ("golden_wording", "Every page", "--of", "Golden grader", "--endpoint", "Grading model")
+        proposal = _told(site, *asked)["proposal"]
+        _told(site, "golden_wording", "Every page", "--proposal", str(proposal), "--accept", "all")
+        item = _told(site, "golden_item", "Every page", "--of", "Golden grader")["disagreements"][0]["item"]
+        _told(site, "golden_item", "Every page", "--item", str(item), "--rule", "Distrust sly answers.")
+        _told(site, "golden_run", "Every page", "--judges", "Golden grader", "--wait")
+        tested = _told(site, "golden_test", "Every page", "Golden grader", "--wait")["figures"]["evaluator_id"]
+    plain = _told(site, "golden_report", "Every page")["development"][1]["evaluator_id"]
+    address = f"/reports/golden/{golden}/"
+    return {
+        "reports:golden-detail": address,
+        "reports:golden-run": f"{address}run/",
+        "reports:golden-compare": f"{address}compare/",
+        "reports:golden-disagreements": f"{address}disagreements/{plain}/",
+        "reports:golden-item": f"{address}items/{item}/",
+        "reports:golden-propose": f"{address}propose/{plain}/",
+        "reports:golden-wording": f"{address}wording/{proposal}/",
+        "reports:golden-open": f"{address}open/{plain}/",
+        "reports:golden-test": f"{address}test/{tested}/",
+    }
+
+
+def _told(site: LiveSite, *arguments: str) -> Any:
+    """Return what a command says of what it did."""
+    answer = site.command(*arguments, "--json")
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout)
 
 
 def _experiment(site: LiveSite) -> int:

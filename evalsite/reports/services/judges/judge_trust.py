@@ -41,6 +41,7 @@ from judging.statistics.reliability import ReliabilityBin, reliability
 from judging.statistics.risk_coverage import AuditedVerdict
 
 BINARY = {0.0, 1.0}
+NOT_GIVEN = "People gave no response this label."
 NO_LABELS = "No audited verdict of this version has a final human label yet."
 
 
@@ -189,9 +190,8 @@ def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedRespons
     name = f"Where people say {label.text}"
     if {one.share for one in labels} == BINARY and len(labels) == len(BINARY):
         name = f"Sensitivity ({label.text})" if label.share else f"Specificity ({label.text})"
-    return {"name": name, "label": label.value, "items": len(where)} | figure(
-        _pooled_share(where, lambda row: row.judge == label.value, planned)
-    )
+    share = _pooled_share(where, lambda row: row.judge == label.value, planned) if where else undefined(NOT_GIVEN)
+    return {"name": name, "label": label.value, "items": len(where)} | figure(share)
 
 
 def _pooled_share(rows: Sequence[AuditedResponse], holds: Callable[[AuditedResponse], bool], planned: int) -> Estimate:

@@ -40,11 +40,13 @@ def part_counts(golden_set: GoldenSet) -> list[PartCounts]:
 
 
 def rare_labels(counts: list[PartCounts]) -> list[str]:
-    """Return the labels of the scale that some part has fewer than two responses of."""
-    rare: dict[str, None] = {}
+    """Return the labels that people gave, but of which some part has fewer than two responses."""
+    total, least = Counter[str](), dict[str, int]()
     for part in counts:
-        rare |= {label.text: None for label, n in part.labels if n < 2}
-    return list(rare)
+        for label, n in part.labels:
+            total[label.text] += n
+            least[label.text] = min(least.get(label.text, n), n)
+    return [text for text, n in least.items() if n < 2 and total[text]]
 
 
 def listed_sets() -> QuerySet[GoldenSet]:
