@@ -107,6 +107,7 @@ urlpatterns = [
         golden_versions.golden_disagreements,
         name="golden-disagreements",
     ),
+    path("golden/<int:set_id>/examples/", golden_items.golden_examples, name="golden-examples"),
     path("golden/<int:set_id>/items/<int:item_id>/", golden_items.golden_item, name="golden-item"),
     path("golden/<int:set_id>/items/<int:item_id>/example/", golden_items.golden_example, name="golden-example"),
     path("golden/<int:set_id>/items/<int:item_id>/rule/", golden_items.golden_rule, name="golden-rule"),

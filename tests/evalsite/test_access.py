@@ -234,6 +234,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:golden-run": RESEARCHERS_OBJECT,
     "reports:golden-compare": READERS_OBJECT,
     "reports:golden-disagreements": READERS_OBJECT,
+    "reports:golden-examples": READERS_OBJECT,
     "reports:golden-item": READERS_OBJECT,
     "reports:golden-example": RESEARCHERS_ACT,
     "reports:golden-rule": RESEARCHERS_ACT,

@@ -57,6 +57,7 @@ def _golden_set(site: LiveSite, folder: Path) -> dict[str, str]:
         "reports:golden-run": f"{address}run/",
         "reports:golden-compare": f"{address}compare/",
         "reports:golden-disagreements": f"{address}disagreements/{plain}/",
+        "reports:golden-examples": f"{address}examples/",
         "reports:golden-item": f"{address}items/{item}/",
         "reports:golden-propose": f"{address}propose/{plain}/",
         "reports:golden-wording": f"{address}wording/{proposal}/",

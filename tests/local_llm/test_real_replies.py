@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from debate.models import DebateStatus, Statement
 from debate.protocol.verdicts import read_strict, to_system_space
 from debate.services.set_plans import create_debate_set
+from evalsite.base.command_base import BadInput
+from evalsite.reports.jobs import require
+from evalsite.reports.services.golden.golden_figures import GOLDEN
 from judging.judges.questions import AskingJudge
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
@@ -26,6 +30,7 @@ from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Case, ModelEndpoint, Run, Score, Verdict
 from judging.selectors.targets import target_of
 from judging.services.calls.pools import open_pool
+from judging.services.endpoints import JudgeFields, save_judge
 from judging.services.evaluation.evaluator_tasks import subject_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
@@ -33,6 +38,7 @@ from judging.services.trees import tree_from_json
 from judging.states import RunStatus
 from tests import factories
 from tests.debate import rows
+from tests.evalsite.golden import LABELS, PLAIN, golden_set, labelled_suite
 from tests.factories import NOON
 from tests.local_llm import server as local
 
@@ -205,3 +211,19 @@ def test_one_debate_settles_every_statement(endpoint: ModelEndpoint) -> None:
         assert statement.verdict == to_system_space(said, submission_order=debate.submission_order)
     if debate.status != DebateStatus.AGREED:
         assert debate.verdict is None
+
+
+def test_a_study_counts_every_reply_and_holds_no_test_without_people(endpoint: ModelEndpoint) -> None:
+    golden = golden_set(labelled_suite(cases=50, people=0))
+    options = {"prompt_text": PLAIN, "system_text": "", "reply": "last_line", "labels_text": LABELS, "max_tokens": 16}
+    save_judge(judge=None, fields=JudgeFields("Small", endpoint), kind="custom", options=options, actor=None)
+
+    call_command("golden_run", golden.name, "--judges", "Small", "--wait")
+    call_command("golden_test", golden.name, "Small", "--wait")
+
+    found = require(GOLDEN, subject_id=golden.pk, options={}, at=timezone.now())
+    (developed,), (tested,) = found["development"], found["test"]
+    assert (developed["items"] + developed["unread"], tested["items"] + tested["unread"]) == (22, 20)
+    assert tested["opened_before"] == 0
+    with pytest.raises(BadInput, match=r"^No test: "):
+        call_command("certify", "Small")

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from evalsite.base.http import PageRequest, refusals_shown, whole_number
+from evalsite.base.http import PageRequest, page_of, refusals_shown, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.views.golden.golden_sets import golden_set_of
 from evalsite.review.models import GoldenItem, GoldenRule, GoldenSet
@@ -25,6 +25,18 @@ from evalsite.review.services.golden.golden_lessons import (
 )
 from evalsite.review.states import ReviewRefused
 from judging.models import Judge
+
+PER_PAGE = 25
+
+
+@require_GET
+@permission_required("reports.view_snapshot", raise_exception=True)
+def golden_examples(request: PageRequest, set_id: int) -> HttpResponse:
+    """List the stock of examples: what was set apart for them, and what was moved there from development."""
+    golden_set = golden_set_of(set_id)
+    page = page_of(request, golden_set.items.filter(part=GoldenPart.EXAMPLES).order_by("pk"), per_page=PER_PAGE)
+    rows = golden_texts(with_texts(item.pk for item in page.object_list), [])
+    return render(request, "reports/golden_examples.html", {"golden_set": golden_set, "page_obj": page, "rows": rows})
 
 
 @require_GET

@@ -21,10 +21,11 @@ from judging.management import choices
 
 
 class Command(JsonCommand):
-    """Without an item it lists the disagreements of a version on development."""
+    """Without an item it lists the disagreements of a version on development, or the stock of examples."""
 
     help = (
-        "List the responses of development on which a version of a judge and people differ. With --item, put one among "
+        "List the responses of development on which a version of a judge and people differ (--of), or the stock of "
+        "examples. With --item, put one among "
         "the examples of a judge, note a rule from it, or send its label back to people."
     )
 
@@ -61,6 +62,9 @@ class Command(JsonCommand):
 
 
 def _listed(golden_set: GoldenSet, given: str) -> JsonDict:
+    if not given:
+        stock = golden_set.items.filter(part=GoldenPart.EXAMPLES).values_list("pk", flat=True)
+        return {"examples": [_facts(row) for row in golden_texts(with_texts(stock), [])]}
     version = version_of(golden_set, given)
     answers = golden_answers(golden_set, GoldenPart.DEVELOPMENT, [version.evaluator])[version.evaluator.pk]
     differing = {one.golden_id: one for one in answers if not one.agrees}
@@ -78,8 +82,7 @@ def _facts(row: GoldenText) -> JsonDict:
         "response": row.item.response_id,
         "people": row.people,
         "reasons": [one.reason for one in row.reasons if one.reason],
-        "judge": row.judges[0].label,
-        "judge_reason": row.judges[0].reason,
+        **({"judge": row.judges[0].label, "judge_reason": row.judges[0].reason} if row.judges else {}),
     }
 
 

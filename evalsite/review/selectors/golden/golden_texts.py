@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalsite.review.models import Adjudication, Annotation, GoldenItem
-from evalsite.review.questions.scales import Label
+from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.selectors.golden.golden_verdicts import GoldenAnswer
+from evalsite.review.selectors.labels.final_labels import blind_labels
 from judging.models import Verdict
 
 
@@ -41,15 +42,16 @@ class GoldenText:
 
 
 def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, GoldenAnswer]]) -> list[GoldenText]:
-    """Return the texts of items of `with_texts`, with the answers of some versions by golden item. Three queries."""
+    """Return the texts of items of `with_texts`, with the answers of some versions by golden item. Four queries."""
     own = [[one[item.pk] for one in answers if item.pk in one] for item in items]
     verdict_ids = {answer.verdict_id for row in own for answer in row if answer.verdict_id is not None}
     told = Verdict.objects.filter(pk__in=verdict_ids).values_list("pk", "rationale", "reason")
     reasons = {pk: rationale or reason for pk, rationale, reason in told}
     people = people_reasons(item.subject_id for item in items)
+    labels = blind_labels(item.subject_id for item in items)
     found = []
     for item, row in zip(items, own, strict=True):
-        scale = {label.value: label for answer in row for label in answer.scale}
+        scale = {label.value: label for label in labels_from_json(item.subject.labels)}
         words = tuple(
             JudgeWords(
                 verdict_id=answer.verdict_id,
@@ -59,7 +61,7 @@ def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, Gol
             )
             for answer in row
         )
-        label = row[0].people if row else ""
+        label = labels[item.subject_id].label if item.subject_id in labels else None
         said = tuple(ToldReason(_text(scale, one.label), one.reason) for one in people.get(item.subject_id, ()))
         found.append(GoldenText(item, _text(scale, label), said, words))
     return found
@@ -68,7 +70,7 @@ def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, Gol
 def with_texts(golden_ids: Iterable[int]) -> list[GoldenItem]:
     """Return golden items with the texts of question and response, in the order of the keys."""
     rows = GoldenItem.objects.filter(pk__in=list(golden_ids))
-    return list(rows.select_related("response__prompt", "response__system").order_by("pk"))
+    return list(rows.select_related("response__prompt", "response__system", "subject").order_by("pk"))
 
 
 def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[ToldReason]]:

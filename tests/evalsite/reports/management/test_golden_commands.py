@@ -72,6 +72,8 @@ def test_a_study_is_a_script() -> None:
         assert (compared["gains"], compared["losses"], len(compared["flips"])) == (sly, 0, sly)
         assert compared["paired"]["p_value"] == pytest.approx(0.5**sly)
 
+        stock = as_json("golden_item", "Desk")["examples"]
+        assert (len(stock), {row["people"] for row in stock}) == (15, {"Right", "Wrong"})
         listed = as_json("golden_item", "Desk", "--of", plain["key"])["disagreements"]
         assert [(row["people"], row["judge"]) for row in listed] == [("Wrong", "Right")] * sly
         first, second, third = (str(row["item"]) for row in listed[:3])
