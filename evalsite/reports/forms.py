@@ -273,7 +273,7 @@ class GoldenSetForm(forms.Form):
     """A new golden set."""
 
     question = GoldenQuestionField(label="Suite and criterion")
-    name = forms.CharField(max_length=120, required=False)
+    name = forms.CharField(max_length=120)
     seed = forms.IntegerField(
         initial=0, min_value=0, label="Random seed", help_text="The same seed splits the same cases alike."
     )
@@ -285,6 +285,7 @@ class GoldenSetForm(forms.Form):
 
     def __init__(self, *args: Any, questions: Sequence[RunEvaluator], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["name"].required = "look" not in self.data  # labels are counted without one
         field = self.fields["question"]
         assert isinstance(field, GoldenQuestionField)
         field.offer(questions)

@@ -28,6 +28,7 @@ from evalsite.review.services.golden.golden_sets import (
     why_too_few,
 )
 from evalsite.review.states import ReviewRefused
+from judging.states import RunStatus
 
 MOST_RULES = 50
 
@@ -89,8 +90,9 @@ def golden_detail(request: PageRequest, set_id: int) -> HttpResponse:
         "rare": rare_labels(counts),
         "has_kappa": sum(part.cases for part in counts) >= FEWEST_FOR_KAPPA,
         "kappa_needs": FEWEST_FOR_KAPPA,
-        "unfinished": [one for one in runs if one.run.status not in ("finished", "cancelled")],
+        "unfinished": [one for one in runs if one.run.status not in (RunStatus.FINISHED, RunStatus.CANCELLED)],
         "opened": [one for one in reversed(runs) if one.part == GoldenPart.TEST],
+        "opened_keys": {one.version_key for one in runs if one.run.status != RunStatus.CANCELLED},
         "rules": golden_set.rules.select_related("written_by").order_by("-pk")[:MOST_RULES],
         "proposals": golden_set.proposals.select_related("judge", "endpoint").order_by("-pk")[:MOST_RULES],
     }
