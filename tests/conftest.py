@@ -43,7 +43,7 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     *(f"flows/test_{name}.py" for name in ("every_page", "page_layout", "phone", "item_screen", "item_tree")),
     *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search", "label_table")),
     *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import", "results")),
-    "flows/test_statement_walk.py",
+    *("flows/test_statement_walk.py", "flows/test_golden_study.py"),
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
     "evalsite/reports/test_debate_pages.py",
     "evalsite/reports/test_item_lists.py",
