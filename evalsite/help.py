@@ -31,6 +31,12 @@ TOPICS = (
     Topic("runs", "Runs and judges", "Graders, judges, budgets, pausing and retrying.", _WORK),
     Topic("debates", "Debates", "Agents, rounds and outcomes.", _READ),
     Topic("figures", "What the figures mean", "Scores, intervals, kappa and alpha, and their limits.", _READ),
+    Topic(
+        "tools",
+        "Beside other tools",
+        "What Evalsite has and lacks beside promptfoo, Inspect, DeepEval, Langfuse and MLflow.",
+        _READ,
+    ),
     Topic("operations", "Running the site", "Processes, commands, accounts and backups.", (Role.ADMIN,)),
 )
 

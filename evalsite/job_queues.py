@@ -110,7 +110,7 @@ def read_job_queues() -> JobQueues:
         return JobQueues(problem="The broker is not reachable, so its jobs and workers are unknown.")
 
 
-def change_failed_job(*, queue_name: str, job_id: str, actor: User, delete: bool) -> None:
+def change_failed_job(*, queue_name: str, job_id: str, actor: User | None, delete: bool) -> None:
     """Queue a failed job again, or delete it with what is known of its failure.
 
     Raises:

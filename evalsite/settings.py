@@ -60,6 +60,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 
 # --- applications
 INSTALLED_APPS = [
+    "evalsite.apps.SiteConfig",
     "evalsite.base.apps.BaseConfig",
     "evalsite.accounts.apps.AccountsConfig",
     "evalsite.serving.apps.ServingConfig",

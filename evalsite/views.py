@@ -24,6 +24,7 @@ from evalsite.help import find_topic, topics_for
 from evalsite.home import LiveRun, home_of, live_runs
 from evalsite.job_queues import JobRefused, change_failed_job, read_job_queues
 from evalsite.search import MOST, kinds_for, search
+from evalsite.tool_comparison import CHECKED, FEATURES, TOOLS
 from judging.judges.registry import KINDS
 from judging.services.baselines import ensure_baselines
 from judging.states import RunStatus
@@ -149,4 +150,5 @@ def help_topic(request: PageRequest, slug: str) -> HttpResponse:
     topic = find_topic(slug)
     if topic is None:
         raise Http404("There is no such help page.")
-    return render(request, f"evalsite/help_{topic.slug}.html", {"topic": topic, "judge_kinds": KINDS.values()})
+    context = {"topic": topic, "judge_kinds": KINDS.values(), "tools": TOOLS, "features": FEATURES, "checked": CHECKED}
+    return render(request, f"evalsite/help_{topic.slug}.html", context)

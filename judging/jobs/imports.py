@@ -56,7 +56,7 @@ def launch_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
 
 
 @transaction.atomic
-def launch_import(*, upload: Upload, actor: User, at: datetime) -> Upload:
+def launch_import(*, upload: Upload, actor: User | None, at: datetime) -> Upload:
     """Confirm an upload and wake a worker for it. Without a broker it waits for `resume_imports`.
 
     Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,33 @@ def _read(path: Path) -> bytes:
         raise BadInput(f"{path}: cannot be read: {failure.strerror}.") from failure
 
 
+def add_map_argument(parser: CommandParser) -> None:
+    """Take what columns of tables are."""
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="FIELD=COLUMN",
+        help=f"what a column is, such as case=Question_ID; repeatable. Fields: {', '.join(ColumnField)}",
+    )
+
+
+def columns_of(said: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Return columns and their fields.
+
+    Raises:
+        BadInput: one is no pair, or its field does not exist.
+    """
+    columns: dict[str, str] = {}
+    for pair in said:
+        field, _, column = pair.partition("=")
+        if not column or field not in set(ColumnField):
+            fields = ", ".join(ColumnField)
+            raise BadInput(f"--map {pair}: write FIELD=COLUMN, with one of these fields: {fields}.")
+        columns[column.strip()] = field
+    return tuple(columns.items())
+
+
 class ImportCommand(JsonCommand):
     """A command that imports one path. Subclasses name the kinds they take."""
 
@@ -106,31 +134,6 @@ class ImportCommand(JsonCommand):
         parser.add_argument("path", type=Path, help="a file, a ZIP archive or a folder")
         parser.add_argument("--benchmark", default="", help="name or slug of a stored or new benchmark")
         parser.add_argument("--dry-run", action="store_true", help="report what would be imported and store nothing")
-
-    def add_map_argument(self, parser: CommandParser) -> None:
-        """Take what columns of tables are."""
-        parser.add_argument(
-            "--map",
-            action="append",
-            default=[],
-            metavar="FIELD=COLUMN",
-            help=f"what a column is, such as case=Question_ID; repeatable. Fields: {', '.join(ColumnField)}",
-        )
-
-    def columns_of(self, options: JsonDict) -> tuple[tuple[str, str], ...]:
-        """Return columns and their fields.
-
-        Raises:
-            BadInput: one is no pair, or its field does not exist.
-        """
-        columns: dict[str, str] = {}
-        for said in options["map"]:
-            field, _, column = said.partition("=")
-            if not column or field not in set(ColumnField):
-                fields = ", ".join(ColumnField)
-                raise BadInput(f"--map {said}: write FIELD=COLUMN, with one of these fields: {fields}.")
-            columns[column.strip()] = field
-        return tuple(columns.items())
 
     def read(self, path: Path) -> Files:
         """Return the files to import."""

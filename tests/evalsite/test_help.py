@@ -36,7 +36,7 @@ def test_help_topic_shows_a_page_for_every_topic(slug: str) -> None:
 def test_topics_for_offers_each_role_its_own() -> None:
     counts = {role.value: len(topics_for(role)) for role in Role}
 
-    assert counts == {"viewer": 4, "annotator": 3, "researcher": 8, "admin": 9}
+    assert counts == {"viewer": 5, "annotator": 3, "researcher": 9, "admin": 10}
     assert topics_for(None) == topics_for(Role.ANNOTATOR)
 
 

@@ -52,7 +52,7 @@ def _enqueue(queue: str, job_id: str, *given: int, work: str = WORK) -> None:
     get_queue(queue).enqueue_job(job)
 
 
-def _fail_a_job() -> None:
+def fail_a_job() -> None:
     """Let a job fail in a worker of this process: it gets an argument too many."""
     _enqueue("calls", "failing", 1)
     queue = get_queue("calls")
@@ -60,7 +60,7 @@ def _fail_a_job() -> None:
 
 
 def test_read_job_queues_tells_what_waits_and_what_failed_and_why(broker: Redis) -> None:
-    _fail_a_job()
+    fail_a_job()
     _enqueue("default", "waiting")
 
     found = read_job_queues()
@@ -76,7 +76,7 @@ def test_read_job_queues_tells_what_waits_and_what_failed_and_why(broker: Redis)
 
 
 def test_job_requeue_queues_a_failed_job_again_once(broker: Redis, admin: Client) -> None:
-    _fail_a_job()
+    fail_a_job()
     url = reverse("job-requeue", kwargs=FAILED)
 
     said = [[str(one) for one in admin.post(url, follow=True).context["messages"]] for _ in range(2)]
@@ -89,7 +89,7 @@ def test_job_requeue_queues_a_failed_job_again_once(broker: Redis, admin: Client
 
 
 def test_job_delete_deletes_a_failed_job(broker: Redis, admin: Client) -> None:
-    _fail_a_job()
+    fail_a_job()
 
     page = admin.post(reverse("job-delete", kwargs=FAILED), follow=True)
 
@@ -104,7 +104,7 @@ def test_job_list_shows_researchers_what_a_job_is_about_and_lets_only_admins_act
     run = factories.run(name="Nightly", status="running", total=8, done=2, failed=1, created_by=rita)
     _enqueue("default", "routing", run.pk, work="evalsite.review.jobs.route_run")
     _enqueue("default", "gone", 999_999, work="judging.jobs.runs.work_run")
-    _fail_a_job()
+    fail_a_job()
     client.force_login(rita)
 
     page = client.get(reverse("job-list"))

@@ -142,16 +142,22 @@ def _evaluator(options: Options) -> RunEvaluator:
 
 
 def _results(options: Options) -> Printed:
-    suite = _suite(options)
-    choice = results_choice(QueryDict(_saved_query(suite, options["view"]) if options["view"] else options["query"]))
+    suite = suite_of(options["suite"])
+    query = _saved_query(suite, options["view"]) if options["view"] else options["query"]
+    rows = list(results_of(suite, query).exported(site=""))
+    return Printed({"suite": str(suite), "rows": rows}, {"rows": Table("results", EXPORT_COLUMNS, rows)})
+
+
+def results_of(suite: Suite, query: str) -> SuiteResults:
+    """Return the results of a suite as the page of this address shows them. Raises: BadInput where there are none."""
+    choice = results_choice(QueryDict(query))
     stored = []
     for grader in columns_wanted(graders_of(suite.pk), choice):
         report = jobs.require_with_rows(RESULTS, subject_id=grader.key, options=grader.options, at=timezone.now())
         stored.append((grader, StoredResults.of(report.content, report.rows)))
     if not stored:
         raise BadInput("No run has scored this suite.")
-    rows = list(SuiteResults(suite.pk, choice, stored).exported(site=""))
-    return Printed({"suite": str(suite), "rows": rows}, {"rows": Table("results", EXPORT_COLUMNS, rows)})
+    return SuiteResults(suite.pk, choice, stored)
 
 
 def _saved_query(suite: Suite, name: str) -> str:
@@ -166,7 +172,7 @@ def _saved_query(suite: Suite, name: str) -> str:
 
 
 def _charts(options: Options) -> Printed:
-    suite = _suite(options)
+    suite = suite_of(options["suite"])
     grader = grader_named(graders_of(suite.pk), results_choice(QueryDict(options["query"])).graders)
     if grader is None:
         raise BadInput("No run has scored this suite.")
@@ -175,7 +181,7 @@ def _charts(options: Options) -> Printed:
 
 
 def _comparison(options: Options) -> Printed:
-    suite, query = _suite(options), QueryDict(options["query"])
+    suite, query = suite_of(options["suite"]), QueryDict(options["query"])
     choice, pair = leaderboard_choice(query), two_systems(query.getlist("system"))
     board = evaluators_of([suite.pk])[suite.pk].pick(choice.evaluator)
     if board is None or pair is None:
@@ -185,8 +191,9 @@ def _comparison(options: Options) -> Printed:
     return Printed(content, {"pair": exports.pair_table(content)}, {"pair": comparison_paper(content)})
 
 
-def _suite(options: Options) -> Suite:
-    suite = suite_named(options["suite"])
+def suite_of(name: str) -> Suite:
+    """Return the suite that --suite names. Raises: BadInput where there is none."""
+    suite = suite_named(name)
     if suite is None:
         raise BadInput("Choose a suite (--suite, its id or its benchmark's slug).")
     return suite

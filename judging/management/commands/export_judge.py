@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from evalsite.base.command_base import JsonCommand
+from evalsite.base.json_types import JsonDict
 from judging.management import choices
 from judging.management.output import write_output
 from judging.services.judge_files import judge_file
 
 
-class Command(BaseCommand):
+class Command(JsonCommand):
     """Prints the file, or writes it."""
 
     help = "Print a judge as YAML: name, description, kind, endpoint and all options."
 
-    def add_arguments(self, parser: CommandParser) -> None:
+    def add_own_arguments(self, parser: CommandParser) -> None:
         """Add the judge and where to write it."""
         parser.add_argument("name")
         parser.add_argument("--output", default="", metavar="FILE", help="write the file instead of printing it")
 
-    def handle(self, *args: object, **options: Any) -> None:
-        """Print or write the file."""
+    def run(self, **options: Any) -> JsonDict:
+        """Return the file's text, or where it was written."""
         text = judge_file(choices.judge_of(options["name"]))
-        if options["output"]:
-            write_output(options["output"], [text.encode()])
-            self.stdout.write(f"Written: {options['output']}")
-        else:
-            self.stdout.write(text, ending="")
+        if not options["output"]:
+            return {"judge": options["name"], "file": text}
+        written = write_output(options["output"], [text.encode()])
+        return {"judge": options["name"], "output": options["output"], "bytes": written}
+
+    def summary(self, result: JsonDict) -> str:
+        """Return the file itself where it was not written."""
+        return str(result["file"]).rstrip("\n") if "file" in result else f"Written: {result['output']}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.management.base import CommandParser
 
 from evalsite.base.json_types import JsonDict
-from judging.management.import_words import ImportCommand
+from judging.management.import_words import ImportCommand, add_map_argument, columns_of
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.replies.data_tables import TABLE_ENDINGS
 from judging.specs.replies.response_formats import RESPONSE_FORMATS, TABLES
@@ -26,7 +26,7 @@ class Command(ImportCommand):
         super().add_own_arguments(parser)
         parser.add_argument("--suite", type=int, help="id of the suite of the responses; default: the newest")
         parser.add_argument("--system", default="", help="system of the responses if the file does not name it")
-        self.add_map_argument(parser)
+        add_map_argument(parser)
         parser.add_argument("--allow-missing-files", action="store_true", help="accept missing files")
 
     def options_of(self, options: JsonDict) -> ImportOptions:
@@ -38,7 +38,7 @@ class Command(ImportCommand):
             suite_id=options["suite"],
             system=options["system"],
             allow_missing_files=options["allow_missing_files"],
-            columns=self.columns_of(options),
+            columns=columns_of(options["map"]),
         )
 
     def other_kind_hint(self, found: tuple[str, ...]) -> str:

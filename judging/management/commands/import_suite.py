@@ -7,7 +7,7 @@ from pathlib import Path
 from django.core.management.base import CommandParser
 
 from evalsite.base.json_types import JsonDict
-from judging.management.import_words import ImportCommand, read_suite_path
+from judging.management.import_words import ImportCommand, add_map_argument, columns_of, read_suite_path
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.files.uploaded_files import Files
 from judging.specs.upload_kinds import UploadKind
@@ -22,7 +22,7 @@ class Command(ImportCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         super().add_own_arguments(parser)
         parser.add_argument("--name", default="", help="name of a new benchmark")
-        self.add_map_argument(parser)
+        add_map_argument(parser)
         parser.add_argument("--allow-missing-files", action="store_true", help="accept missing files")
 
     def read(self, path: Path) -> Files:
@@ -32,5 +32,5 @@ class Command(ImportCommand):
         return ImportOptions(
             benchmark=options["benchmark"] or options["name"],
             allow_missing_files=options["allow_missing_files"],
-            columns=self.columns_of(options),
+            columns=columns_of(options["map"]),
         )

@@ -66,6 +66,9 @@ def test_calibrate_prints_the_curve_and_saves_when_told() -> None:
     assert refusal("calibrate", "Strict", "--tolerance", "1") == (
         "Tolerance, points: The labels of this judge are two, or have no order: choose 0."
     )
+    removed = [as_json("calibrate", "Strict", "--remove") for _ in range(2)]
+    assert [one["removed"] for one in removed] == [True, False]
+    assert not EvaluatorThreshold.objects.exists()
 
 
 def test_calibrate_refuses_in_words() -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from judging.models import Case, ImportStatus, Suite, Upload
+from judging.models import Case, ImportStatus, Run, Suite, Upload
 from judging.sandbox.languages import LANGUAGES
 from judging.sandbox.toolchains import available_languages
+from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.uploads import check_upload
 from tests import factories
 from tests.judging.management.test_run_commands import refusal, run_command
 
@@ -66,25 +68,65 @@ def test_export_rubric_writes_what_its_page_offers(tmp_path: Path) -> None:
     assert refusal("export_rubric", rubric.slug, tmp_path / "r.pdf").endswith("a rubric is written as .xlsx or .json.")
 
 
-def test_discard_import_removes_an_upload_that_is_not_at_work() -> None:
-    kept, gone = (
-        Upload.objects.create(
-            file_name=f"{status}.csv",
-            bytes_name=f"imports/{status}",
-            status=status,
-            byte_count=1,
-            content_hash="0" * 64,
-            created_at=factories.NOON,
-        )
-        for status in (ImportStatus.RUNNING, ImportStatus.CHECKED)
+def _upload(status: ImportStatus) -> Upload:
+    return Upload.objects.create(
+        file_name=f"{status}.csv",
+        bytes_name=f"imports/{status}",
+        status=status,
+        byte_count=1,
+        content_hash="0" * 64,
+        created_at=factories.NOON,
     )
 
-    told = refusal("discard_import", "--upload", kept.pk)
-    result = run_command("discard_import", "--upload", gone.pk)
+
+def test_control_import_discards_and_cancels_as_the_page_does() -> None:
+    working, gone = _upload(ImportStatus.RUNNING), _upload(ImportStatus.CHECKED)
+
+    told = refusal("control_import", "discard", "--upload", working.pk)
+    nothing = refusal("control_import", "cancel", "--upload", gone.pk)
+    cancelled = run_command("control_import", "cancel", "--upload", working.pk)
+    result = run_command("control_import", "discard", "--upload", gone.pk)
 
     assert told == "This upload is being imported and cannot be discarded now."
+    assert nothing == "There is nothing to cancel: this upload is not being processed."
+    assert (cancelled["upload"], cancelled["status"]) == (working.pk, "cancelled")
     assert result == {"upload": gone.pk, "file": gone.file_name, "discarded": True}
-    assert list(Upload.objects.all()) == [kept]
+    assert list(Upload.objects.all()) == [working]
+
+
+def test_control_import_checks_with_other_options_and_confirms() -> None:
+    rows = b'{"id": "1", "question": "What is it?", "reference": "A test."}\n'
+    upload = check_upload(files=[("q.jsonl", rows)], options=ImportOptions(), actor=None, at=factories.NOON)
+
+    checked = run_command("control_import", "check", "--upload", upload.pk, "--benchmark", "Sums")
+    confirmed = run_command("control_import", "confirm", "--upload", upload.pk)
+
+    upload.refresh_from_db()
+    assert (checked["status"], upload.options["benchmark"]) == ("checked", "Sums")
+    assert (confirmed["status"], upload.result["confirmed_by"]) == ("running", None)
+    assert refusal("control_import", "confirm", "--upload", upload.pk) == "This upload is already confirmed."
+    assert refusal("control_import", "show", "--upload", 0) == "There is no upload 0."
+
+
+def test_control_run_renames_tags_archives_and_restores() -> None:
+    run = factories.run(name="First", status="finished")
+    rename = ("control_run", "rename", "--run", run.pk)
+
+    renamed = run_command(*rename, "--name", "Second", "--tags", "paper, pilot")
+    run_command(*rename, "--name", "Third")
+    run_command("control_run", "archive", "--run", run.pk)
+    archived = Run.objects.get().archived_at
+    run_command("control_run", "restore", "--run", run.pk)
+
+    restored = Run.objects.get()
+    assert renamed["name"] == "Second"
+    assert (restored.name, sorted(restored.tags.values_list("name", flat=True))) == ("Third", ["paper", "pilot"])
+    assert (archived is not None, restored.archived_at) == (True, None)
+    assert refusal(*rename) == "rename takes --name, --tags or both; no other action does."
+    assert refusal(*rename, "--name", " ").startswith("Name: ")
+    working = factories.run(status="running")
+    told = refusal("control_run", "archive", "--run", working.pk)
+    assert told == "The run is still at work; pause or cancel it before you archive it."
 
 
 def test_probe_languages_says_what_the_page_says() -> None:

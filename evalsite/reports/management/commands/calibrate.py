@@ -13,7 +13,15 @@ from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.forms import ThresholdForm
 from evalsite.reports.management.judges import add_judge, trust_content
-from evalsite.reports.services.judges.calibration import NotCalibrated, calibrate, save_calibration
+from evalsite.reports.selectors.judges.certificates import threshold_state
+from evalsite.reports.services.judges.calibration import (
+    NotCalibrated,
+    calibrate,
+    save_calibration,
+    version_of_content,
+)
+from evalsite.reports.services.report_content import ReportContent
+from evalsite.review.services.thresholds import remove_threshold
 
 
 class Command(JsonCommand):
@@ -34,11 +42,15 @@ class Command(JsonCommand):
             default=0,
             help="points of an ordered scale by which an accepted verdict may differ from the human label",
         )
-        parser.add_argument("--save", action="store_true", help="save the threshold for the next runs of this version")
+        act = parser.add_mutually_exclusive_group()
+        act.add_argument("--save", action="store_true", help="save the threshold for the next runs of this version")
+        act.add_argument("--remove", action="store_true", help="remove the saved threshold: the site's default applies")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the threshold, what it promises and the curve behind it."""
         content = trust_content(options)
+        if options["remove"]:
+            return _removed(content)
         wanted = {name: options[name] for name in ("error", "certainty", "tolerance")}
         form = ThresholdForm(wanted, most_tolerance=content["most_tolerance"])
         if not form.is_valid():
@@ -68,3 +80,12 @@ class Command(JsonCommand):
     def summary(self, result: JsonDict) -> str:
         """Leave the curve to --json."""
         return super().summary({key: value for key, value in result.items() if key != "curve"})
+
+
+def _removed(content: ReportContent) -> JsonDict:
+    """Let the next runs of the version use the site's default threshold again."""
+    state = threshold_state(name=content["name"], version=version_of_content(content))
+    if state.saved is not None:
+        remove_threshold(saved=state.saved, actor=None)
+    told = {"judge": content["name"], "version": content["version"]["key"], "removed": state.saved is not None}
+    return told | {"default_threshold": settings.REVIEW_CONFIDENCE_THRESHOLD}

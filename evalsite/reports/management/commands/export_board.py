@@ -11,7 +11,7 @@ from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import write_zip
 from evalsite.reports.jobs import BeingComputed
-from evalsite.reports.selectors.leaderboards import suite_named
+from evalsite.reports.management.report_sources import suite_of
 from evalsite.reports.views.boards.board_bundles import BoardBundle
 from judging.management.output import check_output, write_output
 
@@ -35,9 +35,7 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         """Write the archive."""
         check_output(options["output"], as_json=options["as_json"])
-        suite = suite_named(options["suite"])
-        if suite is None:
-            raise BadInput("Choose a suite (--suite, its id or its benchmark's slug).")
+        suite = suite_of(options["suite"])
         files = BoardBundle(suite, most_rows=options["rows"]).files(options["query"])
         try:
             written = write_output(options["output"], write_zip(files))

@@ -10,7 +10,6 @@ from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from evalsite.accounts.audit import record
 from evalsite.base.http import PageRequest, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
@@ -30,6 +29,7 @@ from evalsite.reports.services.boards.board_charts import board_chart
 from evalsite.reports.services.boards.breakdowns import BREAKDOWN
 from evalsite.reports.services.boards.leaderboard_slices import shown_pair_slices, shown_slices, slice_table
 from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD, MODES, version_options
+from evalsite.reports.services.boards.official_boards import pin_board, unpin_board
 from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_table
 from evalsite.reports.services.judges.judge_standing import standing_beside
 from evalsite.reports.services.paper_tables import PaperTable
@@ -107,13 +107,10 @@ def board_pin(request: PageRequest, suite_id: int) -> HttpResponse:
     suite = get_object_or_404(Suite, pk=suite_id)
     keys = [grader.key for grader in graders_named(graders_of(suite_id), _keys(request.POST))]
     if keys:
-        told = {"evaluators": keys, "pinned_by": request.user, "pinned_at": timezone.now()}
-        OfficialBoard.objects.update_or_create(suite=suite, defaults=told)
-        record(request.user, "board.pinned", suite, graders=keys)
+        pin_board(suite=suite, graders=keys, actor=request.user, at=timezone.now())
         messages.success(request, "This is the official board of the suite now")
     else:
-        OfficialBoard.objects.filter(suite=suite).delete()
-        record(request.user, "board.unpinned", suite)
+        unpin_board(suite=suite, actor=request.user)
         messages.success(request, "The suite has no official board now")
     return redirect("reports:board-detail", suite_id)
 

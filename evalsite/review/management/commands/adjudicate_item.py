@@ -1,21 +1,27 @@
-"""`adjudicate_item`: the items that people disagree on, and the final label of one."""
+"""`adjudicate_item`: the items that people disagree on, the final label of one, and what machines said of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.accounts.management.acting import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
+from evalsite.review.management.named import add_parts, item_of, parts_given
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import form_of_item
 from evalsite.review.selectors.screens.content import in_order
 from evalsite.review.selectors.screens.pages import items_to_adjudicate, question_of
-from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
+from evalsite.review.selectors.screens.panels import read_adjudication
+from evalsite.review.services.items import decisions
+from evalsite.review.services.items.decisions import FinalWord
 from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.states import ReviewRefused
 
@@ -26,44 +32,35 @@ class Command(JsonCommand):
     help = (
         "List the items on which annotators disagree. With --item, show one with its annotations and their reasons;"
         " with --label or --adopt, store its final label (1 is side A, -1 side B as the item stores them); with"
-        " --part, each part of its form."
+        " --part, each part of its form. --reveal then shows the machine verdicts, and --revise stores, once, what"
+        " the adjudicator thinks after that."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--queue", default="", metavar="SLUG", help="list the items of one queue only")
-        parser.add_argument("--item", type=int, metavar="ID", help="item to adjudicate")
+        parser.add_argument("--item", default="", metavar="ID", help="its number, or its name in its page's address")
         word = parser.add_mutually_exclusive_group()
         word.add_argument("--label", help="final label")
         word.add_argument("--adopt", type=int, metavar="ID", help="annotation whose label becomes the final one")
-        parser.add_argument(
-            "--part",
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help="value of one part of the item's form (met, not met, or one of its scale); once for each part",
-        )
+        add_parts(parser)
         parser.add_argument(
             "--reason", default="", help="reason, stored with the final label and shown to the annotators"
         )
-        parser.add_argument("--by", default="", metavar="NAME", help="user name of the adjudicator")
+        after = parser.add_mutually_exclusive_group()
+        after.add_argument("--reveal", action="store_true", help="show the machine verdicts of a decided item")
+        after.add_argument("--revise", action="store_true", help="store --label or --part as the revised decision")
+        add_by(parser, "adjudicator", required=False)
 
     def run(self, **options: Any) -> JsonDict:
-        """Return the list, the item with its annotations, or the item with its final label."""
-        if options["item"] is None:
+        """Return the list, the item with its annotations, or what was stored of it."""
+        if not options["item"]:
             return {"items": [_listed(item) for item in items_to_adjudicate(queue_slug=options["queue"])]}
-        person = User.objects.filter(username=options["by"], is_active=True).first()
-        if person is None or not person.has_perm("review.adjudicate"):
-            raise BadInput(f"{options['by']!r} is not an active person who can adjudicate; name one with --by.")
+        person = acting_person(options["by"], permission="review.adjudicate", act="adjudicate")
+        item = item_of(options["item"])
         try:
-            if options["label"] is None and options["adopt"] is None and not options["part"]:
-                return _shown(item_id=options["item"], person=person)
-            word = _final_word(options)
-            item = adjudicate_item(item_id=options["item"], adjudicator=person, word=word, at=timezone.now())
-        except ReviewItem.DoesNotExist:
-            raise BadInput(f"There is no item {options['item']}.") from None
+            return _act_of(options)(item, person, options)
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        return {"item": item.pk, "queue": item.queue.slug, "status": item.status, "label": item.label}
 
     def summary(self, result: JsonDict) -> str:
         """Return one line for each item of a list."""
@@ -88,8 +85,16 @@ def _listed(item: ReviewItem) -> JsonDict:
     }
 
 
-def _shown(*, item_id: int, person: User) -> JsonDict:
-    item = ReviewItem.objects.select_related("queue", "subject__rubric_item").get(pk=item_id)
+def _act_of(options: JsonDict) -> Callable[[ReviewItem, User, JsonDict], JsonDict]:
+    if options["reveal"]:
+        return _revealed
+    if options["revise"]:
+        return _revised
+    has_word = options["label"] is not None or options["adopt"] is not None or options["part"]
+    return _decided if has_word else _shown
+
+
+def _shown(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
     check_may_look(item=item, person=person)
     note_look(item=item, person=person, at=timezone.now(), saw_verdicts=False)
     return {
@@ -100,6 +105,31 @@ def _shown(*, item_id: int, person: User) -> JsonDict:
         **_parts(item),
         "annotations": [_annotation(annotation) for annotation in in_order(item.annotations.all())],
     }
+
+
+def _decided(item: ReviewItem, person: User, options: JsonDict) -> JsonDict:
+    word = _final_word(item, options)
+    done = decisions.adjudicate_item(item_id=item.pk, adjudicator=person, word=word, at=timezone.now())
+    return {"item": done.pk, "queue": done.queue.slug, "status": done.status, "label": done.label}
+
+
+def _revealed(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
+    decisions.reveal_adjudication(item_id=item.pk, person=person, at=timezone.now())
+    panel = read_adjudication(item_id=item.pk, user=person, at=timezone.now())
+    verdicts = [asdict(verdict) for verdict in panel.content.verdicts]
+    return {"item": item.pk, "queue": item.queue.slug, "verdicts": verdicts}
+
+
+def _revised(item: ReviewItem, person: User, options: JsonDict) -> JsonDict:
+    word = decisions.revise_adjudication(
+        item_id=item.pk,
+        adjudicator=person,
+        label=options["label"] or "",
+        reason=options["reason"],
+        at=timezone.now(),
+        parts=parts_given(options["part"]),
+    )
+    return {"item": item.pk, "queue": item.queue.slug, "label": word.label, "revised_label": word.revised_label}
 
 
 def _annotation(annotation: Annotation) -> JsonDict:
@@ -117,13 +147,12 @@ def _parts(item: ReviewItem) -> JsonDict:
     return {"parts": {part.key: [choice.value for choice in part.choices] for part in form.parts}}
 
 
-def _final_word(options: JsonDict) -> FinalWord:
+def _final_word(item: ReviewItem, options: JsonDict) -> FinalWord:
     if options["part"]:
-        said = dict(text.rpartition("=")[::2] for text in options["part"])
-        return FinalWord("", options["reason"], parts=said)
+        return FinalWord("", options["reason"], parts=parts_given(options["part"]))
     if options["adopt"] is None:
         return FinalWord(options["label"], options["reason"])
-    adopted = Annotation.objects.filter(item=options["item"], pk=options["adopt"]).exclude(label="").first()
+    adopted = item.annotations.filter(pk=options["adopt"]).exclude(label="").first()
     if adopted is None:
-        raise BadInput(f"Item {options['item']} has no annotation {options['adopt']}.")
+        raise BadInput(f"Item {item.pk} has no annotation {options['adopt']}.")
     return FinalWord(adopted.label, options["reason"], adopted.pk)

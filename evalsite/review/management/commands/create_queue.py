@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.review.blinding import QueueMode
+from evalsite.review.management.named import people_named
 from evalsite.review.models import OrderPolicy
 from evalsite.review.questions.scales import given_scale, words_of
 from evalsite.review.services.referrals.file_queues import NewQueue, create_queue
@@ -52,7 +52,7 @@ class Command(JsonCommand):
             raise BadInput("\n".join(str(problem) for problem in parsed.errors))
         if not 1 <= options["quorum"] <= 20:
             raise BadInput("Choose between 1 and 20 annotators.")
-        members = _people(words_of(options["members"]))
+        members = people_named(options["members"])
         facts = {
             "items": len(parsed.value.rows),
             "kind": "pairs" if parsed.value.is_pair else "single responses",
@@ -75,11 +75,3 @@ class Command(JsonCommand):
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         return {"queue": queue.slug, "address": queue.get_absolute_url(), **facts}
-
-
-def _people(names: tuple[str, ...]) -> list[User]:
-    people = list(User.objects.filter(username__in=names, is_active=True))
-    unknown = sorted(set(names) - {person.username for person in people})
-    if unknown:
-        raise BadInput(f"There is no active person called {unknown[0]!r}.")
-    return people

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.accounts.management.acting import acting_person
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.review.management.golden import set_of, version_of
@@ -15,7 +15,13 @@ from evalsite.review.models import GoldenItem, GoldenSet
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.golden.golden_texts import GoldenText, golden_texts, with_texts
 from evalsite.review.selectors.golden.golden_verdicts import golden_answers
-from evalsite.review.services.golden.golden_lessons import add_example, doubt_label, note_rule, suggested_reply
+from evalsite.review.services.golden.golden_lessons import (
+    add_example,
+    delete_rule,
+    doubt_label,
+    note_rule,
+    suggested_reply,
+)
 from evalsite.review.states import ReviewRefused
 from judging.management import choices
 
@@ -38,12 +44,15 @@ class Command(JsonCommand):
         what.add_argument("--example", default="", metavar="JUDGE", help="add the item to the examples of this judge")
         what.add_argument("--rule", default="", metavar="TEXT", help="note this rule")
         what.add_argument("--doubt", default="", metavar="WHY", help="send the label back to adjudication")
+        what.add_argument("--delete-rule", default="", metavar="TEXT", help="delete the rule of these words")
         parser.add_argument("--reply", help="reply that the example holds; default: people's label with their reasons")
         parser.add_argument("--by", default="", metavar="NAME", help="user name of who doubts the label")
 
     def run(self, **options: Any) -> JsonDict:
         """Return the disagreements, or what was done."""
         golden_set = set_of(options["golden_set"])
+        if options["delete_rule"]:
+            return _rule_deleted(golden_set, options["delete_rule"])
         if options["item"] is None:
             return _listed(golden_set, options["of"])
         item = _item(golden_set, options["item"])
@@ -54,7 +63,8 @@ class Command(JsonCommand):
                 rule = note_rule(golden_set=golden_set, item=item, text=options["rule"], actor=None, at=timezone.now())
                 return {"item": item.pk, "rule": rule.text}
             if options["doubt"]:
-                doubt_label(item=item, reason=options["doubt"], actor=_person(options["by"]), at=timezone.now())
+                doubter = acting_person(options["by"], permission="review.adjudicate", act="adjudicate")
+                doubt_label(item=item, reason=options["doubt"], actor=doubter, at=timezone.now())
                 return {"item": item.pk, "doubted": options["doubt"]}
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
@@ -103,8 +113,10 @@ def _item(golden_set: GoldenSet, item_id: int) -> GoldenItem:
     return item
 
 
-def _person(name: str) -> User:
-    person = User.objects.filter(username=name, is_active=True).first()
-    if person is None or not person.has_perm("review.adjudicate"):
-        raise BadInput(f"{name!r} is not an active person who can adjudicate; name one with --by.")
-    return person
+def _rule_deleted(golden_set: GoldenSet, text: str) -> JsonDict:
+    rule = golden_set.rules.select_related("golden_set").filter(text=text).first()
+    if rule is None:
+        known = "; ".join(golden_set.rules.order_by("pk").values_list("text", flat=True)) or "none yet"
+        raise BadInput(f"The golden set has no rule {text!r}. Rules: {known}.")
+    delete_rule(rule=rule, actor=None)
+    return {"golden_set": golden_set.name, "deleted": text}

@@ -1,4 +1,4 @@
-"""`send_verdict`: send the question behind one verdict to people."""
+"""`send_verdict`: send what machines left open to people, or withdraw what was sent."""
 
 from __future__ import annotations
 
@@ -8,32 +8,69 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from evalsite.accounts.management.acting import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
+from evalsite.review.models import Queue
+from evalsite.review.selectors.asked import people_of
 from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.states import ReviewRefused
+from judging.management import choices
 from judging.models import Verdict
 
 
 class Command(JsonCommand):
-    """Do to a verdict what its page's button does, in a researcher's name."""
+    """Do to a verdict, a run or an item what its page's buttons do, in a researcher's name."""
 
-    help = "Send the response and criterion of one verdict to review, unless they are in review already."
+    help = (
+        "Send the response and criterion of one verdict to review, or all that a run left open, unless they are in"
+        " review already. With --take-back, withdraw what was sent by hand."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--verdict", type=int, required=True, help="id of the verdict")
-        parser.add_argument("--by", required=True, metavar="NAME", help="user name of the researcher who sends it")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--verdict", type=int, metavar="ID", help="id of the verdict")
+        what.add_argument("--run", type=int, metavar="ID", help="id of the run, for all that it left open")
+        parser.add_argument("--take-back", action="store_true", help="withdraw what nobody has annotated")
+        add_by(parser, "researcher who sends it")
 
     def run(self, **options: Any) -> JsonDict:
-        related = ("run__suite", "evaluator__rubric", "response__system")
-        verdict = Verdict.objects.select_related(*related).filter(pk=options["verdict"]).first()
-        if verdict is None:
-            raise BadInput(f"There is no verdict {options['verdict']}.")
-        sender = User.objects.filter(username=options["by"], is_active=True).first()
-        if sender is None or not sender.has_perm("review.change_queue"):
-            raise BadInput(f"{options['by']!r} is not an active person who can send verdicts to review.")
+        sender = acting_person(options["by"], permission="review.change_queue", act="send verdicts to review")
         try:
-            sent = researcher_referrals.send_verdict(verdict=verdict, actor=sender, at=timezone.now())
+            return _taken_back(options, sender) if options["take_back"] else _sent(options, sender)
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        return {"verdict": verdict.pk, "queue": sent.queue.slug, "items": sent.count}
+
+
+def _sent(options: JsonDict, sender: User) -> JsonDict:
+    if options["run"] is not None:
+        run = choices.run_of(options["run"])
+        sent = researcher_referrals.send_rest(run=run, actor=sender, at=timezone.now())
+        return {"run": run.pk, "queue": sent.queue.slug, "items": sent.count}
+    verdict = _verdict(options["verdict"])
+    sent = researcher_referrals.send_verdict(verdict=verdict, actor=sender, at=timezone.now())
+    return {"verdict": verdict.pk, "queue": sent.queue.slug, "items": sent.count}
+
+
+def _taken_back(options: JsonDict, sender: User) -> JsonDict:
+    if options["verdict"] is not None:
+        verdict = _verdict(options["verdict"])
+        item = people_of(verdict).item
+        if item is None:
+            raise BadInput(f"Nobody has been asked about verdict {verdict.pk}.")
+        queue = researcher_referrals.take_item_back(item_id=item.pk, actor=sender, at=timezone.now())
+        return {"verdict": verdict.pk, "queue": queue.slug, "withdrawn": 1}
+    run = choices.run_of(options["run"])
+    sent_to = Queue.objects.filter(run=run).first()
+    if sent_to is None:
+        raise BadInput(f"Run {run.pk} has no queue.")
+    count = researcher_referrals.take_rest_back(run=run, actor=sender, at=timezone.now())
+    return {"run": run.pk, "queue": sent_to.slug, "withdrawn": count}
+
+
+def _verdict(verdict_id: int) -> Verdict:
+    related = ("run__suite", "evaluator__rubric", "response__system")
+    verdict = Verdict.objects.select_related(*related).filter(pk=verdict_id).first()
+    if verdict is None:
+        raise BadInput(f"There is no verdict {verdict_id}.")
+    return verdict

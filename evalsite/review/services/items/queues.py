@@ -107,7 +107,7 @@ def count_for_planner() -> None:
 
 
 @transaction.atomic
-def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User) -> Queue:
+def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User | None) -> Queue:
     """Pause, resume, archive or bring back a queue.
 
     Raises:
@@ -130,7 +130,7 @@ def _withdraw_from(queue: Queue, *, keep: Sequence[int]) -> None:
 
 @transaction.atomic
 def update_queue(
-    *, queue: Queue, fields: JsonObject, members: Sequence[User] | None, actor: User, at: datetime
+    *, queue: Queue, fields: JsonObject, members: Sequence[User] | None, actor: User | None, at: datetime
 ) -> Queue:
     """Change name, guidelines, mode, order and quorum of a queue, and who answers it.
 

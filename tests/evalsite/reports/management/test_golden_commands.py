@@ -83,6 +83,10 @@ def test_a_study_is_a_script() -> None:
             "item": int(second),
             "rule": "Distrust sly answers.",
         }
+        deleted = as_json("golden_item", "Desk", "--delete-rule", "Distrust sly answers.")
+        assert deleted == {"golden_set": "Desk", "deleted": "Distrust sly answers."}
+        unknown = refusal("golden_item", "Desk", "--delete-rule", "Distrust sly answers.")
+        assert unknown == "The golden set has no rule 'Distrust sly answers.'. Rules: none yet."
         rita = factories.user("rita", Role.RESEARCHER)
         as_json("golden_item", "Desk", "--item", third, "--doubt", "It is half right.", "--by", rita.username)
         left = as_json("golden_set", "Desk")["parts"]["development"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Adjudication, LabelTable, Look, ReviewItem
+from evalsite.review.models import Adjudication, LabelTable, Look, Queue, ReviewItem
 from evalsite.review.selectors.screens.pages import question_of
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
@@ -27,9 +27,27 @@ def test_send_verdict_sends_in_a_researchers_name_once() -> None:
     sent = [run_command("send_verdict", "--verdict", verdict.pk, "--by", "ada") for _ in range(2)]
 
     item = ReviewItem.objects.get()
-    assert told == "'bo' is not an active person who can send verdicts to review."
+    assert told == "'bo' is not an active person who can send verdicts to review; name one with --by."
     assert sent == [{"verdict": verdict.pk, "queue": item.queue.slug, "items": count} for count in (1, 0)]
     assert (item.response_a, item.sent_by) == (verdict.response, ada)
+
+
+def test_send_verdict_sends_all_that_a_run_left_open_and_takes_it_back() -> None:
+    run = judged_run({"status": "failed"}, {"status": "failed"}, {"status": "ok", "confidence": 0.9})
+    factories.user("ada", Role.RESEARCHER)
+    of_run, first = ("--run", run.pk, "--by", "ada"), Verdict.objects.earliest("pk")
+
+    sent = run_command("send_verdict", *of_run)
+    one = run_command("send_verdict", "--verdict", first.pk, "--take-back", "--by", "ada")
+    rest = run_command("send_verdict", *of_run, "--take-back")
+
+    queue = Queue.objects.get()
+    assert sent == {"run": run.pk, "queue": queue.slug, "items": 2}
+    assert one == {"verdict": first.pk, "queue": queue.slug, "withdrawn": 1}
+    assert rest == {"run": run.pk, "queue": queue.slug, "withdrawn": 1}
+    assert not ReviewItem.objects.exists()
+    told = refusal("send_verdict", "--verdict", first.pk, "--take-back", "--by", "ada")
+    assert told == f"Nobody has been asked about verdict {first.pk}."
 
 
 def disagreement(*labels: str) -> ReviewItem:
@@ -95,6 +113,24 @@ def test_adjudicate_item_refuses_what_the_page_refuses(arguments: list[str], sen
     missing = str(item.pk + 1)
     assert refusal("adjudicate_item", "--item", missing, "--by", "rita") == f"There is no item {missing}."
     assert not Adjudication.objects.exists()
+
+
+def test_adjudicate_item_reveals_and_revises_once() -> None:
+    item = disagreement("1", "-1")
+    factories.user("rita", Role.RESEARCHER)
+    act = ("adjudicate_item", "--item", item.pk, "--by", "rita")
+
+    too_early = refusal(*act, "--reveal")
+    run_command(*act, "--label", "1", "--reason", "A cites it")
+    revealed = run_command(*act, "--reveal")
+    revised = run_command(*act, "--revise", "--label", "0", "--reason", "both do")
+
+    told = {"item": item.pk, "queue": "pairs"}
+    assert too_early == "Decide first. The machine verdicts are shown afterwards."
+    assert {name: revealed[name] for name in told} == told
+    assert revised == told | {"label": "1", "revised_label": "0"}
+    again = refusal(*act, "--revise", "--label", "1", "--reason", "no")
+    assert again == "You have already revised this decision once."
 
 
 def test_adjudicate_item_refuses_who_holds_the_item_to_answer_it() -> None:

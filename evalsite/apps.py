@@ -1,0 +1,14 @@
+"""Django's configuration of the site itself, whose commands are in this package."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class SiteConfig(AppConfig):
+    """The site; it has no tables."""
+
+    name = "evalsite"
+    label = "site"
+    verbose_name = "Site"
+    default_auto_field = "django.db.models.BigAutoField"

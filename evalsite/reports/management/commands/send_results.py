@@ -1,0 +1,55 @@
+"""`send_results --suite ID --query QUERY`: the responses in the rows of a page of results, sent to people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from evalsite.accounts.management.acting import acting_person, add_by
+from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
+from evalsite.reports.management.report_sources import results_of, suite_of
+from evalsite.review.selectors.chosen_questions import chosen_by_run, chosen_questions
+from evalsite.review.services.referrals.researcher_referrals import MOST_CHOSEN, send_chosen
+from evalsite.review.states import ReviewRefused
+
+
+class Command(JsonCommand):
+    """Do what the page of results does under Send to people, in a researcher's name."""
+
+    help = "Send the responses that a page of results shows to review, or with --dry-run count what that would ask."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--suite", required=True, help="id of the suite, or slug of a benchmark (its newest suite)")
+        parser.add_argument("--query", default="", help="choices, as the page's address says them after ?")
+        parser.add_argument("--dry-run", action="store_true", help="count without sending anything")
+        add_by(parser, "researcher who sends them")
+
+    def run(self, **options: Any) -> JsonDict:
+        """Return what each run's queue got or would get."""
+        suite = suite_of(options["suite"])
+        sender = acting_person(options["by"], permission="review.change_queue", act="send responses to review")
+        cells = results_of(suite, options["query"]).judged_cells(most=MOST_CHOSEN + 1)
+        if len(cells) > MOST_CHOSEN:
+            raise BadInput(f"At most {MOST_CHOSEN:,} responses can be sent at once. Narrow the filters.")
+        questions = chosen_questions(cells)
+        runs = [
+            {
+                "run": one.run.pk,
+                "total": one.total,
+                "asked": one.asked,
+                "labelled": one.labelled,
+                "new": one.new,
+            }
+            for one in chosen_by_run(questions)
+        ]
+        told: JsonDict = {"suite": str(suite), "dry_run": options["dry_run"], "runs": runs}
+        if options["dry_run"]:
+            return told
+        try:
+            sent = send_chosen(questions=questions, actor=sender, at=timezone.now())
+        except ReviewRefused as refusal:
+            raise BadInput(str(refusal)) from refusal
+        return told | {"sent": {one.queue.slug: one.count for one in sent}}

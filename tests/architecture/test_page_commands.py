@@ -1,0 +1,190 @@
+"""Everything that a page does can also be done by a command: each address that takes a POST has one, or a reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import get_commands, load_command_class
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from evalsite.base.command_base import JsonCommand
+from tests.architecture.test_readme import README
+
+PLACEHOLDERS = {"IntConverter": 0, "ItemConverter": 0}  # name things that are not there; texts are "none"
+
+# Each address that changes something -> the command that does the same, with the argument where it is one of several.
+COMMANDS = {
+    "demo-load": "load_demo --start-work",
+    "job-requeue": "control_job requeue",
+    "job-delete": "control_job delete",
+    "accounts:person-create": "create_person",
+    "accounts:person-update": "change_person",
+    "accounts:person-password": "change_person --new-password",
+    "accounts:audit-export": "export_audit",
+    "judging:case-edit": "edit_case --save",
+    "judging:response-try": "judge_response",
+    "judging:judge-try": "judge_response",
+    "judging:trial-cancel": "control_run cancel",
+    "judging:import-create": "import_suite import_responses import_rubric import_criteria",
+    "judging:import-recheck": "control_import check",
+    "judging:import-confirm": "control_import confirm",
+    "judging:import-cancel": "control_import cancel",
+    "judging:import-discard": "control_import discard",
+    "judging:run-create": "run_suite",
+    "judging:run-estimate": "run_suite --estimate",
+    "judging:run-rename": "control_run rename",
+    "judging:run-archive": "control_run archive",
+    "judging:run-restore": "control_run restore",
+    "judging:run-pause": "control_run pause",
+    "judging:run-resume": "control_run resume",
+    "judging:run-cancel": "control_run cancel",
+    "judging:run-retry": "control_run retry",
+    "judging:run-rescore": "rescore",
+    "judging:system-create": "add_system",
+    "judging:system-retire": "control_system retire",
+    "judging:system-restore": "control_system restore",
+    "judging:system-delete": "control_system delete",
+    "judging:endpoint-create": "add_endpoint",
+    "judging:endpoint-update": "add_endpoint",
+    "judging:endpoint-test": "add_endpoint --test",
+    "judging:endpoint-forget": "add_endpoint --forget",
+    "judging:language-probe": "probe_languages",
+    "judging:prompt-detail": "add_prompt",
+    "judging:prompt-retire": "control_prompt retire",
+    "judging:prompt-restore": "control_prompt restore",
+    "judging:prompt-delete": "control_prompt delete",
+    "judging:judge-create": "add_judge",
+    "judging:judge-update": "add_judge",
+    "judging:judge-retire": "control_judge retire",
+    "judging:judge-restore": "control_judge restore",
+    "judging:judge-delete": "control_judge delete",
+    "debate:set-create": "run_debates",
+    "debate:record-create": "import_debates",
+    "debate:label-create": "import_labels",
+    "review:queue-create": "create_queue",
+    "review:queue-update": "change_queue",
+    "review:queue-status": "change_queue --status",
+    "review:queue-export": "export_annotations",
+    "review:annotation-import": "import_annotations",
+    "review:audit-run": "plan_audit --run",
+    "review:audit-debates": "plan_audit --debate-set",
+    "review:queue-assign": "assign_items give",
+    "review:item-hand": "assign_items give",
+    "review:item-withdraw": "assign_items withdraw --items",
+    "review:queue-release": "assign_items withdraw --to",
+    "review:item-next": "annotate_item --queue",
+    "review:item-annotate": "annotate_item --label",
+    "review:item-cannot-judge": "annotate_item --cannot-judge",
+    "review:item-skip": "annotate_item --skip",
+    "review:item-flag": "annotate_item --flag",
+    "review:item-undo": "annotate_item --undo",
+    "review:item-reveal": "annotate_item --reveal",
+    "review:item-revise": "annotate_item --revise",
+    "review:item-adjudicate": "adjudicate_item --label",
+    "review:item-adjudication-reveal": "adjudicate_item --reveal",
+    "review:item-adjudication-revise": "adjudicate_item --revise",
+    "review:item-ask-more": "control_item ask-more",
+    "review:item-reopen": "control_item reopen",
+    "review:item-exclude": "control_item exclude",
+    "review:verdict-send": "send_verdict --verdict",
+    "review:run-send": "send_verdict --run",
+    "review:item-take-back": "send_verdict --take-back",
+    "review:run-take-back": "send_verdict --take-back",
+    "reports:results-send": "send_results",
+    "reports:view-save": "save_view",
+    "reports:view-delete": "save_view --delete",
+    "reports:share-list": "share_board --suite",
+    "reports:share-revoke": "share_board --revoke",
+    "reports:board-pin": "pin_board",
+    "reports:golden-create": "golden_set",
+    "reports:golden-run": "golden_run",
+    "reports:golden-example": "golden_item --example",
+    "reports:golden-rule": "golden_item --rule",
+    "reports:golden-rule-delete": "golden_item --delete-rule",
+    "reports:golden-doubt": "golden_item --doubt",
+    "reports:golden-propose": "golden_wording --endpoint",
+    "reports:golden-wording": "golden_wording --accept",
+    "reports:golden-open": "golden_test",
+    "reports:golden-use": "golden_test --use",
+    "reports:labels-create": "import_label_table",
+    "reports:labels-delete": "delete_label_table",
+    "reports:judge-threshold": "calibrate --save",
+    "reports:threshold-remove": "calibrate --remove",
+    "reports:certificate-issue": "certify",
+    "reports:anchors-make": "anchor --make",
+    "reports:anchors-ask": "anchor --ask",
+}
+LEAVE_A_TRACE = {"accounts:audit-export", "review:queue-export"}  # downloads, kept in the audit log
+
+# Each address that takes a POST and needs no command -> why.
+REASONS = {
+    "login": "a command needs no session",
+    "logout": "a command needs no session",
+    "password_change": "one's own password, which nobody else is to type; `change_person` issues a new one",
+    "accounts:preferences": "one's own name and address; `change_person` sets them",
+    "review:notice-read": "what one has read in the browser",
+    "review:notice-mail": "one's own choice of mail",
+    "review:item-draft": "what is typed into an open page",
+    "review:item-heartbeat": "the sign of life of an open page",
+    "review:item-score": "the score shown while boxes are ticked; nothing is stored",
+}
+
+
+def addresses(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """Yield every address of the site by its name."""
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLPattern):
+            yield f"{prefix}{pattern.name}", pattern
+        else:
+            yield from addresses(pattern, f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix)
+
+
+def placeholders(pattern: URLPattern) -> dict[str, object]:
+    """Return arguments for an address."""
+    converters = pattern.pattern.converters.items()
+    return {name: PLACEHOLDERS.get(type(converter).__name__, "none") for name, converter in converters}
+
+
+def methods_of(client: Client, name: str, pattern: URLPattern) -> set[str]:
+    """Return what a view says that it takes; one that does not say takes everything."""
+    answer = client.options(reverse(name, kwargs=placeholders(pattern)))
+    return set(answer.headers.get("Allow", "GET, POST").split(", "))
+
+
+@pytest.mark.django_db
+def test_every_address_that_takes_a_post_has_a_command_or_a_reason() -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    known = dict(addresses(get_resolver()))
+    posted = {name for name, pattern in known.items() if "POST" in methods_of(client, name, pattern)}
+
+    missing = sorted(posted - COMMANDS.keys() - REASONS.keys())
+    stale = sorted((COMMANDS.keys() | REASONS.keys()) - posted - (LEAVE_A_TRACE & known.keys()))
+
+    assert missing == [], (
+        f"These addresses take a POST: {', '.join(missing)}. Name the command that does the same in COMMANDS (or why "
+        "none is owed in REASONS) of tests/architecture/test_page_commands.py; a view that only shows something is "
+        "decorated with get_view."
+    )
+    assert stale == [], "These entries of COMMANDS and REASONS name no address that takes a POST; remove them."
+    assert COMMANDS.keys() & REASONS.keys() == set()
+
+
+@pytest.mark.parametrize("said", sorted(set(COMMANDS.values())))
+def test_the_commands_of_pages_exist_answer_in_json_and_stand_in_the_readme(said: str) -> None:
+    words = said.split()
+    names = [word for word in words if re.fullmatch(r"[a-z]+_[a-z_]+|rescore|certify|calibrate|anchor", word)]
+    arguments = [word for word in words if word not in names]
+    known, readme = get_commands(), README.read_text(encoding="utf-8")
+
+    assert [name for name in names if name not in known] == [], "There is no such command."
+    for name in names:
+        command = load_command_class(known[name], name)
+        assert isinstance(command, JsonCommand), f"{name} has no --json: derive it from JsonCommand."
+        usage = re.sub(r"\s+", " ", command.create_parser("manage.py", name).format_help())
+        assert [word for word in arguments if word not in usage] == [], f"{name} takes no such argument."
+        assert re.search(rf"`{name}\b", readme), f"The README's table of how to do things does not name `{name}`."

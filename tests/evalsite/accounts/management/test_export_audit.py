@@ -1,0 +1,39 @@
+"""`export_audit`: the file that the page of the audit log offers."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from evalsite.accounts.audit import record
+from evalsite.accounts.models import AuditEntry
+from tests import factories
+from tests.judging.management.test_run_commands import refusal, run_command
+
+pytestmark = pytest.mark.django_db
+
+
+def test_export_audit_writes_the_filtered_log_and_is_recorded(tmp_path: Path) -> None:
+    ada, path = factories.user("ada"), tmp_path / "audit.csv"
+    record(ada, "run.renamed", "Run 1")
+    record(ada, "run.archived", "Run 1")
+    record(None, "run.renamed", "Run 2")
+
+    told = run_command("export_audit", "--action", "run.renamed", "--person", "ada", "--output", path)
+
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert told == {"output": str(path), "entries": 1}
+    assert [(row["person"], row["action"], row["subject"]) for row in rows] == [("ada", "run.renamed", "Run 1")]
+    kept = AuditEntry.objects.get(action="audit.exported")
+    assert kept.detail == {"filter": {"action": "run.renamed", "person": ada.pk}}
+
+
+def test_export_audit_refuses_unknown_filters(tmp_path: Path) -> None:
+    write = ("export_audit", "--output", tmp_path / "audit.csv")
+
+    assert refusal(*write, "--person", "zed") == "There is no person 'zed'."
+    assert refusal(*write, "--since", "yesterday").startswith("From: ")
+    assert refusal("export_audit", "--output", tmp_path / "none" / "audit.csv").startswith("Cannot write ")
