@@ -71,6 +71,14 @@ class EndpointForm(EndpointModelForm):
         help_text=f"JSON object of headers sent with each request, such as {HEADERS_EXAMPLE}. Never a key.",
     )
 
+    stated_images = forms.NullBooleanField(
+        label="Sees images",
+        required=False,
+        widget=forms.NullBooleanSelect(),
+        help_text="Images of cases and responses are sent to endpoints that see. Unknown: as the test shows, which "
+        "asks for the colours of a picture.",
+    )
+
     class Meta:
         model = ModelEndpoint
         fields = [
@@ -98,6 +106,7 @@ class EndpointForm(EndpointModelForm):
             "output_price",
             "cached_price",
             "reasoning_price",
+            "stated_images",
             "is_active",
         ]
         error_messages = {"name": {"unique": "Another endpoint has this name. Choose a different one."}}

@@ -174,6 +174,7 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
             ],
             systems=list(data["systems"]),
             fresh=data["fresh"],
+            without_images=data["without_images"],
             name=data["name"],
             budget=data["budget"],
             esi=EsiSetup(workers, data["options"], ReplyReading(data["reading"])),

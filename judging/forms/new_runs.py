@@ -31,6 +31,13 @@ class NewRunForm(forms.Form):
         "changed without changing its name, or to measure how consistent a judge is.",
     )
 
+    without_images = forms.BooleanField(
+        required=False,
+        label="Judge without images",
+        help_text="For judges whose endpoint cannot see images; each of their verdicts says how many it was given "
+        "without. Otherwise such a run is refused.",
+    )
+
     def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.suite = suite

@@ -149,6 +149,7 @@ class RunForm(NewRunForm, SelectionForm):
             asks_people=not data["asks_nobody"],
             audit_share=None if data["audit_percent"] is None else data["audit_percent"] / 100,
             selection=data["selection"],
+            without_images=data["without_images"],
         )
 
 

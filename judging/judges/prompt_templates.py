@@ -30,6 +30,7 @@ VARIABLES: Mapping[str, str] = {
     "description": "the description of the benchmark; may be empty",
     "language": "the language of the case; may be empty",
     "metadata": "what the suite's file says further of the case, by name, such as metadata.topic",
+    "messages": "the turns of the case, each under its role, where it is a conversation; empty otherwise",
     "lowest": "the lowest score of the scale",
     "highest": "the highest score of the scale",
     "labels": "the labels of the reply, separated by commas",

@@ -13,7 +13,7 @@ from judging.judges.prompt_texts import VersionedPrompt, fill, load_prompt
 from judging.judges.replies.reply_text import unread
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
-from judging.llm.chat import ChatReply, ChatRequest, Conversation, Message, ReplyStatus
+from judging.llm.chat import ChatReply, ChatRequest, Conversation, Message, MessagePart, ReplyStatus
 
 Parse = Callable[[str], JudgeVerdict]
 QUOTED_REPLY = 4000  # characters of an unreadable reply that are shown back to the judge
@@ -52,9 +52,9 @@ class AskingJudge(JudgeProgram):
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return the verdict that a reply gives."""
 
-    def messages_with(self, values: Mapping[str, str]) -> tuple[Message, ...]:
-        """Return the system's text and the prompt with its placeholders filled."""
-        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values)))
+    def messages_with(self, values: Mapping[str, str], parts: tuple[MessagePart, ...]) -> tuple[Message, ...]:
+        """Return the system's text and the prompt with its placeholders filled, followed by the subject's images."""
+        return (Message("system", load_prompt("system").text), Message("user", fill(self.prompt, values), parts))
 
     def request_with(
         self, messages: tuple[Message, ...], material: JsonDict, response_format: JsonDict | None = None

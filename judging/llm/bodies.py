@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.llm.chat import ChatRequest, Message
+from judging.llm.chat import ChatRequest, Message, kept_message, sent_message
 from judging.llm.endpoints import Capabilities, EndpointConfig
 
 LIMIT_NAMES = ("max_tokens", "max_completion_tokens")  # the second where the first is refused
@@ -66,9 +66,10 @@ def build_body(
 
 
 def _body(fields: JsonDict, messages: Sequence[Message], request: ChatRequest, used: frozenset[str]) -> Body:
-    spelt = [{"role": message.role, "content": message.content} for message in messages]
+    spelt = [sent_message(message) for message in messages]
     content = json.dumps({**fields, "messages": spelt}, separators=(",", ":"), default=dict).encode()
-    return Body(content, used, fields if messages is request.messages else {**fields, "messages": spelt})
+    kept = {} if messages is request.messages else {"messages": [kept_message(message) for message in messages]}
+    return Body(content, used, {**fields, **kept})
 
 
 def _streaming(endpoint: EndpointConfig, capabilities: Capabilities) -> JsonDict:
@@ -94,7 +95,7 @@ def folded(messages: Sequence[Message]) -> tuple[Message, ...]:
     first = next((place for place, message in enumerate(others) if message.role == "user"), None)
     if first is None:
         return (Message("user", "\n\n".join(rules)), *others)
-    others[first] = Message("user", "\n\n".join([*rules, others[first].content]))
+    others[first] = replace(others[first], content="\n\n".join([*rules, others[first].content]))
     return tuple(others)
 
 

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from evalsite.base.json_types import JsonObject
+from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.usage import NO_DETAILS, UsageDetails
 
 R = TypeVar("R")
+MISSING = "(This image is missing.)"
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePart:
+    """A text or an image of a message. An image is known by its hash; its bytes are put in when it is sent."""
+
+    text: str = ""
+    digest: str = ""
+    media_type: str = ""
+    data: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message."""
+    """One chat message: its text, and the parts that follow it."""
 
-    role: str  # system | user | assistant
+    role: str  # system | user | assistant | tool
     content: str
+    parts: tuple[MessagePart, ...] = ()
+    extra: JsonObject = field(default_factory=dict, hash=False)  # further fields as they are sent, such as tool_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +104,61 @@ class ChatReply:
 # A conversation yields a batch of requests that may run in parallel, is sent their replies in the same order, and
 # returns its result. It is pure and deterministic: replayed against stored replies it asks the same again.
 Conversation = Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], R]
+
+
+def sent_message(message: Message) -> JsonDict:
+    """Return a message of the chat-completions format, images as data URIs."""
+    if not message.parts:
+        return {"role": message.role, "content": message.content, **message.extra}
+    lead = [MessagePart(message.content)] if message.content else []
+    return {
+        "role": message.role,
+        "content": [_sent_part(part) for part in (*lead, *message.parts)],
+        **message.extra,
+    }
+
+
+def kept_message(message: Message) -> JsonDict:
+    """Return a message for the ledger: images by their hashes, so that a call stays small."""
+    kept: JsonDict = {"role": message.role, "content": message.content, **message.extra}
+    return kept | ({"parts": [_kept_part(part) for part in message.parts]} if message.parts else {})
+
+
+def message_identity(message: Message) -> list[Any]:
+    """Return what tells a message from others; of a text alone it is what it was before there were parts."""
+    found: list[Any] = [message.role, message.content]
+    if message.parts or message.extra:
+        found.append([[part.text, part.digest] for part in message.parts])
+    return [*found, message.extra] if message.extra else found
+
+
+def with_data(request: ChatRequest, pictures: dict[str, bytes]) -> ChatRequest:
+    """Return the request with the bytes of its images."""
+
+    def filled(part: MessagePart) -> MessagePart:
+        return replace(part, data=pictures.get(part.digest, b"")) if part.digest else part
+
+    messages = tuple(
+        replace(message, parts=tuple(map(filled, message.parts))) if message.parts else message
+        for message in request.messages
+    )
+    return replace(request, messages=messages)
+
+
+def images_of(request: ChatRequest) -> list[str]:
+    """Return the hashes of the images of a request, each once."""
+    found = (part.digest for message in request.messages for part in message.parts if part.digest)
+    return list(dict.fromkeys(found))
+
+
+def _sent_part(part: MessagePart) -> JsonDict:
+    if not part.digest:
+        return {"type": "text", "text": part.text}
+    if not part.data:
+        return {"type": "text", "text": MISSING}
+    encoded = base64.b64encode(part.data).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{encoded}"}}
+
+
+def _kept_part(part: MessagePart) -> JsonDict:
+    return {"image": part.digest, "media_type": part.media_type} if part.digest else {"text": part.text}

@@ -56,6 +56,7 @@ class Capabilities:
     stream_options: bool | None = None  # with which a stream tells its usage
     unstreamed: bool | None = None  # False: the endpoint replies as a stream only
     system_role: bool | None = None  # False: the system's text goes into the user's first message
+    images: bool | None = None  # True: it told the colours of a picture
 
     def learn(self, *, accepted: frozenset[str] = frozenset(), refused: frozenset[str] = frozenset()) -> Capabilities:
         """Return these capabilities with what one answer taught; a refusal outweighs an earlier acceptance."""

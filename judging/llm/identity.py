@@ -7,7 +7,7 @@ from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
-from judging.llm.chat import ChatRequest
+from judging.llm.chat import ChatRequest, message_identity
 from judging.llm.endpoints import EndpointConfig
 
 SCHEMA_VERSION = 1  # raise it when the meaning of a field below changes: old answers then stop matching
@@ -25,7 +25,7 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
     """
     asked = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in NOT_IDENTITY}
     further = {"query": endpoint.query, "headers": endpoint.headers, "request_extra": request.extra}
-    asked["messages"] = [[message.role, message.content] for message in request.messages]
+    asked["messages"] = [message_identity(message) for message in request.messages]
     return sha256(
         canonical_json(
             {

@@ -13,6 +13,7 @@ from judging.llm.usage import NO_DETAILS, UsageDetails
 MICRO = Decimal("0.000001")
 MILLION = Decimal(1_000_000)
 TOKENS_PER_MESSAGE = 8  # role and delimiters, generously
+TOKENS_PER_IMAGE = 1_600
 DEFAULT_MAX_TOKENS = 16_384  # reserved for a request that names no limit
 
 
@@ -103,9 +104,14 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
     """Return a rough count of prompt tokens, meant to be too high: no tokenizer is asked.
 
     Half a token per ASCII character (English text has about a quarter, dense code a third), two per other character
-    (Chinese has one or less with today's vocabularies, up to two with old ones) and eight per message.
+    (Chinese has one or less with today's vocabularies, up to two with old ones), eight per message and as many for an
+    image as providers count for a large one.
     """
-    return sum(TOKENS_PER_MESSAGE + _text_tokens(message.content) for message in messages)
+    return sum(TOKENS_PER_MESSAGE + _text_tokens(message.content) + _part_tokens(message) for message in messages)
+
+
+def _part_tokens(message: Message) -> int:
+    return sum(TOKENS_PER_IMAGE if part.digest else _text_tokens(part.text) for part in message.parts)
 
 
 def _text_tokens(text: str) -> int:

@@ -66,6 +66,7 @@ def esi_plan_of(options: JsonDict) -> RunPlan:
         ],
         systems=choices.systems_of(options["systems"] or "", suite=suite),
         fresh=options["fresh"],
+        without_images=options["without_images"],
         name=options["name"],
         budget=choices.dollars_of(options["budget"]),
         esi=EsiSetup(

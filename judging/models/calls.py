@@ -75,7 +75,7 @@ class Call(models.Model):
         return self.key[:12]
 
     @property
-    def messages(self) -> list[dict[str, str]]:
+    def messages(self) -> list[JsonDict]:
         """What was sent; nothing once it is pruned."""
         return list(self.prompt.messages) if self.prompt else []
 

@@ -41,6 +41,7 @@ class ModelEndpoint(models.Model):
     cached_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # None: as input
     reasoning_price = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)  # None: as output
     capabilities = models.JSONField(default=dict, blank=True)  # what a 400 taught us: {"seed": false, ...}
+    stated_images = models.BooleanField(null=True, blank=True)  # whether it sees, as an admin says; None: as tested
     last_test = models.JSONField(default=dict, blank=True)  # judging.services.endpoint_trials.EndpointTrial
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now())
@@ -59,6 +60,11 @@ class ModelEndpoint(models.Model):
     def failed_test(self) -> str:
         """Why the last test failed; empty where it worked or there was none."""
         return str(self.last_test.get("problem", ""))
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether images are sent to it: what an admin says, else what its test showed."""
+        return self.capabilities.get("images") is True if self.stated_images is None else self.stated_images
 
     @property
     def provider(self) -> str:

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from evalsite.base.json_types import JsonDict
 from judging.judges.kinds import lexical
 from judging.llm import prices
-from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
+from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus, kept_message
 from judging.llm.endpoints import (
     NO_PROXY,
     SERVER_FIELDS,
@@ -152,7 +152,7 @@ def address_policy() -> AddressPolicy:
 
 def request_body(request: ChatRequest) -> JsonDict:
     """Return a request as it was asked; what was sent of it, `judging.services.calls.ledger` takes from the reply."""
-    found: JsonDict = {"messages": [{"role": message.role, "content": message.content} for message in request.messages]}
+    found: JsonDict = {"messages": [kept_message(message) for message in request.messages]}
     for name in SENT:  # not `asdict`, which copies the whole material of a request with every call
         value = getattr(request, name)
         if value is not None:

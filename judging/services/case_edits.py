@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -22,7 +21,7 @@ from judging.services.evaluation.rule_tasks import grade_all
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.suites import NewSuite, StoredSuite, use_suite, write_suite
 from judging.services.transactions import persistently
-from judging.specs.types import CaseSpec, ImageSpec, SuiteSpec
+from judging.specs.types import CaseSpec, SuiteSpec, image_specs
 
 INLINE_RESPONSES = 1000  # tried while the reader waits; more, or programs to run, are tried by a worker
 INLINE_PROGRAMS = 6
@@ -63,11 +62,6 @@ def case_spec(case: Case, *, weight: float = 1.0) -> CaseSpec:
         images=image_specs(case.prompt.images),
         messages=tuple(case.prompt.messages),
     )
-
-
-def image_specs(stored: Sequence[JsonDict]) -> tuple[ImageSpec, ...]:
-    """Return stored images as importers hand them over."""
-    return tuple(ImageSpec(**image) for image in stored)
 
 
 def suite_spec(suite: Suite) -> SuiteSpec:

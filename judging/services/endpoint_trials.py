@@ -1,4 +1,4 @@
-"""One cheap call to an endpoint: whether it works, and what of the request showed an effect."""
+"""Two cheap calls to an endpoint: whether it works, what of the request showed an effect, and whether it sees."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from judging.llm.transport.client import ChatClient
 from judging.llm.transport.tunnels import proxy_of
 from judging.models import ModelEndpoint
 from judging.selectors.targets import address_policy, config_of, unchanged_endpoints
+from judging.services.sight_tests import new_sight_test
 
 TEST_SECONDS = 20.0
 TEST_SECONDS_REASONING = 45.0  # the page that waits for it is cut off after 60
@@ -44,6 +45,7 @@ TRIAL = ChatRequest(
 )
 RATE_USED_UP = "The calls that this endpoint takes at once, or a minute, are used up. Test it again in {seconds} s."
 SHOWING = frozenset({"json_schema", "json_object", "logprobs", "stream"})  # whose effect an answer shows
+PAGE_SECONDS = 50.0  # of both calls together: the page that waits for them is cut off after 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,12 @@ class EndpointTrial:
     not_refused: tuple[str, ...] = ()  # taken without an error; whether they have an effect cannot be seen
     ignored: tuple[str, ...] = ()  # taken without an error and without effect
     refused: tuple[str, ...] = ()
+    sight_reply: str = ""  # to the picture, or why there was none
     at: str = ""  # ISO time
 
 
 def try_endpoint(*, endpoint: ModelEndpoint, at: datetime) -> EndpointTrial:
-    """Send one short request and return what the endpoint takes; the result and what it refuses are kept."""
+    """Send a short request and one with a picture, and return what the endpoint takes; the result is kept."""
     config = config_of(endpoint)
     problem = _missing_key(endpoint, config)
     if problem:
@@ -101,11 +104,13 @@ def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
             capabilities = capabilities.learn(refused=attempt.refused)
             if attempt.outcome is not AttemptOutcome.PARAMETER_REFUSED:
                 break
+        trial = judge_attempt(attempt, used, config)
+        capabilities = capabilities.learn(accepted=frozenset([*trial.verified, *trial.not_refused]))
+        if trial.works:
+            trial, capabilities = _show_picture(client, config, trial, capabilities)
     finally:
         client.close()
-    trial = judge_attempt(attempt, used, config)
-    capabilities = capabilities.learn(accepted=frozenset([*trial.verified, *trial.not_refused]))
-    refused = [name for name, taken in asdict(capabilities).items() if taken is False]
+    refused = [name for name, taken in asdict(capabilities).items() if taken is False and name != "images"]
     return replace(trial, refused=tuple(sorted(refused))), capabilities
 
 
@@ -118,6 +123,25 @@ def _wait_for_rates(config: EndpointConfig) -> float:
     grant = limiter.exchange(held=0, want=1, results=Results(), tokens=[most])
     limiter.leave()
     return 0.0 if grant.slots else max(1.0, grant.rate_wait_seconds)
+
+
+def _show_picture(
+    client: ChatClient, config: EndpointConfig, trial: EndpointTrial, capabilities: Capabilities
+) -> tuple[EndpointTrial, Capabilities]:
+    """Return a trial that works with what a picture showed; where its answer did not come, sight stays as it was."""
+    wait = _wait_for_rates(config)
+    if wait:
+        return replace(trial, sight_reply=RATE_USED_UP.format(seconds=math.ceil(wait))), capabilities
+    test = new_sight_test()
+    config = replace(config, read_timeout=min(config.read_seconds, max(5.0, PAGE_SECONDS - trial.seconds)))
+    attempt = client.send(config, test.request, capabilities=capabilities)
+    if attempt.outcome is AttemptOutcome.FINISHED:
+        trial = replace(trial, sight_reply=attempt.text[:300])
+        return trial, replace(capabilities, images=test.is_passed(attempt.text))
+    trial = replace(trial, sight_reply=(attempt.error_text or "The endpoint did not reply.")[:300])
+    if attempt.outcome in (AttemptOutcome.PARAMETER_REFUSED, AttemptOutcome.CLIENT_ERROR):
+        return trial, replace(capabilities, images=False)
+    return trial, capabilities
 
 
 def used_by(attempt: Attempt) -> frozenset[str]:

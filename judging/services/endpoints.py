@@ -108,6 +108,7 @@ class EndpointFields:
     output_price: Decimal | None = None
     cached_price: Decimal | None = None
     reasoning_price: Decimal | None = None
+    stated_images: bool | None = None
     is_active: bool = True
     stream: bool = False
     ca_certificates: str = ""

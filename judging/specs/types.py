@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,6 +23,11 @@ class ImageSpec:
     height: int
     name: str = ""  # path as written; empty for a data URI
     alt: str = ""  # what it shows, in words
+
+
+def image_specs(stored: Sequence[JsonObject]) -> tuple[ImageSpec, ...]:
+    """Return images as they are stored as importers hand them over."""
+    return tuple(ImageSpec(**image) for image in stored)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def endpoint_forget(request: PageRequest, endpoint_id: int) -> HttpResponse:
 def _trial_context(endpoint: ModelEndpoint) -> dict[str, object]:
     """Return the last test and what is known of the endpoint, by how sure that is."""
     trial = endpoint.last_test
-    known = {name: taken for name, taken in endpoint.capabilities.items() if taken is not None}
+    known = {name: taken for name, taken in endpoint.capabilities.items() if taken is not None and name in FEATURES}
     groups = [
         ("Works", [name for name, taken in known.items() if taken and name in SHOWING]),
         ("Not refused", [name for name, taken in known.items() if taken and name not in SHOWING]),

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from http import HTTPStatus
 from math import exp
 from pathlib import Path
@@ -14,6 +14,7 @@ from random import Random
 from typing import IO, Any
 
 from tests.fake_llm.options import DEFAULTS, Stats
+from tests.fake_llm.pictures import decoded, image_urls, stripe_colours
 from tests.fake_llm.replies import Script, label_logprobs, prompt_text, reply_for
 
 DIRECTIVE = re.compile(r"\[\[fake:(\w+)(?:=(.*?))?\]\]", re.DOTALL)
@@ -38,6 +39,7 @@ def error(status: int, message: str, kind: str, *, extra: str = "", param: str |
 def features_of(request: dict[str, Any]) -> set[str]:
     """Names of the optional features that a request uses; a response format goes by its type."""
     names = {name for name in request if name not in ("messages", "model")}
+    names |= {"images"} if image_urls(request) else set()
     kind = (request.get("response_format") or {}).get("type")
     return names | ({kind} if kind else set())
 
@@ -99,6 +101,8 @@ class Server:
             now, model, key, text, request, self.stats.in_flight, latency, retry_after=self.options["retry_after"]
         )
         self._obey_prompt(call)
+        if self.options["vision"]:
+            self._look(call)
         call.fault = call.fault or self._fault(call)
         if call.reply is None and not call.fault:
             self._obey_script(call)
@@ -116,6 +120,17 @@ class Server:
                 call.reply = argument
             else:
                 call.fault = name
+
+    def _look(self, call: Call) -> None:
+        """Decode the images of a request, and name the colours of stripes where it asks for them."""
+        try:
+            images = [decoded(url) for url in image_urls(call.request)]
+        except ValueError as problem:
+            call.fault, call.extra["param"] = "rejected", f"image: {problem}"
+            return
+        call.extra["images"] = [sha256(data).hexdigest() for data, _ in images]
+        if images and "vertical stripes" in call.text:
+            call.reply = ", ".join(stripe_colours(images[0][1]))
 
     def _fault(self, call: Call) -> str | None:
         options = self.options
@@ -272,5 +287,6 @@ class Server:
             "retry_after": call.retry_after if call.fault == "429" else None,
             "max_tokens": call.request.get("max_tokens") or call.request.get("max_completion_tokens"),
             "sent": sorted(features_of(call.request)),
+            "images": call.extra.get("images", []),
         }
         self.log.write(json.dumps(line) + "\n")

@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "usage": 1,
     "reply": None,
     "reject": "",  # comma-separated request features answered 400: seed, temperature, json_schema, json_object, ...
+    "vision": 0,  # 1: images are decoded and told apart, and a broken one is answered 400; else they are not looked at
     "truncate_below": 0,  # a request whose token limit is below this gets half a reply and finish_reason "length"
     "script": None,
     "log": None,

@@ -64,7 +64,7 @@ class AccuracyJudge(AskingOnce):
             "reference": as_data(subject.reference, "REFERENCE"),
             "response": as_data(subject.response, "ANSWER"),
         }
-        return self.messages_with(values)
+        return self.messages_with(values, subject.image_parts())
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""

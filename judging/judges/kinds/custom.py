@@ -37,6 +37,7 @@ from judging.judges.replies.reply_forms import JSON_OBJECT, reply_schema
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Message
+from judging.specs.turns import plain_text
 from judging.specs.types import NodeSpec
 
 NAME = "custom"
@@ -93,7 +94,7 @@ class CustomJudge(AskingOnce):
             found.append(Message("system", read_template(self.system_text.strip()).fill(self._values(subject))))
         for example in read_examples(self.examples):
             found += [Message("user", self._fill(_as_subject(example))), Message("assistant", example["reply"])]
-        return (*found, Message("user", self._fill(subject)))
+        return (*found, Message("user", self._fill(subject), subject.image_parts()))
 
     def _fill(self, subject: JudgeSubject) -> str:
         return read_template(self.prompt.text).fill(self._values(subject))
@@ -114,6 +115,7 @@ class CustomJudge(AskingOnce):
             "highest": f"{self.highest:g}",
             "labels": ", ".join(self.scores),
             "criteria": criteria,
+            "messages": plain_text(subject.messages) if subject.messages else "",
             "rubric": "\n".join(f"{row['key']}: {row['text']}" for row in criteria),
         }
 

@@ -49,7 +49,7 @@ class GenericJudge(AskingJudge):
             "keys": ", ".join(f'"{node.key}"' for node in nodes),
             "response": as_data(subject.response, "ANSWER"),
         }
-        return self.messages_with(values)
+        return self.messages_with(values, subject.image_parts())
 
     def request(self, subject: JudgeSubject, nodes: Sequence[NodeSpec] | None = None) -> ChatRequest:
         """Return the call for the given criteria, or for all of them."""

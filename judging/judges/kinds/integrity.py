@@ -55,7 +55,7 @@ class IntegrityJudge(AskingOnce):
             "raw_response": as_data(subject.raw_response or subject.response, "REPLY"),
             "response": as_data(subject.response, "ANSWER"),
         }
-        return self.messages_with(values)
+        return self.messages_with(values, subject.image_parts())
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""

@@ -76,7 +76,7 @@ class LevelCascadeJudge(AskingOnce):
             "top_rule": _worth(TOP, self.cascade),  # this and the next in prompts edited before levels were listed
             "level_25_value": str(self.cascade.level_25_value),
         }
-        return self.messages_with(values)
+        return self.messages_with(values, subject.image_parts())
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""

@@ -62,7 +62,7 @@ class PairwiseJudge(AskingJudge):
             "response_a": as_data(first, "ANSWER A"),
             "response_b": as_data(second, "ANSWER B"),
         }
-        return self.messages_with(values)
+        return self.messages_with(values, subject.image_parts(swapped=swapped))
 
     def request(self, subject: JudgeSubject, *, swapped: bool = False) -> ChatRequest:
         """Return the call in one of the two orders."""

@@ -111,7 +111,7 @@ class RelevanceJudge(AskingOnce):
             "context": as_data(subject.context, "CONTEXT") if subject.has_context else "",
             "response": as_data(subject.response, "ANSWER"),
         }
-        return self.messages_with(values)
+        return self.messages_with(values, subject.image_parts())
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""

@@ -69,13 +69,18 @@ class Command(JsonCommand):
             "--reasoning-price", default="", help="USD per million reasoning tokens that are counted apart from output"
         )
         parser.add_argument(
+            "--images", choices=["tested", "yes", "no"], help="whether it sees images; default: as its test shows"
+        )
+        parser.add_argument(
             "--not-in-use", action="store_true", help="keep it, but do not offer it for new judges and runs"
         )
         parser.add_argument(
             "--forget", action="store_true", help="reset the known features, so that all of them are tried again"
         )
         parser.add_argument(
-            "--test", action="store_true", help="send one inexpensive call and print which features it accepts"
+            "--test",
+            action="store_true",
+            help="send two inexpensive calls and print which features it accepts, and whether it sees images",
         )
 
     def run(self, **options: Any) -> JsonDict:
@@ -118,6 +123,7 @@ def _entered(options: JsonDict) -> JsonDict:
         "headers": options["headers"],
         "read_timeout": options["read_timeout"],
         "reasoning": options["reasoning"],
+        "stated_images": {"yes": "true", "no": "false"}.get(options["images"] or "", "unknown"),
         "requests_per_minute": options["requests_per_minute"],
         "tokens_per_minute": options["tokens_per_minute"],
         "min_output_tokens": options["min_output_tokens"],

@@ -64,6 +64,11 @@ class Command(JsonCommand):
             help="share of the cases in the random audit, 0 to 1; default: the share of the site",
         )
         parser.add_argument("--compat", action="store_true", help="grade like InfiBench's own grader")
+        parser.add_argument(
+            "--without-images",
+            action="store_true",
+            help="let judges whose endpoint cannot see judge without images; their verdicts say so",
+        )
         parser.add_argument("--name", default="")
         parser.add_argument("--estimate", action="store_true", help="print calls and cost without starting the run")
         parser.add_argument("--wait", action="store_true", help="wait until the run has finished or paused")
@@ -140,6 +145,7 @@ def _plan(options: JsonDict) -> RunPlan:
         audit_share=share,
         budget=choices.dollars_of(options["budget"]),
         selection=choices.selection_of(options, suite=suite),
+        without_images=options["without_images"],
     )
 
 
@@ -168,4 +174,6 @@ def _estimated(estimate: RunEstimate) -> JsonDict:
         "most_cost": None if estimate.most is None else str(estimate.most),
         "unpriced": list(estimate.unpriced),
         "seconds": estimate.seconds,
+        "judges_without_images": list(estimate.blind) if estimate.unseen else [],
+        "responses_judged_without_images": estimate.unseen,
     }

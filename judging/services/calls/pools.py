@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import count
 
 from django.conf import settings
@@ -21,7 +22,9 @@ from judging.llm.pool import CallPool, PoolOptions
 from judging.llm.sender_process import SendingProcess
 from judging.llm.transport.client import ChatClient
 from judging.llm.transport.tunnels import proxy_of
+from judging.selectors.pictures import with_pictures
 from judging.selectors.targets import Target, address_policy, unchanged_endpoints
+from judging.services.transactions import persistently
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +66,7 @@ class PoolShare:
         if target.is_lexical:
             self.lexical.append((token, target, request))
             return
-        bare = replace(request, endpoint=target.config.name, material={})
+        bare = persistently(partial(with_pictures, replace(request, endpoint=target.config.name, material={})))
         self.pool.pool.submit(
             f"{self.group}:{token}", target.config, bare, paid=paid, group=self.group, is_reserved=is_reserved
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,7 @@ from judging.services.evaluation.verdict_store import store_scores, store_verdic
 from judging.services.storable import storable
 from judging.services.tasks.executors import Finished, ReadyTask
 from judging.services.trees import tree_from_json
+from judging.specs.types import image_specs
 
 NEEDS = {
     "rubric": "a rubric",
@@ -47,6 +48,7 @@ NEEDS = {
     "reference": "a reference answer",
     "pair": "a second response",
 }
+SEES_IMAGES = "sees_images"  # in the options of an evaluator whose run has images
 NOT_RUN = "not-run"  # the code of what could not be run, and the reason that a run's page shows
 
 
@@ -196,7 +198,15 @@ def subject_of(*, case: Case, response: Response, tree: JsonDict | None, evaluat
         lang=case.lang,
         metadata=case.metadata,
         about=_about_benchmark(evaluator),
+        images=image_specs(prompt.images),
+        response_images=image_specs(response.images),
+        messages=tuple(prompt.messages),
     )
+
+
+def unseen_words(count: int) -> str:
+    """Return the flag of a verdict by a judge that could not see the images."""
+    return f"judged without its {count} image{'' if count == 1 else 's'}"
 
 
 def _about_benchmark(evaluator: RunEvaluator) -> str:
@@ -228,6 +238,8 @@ def _judge(
 ) -> Generator[Any, Any, Judged]:
     """Ask the judge; everything happens inside, so that what cannot be read fails one task and not the claim."""
     subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
+    unseen = 0 if evaluator.options.get(SEES_IMAGES) else subject.image_count
+    subject = subject.without_images() if unseen else subject
     kind = judge_kind(evaluator.options["judge_kind"])
     missing = kind.missing_needs(subject, evaluator.options["judge_options"])
     if missing:
@@ -237,6 +249,8 @@ def _judge(
         verdict: JudgeVerdict = yield from judge.converse(subject)
     except BadPrompt as problem:
         return _not_asked(str(problem))
+    if unseen and "endpoint" in evaluator.options:
+        verdict = replace(verdict, flags=(*verdict.flags, unseen_words(unseen)))
     score = judge.score(verdict.value, subject) if verdict.value is not None else None
     return Judged(verdict=verdict, score=score)
 

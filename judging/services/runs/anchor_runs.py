@@ -41,6 +41,7 @@ def ask_again(
         name=f"{evaluator.name}: anchor round, {at:%d %b %Y %H:%M}",
         fresh=True,
         budget=budget,
+        without_images=True,  # the verdict says so
     )
     run = create_run(plan=plan, actor=actor, at=at)
     asked = run.evaluators.get()

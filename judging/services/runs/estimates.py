@@ -60,6 +60,8 @@ class RunEstimate:
     """What a run would take. Replies are counted with a typical length; a budget reserves the worst case."""
 
     evaluators: tuple[EvaluatorEstimate, ...]
+    blind: tuple[str, ...] = ()  # judges that cannot see
+    unseen: int = 0  # responses with images that they judge without
 
     @property
     def tasks(self) -> int:
@@ -273,10 +275,12 @@ def _subjects(
     """Yield what an evaluator would be shown of each response; `cases` by prompt."""
     evaluator = RunEvaluator(judge=choice.judge, rubric=choice.rubric, criterion=choice.criterion)
     trees = _trees(choice, cases)
+    sees = choice.judge is not None and choice.judge.endpoint is not None and choice.judge.endpoint.sees_images
     for response in responses:
         case = cases[response.prompt_id]
         tree = trees.get(case.key) or trees.get("")
-        yield replace(subject_of(case=case, response=response, tree=tree, evaluator=evaluator), about=about)
+        subject = replace(subject_of(case=case, response=response, tree=tree, evaluator=evaluator), about=about)
+        yield subject if sees else subject.without_images()
 
 
 def _esi_subject(case: Case, text: str, cleaning: str) -> JudgeSubject:

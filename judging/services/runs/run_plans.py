@@ -19,6 +19,7 @@ from judging.models import (
     EvaluatorKind,
     Judge,
     ModelEndpoint,
+    Prompt,
     Response,
     Rubric,
     Run,
@@ -28,10 +29,11 @@ from judging.models import (
     Suite,
     System,
 )
+from judging.selectors.pictures import with_images
 from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
-from judging.services.evaluation.evaluator_tasks import freeze
+from judging.services.evaluation.evaluator_tasks import SEES_IMAGES, freeze
 from judging.services.runs.esi_plans import INDEX_NAME, EsiSetup, write_items
 from judging.services.systems import Worker, system_of
 from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys, selection_from_json
@@ -80,6 +82,7 @@ class RunPlan:
     audit_share: float | None = None  # of the cases that people check at random; None: the site's share
     esi: EsiSetup | None = None
     only: Sequence[int] | None = None  # keys of the responses of the systems that count; None: all
+    without_images: bool = False  # judges that cannot see judge without images; else such a run is refused
 
     @property
     def options(self) -> JsonDict:
@@ -114,6 +117,19 @@ class RunPlan:
             suite=self.suite, systems=self.systems, first_attempts=self.first_attempts, selection=self.selection
         )
         return found if self.only is None else found.filter(pk__in=self.only)
+
+    @property
+    def blind(self) -> list[str]:
+        """The judges that cannot see: their endpoints do not, or they judge an ESI run, which is about texts."""
+        judges = [choice.judge for choice in self.evaluators if choice.judge and choice.judge.endpoint]
+        return [judge.name for judge in judges if self.esi is not None or not judge.asked.sees_images]
+
+    @property
+    def image_count(self) -> int:
+        """How many of the responses have images, or their cases have; of models that respond, how many cases."""
+        if self.workers:
+            return Prompt.objects.filter(cases__links__suite=self.suite).exclude(images=[]).count()
+        return with_images(self.responses).count()
 
     @property
     def response_count(self) -> int:
@@ -173,12 +189,30 @@ def check_plan(plan: RunPlan) -> None:
         raise RunNotPossible("The same judge was chosen twice with the same rubric.")
     if not plan.workers:
         _check_responses(plan)
+    _check_images(plan)
     unpriced = _unpriced(plan.endpoints) if plan.budget is not None else []
     if unpriced:
         raise RunNotPossible(
             f"A budget needs the price of every endpoint, and the price of {', '.join(unpriced)} is unknown. "
             "Enter its prices on its page, or leave the budget empty."
         )
+
+
+def _check_images(plan: RunPlan) -> None:
+    """Refuse to judge without images what has some, unless that was chosen."""
+    blind = [] if plan.without_images else plan.blind
+    count = plan.image_count if blind else 0
+    if count:
+        raise RunNotPossible(
+            f"{', '.join(blind)} cannot see images, and {count:,} of the responses have some, or their cases do. "
+            "Choose judges whose endpoint has shown in its test that it sees, or choose “Judge without images”."
+        )
+
+
+def _sight(plan: RunPlan, choice: EvaluatorChoice) -> JsonDict:
+    """Return what an evaluator freezes of whether it sees; nothing where there is nothing to see."""
+    endpoint = choice.judge.endpoint if choice.judge and plan.esi is None else None
+    return {SEES_IMAGES: True} if endpoint is not None and endpoint.sees_images and plan.image_count else {}
 
 
 def _check_responses(plan: RunPlan) -> None:
@@ -254,7 +288,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
             rubric=choice.rubric,
             criterion=plan.criterion_of(choice),
             is_baseline=bool(choice.judge and choice.judge.is_baseline),
-            options=freeze(judge=choice.judge, options=choice.options),
+            options=freeze(judge=choice.judge, options=choice.options) | _sight(plan, choice),
             total=count,
         )
     if plan.esi is not None:

@@ -60,6 +60,7 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
         evaluators=[EvaluatorChoice(judge=judge, rubric=rubric, options=options)],
         name=f"{judge.name} on one response",
         budget=wish.budget,
+        without_images=True,  # the verdict says so
     )
     run = create_run(plan=plan, actor=actor, at=at)
     evaluator = run.evaluators.get()

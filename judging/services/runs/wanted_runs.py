@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -30,7 +30,9 @@ class WantedRun:
             RunNotPossible: it cannot be made; the message says what to change.
         """
         check_plan(self.plan)
-        return estimate_run(plan=self.plan, threads=threads, at=at)
+        estimate = estimate_run(plan=self.plan, threads=threads, at=at)
+        blind = self.plan.blind
+        return replace(estimate, blind=tuple(blind), unseen=self.plan.image_count if blind else 0)
 
     def create(self, actor: User | None, at: datetime) -> Run:
         """Make the run; see `create_run`."""

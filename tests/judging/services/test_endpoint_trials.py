@@ -60,6 +60,7 @@ def test_try_endpoint_keeps_what_it_saw(fake_llm: FakeLLM) -> None:
         "logprobs": False,
         "max_tokens": True,
         "system_role": True,
+        "images": False,  # it did not name the colours
     }
     assert (row.last_test["works"], row.last_test["model_served"], row.last_test["at"]) == (
         True,

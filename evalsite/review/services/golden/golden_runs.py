@@ -63,6 +63,7 @@ def golden_plan(
         fresh=limits.fresh,
         asks_people=False,
         only=ids,
+        without_images=True,  # verdicts say so
     )
 
 

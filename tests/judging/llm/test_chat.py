@@ -1,0 +1,44 @@
+"""Messages with images are sent as data URIs, kept by hash, and known by hash."""
+
+from __future__ import annotations
+
+import base64
+
+from judging.llm.chat import ChatRequest, Message, MessagePart, kept_message, sent_message, with_data
+from judging.llm.endpoints import EndpointConfig
+from judging.llm.identity import call_key
+
+ENDPOINT = EndpointConfig("e", "http://127.0.0.1/v1", "m")
+IMAGE = MessagePart(digest="a" * 64, media_type="image/png")
+
+
+def request(*parts: MessagePart) -> ChatRequest:
+    return ChatRequest((Message("user", "What?", parts),))
+
+
+def test_sent_message_puts_images_in_as_data_uris_behind_the_text() -> None:
+    filled = with_data(request(MessagePart("Image 1:"), IMAGE), {"a" * 64: b"bytes"})
+
+    url = "data:image/png;base64," + base64.b64encode(b"bytes").decode()
+    assert sent_message(filled.messages[0]) == {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "What?"},
+            {"type": "text", "text": "Image 1:"},
+            {"type": "image_url", "image_url": {"url": url}},
+        ],
+    }
+    assert kept_message(filled.messages[0]) == {
+        "role": "user",
+        "content": "What?",
+        "parts": [{"text": "Image 1:"}, {"image": "a" * 64, "media_type": "image/png"}],
+    }
+    assert sent_message(Message("user", "What?")) == {"role": "user", "content": "What?"}
+
+
+def test_call_key_knows_images_by_their_hash_and_not_by_their_bytes() -> None:
+    bare = request(IMAGE)
+    other = request(MessagePart(digest="b" * 64, media_type="image/png"))
+
+    assert call_key(ENDPOINT, bare) == call_key(ENDPOINT, with_data(bare, {"a" * 64: b"x"}))
+    assert len({call_key(ENDPOINT, one) for one in (request(), bare, other, request(IMAGE, IMAGE))}) == 4
