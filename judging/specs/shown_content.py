@@ -45,6 +45,16 @@ class ShownContent:
     turns: tuple[ShownTurn, ...] = ()
     images: tuple[ShownImage, ...] = ()
 
+    @property
+    def all_images(self) -> list[ShownImage]:
+        """The images of turns and those beside them, in order."""
+        in_turns = [part["image"] for turn in self.turns for part in turn.parts if "image" in part]
+        return sorted({image.number: image for image in (*in_turns, *self.images)}.values(), key=_number)
+
+
+def _number(image: ShownImage) -> int:
+    return image.number
+
 
 def shown_content(
     text: str, images: Sequence[JsonObject], messages: Sequence[JsonObject], address: Callable[[str], str]

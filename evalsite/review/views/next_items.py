@@ -159,7 +159,7 @@ def material_of(request: PageRequest, content: ItemContent, *, url: str) -> Json
         differences = None  # the answers stay as they read
     pieces = (differences.a, differences.b) if differences else ((), ())
     sides = [
-        {"letter": side.letter, "system": side.system, "text": side.text, "pieces": own}
+        {"letter": side.letter, "system": side.system, "text": side.text, "content": side.content, "pieces": own}
         for side, own in zip(content.sides, pieces, strict=False)
     ]
     shown = {

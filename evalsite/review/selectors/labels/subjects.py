@@ -21,6 +21,7 @@ from judging.llm.identity import canonical_json
 from judging.models import Case, Response, Rubric, RubricItem, RunEvaluator, SuiteCase
 from judging.services.content_hashes import content_hash, text_hash
 from judging.services.trees import tree_from_json, tree_to_json
+from judging.specs.shown_content import ShownContent
 from judging.specs.types import NodeSpec
 
 JOINED = ("queue", "material", "subject__case", "subject__rubric_item", "response_a__prompt", "response_b")
@@ -36,6 +37,8 @@ class QuestionSource(Protocol):
     def text(self) -> str: ...
     @property
     def context(self) -> str: ...
+    @property
+    def content(self) -> ShownContent: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ class Question:
     text: str
     context: str
 
+    @property
+    def content(self) -> ShownContent:
+        """What pages show of it."""
+        return ShownContent(self.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -53,6 +61,7 @@ class Answered:
     text: str
     text_hash: str
     system: str
+    content: ShownContent
     is_superseded: bool = False
 
 
@@ -159,12 +168,15 @@ def subject_of(item: ReviewItem, *, with_names: bool = False) -> ShownSubject:
 
 def _answered(response: Response, with_names: bool) -> Answered:
     name = response.system.name if with_names else ""
-    return Answered(response.text, response.text_hash, name, response.superseded_at is not None)
+    return Answered(response.text, response.text_hash, name, response.content, response.superseded_at is not None)
 
 
 def _material_subject(material: Material, *, criterion: str) -> ShownSubject:
     texts = [(material.response_a, material.system_a), (material.response_b, material.system_b)]
-    answers = tuple(Answered(text, text_hash(text), name) for text, name in (texts if material.is_pair else texts[:1]))
+    answers = tuple(
+        Answered(text, text_hash(text), name, ShownContent(text))
+        for text, name in (texts if material.is_pair else texts[:1])
+    )
     question = Question(material.question, material.context)
     return ShownSubject(question, material.reference, answers, _tree_of(material, criterion), criterion)
 

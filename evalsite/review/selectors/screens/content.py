@@ -30,6 +30,7 @@ from evalsite.review.selectors.labels.subjects import ShownSubject, form_of_item
 from evalsite.review.subject_keys import part_of, turned_label
 from judging.models import EvaluatorKind, Score, Verdict
 from judging.services.trees import tree_from_json
+from judging.specs.shown_content import ShownContent
 from judging.specs.types import NodeSpec
 
 LETTERS = "AB"
@@ -55,6 +56,7 @@ class Side:
 
     letter: str  # empty for a single response
     text: str
+    content: ShownContent  # with its images and turns
     system: str = ""  # only for those who may know
 
 
@@ -107,6 +109,7 @@ class ItemContent:
     """Everything of an item that this person may see; what they may not is empty."""
 
     question: str
+    question_content: ShownContent | None  # with its images and turns
     context: str
     reference: str
     sides: tuple[Side, ...]
@@ -149,6 +152,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], swapped: bool)
     form = form_of_item(item, subject)
     return ItemContent(
         question=subject.prompt.text if ItemPart.QUESTION in parts else "",
+        question_content=subject.prompt.content if ItemPart.QUESTION in parts else None,
         context=subject.prompt.context if ItemPart.QUESTION in parts else "",
         reference=subject.reference if has_rubric else "",
         sides=_sides(subject, parts, swapped) if ItemPart.RESPONSES in parts else (),
@@ -222,7 +226,8 @@ def _sides(subject: ShownSubject, parts: frozenset[ItemPart], swapped: bool) -> 
     responses = list(subject.responses)[::-1] if swapped else list(subject.responses)
     names = [response.system if ItemPart.SYSTEM_NAMES in parts else "" for response in responses]
     letters = LETTERS if subject.is_pair else ("",)
-    return tuple(Side(letter, row.text, name) for letter, row, name in zip(letters, responses, names, strict=True))
+    shown = zip(letters, responses, names, strict=True)
+    return tuple(Side(letter, row.text, row.content, name) for letter, row, name in shown)
 
 
 def _transcript(item: ReviewItem, swapped: bool) -> Transcript | None:
