@@ -40,7 +40,10 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "debate/protocol/",
     "judging/statistics/",
     # what axe and a browser's layout see is the same HTML
-    *(f"flows/test_{name}.py" for name in ("every_page", "page_layout", "phone", "item_screen", "item_tree")),
+    *(
+        f"flows/test_{name}.py"
+        for name in ("every_page", "page_layout", "phone", "item_screen", "item_tree", "item_images")
+    ),
     *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search", "label_table")),
     *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import", "results")),
     *("flows/test_statement_walk.py", "flows/test_golden_study.py"),
