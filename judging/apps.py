@@ -17,12 +17,13 @@ class JudgingConfig(AppConfig):
     def ready(self) -> None:
         from judging.models import RunKind
         from judging.selectors.text_search import register_function
+        from judging.services.evaluation.ask_tasks import AskingExecutor
         from judging.services.evaluation.esi_tasks import EsiExecutor
         from judging.services.evaluation.evaluator_tasks import GradingExecutor
         from judging.services.tasks.executors import register
 
         connection_created.connect(register_function)
-        register(RunKind.GRADING, GradingExecutor())
+        register(RunKind.GRADING, AskingExecutor(GradingExecutor()))
         register(RunKind.SINGLE, GradingExecutor())
         register(RunKind.ANCHOR, GradingExecutor())
         register(RunKind.GOLDEN, GradingExecutor())

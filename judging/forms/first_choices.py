@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
-from judging.models import EvaluatorKind, ImportStatus, Run, RunKind, Suite, System, Upload
+from judging.models import ASKING, EvaluatorKind, ImportStatus, Run, RunKind, Suite, System, Upload
 from judging.selectors.judges.suggested_judges import suggest_judges
 from judging.specs.selections import selection_from_json
 
@@ -27,12 +27,15 @@ def first_choices(query: Mapping[str, str], suite: Suite) -> JsonDict:
 def _like(run: Run) -> JsonDict:
     evaluators = list(run.evaluators.all())
     selection, share = selection_from_json(run.options.get("selection") or {}), run.options.get("audit_share")
+    asked = run.asked_systems
     return {
         "limit": selection.limit,
         "seed": selection.seed,
         "cases": ", ".join(selection.cases),
         "scenarios": ", ".join(selection.scenarios),
-        "systems": [system.pk for system in run.systems.all()],
+        "systems": [system.pk for system in run.systems.all() if str(system.pk) not in asked],
+        "asked": [f"system:{pk}" for pk in asked],
+        "attempts": run.options[ASKING]["attempts"] if asked else None,
         "rules": any(one.kind == EvaluatorKind.GRADER for one in evaluators),
         "judges": [one.judge_id for one in evaluators if one.judge_id],
         "rubrics": [one.rubric_id for one in evaluators if one.rubric_id],

@@ -13,11 +13,14 @@ from judging.forms.new_runs import NewRunForm
 from judging.forms.selections import SelectionForm
 from judging.judges.registry import COMPARING
 from judging.llm.endpoints import EndpointKind
-from judging.models import Case, Judge, Rubric, RunKind, Suite, System
+from judging.models import Case, Judge, ModelEndpoint, Rubric, RunKind, Suite, System
 from judging.selectors.endpoints import active_judges
 from judging.selectors.judges.suggested_judges import needs_rubric, uses_rubric
+from judging.selectors.responses import answering_systems
+from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup
 from judging.services.runs.run_archive import tags_in
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
+from judging.services.systems import plain_system
 from judging.states import RunRefused
 
 
@@ -57,8 +60,22 @@ class RunForm(NewRunForm, SelectionForm):
     systems = forms.ModelMultipleChoiceField(
         System.objects.none(),
         widget=forms.CheckboxSelectMultiple,
-        label="Systems",
-        error_messages={"required": "Choose at least one system."},
+        label="Stored responses",
+        required=False,
+    )
+    asked = forms.MultipleChoiceField(
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Ask systems",
+        help_text="Each is asked for every case of the run; graders and judges score its responses as they arrive. "
+        "Responses that it has given before are reused.",
+    )
+    attempts = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_ATTEMPTS,
+        label="Responses per case",
+        help_text="How many each asked system gives, each by a call of its own. Default: 1.",
     )
     rules = forms.BooleanField(
         required=False,
@@ -112,6 +129,9 @@ class RunForm(NewRunForm, SelectionForm):
             Q(benchmark=suite.benchmark) | Q(benchmark__isnull=True)
         ).order_by("slug", "-version")
         self.initial.setdefault("systems", list(self.answering.values_list("pk", flat=True)))
+        asked = self.fields["asked"]
+        assert isinstance(asked, forms.MultipleChoiceField)
+        asked.choices = asked_choices()
         self.has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
         if not self.has_rules:
             self.fields["rules"].disabled = True
@@ -122,6 +142,11 @@ class RunForm(NewRunForm, SelectionForm):
         cleaned = super().clean() or {}
         judges: Sequence[Judge] = list(cleaned.get("judges") or [])
         rubrics: Sequence[Rubric] = list(cleaned.get("rubrics") or [])
+        asked = [asked_system(choice) for choice in cleaned.get("asked") or ()]
+        stored = [system for system in cleaned.get("systems") or () if system not in asked]
+        cleaned |= {"systems": stored, "asked": asked}  # asking a system reuses what it has said
+        if not asked and not stored:
+            self.add_error("systems", "Choose at least one system.")
         if not cleaned.get("rules") and not judges:
             raise forms.ValidationError("Choose the rule graders, a judge, or both.")
         choices, lacking = pair_judges(judges, rubrics)
@@ -150,7 +175,28 @@ class RunForm(NewRunForm, SelectionForm):
             audit_share=None if data["audit_percent"] is None else data["audit_percent"] / 100,
             selection=data["selection"],
             without_images=data["without_images"],
+            asks=AskSetup(data["asked"], data["attempts"] or 1) if data["asked"] else None,
         )
+
+
+def asked_choices() -> list[tuple[str, str]]:
+    """Return the systems that a run can ask, and the endpoints that it can ask the plain question."""
+    systems = list(answering_systems())
+    known = {system.asking_key for system in systems}
+    endpoints = ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name")
+    plain = [one for one in endpoints if plain_system(one).asking_key not in known]
+    return [
+        *((f"system:{system.pk}", system.name) for system in systems),
+        *((f"endpoint:{one.pk}", f"{one.offered_as}, plain question") for one in plain),
+    ]
+
+
+def asked_system(choice: str) -> System:
+    """Return the system that one of `asked_choices` stands for."""
+    what, _, pk = choice.partition(":")
+    if what == "system":
+        return System.objects.select_related("endpoint").get(pk=pk)
+    return plain_system(ModelEndpoint.objects.get(pk=pk))
 
 
 NEEDED_RUBRICS = {"levels": "a level rubric", "rubric": "a rubric with criteria", "any_rubric": "a rubric"}

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.answer_cleaning import REASONED_PROMPT
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, fill, load_prompt
-from judging.llm.chat import ChatRequest, Message
+from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
+from judging.llm.thinking_text import without_thinking
 
 PLAIN = "PLAIN"  # the question as it is
 SHIPPED: Mapping[str, str] = {
@@ -25,6 +26,7 @@ PLACEHOLDERS = frozenset({"instruction", "question", "context"})
 MARKER = "final answer:"
 TEMPERATURE, TOP_P = 0.01, 0.1
 MAX_TOKENS, REASONED_MAX_TOKENS = 3000, 8000
+NO_TEXT = ("empty", "finish-reason")  # errors that are replies of the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,10 @@ def shipped_asking(prompt_version: str) -> ResponseSettings:
         raise BadPrompt(
             f"There is no prompt version {prompt_version!r}; there are {', '.join(SHIPPED)} and stored versions."
         )
-    return ResponseSettings(prompt_version, load_prompt(SHIPPED[prompt_version]).text)
+    text = load_prompt(SHIPPED[prompt_version]).text
+    if prompt_version == PLAIN:  # the others are sampled as Lunar-Bench samples them
+        return ResponseSettings(prompt_version, text, temperature=0.0, top_p=None)
+    return ResponseSettings(prompt_version, text)
 
 
 def check_worker_prompt(text: str) -> None:
@@ -127,3 +132,17 @@ def answer_request(asking: ResponseSettings, shown: AskedQuestion, *, endpoint: 
         sample_index=attempt,
         material={"task": "answer", "question": shown.question, "instruction": shown.instruction},
     )
+
+
+def is_answer(reply: ChatReply) -> bool:
+    """Whether a reply is a response: whole, or cut off behind some text."""
+    if reply.status is ReplyStatus.TRUNCATED:
+        return bool(without_thinking(reply.text))
+    return reply.status is ReplyStatus.FINISHED
+
+
+def stop_reason_of(reply: ChatReply) -> str:
+    """Return why a reply ended where it did; empty where the model did not reply at all."""
+    if reply.status is ReplyStatus.FAILED and reply.error_kind not in NO_TEXT:
+        return ""
+    return reply.finish_reason or reply.error_kind or reply.status.value

@@ -10,9 +10,12 @@ from django.core.management.base import CommandParser
 from evalsite.base.command_base import BadInput
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonObject
+from judging.forms.runs import pair_judges
 from judging.models import Benchmark, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.endpoints import active_judges
 from judging.selectors.selections import check_selection
+from judging.services.runs.run_plans import EvaluatorChoice
+from judging.services.systems import plain_system
 from judging.specs.selections import CaseSelection, SelectionRefused, names_in
 
 SHOWN = 20  # names listed in a refusal
@@ -66,6 +69,38 @@ def judges_of(given: str) -> list[Judge]:
         known = judges.order_by("name").values_list("name", flat=True)
         raise BadInput(f"There is no active judge {_list(missing)}. There are: {_list(known)}.")
     return [by_name[name] for name in names(given)]
+
+
+def evaluators_of(judges: str, rubrics: str) -> list[EvaluatorChoice]:
+    """Return judges, each with the rubrics that it uses."""
+    known, chosen_rubrics = judges_of(judges), rubrics_of(rubrics)
+    pairwise = [judge.name for judge in known if "pair" in judge.needs]
+    if pairwise:
+        raise BadInput(f"{', '.join(pairwise)} compares two responses; use run_debates.")
+    chosen, lacking = pair_judges(known, chosen_rubrics)
+    if lacking:
+        raise BadInput(f"{lacking[0].name} needs a suitable rubric; name one with --rubrics.")
+    unused = [str(rubric) for rubric in chosen_rubrics if not any(choice.rubric == rubric for choice in chosen)]
+    if unused:
+        raise BadInput(f"No selected judge uses {', '.join(unused)}.")
+    return chosen
+
+
+def answering_of(given: str) -> tuple[list[System], list[System]]:
+    """Return the systems of these names whose stored responses count, and those to be asked; the name of an endpoint
+    stands for the system that asks it the plain question."""
+    stored: list[System] = []
+    asked: list[System] = []
+    for name in names(given):
+        system = System.objects.select_related("endpoint").filter(name=name).first()
+        endpoint = ModelEndpoint.objects.filter(name=name, is_active=True).first() if system is None else None
+        if endpoint is not None:
+            system = plain_system(endpoint)
+        if system is None:
+            known = System.objects.order_by("name").values_list("name", flat=True)
+            raise BadInput(f"There is no system and no endpoint {name!r}. Systems: {_list(known)}.")
+        (asked if system.answers_here else stored).append(system)
+    return stored, asked
 
 
 def judge_of(given: str) -> Judge:

@@ -9,6 +9,7 @@ from django.db.models import Count
 from evalsite.base.json_types import JsonDict
 from judging.models import Run, TaskStatus
 from judging.selectors.figures import Figures, run_figures
+from judging.services.runs.estimates import RunEstimate
 from judging.services.runs.people_costs import PeopleCost
 
 
@@ -49,6 +50,22 @@ def audit_report(asked: PeopleCost | None) -> JsonDict:
     """Return what people are asked at random when a run ends."""
     cases, annotations = (asked.cases, asked.annotations) if asked is not None else (0, 0)
     return {"audit_cases": cases, "audit_annotations_at_most": annotations}
+
+
+def estimate_report(estimate: RunEstimate) -> JsonDict:
+    """Return what a run would ask and cost."""
+    return {
+        "tasks": estimate.tasks,
+        "calls": estimate.calls,
+        "calls_already_made": estimate.made,
+        "prompt_tokens": estimate.prompt_tokens,
+        "cost": None if estimate.cost is None else str(estimate.cost),
+        "most_cost": None if estimate.most is None else str(estimate.most),
+        "unpriced": list(estimate.unpriced),
+        "seconds": estimate.seconds,
+        "judges_without_images": list(estimate.blind) if estimate.unseen else [],
+        "responses_judged_without_images": estimate.unseen,
+    }
 
 
 def in_lines(report: JsonDict) -> str:

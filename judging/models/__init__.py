@@ -21,6 +21,7 @@ from judging.models.prompts import PromptVersion
 from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric, RubricItem
 from judging.models.runs import (
+    ASKING,
     SCORED_KINDS,
     UNREPORTED_KINDS,
     EvaluatorKind,
@@ -38,6 +39,7 @@ from judging.models.runs import (
 )
 
 __all__ = [
+    "ASKING",
     "Ask",
     "BatchCase",
     "BatchPicture",

@@ -9,6 +9,7 @@ from django.db import models
 from django.urls import reverse
 
 from evalsite.base.choices import choices_of
+from evalsite.base.json_types import JsonDict
 from judging.grading.grades import ScoreStatus
 from judging.judges.words import failure_in_words
 from judging.models.benchmarks import Suite
@@ -16,6 +17,8 @@ from judging.models.endpoints import Judge
 from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric
 from judging.states import RunStatus
+
+ASKING = "asking"  # in the options of a run: attempts, and by key what each system was
 
 
 class RunKind(models.TextChoices):
@@ -92,6 +95,12 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def asked_systems(self) -> dict[str, JsonDict]:
+        """What it froze of the systems that it asks for responses, by key; empty where it asks none."""
+        found: dict[str, JsonDict] = self.options.get(ASKING, {}).get("systems", {})
+        return found
 
     @property
     def waiting(self) -> int:

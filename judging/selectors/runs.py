@@ -244,6 +244,8 @@ def count_tasks(*, progress: RunProgress, evaluator_id: int | None, failure: str
     run = progress.run
     if run.planned_at is None:
         return 0
+    if run.asked_systems and run.status in ACTIVE and evaluator_id is None and not failure and not status:
+        return None  # the total counts tasks that are yet to follow
     known = {"": run.total, TaskStatus.DONE.value: run.done, TaskStatus.FAILED.value: run.failed}
     if evaluator_id is not None:
         mine = next((one for one in progress.evaluators if one.pk == evaluator_id), None)

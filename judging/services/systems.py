@@ -12,6 +12,7 @@ from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict
 from judging.judges.answer_prompts import (
     OWN,
+    PLAIN,
     SHIPPED,
     AskedQuestion,
     ResponseSettings,
@@ -76,6 +77,14 @@ def asking_of_version(label: str) -> ResponseSettings:
         known = PromptVersion.objects.filter(name=OWN, is_active=True).order_by("label").values_list("label", flat=True)
         raise BadPrompt(f"There is no prompt version {label!r}. There are: {', '.join([*SHIPPED, *known])}.")
     return ResponseSettings(own.label, own.text)
+
+
+def plain_system(endpoint: ModelEndpoint) -> System:
+    """Return the system that asks an endpoint the plain question; one to be stored with a run where there is none."""
+    worker = Worker(endpoint, shipped_asking(PLAIN))
+    there = System.objects.select_related("endpoint").filter(asking_key=worker.key).first()
+    fields = {"endpoint": endpoint, "asking": worker.asking.as_json(), "asking_key": worker.key}
+    return there or System(name=worker.system_name, model=endpoint.model[:NAME_LENGTH], prompt_version=PLAIN, **fields)
 
 
 def question_of(case: Case) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, Suite
 from judging.selectors import esi
 from judging.selectors import runs as selectors
+from judging.selectors.asks import attach_asks, read_asks
 from judging.selectors.selections import part_words
 from judging.services.runs import run_archive as archive
 from judging.services.runs.run_plans import RunNotPossible
@@ -220,11 +221,15 @@ def _context(request: PageRequest, run: Run) -> JsonDict:
     page = page_of(request, tasks, count=tasks.count() if count is None else count)
     scores = selectors.scores_for(list(page.object_list))
     rows = [(task, scores.get((task.evaluator_id or 0, task.response_id or 0))) for task in page.object_list]
+    asked = read_asks(run) if run.asked_systems else []
+    if asked:
+        attach_asks([task for task, _ in rows])
     if run.kind == RunKind.ESI:
         esi.attach_items([task for task, _ in rows], judge_id=evaluator_id)
     return {
         "run": run,
         "progress": progress,
+        "asked": asked,
         "page_obj": page,
         "rows": rows,
         "failure": failure,

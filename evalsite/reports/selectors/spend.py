@@ -19,7 +19,7 @@ from debate.models import Statement
 from judging.judges.replies.reply_rows import UNPRICED
 from judging.judges.spend_rows import CALLED, NOBODY, USED
 from judging.llm.chat import ReplyStatus
-from judging.models import Call, EsiItem, EvaluatorKind, ModelEndpoint, PastVerdict, Run, RunEvaluator, Verdict
+from judging.models import Ask, Call, EsiItem, EvaluatorKind, ModelEndpoint, PastVerdict, Run, RunEvaluator, Verdict
 
 CHUNK = 5000
 MILLION = 1_000_000
@@ -65,7 +65,7 @@ def read_called() -> np.ndarray:
 
 
 def read_used() -> np.ndarray:
-    """Return every use of a call by a verdict, by a response of an ESI run, and by a statement of a debate."""
+    """Return every use of a call by a verdict, by a response, and by a statement of a debate."""
     past = "verdict__evaluator_id", "verdict__run_id"
     of_debate = "speaker__debate__debate_set__run_id"
     statements = Statement.objects.filter(**{f"{of_debate.removesuffix('_id')}__isnull": False})
@@ -73,6 +73,7 @@ def read_used() -> np.ndarray:
         (0, Verdict.objects.all(), ("pk", "evaluator_id", "run_id", "created_at", "call_ids")),
         (0, PastVerdict.objects.all(), ("verdict_id", *past, "created_at", "call_ids")),
         (1, EsiItem.objects.all(), ("pk", "", "run_id", "run__created_at", "call_ids")),
+        (3, Ask.objects.all(), ("pk", "", "run_id", "run__created_at", "call_ids")),
         (2, statements, ("pk", "", of_debate, "created_at", "call_ids")),
         (2, statements, ("pk", "", of_debate, "created_at", "mirrored_call_ids")),
     ]
@@ -94,7 +95,7 @@ def _uses(kind: int, rows: QuerySet[Any], fields: Sequence[str]) -> Iterator[np.
         lengths = [len(call_ids) for call_ids in lists]
         part = np.empty(sum(lengths), USED)
         part["calls"] = list(chain.from_iterable(lists))
-        part["owners"] = np.repeat(3 * np.asarray(owners, np.int64) + kind, lengths)
+        part["owners"] = np.repeat(4 * np.asarray(owners, np.int64) + kind, lengths)
         part["evaluators"] = np.repeat(np.asarray(evaluators, np.int64), lengths) if evaluator else NOBODY
         part["runs"] = np.repeat(np.asarray(runs, np.int64), lengths)
         part["days"] = np.repeat([day_of(minute) for minute in minutes], lengths)

@@ -13,6 +13,7 @@ from typing import Any
 
 from judging.grading.answer_cleaning import CleanedAnswer, clean_answer
 from judging.grading.esi import EsiMeasures, EsiOptions, EsiScore, EsiStatus, esi_score, judged_status
+from judging.judges.answer_prompts import stop_reason_of
 from judging.judges.interface import JudgeProgram
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.accuracy import OriginalReading
@@ -48,6 +49,7 @@ class EsiResponse:
     completion_tokens: int | None = None
     seconds: float | None = None
     flags: tuple[str, ...] = ()
+    stop_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,8 @@ def _refused(reply: ChatReply, reading: ReplyReading) -> EsiOutcome | None:
 def _answer_of(reply: ChatReply) -> EsiResponse:
     flags = ("answer_truncated",) if reply.status is ReplyStatus.TRUNCATED else ()
     is_empty = not reply.text and reply.completion_tokens is not None
-    return EsiResponse(reply.text, 0 if is_empty else reply.text_tokens, reply.seconds, flags)
+    tokens = 0 if is_empty else reply.text_tokens
+    return EsiResponse(reply.text, tokens, reply.seconds, flags, stop_reason_of(reply))
 
 
 def _judging(task: EsiTask, name: str, subject: JudgeSubject) -> Conversation[JudgeVerdict]:

@@ -13,17 +13,15 @@ from django.utils.timezone import now
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from judging.exports import write_esi_files
-from judging.forms.runs import pair_judges
 from judging.grading.esi import BadEsiOption
 from judging.jobs import launch_run
 from judging.management import choices
 from judging.management.esi_arguments import NAMES as ESI_NAMES
 from judging.management.esi_arguments import add_esi_arguments, esi_plan_of
 from judging.management.run_progress import wait_for_run
-from judging.management.run_reports import audit_report, audit_words, in_lines, run_report
-from judging.models import Case, Judge, Run, RunKind
+from judging.management.run_reports import audit_report, audit_words, estimate_report, in_lines, run_report
+from judging.models import Case, Run, RunKind
 from judging.services.baselines import ensure_baselines
-from judging.services.runs.estimates import RunEstimate
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
 from judging.services.runs.wanted_runs import WantedRun
 
@@ -82,7 +80,7 @@ class Command(JsonCommand):
                 wanted = WantedRun(esi_plan_of(options) if options["kind"] == RunKind.ESI else _plan(options))
                 asked = wanted.people_cost()
                 if options["estimate"]:
-                    estimated = _estimated(wanted.estimate(settings.CALL_THREADS, now()))
+                    estimated = estimate_report(wanted.estimate(settings.CALL_THREADS, now()))
                     transaction.set_rollback(True)  # items of a file are stored to be counted only
                     return estimated | audit_report(asked)
                 self.stderr.write(audit_words(asked))
@@ -130,13 +128,14 @@ def _plan(options: JsonDict) -> RunPlan:
     suite = choices.suite_of(options["suite"])
     if options["rules"] and not Case.objects.filter(links__suite=suite).exclude(grading={}).exists():
         raise BadInput("No case of this suite has grading rules.")
+    rules = [EvaluatorChoice()] if options["rules"] else []
     share: float | None = options["audit_share"]
     if share is not None and not 0 <= share <= 1:
         raise BadInput("--audit-share is a share from 0 to 1.")
     return RunPlan(
         suite=suite,
         systems=choices.systems_of(options["systems"] or "all", suite=suite),
-        evaluators=[*([EvaluatorChoice()] if options["rules"] else []), *_judges(options)],
+        evaluators=[*rules, *choices.evaluators_of(options["judges"], options["rubrics"])],
         name=options["name"],
         first_attempts=attempts,
         compat=options["compat"],
@@ -147,33 +146,3 @@ def _plan(options: JsonDict) -> RunPlan:
         selection=choices.selection_of(options, suite=suite),
         without_images=options["without_images"],
     )
-
-
-def _judges(options: JsonDict) -> list[EvaluatorChoice]:
-    rubrics = choices.rubrics_of(options["rubrics"])
-    judges: list[Judge] = choices.judges_of(options["judges"])
-    pairwise = [judge.name for judge in judges if "pair" in judge.needs]
-    if pairwise:
-        raise BadInput(f"{', '.join(pairwise)} compares two responses; use run_debates.")
-    chosen, lacking = pair_judges(judges, rubrics)
-    if lacking:
-        raise BadInput(f"{lacking[0].name} needs a suitable rubric; name one with --rubrics.")
-    unused = [str(rubric) for rubric in rubrics if not any(choice.rubric == rubric for choice in chosen)]
-    if unused:
-        raise BadInput(f"No selected judge uses {', '.join(unused)}.")
-    return chosen
-
-
-def _estimated(estimate: RunEstimate) -> JsonDict:
-    return {
-        "tasks": estimate.tasks,
-        "calls": estimate.calls,
-        "calls_already_made": estimate.made,
-        "prompt_tokens": estimate.prompt_tokens,
-        "cost": None if estimate.cost is None else str(estimate.cost),
-        "most_cost": None if estimate.most is None else str(estimate.most),
-        "unpriced": list(estimate.unpriced),
-        "seconds": estimate.seconds,
-        "judges_without_images": list(estimate.blind) if estimate.unseen else [],
-        "responses_judged_without_images": estimate.unseen,
-    }

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from judging.llm.chat import ReplyStatus
-from judging.models import Call, CallPrompt, EsiItem, RunKind, Verdict
+from judging.models import Ask, Call, CallPrompt, EsiItem, RunKind, Verdict
 from judging.states import RunStatus
 
 BATCH = 2000
@@ -72,7 +72,7 @@ def _needed() -> bytearray:
     """Return one byte per call, 1 where a current verdict or an answer rests on it."""
     last = Call.objects.aggregate(last=Max("pk"))["last"] or 0
     needed = bytearray(last + 1)
-    for model in (Verdict, EsiItem):
+    for model in (Verdict, EsiItem, Ask):
         _mark(needed, model._default_manager.values_list("call_ids", flat=True).iterator(chunk_size=BATCH))
     return needed
 

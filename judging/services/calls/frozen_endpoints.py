@@ -27,6 +27,9 @@ class RunEndpoints:
         for evaluator in run.evaluators.all():
             if "endpoint" in evaluator.options:
                 self._evaluators.setdefault(evaluator.options["endpoint"], set()).add(evaluator.pk)
+        self._systems: dict[str, set[int]] = {}
+        for key, how in run.asked_systems.items():
+            self._systems.setdefault(how["endpoint"], set()).add(int(key))
         self.targets: dict[str, Target] = {}
         self.difference = ""  # why the run cannot go on; empty where it can
         self.read()
@@ -50,6 +53,15 @@ class RunEndpoints:
     def evaluators_on(self, names: Collection[str]) -> frozenset[int]:
         """Return the judges of the run that ask one of these endpoints and no other."""
         return frozenset(pk for name in names for pk in self._evaluators.get(name, ()))
+
+    @property
+    def asks_systems(self) -> bool:
+        """Whether the run asks systems, whose responses bring it further tasks."""
+        return bool(self._systems)
+
+    def systems_on(self, names: Collection[str]) -> frozenset[int]:
+        """Return the systems that the run asks at these endpoints."""
+        return frozenset(pk for name in names for pk in self._systems.get(name, ()))
 
 
 def _difference(name: str, frozen: JsonObject, now: Target | None) -> str:

@@ -97,5 +97,7 @@ class Bookkeeping(EngineState):
             results.store_batch(batch=batch, at=self.options.now())
             if records:
                 self._announced = batch.in_flight.calls
+            if finished and self.endpoints.asks_systems:
+                self.exhausted = False  # graders and judges have tasks for the responses
         if released:
             persistently(partial(leases.give_back, lease=self.lease, task_ids=released))

@@ -153,9 +153,11 @@ class CallRequests(TaskWork):
     def _put_back(self, asked: PendingRequest) -> None:
         """Let the tasks that wait for this wait for any worker."""
         bound = self.endpoints.evaluators_on([asked.endpoint])
+        asks_system = bool(self.endpoints.systems_on([asked.endpoint]))
         for talk, _ in asked.places:
             if self._holds(talk):
                 talk.conversation.close()
                 del self.talks[talk.task.pk]
                 self.released.append(talk.task.pk)
-                self.exhausted |= talk.task.evaluator_id not in bound  # else it would be claimed again at once
+                is_passed_over = asks_system if talk.task.evaluator_id is None else talk.task.evaluator_id in bound
+                self.exhausted |= not is_passed_over  # else it would be claimed again at once

@@ -35,7 +35,9 @@ class TaskWork(Bookkeeping):
             return
         without = self.endpoints.evaluators_on(self.blocked())
         try:
-            tasks = persistently(partial(leases.claim_tasks, lease=self.lease, most=wanted, without=without))
+            blocked = self.endpoints.systems_on(self.blocked())
+            claim = partial(leases.claim_tasks, lease=self.lease, most=wanted, without=without, unasked=blocked)
+            tasks = persistently(claim)
         except leases.LeaseLost:
             self._stop("lost")
             return

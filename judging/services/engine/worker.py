@@ -85,4 +85,6 @@ class Engine(Hearing):
             return True
         if self.stopping:
             return not self.asked  # calls in flight are paid for, so they are waited for
+        if self.finished and self.endpoints.asks_systems and self.exhausted and not self.talks:
+            self._flush()
         return self.exhausted and not self.talks and not self.to_begin

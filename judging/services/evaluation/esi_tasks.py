@@ -8,11 +8,9 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, cast
 
-from django.db import transaction
 from django.db.models import F, QuerySet
 
 from evalsite.base.json_types import JsonDict
-from judging import signals
 from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore, EsiStatus
 from judging.grading.grades import ScoreStatus
 from judging.judges.answer_prompts import answer_request, asking_from_json
@@ -20,8 +18,8 @@ from judging.judges.kinds.esi_items import JUDGES, EsiJudge, EsiOutcome, EsiResp
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
-from judging.models import EsiItem, Response, Run, RunEvaluator, RunTask, Score, Verdict
-from judging.services.content_hashes import text_hash
+from judging.models import EsiItem, Run, RunEvaluator, RunTask, Score, Verdict
+from judging.services.evaluation.asked_responses import GivenResponse, store_responses
 from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
@@ -150,54 +148,27 @@ Done = Sequence[tuple[EsiItem, Finished]]
 
 
 def _store_answers(run: Run, done: Done, at: datetime) -> None:
-    """Give every answered item its response: the current one where it says the same, else a new one in its place."""
-    answered = [(item, one.result.answer) for item, one in done if item.response_id is None and one.result.answer]
-    current = {
-        (row.system_id, row.prompt_id): row
-        for row in Response.objects.filter(
-            system_id__in={item.system_id for item, _ in answered},
-            prompt_id__in={item.case.prompt_id for item, _ in answered},
-            attempt=0,
-            superseded_at__isnull=True,
-        )
-    }
-    rows: list[Response] = []
-    outdated: list[int] = []
-    for item, answer in answered:
-        row = _response(run, item, answer, at)
-        there = current.get((item.system_id, item.case.prompt_id))
-        if there is not None and there.text_hash == row.text_hash and there.completion_tokens == row.completion_tokens:
-            item.response = there
-            continue
-        if there is not None:
-            outdated.append(there.pk)
-        rows.append(row)
-        item.response = row
-    Response.objects.filter(pk__in=outdated).update(superseded_at=at)
-    Response.objects.bulk_create(rows)
-    for item, _ in answered:
-        item.response_id = item.response.pk if item.response else None
-    if outdated:
-        benchmark_id = run.suite.benchmark_id
-        transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Response, benchmark_id=benchmark_id))
+    """Give every answered item its response."""
+    answered = [(item, one) for item, one in done if item.response_id is None and one.result.answer]
+    given = [_given(item, one) for item, one in answered]
+    rows = store_responses(run=run, given=given, frozen=run.options["workers"], at=at) if given else []
+    for (item, _), row in zip(answered, rows, strict=True):
+        item.response, item.response_id = row, row.pk
 
 
-def _response(run: Run, item: EsiItem, answer: EsiResponse, at: datetime) -> Response:
-    frozen = run.options["workers"][str(item.system_id)]
-    return Response(
-        prompt_id=item.case.prompt_id,
+def _given(item: EsiItem, one: Finished) -> GivenResponse:
+    answer: EsiResponse = one.result.answer
+    calls = _calls(one, "worker")
+    return GivenResponse(
         system_id=item.system_id,
-        text=storable(answer.text),
-        text_hash=text_hash(storable(answer.text)),
+        prompt_id=item.case.prompt_id,
+        attempt=0,
+        text=answer.text,
         completion_tokens=answer.completion_tokens,
-        metadata={
-            "prompt_version": frozen["prompt_version"],
-            "prompt_hash": frozen["prompt_hash"],
-            "run": run.pk,
-            "truncated": "answer_truncated" in answer.flags,
-        },
-        source=f"run {run.pk}",
-        imported_at=at,
+        seconds=answer.seconds,
+        stop_reason=answer.stop_reason,
+        call_id=calls[-1] if calls else None,
+        is_truncated="answer_truncated" in answer.flags,
     )
 
 

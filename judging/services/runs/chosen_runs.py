@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from judging.models import Run, RunKind, RunTask
-from judging.services.runs.run_plans import TASK_BATCH
+from judging.services.runs.task_planner import TASK_BATCH
 
 
 def write_chosen_tasks(*, run: Run, response_ids: Sequence[int], kind: RunKind, at: datetime) -> Run:

@@ -25,6 +25,7 @@ from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunE
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
+from judging.services.runs.ask_plans import AskSetup, asked_cases
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, with_drawn_cases
 from judging.services.systems import asked_question, question_of
 
@@ -128,6 +129,7 @@ class _Circumstances:
     fresh: bool  # what was asked before is asked again
     threads: int
     at: datetime  # some replies are too old by then to be reused
+    rereads: bool = True  # a reply that cannot be parsed is asked for once more
 
 
 Asked = Sequence[tuple[ChatRequest, ...] | None]  # of each response looked at; None: it lacks what the judge needs
@@ -136,6 +138,8 @@ Asked = Sequence[tuple[ChatRequest, ...] | None]  # of each response looked at; 
 def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     """Return what the planned run would ask and cost if it started now."""
     when = _Circumstances(plan.fresh, threads, at)
+    if plan.asks is not None:
+        return RunEstimate(tuple(_estimates_with_asks(with_drawn_cases(plan), plan.asks, when)))
     if plan.workers:
         return RunEstimate(tuple(_estimates_with_workers(plan, when)))
     ids = list(with_drawn_cases(plan).responses.values_list("pk", flat=True))
@@ -179,6 +183,45 @@ def _estimates_with_workers(plan: RunPlan, when: _Circumstances) -> Iterator[Eva
         _estimate(choice, said, guessed=guessed, count=plan.response_count, when=when) for choice in plan.evaluators
     ]
     yield from _as_items(parts)
+
+
+def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) -> Iterator[EvaluatorEstimate]:
+    """Yield the shares of the systems that are asked, then of graders and judges, from a sample of the cases.
+
+    Judges are asked about what a system said to an earlier run, else about the reference or a text as long as the
+    question, and about a sample of the stored responses.
+    """
+    said: list[Response] = []
+    guessed: list[Response] = []
+    found = asked_cases(suite=plan.suite, selection=plan.selection).values_list("prompt_id", "pk")
+    case_ids = list(dict(found).values())
+    sample = _spread(case_ids, max(1, SAMPLE // (len(asks.systems) * asks.attempts)))
+    cases = list(Case.objects.filter(pk__in=sample).select_related("prompt").order_by("pk"))
+    for system, worker in zip(asks.systems, asks.workers, strict=True):
+        given = [(case, number) for case in cases for number in range(asks.attempts)]
+        asking = worker.asking
+        requests = [answer_request(asking, asked_question(case, asking), endpoint="", attempt=n) for case, n in given]
+        target, count = target_of(worker.endpoint), len(case_ids) * asks.attempts
+        part = _priced(
+            system.name, target, [(one,) for one in requests], count=count, when=replace(when, rereads=False)
+        )
+        yield replace(part, tasks=count)
+        keys = [call_key(target.config, request) for request in requests]
+        replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
+        for (case, number), key in zip(given, keys, strict=True):
+            text = replies[key].text if key in replies else case.reference or case.prompt.text
+            response = Response(prompt=case.prompt, system=system, attempt=number, text=text)
+            (said if key in replies else guessed).append(response)
+    stored = list(plan.responses.values_list("pk", flat=True))
+    total = len(stored) + plan.ask_count
+    most = max(1, SAMPLE * len(stored) // (total or 1))
+    said += Response.objects.filter(pk__in=_spread(stored, most)).select_related("prompt", "system")
+    prompts = {response.prompt_id for response in (*said, *guessed)}
+    rows = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
+    by_prompt, about = {case.prompt_id: case for case in rows}, plan.suite.benchmark.description
+    for choice in plan.evaluators:
+        known, guesses = (list(_subjects(choice, each, by_prompt, about)) for each in (said, guessed))
+        yield _estimate(choice, known, guessed=guesses, count=total, when=when)
 
 
 def _as_items(parts: Sequence[EvaluatorEstimate]) -> tuple[EvaluatorEstimate, ...]:
@@ -226,7 +269,13 @@ def _first_requests(judge: JudgeProgram, subject: JudgeSubject) -> tuple[ChatReq
 
 
 def _priced(
-    name: str, target: Target, asked: Asked, *, guesses: Asked = (), count: int, when: _Circumstances
+    name: str,
+    target: Target,
+    asked: Asked,
+    *,
+    guesses: Asked = (),
+    count: int,
+    when: _Circumstances,
 ) -> EvaluatorEstimate:
     """Return one model's share, without re-asks, where it is asked this of a sample of `count` responses.
 
@@ -241,7 +290,8 @@ def _priced(
     scale = count / looked_at if looked_at else 0
     tokens = round(scale * sum(estimate_tokens(request.messages) for request in to_pay))
     remaining = round(scale * len(to_pay))
-    worst = [target.worst_case(one) for request in to_pay for one in (request, _longest_reask(target, request))]
+    sent = [(one, _longest_reask(target, one)) if when.rereads else (one,) for one in to_pay]
+    worst = [target.worst_case(request) for requests in sent for request in requests]
     return EvaluatorEstimate(
         name=name,
         tasks=0,

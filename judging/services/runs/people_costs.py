@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from judging.services.runs.ask_plans import count_asked_prompts
 from judging.services.runs.run_plans import RunPlan, with_drawn_cases
 
 
@@ -52,8 +53,11 @@ def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
     """Return the same for a run that is to be; None where it sends nothing to people."""
     if not plan.asks_people:
         return None
-    if plan.workers:
+    if plan.esi is not None and plan.workers:
         cases, count = plan.suite.case_count, plan.response_count
+    elif plan.asks is not None:
+        plan = with_drawn_cases(plan)
+        cases, count = count_asked_prompts(suite=plan.suite, selection=plan.selection), plan.response_count
     else:
         responses = with_drawn_cases(plan).responses.order_by()
         counted = responses.aggregate(cases=Count("prompt__key", distinct=True), responses=Count("pk", distinct=True))

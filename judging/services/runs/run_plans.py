@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict
@@ -25,7 +25,6 @@ from judging.models import (
     Run,
     RunEvaluator,
     RunKind,
-    RunTask,
     Suite,
     System,
 )
@@ -34,14 +33,13 @@ from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.services.evaluation.evaluator_tasks import SEES_IMAGES, freeze
+from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup, asked_cases, count_asked_prompts
 from judging.services.runs.esi_plans import INDEX_NAME, EsiSetup, write_items
-from judging.services.systems import Worker, system_of
-from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys, selection_from_json
-from judging.states import ACTIVE, RunStatus
+from judging.services.systems import Worker, system_of, worker_of
+from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys
+from judging.states import RunStatus
 
 JUDGES_NAMED = 3  # in the name of a run
-TASK_BATCH = 1000
-TASKS_AT_ONCE = 2000  # that one transaction writes
 
 
 class RunNotPossible(ValueError):
@@ -83,6 +81,7 @@ class RunPlan:
     esi: EsiSetup | None = None
     only: Sequence[int] | None = None  # keys of the responses of the systems that count; None: all
     without_images: bool = False  # judges that cannot see judge without images; else such a run is refused
+    asks: AskSetup | None = None  # the systems that are asked first; their responses are evaluated with the stored ones
 
     @property
     def options(self) -> JsonDict:
@@ -96,12 +95,28 @@ class RunPlan:
             "selection": self.selection.to_json(),
             FROZEN: freeze_endpoints(self.endpoints),
             **({} if self.esi is None else self.esi.to_json(self.systems)),
+            **({} if self.asks is None else self.asks.to_json()),
         }
 
     @property
     def workers(self) -> Sequence[Worker]:
         """The models that respond, where the responses are not stored already."""
+        if self.asks is not None:
+            return self.asks.workers
         return () if self.esi is None else self.esi.workers
+
+    @property
+    def all_systems(self) -> list[System]:
+        """The systems whose responses are evaluated, stored or asked for."""
+        return [*self.systems, *(self.asks.systems if self.asks is not None else ())]
+
+    @property
+    def ask_count(self) -> int:
+        """How many responses its systems are asked for."""
+        if self.asks is None:
+            return 0
+        prompts = count_asked_prompts(suite=self.suite, selection=self.selection)
+        return prompts * len(self.asks.systems) * self.asks.attempts
 
     @property
     def endpoints(self) -> list[ModelEndpoint]:
@@ -134,7 +149,9 @@ class RunPlan:
     @property
     def response_count(self) -> int:
         """How many responses are to be evaluated, with those that models are still to give."""
-        return len(self.workers) * self.suite.case_count or self.responses.count()
+        if self.esi is not None and self.workers:
+            return len(self.workers) * self.suite.case_count
+        return self.ask_count + self.responses.count()
 
     def criterion_of(self, choice: EvaluatorChoice) -> str:
         """Return what an evaluator judges; that of an ESI run judges what its kind says."""
@@ -155,7 +172,7 @@ def responses_of(
 
 
 def with_drawn_cases(plan: RunPlan) -> RunPlan:
-    """Return the plan with its number of cases drawn, from those that one of its systems has answered."""
+    """Return the plan with its number of cases drawn, from those that one of its systems has answered or is asked."""
     selection = plan.selection
     if selection.limit is None or selection.drawn:
         return plan
@@ -165,6 +182,8 @@ def with_drawn_cases(plan: RunPlan) -> RunPlan:
         prompt__responses__superseded_at__isnull=True,
         **case_filters(selection),
     )
+    if plan.asks is not None:
+        answered = asked_cases(suite=plan.suite, selection=selection)
     keys = answered.order_by("links__position").values_list("key", flat=True)
     drawn = draw_keys(keys, limit=selection.limit, seed=selection.seed)
     return replace(plan, selection=replace(selection, drawn=tuple(drawn)))
@@ -176,10 +195,7 @@ def check_plan(plan: RunPlan) -> None:
     Raises:
         RunNotPossible: nothing to evaluate, nobody to do it, or a budget that cannot be kept.
     """
-    if plan.esi is not None:
-        _check_esi(plan)
-    elif not plan.systems:
-        raise RunNotPossible("Choose at least one system.")
+    _check_systems(plan)
     if not plan.evaluators:
         raise RunNotPossible("Choose at least one grader or judge.")
     retired = [str(choice.judge) for choice in plan.evaluators if choice.judge and not choice.judge.is_active]
@@ -187,7 +203,7 @@ def check_plan(plan: RunPlan) -> None:
         raise RunNotPossible(f"{', '.join(retired)}: retired. Restore the judge on its page, or choose another.")
     if len({choice.name for choice in plan.evaluators}) < len(plan.evaluators):
         raise RunNotPossible("The same judge was chosen twice with the same rubric.")
-    if not plan.workers:
+    if plan.esi is None or not plan.workers:
         _check_responses(plan)
     _check_images(plan)
     unpriced = _unpriced(plan.endpoints) if plan.budget is not None else []
@@ -215,14 +231,39 @@ def _sight(plan: RunPlan, choice: EvaluatorChoice) -> JsonDict:
     return {SEES_IMAGES: True} if endpoint is not None and endpoint.sees_images and plan.image_count else {}
 
 
+def _check_systems(plan: RunPlan) -> None:
+    if plan.esi is not None:
+        _check_esi(plan)
+    elif not plan.all_systems:
+        raise RunNotPossible("Choose at least one system.")
+    if plan.asks is not None:
+        _check_asks(plan, plan.asks)
+
+
 def _check_responses(plan: RunPlan) -> None:
     try:
         check_selection(suite=plan.suite, selection=plan.selection)
     except SelectionRefused as refusal:
         raise RunNotPossible(str(refusal)) from refusal
-    if not plan.responses.exists():
+    if plan.asks is None and not plan.responses.exists():
         part = "" if plan.selection.is_all else f" ({plan.selection.words})"
         raise RunNotPossible(f"These systems have no responses to this suite{part}. Import some first.")
+
+
+def _check_asks(plan: RunPlan, asks: AskSetup) -> None:
+    if not 1 <= asks.attempts <= MOST_ATTEMPTS:
+        raise RunNotPossible(f"A system can give 1 to {MOST_ATTEMPTS} responses to a case, not {asks.attempts:,}.")
+    imported = [str(system) for system in asks.systems if not system.answers_here]
+    if imported:
+        raise RunNotPossible(f"{', '.join(imported)}: imported, so nobody can be asked. Choose its stored responses.")
+    retired = [str(system) for system in asks.systems if not system.is_active]
+    if retired:
+        raise RunNotPossible(f"{', '.join(retired)}: retired. Restore the system on its page, or choose another.")
+    both = [str(system) for system in asks.systems if system in plan.systems]
+    if both:
+        raise RunNotPossible(f"{', '.join(both)}: choose either its stored responses or asking it; asking reuses them.")
+    if not plan.suite.case_count:
+        raise RunNotPossible("The suite has no cases.")
 
 
 def _check_esi(plan: RunPlan) -> None:
@@ -257,8 +298,11 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     """
     plan = with_drawn_cases(plan)
     check_plan(plan)
-    if plan.workers:
+    if plan.esi is not None and plan.workers:
         plan = replace(plan, systems=[system_of(worker, at) for worker in plan.workers])
+    if plan.asks is not None:  # those of plain questions may be new
+        asked = [system if system.pk else system_of(worker_of(system), at) for system in plan.asks.systems]
+        plan = replace(plan, asks=replace(plan.asks, systems=asked))
     count = plan.response_count
     run = Run.objects.create(
         kind=RunKind.GRADING if plan.esi is None else RunKind.ESI,
@@ -267,7 +311,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
         options=plan.options,
         status=RunStatus.QUEUED,
         budget=plan.budget,
-        total=count * len(plan.evaluators) if plan.esi is None else count,
+        total=plan.ask_count + count * len(plan.evaluators) if plan.esi is None else count,
         planned_at=None if plan.esi is None else at,
         created_at=at,
         created_by=actor,
@@ -275,7 +319,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     if not run.name:
         run.name = default_name(plan, number=run.pk)
         run.save(update_fields=["name"])
-    run.systems.set(plan.systems)
+    run.systems.set(plan.all_systems)
     for position, choice in enumerate(plan.evaluators):
         if choice.judge is not None and choice.judge.pk is None:
             choice.judge.save()
@@ -317,94 +361,8 @@ def default_name(plan: RunPlan, *, number: int) -> str:
     names = names if plan.esi is None else [INDEX_NAME]
     more = len(names) - JUDGES_NAMED
     graders = " + ".join(names[:JUDGES_NAMED]) + (f" and {more} more" if more > 0 else "")
-    systems = plan.systems[0].name if len(plan.systems) == 1 else f"{len(plan.systems)} systems"
+    chosen = plan.all_systems
+    systems = chosen[0].name if len(chosen) == 1 else f"{len(chosen)} systems"
     first = plan.first_attempts
     attempts = f"first {first} attempt{'' if first == 1 else 's'}" if first is not None else ""
     return ", ".join(filter(None, (f"#{number} {graders}", systems, plan.selection.words, attempts)))[:200]
-
-
-class TaskPlanner:
-    """One worker's way through the tasks of a run that are to be written, in short transactions.
-
-    Nobody else can write during one on SQLite, and a worker has other runs to see to. What a lost worker has written
-    stays, and the next goes on from there; several may plan the same run.
-    """
-
-    def __init__(self, run_id: int) -> None:
-        self.run_id = run_id
-        self._pieces: Iterator[tuple[int, list[int]]] | None = None
-        self._piece: tuple[int, list[int]] | None = None
-
-    def step(self, *, at: datetime) -> bool:
-        """Write some tasks; return whether none is left to write, or the run is not to be worked on."""
-        try:
-            return self._write(at)
-        except Exception:
-            self._pieces = None  # what is missing is then read again
-            raise
-
-    def _write(self, at: datetime) -> bool:
-        if self._pieces is None:
-            run = Run.objects.select_related("suite").get(pk=self.run_id)
-            if run.planned_at is not None:
-                return True
-            self._pieces = _missing_tasks(run) if run.kind == RunKind.GRADING else iter(())
-            self._piece = next(self._pieces, None)
-        if self._piece is None:
-            cases = RunTask.objects.filter(run=self.run_id, response__isnull=False).order_by()
-            count = cases.values("response__prompt").distinct().count()  # before the transaction: it takes a while
-            _end_planning(self.run_id, count, at)
-            return True
-        if not _write_tasks(self.run_id, *self._piece):
-            return True
-        self._piece = next(self._pieces, None)
-        return False
-
-
-def plan_tasks(*, run_id: int, at: datetime) -> None:
-    """Write the tasks of a run, once; later calls do nothing."""
-    planner = TaskPlanner(run_id)
-    while not planner.step(at=at):
-        pass
-
-
-def _missing_tasks(run: Run) -> Iterator[tuple[int, list[int]]]:
-    """Yield evaluators with the responses that they have no task for yet, a transaction's worth at a time."""
-    responses = responses_of(
-        suite=run.suite,
-        systems=list(run.systems.all()),
-        first_attempts=run.options.get("first_attempts"),
-        selection=selection_from_json(run.options.get("selection", {})),
-    )
-    ids = list(responses.values_list("pk", flat=True))
-    for evaluator_id in list(run.evaluators.order_by("position").values_list("pk", flat=True)):
-        written = set(RunTask.objects.filter(evaluator_id=evaluator_id).values_list("response_id", flat=True))
-        missing = [pk for pk in ids if pk not in written]
-        for start in range(0, len(missing), TASKS_AT_ONCE):
-            yield evaluator_id, missing[start : start + TASKS_AT_ONCE]
-
-
-@transaction.atomic
-def _write_tasks(run_id: int, evaluator_id: int, response_ids: Sequence[int]) -> bool:
-    """Write some tasks; False where the run was stopped, or another worker has planned it meanwhile."""
-    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    if run.planned_at is not None or run.status not in ACTIVE:
-        return False
-    tasks = [RunTask(run_id=run_id, evaluator_id=evaluator_id, response_id=pk) for pk in response_ids]
-    RunTask.objects.bulk_create(tasks, batch_size=TASK_BATCH, ignore_conflicts=True)
-    return True
-
-
-@transaction.atomic
-def _end_planning(run_id: int, cases: int, at: datetime) -> None:
-    """Note that every task is written, how many each evaluator has, and how many cases they are about."""
-    run = Run.objects.select_for_update().get(pk=run_id)
-    if run.planned_at is not None:
-        return
-    run.planned_at = at
-    if run.kind == RunKind.GRADING:  # others wrote their tasks with the run
-        counts = dict(run.tasks.values_list("evaluator").annotate(n=Count("pk")).order_by())
-        for evaluator in run.evaluators.all():
-            RunEvaluator.objects.filter(pk=evaluator.pk).update(total=counts.get(evaluator.pk, 0))
-        run.total, run.case_count = sum(counts.values()), cases
-    run.save(update_fields=["total", "case_count", "planned_at"])

@@ -27,7 +27,7 @@ from judging.services.engine.state import FLUSH_SECONDS, EngineOptions
 from judging.services.engine.worker import Engine
 from judging.services.evaluation.evaluator_tasks import outdated_judges
 from judging.services.gc_pause import calm_collector
-from judging.services.runs.run_plans import TaskPlanner
+from judging.services.runs.task_planner import TaskPlanner
 from judging.services.tasks import leases, recovery, run_lifecycle
 from judging.services.tasks.executors import executor_for
 from judging.services.transactions import persistently

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import Now
 
-from judging.models import Lease, Run, RunTask, TaskStatus
+from judging.models import Ask, Lease, Run, RunTask, TaskStatus
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +54,11 @@ def beat(*, lease: Lease, in_flight: InFlight | None = None) -> None:
 
 
 @transaction.atomic
-def claim_tasks(*, lease: Lease, most: int, without: Collection[int] = ()) -> list[RunTask]:
-    """Move up to `most` waiting tasks of the run into the claim and return them; none of the evaluators `without`.
+def claim_tasks(
+    *, lease: Lease, most: int, without: Collection[int] = (), unasked: Collection[int] = ()
+) -> list[RunTask]:
+    """Move up to `most` waiting tasks of the run into the claim and return them: those of graders and judges before
+    those that ask a system. None of the evaluators `without` and of the systems `unasked`.
 
     Raises:
         LeaseLost: the claim lapsed and was taken back.
@@ -63,11 +66,16 @@ def claim_tasks(*, lease: Lease, most: int, without: Collection[int] = ()) -> li
     if not Lease.objects.select_for_update(no_key=True).filter(pk=lease.pk):
         raise LeaseLost(f"lease {lease.token} was taken back")
     waiting: QuerySet[RunTask] = RunTask.objects.filter(run_id=lease.run_id, status=TaskStatus.WAITING).order_by("pk")
-    if without:
-        waiting = waiting.exclude(evaluator__in=without)
     if connection.features.has_select_for_update_skip_locked:
         waiting = waiting.select_for_update(skip_locked=True)
-    tasks = list(waiting[:most])
+    judged = waiting.filter(evaluator__isnull=False)
+    tasks = list((judged.exclude(evaluator__in=without) if without else judged)[:most])
+    if len(tasks) < most:
+        others = waiting.filter(evaluator__isnull=True)
+        if unasked:
+            blocked = Ask.objects.filter(run_id=lease.run_id, system__in=unasked)
+            others = others.exclude(subject_id__in=blocked.values("pk"))
+        tasks += others[: most - len(tasks)]
     RunTask.objects.filter(pk__in=[task.pk for task in tasks]).update(
         status=TaskStatus.LEASED, lease=lease, tries=F("tries") + 1
     )

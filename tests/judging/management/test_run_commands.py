@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from evalsite.base.command_base import BadInput
 from judging.models import Lease, ModelEndpoint, Response, Run, RunTask
-from judging.services.runs.run_plans import plan_tasks
+from judging.services.runs.task_planner import plan_tasks
 from judging.services.tasks import leases, run_lifecycle
 from tests import factories
 from tests.factories import NOON

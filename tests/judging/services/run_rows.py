@@ -8,10 +8,13 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from judging.judges.answer_prompts import PLAIN, shipped_asking
 from judging.llm.endpoints import EndpointKind
 from judging.models import Judge, Rubric, Run, Suite, System
+from judging.services.runs.ask_plans import AskSetup
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
+from judging.services.systems import Worker, add_system
 from tests import factories
 from tests.factories import NOON
 
@@ -67,6 +70,17 @@ def judged_run(
         suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)], budget=budget
     )
     return create_run(plan=plan, actor=actor, at=NOON)
+
+
+def asking_run(*, url: str, cases: int) -> Run:
+    """Return a queued run of one level judge over the responses that it asks a system of the same server for."""
+    owner = factories.benchmark()
+    suite = factories.suite(cases=[factories.case(benchmark=owner) for _ in range(cases)])
+    judge, rubric = level_judge(url=url)
+    worker = Worker(factories.endpoint(base_url=url, model="fake"), shipped_asking(PLAIN))
+    system = add_system(name="asked", worker=worker, description="", actor=None, at=NOON)
+    plan = RunPlan(suite=suite, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)], asks=AskSetup([system]))
+    return create_run(plan=plan, actor=None, at=NOON)
 
 
 def ruled_run(*, cases: int = 3, text: str = "Use chmod.", name: str = "") -> Run:

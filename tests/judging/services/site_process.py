@@ -4,6 +4,7 @@ python -m tests.judging.services.site_process work RUN THREADS   prints why the 
 
 Without arguments it reads commands from its input until that ends, one JSON list a line, and answers each by a line:
 make URL CASES [BUDGET [MAX_CONCURRENCY]]   the run's id
+ask URL CASES                               the id of a run that asks a system and judges its responses
 poison RUN                                  the id of the answer that now breaks the endpoint
 state RUN [--lapse]                         what the database holds
 resume                                      how many runs were queued again
@@ -32,7 +33,7 @@ from django.utils import timezone  # noqa: E402 models load only after setup
 from judging.jobs import resume_runs  # noqa: E402
 from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
 from judging.services.runs.run_worker import work_through  # noqa: E402
-from tests.judging.services.run_rows import judged_run  # noqa: E402
+from tests.judging.services.run_rows import asking_run, judged_run  # noqa: E402
 
 POISON = "This answer breaks the endpoint: [[fake:500]]"
 
@@ -48,6 +49,11 @@ def make(url: str, cases: str, budget: str = "", max_concurrency: str = "50") ->
         max_concurrency=int(max_concurrency),
     )
     return run.pk
+
+
+def ask(url: str, cases: str) -> int:
+    """Return the id of a run that asks a system, whose responses a judge of the same server then judges."""
+    return asking_run(url=url, cases=int(cases)).pk
 
 
 def poison(run_id: str) -> int:
@@ -104,4 +110,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         print(json.dumps(work(*sys.argv[2:])))  # noqa: T201 read by the test
     else:
-        answer_commands({"make": make, "poison": poison, "resume": resume, "state": state})
+        answer_commands({"make": make, "ask": ask, "poison": poison, "resume": resume, "state": state})

@@ -82,6 +82,32 @@ def test_killed_workers_lose_nothing_and_repeat_no_finished_call(site: OwnSite, 
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
 
 
+def test_a_killed_worker_of_a_run_that_asks_repeats_no_finished_call_and_loses_no_response(
+    site: OwnSite, fake_llm: FakeLLM
+) -> None:
+    cases = 60
+    fake_llm.config(latency=80)
+    run = site.ask("ask", fake_llm.url, cases)
+    stored_at: list[tuple[float, set[str]]] = []
+
+    for calls in (25, 70):  # among the asks, and among the verdicts that follow them
+        worker = site.start_worker(run, threads=8)
+        _wait_for_calls(fake_llm, calls)
+        worker.kill()
+        worker.communicate()
+        killed_at = time.monotonic()
+        stored = site.ask("state", run, "--lapse")
+        stored_at.append((killed_at, {fake_key(messages) for messages in stored["finished"]}))
+    last, _ = site.start_worker(run, threads=8).communicate()
+
+    end = site.ask("state", run)
+    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [2 * cases, 2 * cases, 0])
+    assert (end["calls"], end["calls_made"]) == ({"finished": 2 * cases}, 2 * cases)
+    assert (end["verdicts"], end["tasks"], end["leases"]) == ({"ok": cases}, {"done": 2 * cases}, 0)
+    log = fake_llm.log()
+    assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
+
+
 def test_a_worker_killed_in_its_first_second_books_every_call_it_had_sent(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=HELD)
     run = site.ask("make", fake_llm.url, CASES)

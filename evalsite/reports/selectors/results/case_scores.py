@@ -5,7 +5,7 @@ Columns of numbers instead of an object for each response: half a million of the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
@@ -15,7 +15,8 @@ from django.db.models import FloatField, Q, Value
 
 from evalsite.reports.selectors.options import Options, chosen
 from judging.grading.aggregates import reduce_scores
-from judging.models import RunEvaluator, RunTask, Score, SuiteCase, System, TaskStatus
+from judging.models import Ask, RunEvaluator, RunTask, Score, SuiteCase, System, TaskStatus
+from judging.specs.selections import selection_from_json
 from judging.statistics.estimates import Floats, Ints
 
 CHUNK = 5000
@@ -119,7 +120,8 @@ def read_newest_scores(evaluators: Sequence[RunEvaluator], options: Options) -> 
 
 def _read(evaluators: Sequence[RunEvaluator], options: Options, only: Q) -> SuiteScores:
     newest = evaluators[0]
-    cases = tuple(case for case in suite_cases(newest) if case.matches(options))
+    is_asked = _asked_cases(evaluators)
+    cases = tuple(case for case in suite_cases(newest) if case.matches(options) and is_asked(case))
     runs = [evaluator.run_id for evaluator in evaluators]
     named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk")
     wanted = options.get("systems")
@@ -133,9 +135,38 @@ def _read(evaluators: Sequence[RunEvaluator], options: Options, only: Q) -> Suit
         _, firsts = np.unique(attempts["response"], return_index=True)
         attempts = attempts[firsts]
     found = _suite_scores(newest, cases, systems, _in_order(attempts))
+    found.missing[_without_reply(evaluators, found)] = False
     if chosen(options, "missing") == "skip":
         return found
     return replace(found, shares=np.where(found.missing, np.array([case.null_share for case in cases]), found.shares))
+
+
+def _asked_cases(evaluators: Sequence[RunEvaluator]) -> Callable[[CaseFacts], bool]:
+    """Return whether one of the runs is about a case: what a run leaves out of its suite is no missing response."""
+    parts = [selection_from_json(evaluator.run.options.get("selection") or {}) for evaluator in evaluators]
+    if any(part.is_all for part in parts):
+        return lambda case: True
+    named = [(frozenset(part.keys), frozenset(part.scenarios)) for part in parts]
+    return lambda case: any(
+        (not keys or case.key in keys) and (not scenarios or case.scenario in scenarios) for keys, scenarios in named
+    )
+
+
+def _without_reply(evaluators: Sequence[RunEvaluator], scores: SuiteScores) -> np.ndarray:
+    """Return the cells of which nobody can tell whether a system responds: it was not asked yet, or nobody replied."""
+    unknown = np.zeros(scores.shares.shape, dtype=bool)
+    runs = {evaluator.run_id for evaluator in evaluators if evaluator.run.asked_systems}
+    if not runs:
+        return unknown
+    rows = {pk: row for row, pk in enumerate(scores.systems)}
+    columns: dict[int, list[int]] = {}
+    for column, case in enumerate(scores.cases):
+        columns.setdefault(case.prompt_id, []).append(column)
+    asks = Ask.objects.filter(run__in=runs, response__isnull=True).order_by("stop_reason")  # replies win
+    for system_id, prompt_id, stop_reason in asks.values_list("system_id", "case__prompt_id", "stop_reason"):
+        if system_id in rows and prompt_id in columns:
+            unknown[rows[system_id], columns[prompt_id]] = not stop_reason
+    return unknown
 
 
 def _prompt_places(cases: Sequence[CaseFacts]) -> dict[int, int]:

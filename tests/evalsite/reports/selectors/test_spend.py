@@ -35,7 +35,7 @@ def test_read_used_returns_the_calls_of_verdicts_and_of_their_earlier_tries() ->
     verdict = factories.verdict(call_ids=[7, 8])
     PastVerdict.objects.create(verdict=verdict, status="unparsed", call_ids=[5], created_at=NOON, superseded_at=NOON)
 
-    of_verdict = (3 * verdict.pk, verdict.evaluator_id, verdict.run_id, DAY)
+    of_verdict = (4 * verdict.pk, verdict.evaluator_id, verdict.run_id, DAY)
 
     assert sorted(spend.read_used().tolist()) == [(key, *of_verdict) for key in (5, 7, 8)]
 

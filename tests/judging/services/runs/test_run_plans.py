@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from judging.models import Response, RunEvaluator, RunTask
-from judging.services.runs import run_plans
+from judging.services.runs import task_planner
 from judging.services.runs.run_plans import (
     EvaluatorChoice,
     RunNotPossible,
@@ -17,8 +17,8 @@ from judging.services.runs.run_plans import (
     check_plan,
     create_run,
     default_name,
-    plan_tasks,
 )
+from judging.services.runs.task_planner import plan_tasks
 from judging.services.tasks.run_lifecycle import pause_run, resume_run
 from judging.specs.selections import CaseSelection
 from tests import factories
@@ -179,7 +179,7 @@ def test_plan_tasks_ends_where_the_run_is_stopped_and_goes_on_later() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_plan_tasks_lets_others_write_between_its_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     run = judged_run(cases=5)
-    monkeypatch.setattr(run_plans, "TASKS_AT_ONCE", 2)
+    monkeypatch.setattr(task_planner, "TASKS_AT_ONCE", 2)
 
     with CaptureQueriesContext(connection) as queries:
         plan_tasks(run_id=run.pk, at=NOON)

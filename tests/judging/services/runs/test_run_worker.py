@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import Call, Lease, RunTask, Score, TaskStatus, Verdict
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run, plan_tasks
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
+from judging.services.runs.task_planner import plan_tasks
 from judging.services.tasks import leases, run_lifecycle
 from judging.services.tasks.run_lifecycle import pause_run, resume_run, retry_failed
 from judging.states import RunStatus

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from judging.models import Lease, Run, RunTask
-from judging.services.runs.run_plans import plan_tasks
+from judging.services.runs.task_planner import plan_tasks
 from judging.services.tasks import leases
 from judging.services.tasks.leases import InFlight
 from judging.services.tasks.run_lifecycle import set_budget

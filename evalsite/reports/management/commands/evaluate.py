@@ -1,0 +1,167 @@
+"""`evaluate SUITE --systems a,b --judges x --wait`: from a suite to its leaderboard in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandParser
+from django.db import transaction
+from django.utils.timezone import now
+
+from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.json_types import JsonDict
+from evalsite.reports.services.boards.leaderboards import board_of
+from evalsite.reports.services.report_content import ReportContent
+from judging.jobs import launch_run
+from judging.management import choices
+from judging.management.import_words import PROBLEMS_PRINTED, read_suite_path
+from judging.management.run_progress import wait_for_run
+from judging.management.run_reports import audit_words, estimate_report, in_lines, run_report
+from judging.models import Case, Run, RunEvaluator, Suite
+from judging.selectors.asks import read_asks
+from judging.services.baselines import ensure_baselines
+from judging.services.file_imports.imports import ImportRefused, store_import
+from judging.services.file_imports.intake import ImportOptions
+from judging.services.runs.ask_plans import AskSetup
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
+from judging.services.runs.wanted_runs import WantedRun
+
+
+class Command(JsonCommand):
+    """Import the suite where a path names it, ask, grade, judge, and print the leaderboards."""
+
+    help = "Ask systems for a suite, grade and judge their responses, and with --wait print the leaderboards."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the suite, who answers, who judges, and limits."""
+        parser.add_argument(
+            "suite", help="a suite file (YAML), folder or ZIP; or id, slug or slug@number of a stored one"
+        )
+        parser.add_argument(
+            "--systems",
+            required=True,
+            help="names separated by commas: systems that answer here, endpoints, which are asked the plain question, "
+            "or systems with stored responses",
+        )
+        parser.add_argument("--judges", default="", help="names of judges, separated by commas")
+        parser.add_argument("--rubrics", default="", help="slugs, slug@version or ids, separated by commas")
+        parser.add_argument("--no-rules", action="store_true", help="do not grade by the rules of the cases")
+        parser.add_argument("--attempts", type=int, default=1, help="responses of each system to a case; default: 1")
+        choices.add_selection(parser)
+        parser.add_argument("--seed", type=int, default=0, help="random seed of the cases that --limit draws")
+        parser.add_argument("--budget", default="", help="maximum spend in US dollars, for asking and judging")
+        parser.add_argument("--fresh", action="store_true", help="ask for every response and verdict again")
+        parser.add_argument("--no-review", action="store_true", help="send nothing to review when the run ends")
+        parser.add_argument("--name", default="", help="of the run")
+        parser.add_argument("--estimate", action="store_true", help="print calls and cost without starting the run")
+        parser.add_argument("--wait", action="store_true", help="wait for the run and print the leaderboards")
+
+    def run(self, **options: Any) -> JsonDict:
+        """Start the run, and with --wait see it through."""
+        ensure_baselines()
+        suite = self._suite(options["suite"])
+        try:
+            wanted = WantedRun(_plan(suite, options))
+            if options["estimate"]:
+                return estimate_report(wanted.estimate(settings.CALL_THREADS, now()))
+            self.stderr.write(audit_words(wanted.people_cost()))
+            with transaction.atomic():
+                run = wanted.create(None, now())
+                launch_run(run_id=run.pk, waiting=run.total)
+        except RunNotPossible as refusal:
+            raise BadInput(str(refusal)) from refusal
+        if options["wait"]:
+            run = wait_for_run(run.pk, bar=not options["as_json"])
+        boards = [_board(evaluator) for evaluator in _evaluators(run)] if options["wait"] else []
+        return run_report(run.pk, with_figures=False) | {"asked": _asked(run), "leaderboards": boards}
+
+    def _suite(self, given: str) -> Suite:
+        """Return a stored suite, or the one that a path holds, which is imported unless it is stored already."""
+        path = Path(given)
+        if not path.exists():
+            return choices.suite_of(given)
+        try:
+            result = store_import(
+                files=read_suite_path(path), options=ImportOptions(), source=path.name, actor=None, at=now()
+            )
+        except ImportRefused as refusal:
+            for problem in refusal.problems[:PROBLEMS_PRINTED]:
+                self.stderr.write(str(problem))
+            raise BadInput(str(refusal)) from refusal
+        if not result.get("suite_id"):
+            raise BadInput(f"{path}: this contains no suite. Import it, then name the suite that it belongs to.")
+        return Suite.objects.select_related("benchmark").get(pk=result["suite_id"])
+
+    def summary(self, result: JsonDict) -> str:
+        """Return the run and its leaderboards as lines."""
+        if "run" not in result:
+            return super().summary(result)
+        lines = [in_lines(result)]
+        for row in result["asked"]:
+            missing = "".join(f", {count} {words}" for words, count in row["missing"].items())
+            lines.append(f"{row['system']}: {row['responses']} of {row['asked']} responses{missing}")
+        for board in result["leaderboards"]:
+            lines += ["", f"Leaderboard by {board['evaluator']}" + (", a baseline" if board["is_baseline"] else "")]
+            lines += [_line(row) for row in board["systems"]]
+        return "\n".join(lines)
+
+
+def _plan(suite: Suite, options: JsonDict) -> RunPlan:
+    stored, asked = choices.answering_of(options["systems"])
+    has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
+    rules = [EvaluatorChoice()] if has_rules and not options["no_rules"] else []
+    return RunPlan(
+        suite=suite,
+        systems=stored,
+        evaluators=[*rules, *choices.evaluators_of(options["judges"], options["rubrics"])],
+        name=options["name"],
+        budget=choices.dollars_of(options["budget"]),
+        fresh=options["fresh"],
+        asks_people=not options["no_review"],
+        selection=choices.selection_of(options, suite=suite),
+        asks=AskSetup(asked, options["attempts"]) if asked else None,
+    )
+
+
+def _evaluators(run: Run) -> list[RunEvaluator]:
+    rows = RunEvaluator.objects.filter(run=run, done__gt=0).select_related("run__suite__benchmark", "rubric")
+    return list(rows.order_by("position"))
+
+
+def _asked(run: Run) -> list[JsonDict]:
+    return [
+        {
+            "system": row.system.name,
+            "asked": row.asked,
+            "responses": row.responses,
+            "cut_off": row.cut_off,
+            "waiting": row.waiting,
+            "missing": dict(row.missing),
+        }
+        for row in read_asks(run)
+    ]
+
+
+def _board(evaluator: RunEvaluator) -> JsonDict:
+    content = board_of([evaluator])
+    return {
+        "evaluator": evaluator.name,
+        "is_baseline": evaluator.is_baseline,
+        "cases": content["n_cases"],
+        "systems": [_row(row) for row in content["rows"]],
+    }
+
+
+def _row(row: ReportContent) -> JsonDict:
+    mean = row["figures"]["raw"]
+    figures = {"mean": mean["value"], "low": mean["low"], "high": mean["high"], "rank": row["ranks"]["raw"]}
+    return {"system": row["system"], **figures, **{name: row[name] for name in ("scored", "unscored", "missing")}}
+
+
+def _line(row: JsonDict) -> str:
+    mean = "–" if row["mean"] is None else f"{row['mean']:.3f}"
+    interval = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    counted = f"{row['scored']} scored, {row['missing']} without a response, {row['unscored']} without a score"
+    return f"  {row['system']:<40} {mean}{interval}  {counted}"
