@@ -50,7 +50,8 @@ def read_asks(run: Run) -> list[AskedSystem]:
 
 def _words(failure: str, stop_reason: str) -> str:
     words = failure_in_words(failure.removeprefix("answer-"))
-    return f"{words} ({stop_reason})" if stop_reason and stop_reason not in (words, failure) else words
+    is_said = stop_reason.replace("_", " ").lower() in (words, "")
+    return words if is_said else f"{words}, {stop_reason}"
 
 
 def attach_asks(tasks: Sequence[RunTask]) -> None:

@@ -11,7 +11,7 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from judging.judges.answer_prompts import answer_request, asking_from_json, is_answer, stop_reason_of
-from judging.llm.chat import ChatReply, ChatRequest, Conversation
+from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 from judging.llm.thinking_text import without_thinking
 from judging.models import Ask, ModelEndpoint, Response, Run, RunEvaluator, RunTask
 from judging.services.evaluation.asked_responses import GivenResponse, Place, store_responses
@@ -21,6 +21,11 @@ from judging.services.systems import asked_question
 from judging.services.tasks.executors import Finished, ReadyTask
 
 TASK_BATCH = 1000
+IMAGES = ChatReply(
+    ReplyStatus.FAILED,
+    error_kind="images-not-sent",
+    error_text="The case has images, which systems are not sent yet. Import responses to it.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,9 @@ def _prepared(run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         if there is not None:
             ready.append(ReadyTask(task.pk, how["endpoint"], _keep(there)))
             continue
+        if ask.case.prompt.images:
+            ready.append(ReadyTask(task.pk, how["endpoint"], _refuse(IMAGES)))
+            continue
         asking = asking_from_json(how)
         shown = asked_question(ask.case, asking)
         request = answer_request(asking, shown, endpoint=how["endpoint"], attempt=ask.attempt)
@@ -126,6 +134,11 @@ def _kept_responses(asks: Collection[Ask]) -> dict[Place, int]:
 
 def _ask(request: ChatRequest) -> Conversation[AskOutcome]:
     (reply,) = yield (request,)
+    return AskOutcome(reply)
+
+
+def _refuse(reply: ChatReply) -> Conversation[AskOutcome]:
+    yield from ()
     return AskOutcome(reply)
 
 
@@ -167,7 +180,7 @@ def _given(ask: Ask, one: Finished) -> GivenResponse:
         seconds=reply.seconds,
         stop_reason=stop_reason_of(reply),
         call_id=one.call_ids[-1] if one.call_ids else None,
-        is_truncated=reply.status == "truncated",
+        is_truncated=reply.status is ReplyStatus.TRUNCATED,
     )
 
 

@@ -13,7 +13,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from judging.judges.answer_prompts import PLAIN, shipped_asking
-from judging.models import Ask, Call, ModelEndpoint, Response, Run, RunTask, Score, Suite, System, Verdict
+from judging.models import Ask, Call, ModelEndpoint, Prompt, Response, Run, RunTask, Score, Suite, System, Verdict
 from judging.selectors.asks import read_asks
 from judging.services.runs.ask_plans import AskSetup
 from judging.services.runs.estimates import estimate_run
@@ -151,6 +151,16 @@ def test_a_refused_and_an_empty_reply_are_kept_and_no_response(serve: Serve) -> 
     [row] = read_asks(run)
     assert (row.asked, row.responses, row.cut_off, row.waiting, row.missing_count) == (5, 2, 1, 0, 3)
     assert all(ask.call_ids for ask in Ask.objects.all())
+
+
+def test_a_case_with_images_is_not_asked_without_them(serve: Serve) -> None:
+    server, suite = serve(), suite_of(1)
+    Prompt.objects.update(images=[{"digest": "0" * 64}])
+
+    run = work(started(plan_for(server.url, suite=suite)))
+
+    assert (counts(run), server.stats()["calls"]) == ((1, 0, 1, 0, 0), 0)
+    assert Ask.objects.get().reason.startswith("The case has images")
 
 
 def test_only_failed_asks_are_asked_again(serve: Serve) -> None:
