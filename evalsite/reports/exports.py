@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -225,11 +226,13 @@ SCORE_COLUMNS = (
     *("suite", "run_id", "run", "evaluator", "is_baseline", "case", "scenario", "type", "lang", "system", "attempt"),
     *("response_id", "status", "value", "full", "share", "flags", "verdict_id", "verdict_status", "reason"),
     "environment",
+    *("endpoint", "prompt_version", "sampling", "stop_reason", "seconds", "call_id"),  # of responses given here
     *("prompt", "response", "words", "judge_reason", "cost", "address"),
 )
 
 
-VERDICT_PLACE, RESPONSE_PLACE = 8, 2  # among the columns from "system" on
+VERDICT_PLACE, RESPONSE_PLACE, SAMPLING_PLACE = 8, 2, 14  # among the columns from "system" on
+SAMPLING = ("temperature", "top_p", "max_tokens", "seed", "extra")
 
 
 def score_table(*, run: Run | None = None, suite: Suite | None = None, evaluator_id: int | None = None) -> Table:
@@ -247,6 +250,8 @@ def score_table(*, run: Run | None = None, suite: Suite | None = None, evaluator
         *("response__system__name", "response__attempt", "response_id", "status", "value", "full", "share", "flags"),
         *("verdict_id", "verdict__status", "verdict__reason"),
         KeyTransform("environment", "detail"),
+        *("response__system__endpoint__name", "response__system__prompt_version", "response__system__asking"),
+        *("response__stop_reason", "response__seconds", "response__call_id"),
         *("response__prompt__text", "response__text", "verdict__rationale", "verdict__call_ids"),
     )
     return Table("scores", SCORE_COLUMNS, _score_rows(str(owner), cases, rows.iterator(chunk_size=CHUNK)))
@@ -259,9 +264,16 @@ def _score_rows(suite: str, cases: dict[int, list[str]], rows: Iterable[Sequence
         for run_id, run, evaluator, baseline, prompt_id, *rest, prompt, text, reason, call_ids in batch:
             facts = cases.get(prompt_id, ["", "", "", ""])
             address = _address(verdict_id=rest[VERDICT_PLACE], response_id=rest[RESPONSE_PLACE])
+            rest[SAMPLING_PLACE] = _sampling(rest[SAMPLING_PLACE])
             more = (prompt, text, len(text.split()), reason, _cost_of(call_ids or (), costs), address)
             whole = (suite, run_id, run, evaluator, baseline, *facts, *rest, *more)
             yield dict(zip(SCORE_COLUMNS, whole, strict=True))
+
+
+def _sampling(asking: JsonDict) -> str:
+    """Return the sampling options of a system that answers here as JSON; empty for others."""
+    known = {name: asking[name] for name in SAMPLING if asking.get(name) is not None}
+    return json.dumps(known, ensure_ascii=False) if known else ""
 
 
 def _calls_of(batch: Iterable[Sequence[Any]]) -> set[int]:
