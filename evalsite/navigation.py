@@ -70,7 +70,7 @@ BELOW = {
 }
 
 
-def _active(path: str, urls: Iterable[str]) -> str:
+def active_url(path: str, urls: Iterable[str]) -> str:
     """Return the address in the rail that a page belongs to; nothing where it belongs to none."""
     parts = path.split("/")
     above = BELOW.get(parts[1]) or BELOW.get("/".join(parts[1:3]))
@@ -99,7 +99,7 @@ def shell(request: HttpRequest) -> JsonDict:
     allowed = user.get_all_permissions()
     nav: list[NavItem] = []
     urls = [(entry, reverse(entry[1])) for entry in ENTRIES if not entry[3] or entry[3] in allowed]
-    active = _active(request.path, [url for _, url in urls])
+    active = active_url(request.path, [url for _, url in urls])
     for (label, name, icon, _, group), url in urls:
         badge, words, badge_id = badges.get(name, (0, "", ""))
         nav.append(NavItem(label, url, icon, url == active, badge, words, group, badge_id))

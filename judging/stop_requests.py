@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 
-_requested = threading.Event()
+REQUESTED = threading.Event()
 
 
 def request() -> None:
     """Ask this process's job to stop."""
-    _requested.set()
+    REQUESTED.set()
 
 
 def requested() -> bool:
     """Return whether this process was asked to stop."""
-    return _requested.is_set()
+    return REQUESTED.is_set()

@@ -78,7 +78,7 @@ class _Stream:
 
 
 @dataclass(slots=True)
-class _Watch:
+class Watch:
     """One running sandbox and what has been seen of it."""
 
     process: subprocess.Popen[bytes]
@@ -193,10 +193,10 @@ def run_confined(
     finally:
         os.close(seccomp_read)
         os.close(info_write)
-    return _attend(_Watch(process, limits, started), info_read)
+    return _attend(Watch(process, limits, started), info_read)
 
 
-def _attend(watch: _Watch, info_read: int) -> Confined:
+def _attend(watch: Watch, info_read: int) -> Confined:
     process = watch.process
     assert process.stdout is not None
     assert process.stderr is not None
@@ -223,7 +223,7 @@ def _attend(watch: _Watch, info_read: int) -> Confined:
     )
 
 
-def _follow(watch: _Watch, streams: dict[int, _Stream], info_read: int) -> None:
+def _follow(watch: Watch, streams: dict[int, _Stream], info_read: int) -> None:
     """Read and watch until the program has ended and its output is read."""
     handle = os.pidfd_open(watch.process.pid)
     drain_until: float | None = None
@@ -247,7 +247,7 @@ def _follow(watch: _Watch, streams: dict[int, _Stream], info_read: int) -> None:
             os.close(handle)
 
 
-def _read(descriptor: int, watch: _Watch, streams: dict[int, _Stream], selector: selectors.BaseSelector) -> None:
+def _read(descriptor: int, watch: Watch, streams: dict[int, _Stream], selector: selectors.BaseSelector) -> None:
     data = os.read(descriptor, CHUNK)
     if not data:
         selector.unregister(descriptor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.navigation import _active
+from evalsite.navigation import active_url
 
 RAIL = ["/", "/benchmarks/", "/runs/", "/review/", "/review/queues/"]
 
@@ -21,5 +21,5 @@ RAIL = ["/", "/benchmarks/", "/runs/", "/review/", "/review/queues/"]
         ("/elsewhere/", ""),
     ],
 )
-def test_active_finds_the_entry_that_a_page_belongs_to(path: str, entry: str) -> None:
-    assert _active(path, RAIL) == entry
+def test_active_url_finds_the_entry_that_a_page_belongs_to(path: str, entry: str) -> None:
+    assert active_url(path, RAIL) == entry

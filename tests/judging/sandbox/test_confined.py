@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from judging.sandbox import confined
-from judging.sandbox.confined import Stop, _Watch
+from judging.sandbox.confined import Stop, Watch
 from judging.sandbox.limits import Limits
 from judging.sandbox.watchdog import TreeUsage
 
@@ -37,7 +37,7 @@ def test_look_leaves_out_the_time_that_a_program_waited_for_a_processor(
 ) -> None:
     usage = TreeUsage((sleeper.pid,), memory_bytes=1, cpu_seconds=0.5, starved_seconds=starved)
     monkeypatch.setattr(confined, "tree_usage", lambda _: usage)
-    watch = _Watch(sleeper, LIMITS, started=time.monotonic() - ran)
+    watch = Watch(sleeper, LIMITS, started=time.monotonic() - ran)
 
     watch.look()
 

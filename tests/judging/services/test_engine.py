@@ -35,9 +35,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def no_stop() -> Iterator[None]:
-    stop_requests._requested.clear()
+    stop_requests.REQUESTED.clear()
     yield
-    stop_requests._requested.clear()
+    stop_requests.REQUESTED.clear()
 
 
 def test_equal_requests_of_one_run_are_asked_once(fake_llm: FakeLLM) -> None:

@@ -242,7 +242,7 @@ def test_cancelled_import_can_be_confirmed_again_and_an_older_worker_stores_noth
 def test_work_upload_stops_with_its_worker_and_goes_on_later(monkeypatch: pytest.MonkeyPatch) -> None:
     upload = uploads.confirm_upload(upload=check(import_files.suite()), actor=None, at=factories.NOON)
     with monkeypatch.context() as stopped:
-        stopped.setattr(stop_requests, "_requested", threading.Event())
+        stopped.setattr(stop_requests, "REQUESTED", threading.Event())
         stop_requests.request()
         answer = uploads.work_upload(upload_id=upload.pk, now=noon)
 
