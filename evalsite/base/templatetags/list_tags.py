@@ -41,9 +41,9 @@ def table(
 ) -> SafeString:
     """A table of rows under these column titles; `look` is further classes of the table.
 
-    Options: name (the id of its frame), empty (what stands instead where there is no row: a sentence, or an icon, a
-    title and a sentence, as in "funnel|No items|Choose another filter."), empty_link (a button below that, as in
-    "Start a run|judging:run-create").
+    Options: card (its name, where it is a card of its own), name (the id of its frame), empty (what stands instead
+    where there is no row: a sentence, or an icon, a title and a sentence, as in "funnel|No items|Choose another
+    filter."), empty_link (a button below that, as in "Start a run|judging:run-create").
 
     A title may be followed by words that say how its column looks, as in "Items|num|sort=items|desc": `num` and `tight`
     are classes, `sort` and `desc` make it sortable, `hidden` is for screen readers only, `bare` leaves the title out
@@ -51,6 +51,10 @@ def table(
     of variables are taken as they are, captured ones are read like those in the template, unless they are `<th>`
     elements; a list gives a column to each, and an empty title none.
     """
+    if "card" in options:
+        card = options.pop("card")
+        inside = table(context, content, *columns, look=look, caption=caption, **options)
+        return format_html('<section class="card" aria-label="{}">{}</section>', card, inside)
     if "empty" in options and not content.strip():
         return _empty_state(context, options["empty"], options.get("empty_link", ""))
     titles = (title for column in columns for title in (column if isinstance(column, (list, tuple)) else [column]))

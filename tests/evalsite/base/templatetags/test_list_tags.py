@@ -89,3 +89,10 @@ def test_table_without_rows_offers_what_to_do_to_those_who_may() -> None:
     assert "<h2>No runs</h2> <p>Runs are &lt;b&gt;here&lt;/b&gt;.</p>" in html
     assert html.endswith(f'<a class="btn btn-primary" href="{url}">Start</a> </div>')
     assert url not in rendered(source, role="viewer")
+
+
+def test_table_may_be_a_card_of_its_own() -> None:
+    assert rendered('{% table "Name" card="People" empty="None yet." %}{% endtable %}') == (
+        '<section class="card" aria-label="People"><div class="card-body"><p class="muted mb-0">None yet.</p></div>'
+        "</section>"
+    )
