@@ -157,7 +157,7 @@ def test_a_case_with_images_is_not_asked_without_them(serve: Serve) -> None:
     server, suite = serve(), suite_of(1)
     Prompt.objects.update(images=[{"digest": "0" * 64}])
 
-    run = work(started(plan_for(server.url, suite=suite)))
+    run = work(started(plan_for(server.url, suite=suite, evaluators=[EvaluatorChoice()])))
 
     assert (counts(run), server.stats()["calls"]) == ((1, 0, 1, 0, 0), 0)
     assert Ask.objects.get().reason.startswith("The case has images")
