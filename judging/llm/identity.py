@@ -14,7 +14,8 @@ SCHEMA_VERSION = 1  # raise it when the meaning of a field below changes: old an
 
 # `endpoint` is a local name: URL and model stand for it. `material` repeats the messages for lexical baselines, and a
 # probe is known by its sample index.
-NOT_IDENTITY = frozenset({"endpoint", "material", "is_probe", "extra"})  # extra: below, where there is any
+NOT_IDENTITY = frozenset({"endpoint", "material", "is_probe"})
+WHERE_ANY = frozenset({"extra"})  # in the key where there is any: most requests have none, as all once had
 
 
 def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
@@ -23,7 +24,8 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
     It covers URL, model, messages, every sampling field, the endpoint's extra fields, query and headers,
     response_format, sample index and schema version. A field added to `ChatRequest` later takes part by itself.
     """
-    asked = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in NOT_IDENTITY}
+    left_out = NOT_IDENTITY | WHERE_ANY
+    asked = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in left_out}
     further = {"query": endpoint.query, "headers": endpoint.headers, "request_extra": request.extra}
     asked["messages"] = [message_identity(message) for message in request.messages]
     return sha256(

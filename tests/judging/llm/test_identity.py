@@ -25,6 +25,7 @@ OTHERS = {
     "sample_index": 1,
     "material": {"question": "?"},
     "is_probe": True,
+    "extra": {"top_k": 40},
 }
 
 

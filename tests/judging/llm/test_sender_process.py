@@ -52,7 +52,11 @@ def test_sending_process_tells_what_an_endpoint_refuses(fake_llm: FakeLLM) -> No
             "max_tokens": True,
             "max_completion_tokens": None,
             "random_seed": True,
+            "stream": None,
+            "stream_options": None,
+            "unstreamed": None,
             "system_role": None,
+            "images": None,
         },
     }
 

@@ -63,7 +63,7 @@ def test_a_worker_prompt_must_show_the_question(researcher: Client) -> None:
     fine = researcher.post(url, {"label": "SHORT", "text": "{{question}} Be short."})
 
     assert refused.context["form"].errors["text"] == [
-        "The prompt must contain {{question}}; {{instruction}} is optional."
+        "The prompt must contain {{question}}; {{instruction}} and {{context}} are optional."
     ]
     assert taken.context["form"].errors["text"] == ["COT is a shipped version; choose another name."]
     assert (fine.status_code, PromptVersion.objects.get().label) == (302, "SHORT")
