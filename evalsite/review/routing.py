@@ -20,6 +20,7 @@ class Reason(StrEnum):
     GRADER_INCOMPLETE = "grader_incomplete"
     ORDER_FLIP = "order_flip"
     JURY_SPLIT = "jury_split"
+    PANEL_DISAGREEMENT = "panel_disagreement"
     LOW_CONFIDENCE = "low_confidence"
     AUDIT = "audit"
 
@@ -62,6 +63,7 @@ class Facts:
     own_threshold: float | None = None  # chosen for the judge whose confidence it is; None: the policy's
     order_flipped: bool = False  # the judge changed its preference when the answers were swapped
     jury: tuple[str, ...] = ()  # labels of several judges on the same subject, by one rubric
+    panel: tuple[float, ...] = ()  # votes of a panel's members that disagree too far, as parts of a full score
     grader_problem: str = ""  # why a rule grader could not decide
     sent: bool = False  # a researcher asked for it
     can_flip_rank: bool = False  # the other outcome would change the order of a leaderboard
@@ -159,6 +161,10 @@ def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
         reasons[Reason.ORDER_FLIP] = "The judge's verdict changed when the responses were swapped."
     if len(set(facts.jury)) > 1:
         reasons[Reason.JURY_SPLIT] = f"The judges disagree {_tally(facts.jury)}."
+    if facts.panel:
+        votes = ", ".join(f"{vote:.0%}" for vote in sorted(facts.panel))
+        told = f"The members of the panel disagree, with votes of {votes} of a full score."
+        reasons[Reason.PANEL_DISAGREEMENT] = told
     threshold = policy.confidence_threshold if facts.own_threshold is None else facts.own_threshold
     if threshold is not None and facts.confidence is not None and facts.confidence < threshold:
         reasons[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."

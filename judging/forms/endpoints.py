@@ -9,7 +9,8 @@ from django import forms
 
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.judges.judge_kinds import JudgeKind, OptionField
+from judging.forms.panel_members import MembersField
+from judging.judges.judge_kinds import JudgeKind, OptionField, lines_of_members, members_from_lines
 from judging.judges.registry import KINDS
 from judging.llm.endpoints import KeyHeader
 from judging.models import Judge, ModelEndpoint
@@ -269,25 +270,32 @@ class JudgeForm(forms.Form):
             value = self.cleaned_data[f"option_{option.name}"]
             if option.kind == "choice":
                 value = json.loads(value)
+            if option.kind == "members":
+                value = members_from_lines(value)
             found[option.name] = option.default if value is None and option.default is not None else value
         return found
 
 
 def shown_options(kind: JudgeKind, options: JsonObject) -> JsonDict:
     """Return options as the form's fields hold them, by field."""
-    return {
-        f"option_{option.name}": json.dumps(options[option.name]) if option.kind == "choice" else options[option.name]
-        for option in kind.options
-    }
+    return {f"option_{option.name}": _shown_value(option, options[option.name]) for option in kind.options}
 
 
-def option_field(option: OptionField, value: object) -> forms.Field:
+def _shown_value(option: OptionField, value: Any) -> Any:
+    if option.kind == "members":
+        return lines_of_members(value)
+    return json.dumps(value) if option.kind == "choice" else value
+
+
+def option_field(option: OptionField, value: Any) -> forms.Field:
     """Return the field of one option of a judge."""
     common: JsonDict = {"label": option.title, "help_text": option.help, "initial": value, "required": False}
     if option.kind == "choice":
         words = option.words or tuple(map(str, option.choices))
         choices = [(json.dumps(choice), word) for choice, word in zip(option.choices, words, strict=True)]
         return forms.ChoiceField(**common | {"choices": choices, "initial": json.dumps(value), "required": True})
+    if option.kind == "members":
+        return MembersField(**common | {"initial": lines_of_members(value)})
     if option.kind == "boolean":
         return forms.BooleanField(**common)
     if option.kind == "line":

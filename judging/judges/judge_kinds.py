@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,12 @@ from judging.judges.prompt_texts import VersionedPrompt
 from judging.judges.subjects import JudgeSubject
 
 NOT_MEASURED = "no"
+HIGHEST_WEIGHT = 1_000
+_WEIGHT = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_MEMBER_FIELDS = frozenset(
+    {"judge", "weight", "id", "is_baseline"}
+    | {"judge_kind", "judge_options", "endpoint", "model", "prompt_hash", "endpoint_options"}
+)
 HIGHEST_SEED = 2**31 - 10  # providers take 32 bits at least; samples add their number
 
 
@@ -28,7 +35,7 @@ class OptionField:
     """One option as a form shows it."""
 
     name: str
-    kind: str  # choice | integer | number | boolean | line | text
+    kind: str  # choice | integer | number | boolean | line | text | members
     default: Any
     help: str
     choices: tuple[Any, ...] = ()
@@ -52,6 +59,8 @@ class OptionField:
 
     def word_for(self, value: Any) -> str:
         """Return a value as pages show it; of a text only whether there is one, for it is shown elsewhere."""
+        if self.kind == "members":
+            return lines_of_members(value).replace("\n", "; ") or "none"
         if self.kind == "text" and self.words:
             return self.words[bool(value)]
         if self.words and value in self.choices:
@@ -81,6 +90,8 @@ class JudgeKind:
     prompts: Mapping[str, JsonObject] = field(default_factory=dict)  # editable file -> the options that choose it
     variables: Mapping[str, str] = field(default_factory=dict)  # of a free template, with what each holds
     needs_by: Callable[[JsonObject], frozenset[str]] = lambda _: frozenset()  # further needs, by the options
+    scale: tuple[str, ...] = ()  # options that set the scale of its scores; judges that share them can vote together
+    asks_members: bool = False  # whether other judges stand behind it, whose endpoints are asked
 
     @property
     def asks_model(self) -> bool:
@@ -90,7 +101,7 @@ class JudgeKind:
     @property
     def is_baseline(self) -> bool:
         """Whether no language model is behind the verdicts, whatever the endpoint is."""
-        return not self.asks_model
+        return not (self.asks_model or self.asks_members)
 
     def build(self, options: JsonObject | None = None) -> JudgeProgram:
         """Return the judge with the given options; those left out have their defaults.
@@ -108,7 +119,12 @@ class JudgeKind:
         unknown = set(given) - {option.name for option in self.options}
         if unknown:
             raise BadJudgeOption(f"The judge {self.name!r} has no option {min(unknown)!r}.")
-        return {option.name: _checked(option, given.get(option.name, option.default)) for option in self.options}
+        return {
+            option.name: (_checked_members if option.kind == "members" else _checked)(
+                option, given.get(option.name, option.default)
+            )
+            for option in self.options
+        }
 
     def new_options(self) -> JsonDict:
         """Return every option as a new judge gets it."""
@@ -138,6 +154,54 @@ class JudgeKind:
         """Return the sha256 over every prompt text that the judge sends with these options; empty for none."""
         texts = [prompt.text for prompt in self.build(options).prompts]
         return hashlib.sha256("\0".join(texts).encode()).hexdigest() if texts else ""
+
+
+def lines_of_members(members: Sequence[JsonObject]) -> str:
+    """Return the members of a panel as a form and a command take them: NAME, or NAME = WEIGHT, one per line."""
+    return "\n".join(
+        member["judge"]
+        if member["weight"] == 1 and members_from_lines(member["judge"])[0]["judge"] == member["judge"]
+        else f"{member['judge']} = {member['weight']:g}"
+        for member in members
+    )
+
+
+def members_from_lines(text: str) -> list[JsonDict]:
+    """Return the members that lines of NAME or NAME = WEIGHT name; what is no weight belongs to the name."""
+    found: list[JsonDict] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, equals, weight = (part.strip() for part in line.rpartition("="))
+        is_weight = bool(equals and name and _WEIGHT.fullmatch(weight))
+        found.append({"judge": name, "weight": float(weight)} if is_weight else {"judge": line, "weight": 1})
+    return found
+
+
+def _checked_members(option: OptionField, value: Any) -> list[JsonDict]:
+    """Return the members of a panel, each with its weight; what was read of their judges stays beside it."""
+    if not isinstance(value, (list, tuple)) or not all(isinstance(entry, Mapping) for entry in value):
+        raise BadJudgeOption(f"{option.name} is a list of entries with judge and weight.")
+    found = [{"weight": 1, **entry} for entry in value]
+    for entry in found:
+        name, weight = entry.get("judge"), entry["weight"]
+        if not isinstance(name, str) or not name:
+            raise BadJudgeOption("Each member of a panel names its judge: judge: NAME.")
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight <= HIGHEST_WEIGHT:
+            raise BadJudgeOption(f"The weight of {name} is more than 0 and at most {HIGHEST_WEIGHT:,}, not {weight!r}.")
+        foreign = sorted(set(entry) - _MEMBER_FIELDS)
+        if foreign:
+            raise BadJudgeOption(f"The member {name} has no field {foreign[0]!r}: a member has judge and weight.")
+    names = [entry["judge"] for entry in found]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise BadJudgeOption(f"{twice} is a member twice. Give it a higher weight instead.")
+    if option.high is not None and len(found) > option.high:
+        raise BadJudgeOption(f"A panel has at most {option.high:g} members, not {len(found)}.")
+    return [entry | {"weight": _plain_weight(entry["weight"])} for entry in found]
+
+
+def _plain_weight(weight: float) -> float:
+    """Return a whole weight as a whole number, so that 2 and 2.0 are one version."""
+    return int(weight) if float(weight).is_integer() else weight
 
 
 def _checked(option: OptionField, value: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from judging.judges.judge_kinds import JudgeKind
-from judging.judges.kinds import accuracy, custom, generic, integrity, level_cascade, pairwise, relevance
+from judging.judges.kinds import accuracy, custom, generic, integrity, level_cascade, pairwise, panel, relevance
 
-KINDS: Mapping[str, JudgeKind] = {
+KINDS: dict[str, JudgeKind] = {
     module.KIND.name: module.KIND
     for module in (
         level_cascade,
@@ -19,6 +19,7 @@ KINDS: Mapping[str, JudgeKind] = {
         custom,
     )
 }
+KINDS[panel.NAME] = panel.panel_kind(lambda name: judge_kind(name))
 EDITABLE: Mapping[str, str] = {prompt: kind.name for kind in KINDS.values() for prompt in kind.prompts}
 COMPARING = frozenset(kind.name for kind in KINDS.values() if "pair" in kind.needs)  # two responses, as debates do
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -37,6 +37,17 @@ def together(
             start += len(requests)
             _step(conversations[name], part, name, waiting, results)
     return Held(results, tuple(asked))
+
+
+def addressed(conversation: Conversation[Any], endpoint: str) -> Conversation[Any]:
+    """Send everything that a conversation asks to one endpoint."""
+    replies: tuple[ChatReply, ...] | None = None
+    while True:
+        try:
+            requests = next(conversation) if replies is None else conversation.send(replies)
+        except StopIteration as end:
+            return end.value
+        replies = yield tuple(replace(request, endpoint=endpoint) for request in requests)
 
 
 def _step(

@@ -34,6 +34,7 @@ class JudgeVerdict:
     confidence: float | None = None  # 0..1; measured (order swap, samples, label probabilities), never self-reported
     reason: str = ""  # why there is no value
     raw: tuple[str, ...] = field(default_factory=tuple)  # raw replies, in the order received
+    votes: tuple[JsonObject, ...] = ()  # of a panel: what each member said, read or not
 
 
 @dataclass(frozen=True, slots=True)

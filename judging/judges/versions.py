@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 
@@ -11,6 +11,7 @@ from judging.judges.verdicts import PARSER_VERSION
 from judging.llm.identity import canonical_json
 
 HASH_SHOWN = 8  # digits of a hash that tell two versions apart for readers
+NOT_VERSIONED_OF_MEMBERS = ("judge", "id", "endpoint")  # local names
 NOT_VERSIONED = ("history", "rescoring", "endpoint")  # of an evaluator's options: what was before, and a local name
 
 IN_PROMPT = ("prompt_text", "system_text", "examples")  # texts whose change the hash of the prompt tells of
@@ -45,6 +46,9 @@ def version_from_json(stored: JsonObject) -> JudgeVersion:
 def version_of_options(options: JsonObject, *, rubric_hash: str, criterion: str) -> JudgeVersion:
     """Return the version of an evaluator from what its run froze; replies are read as this site reads them now."""
     rest = {name: value for name, value in options.items() if name not in {"model", "prompt_hash", *NOT_VERSIONED}}
+    members = (rest.get("judge_options") or {}).get("members")
+    if members:
+        rest["judge_options"] = {**rest["judge_options"], "members": _members_versioned(members)}
     return JudgeVersion(
         model=str(options.get("model", "")),
         prompt=str(options.get("prompt_hash", "")),
@@ -53,6 +57,14 @@ def version_of_options(options: JsonObject, *, rubric_hash: str, criterion: str)
         options=rest,
         parser=PARSER_VERSION,
     )
+
+
+def _members_versioned(members: Sequence[JsonObject]) -> JsonDict:
+    """Return what each member of a panel is, by its place, without the site's own names of judges and endpoints."""
+    return {
+        str(place): {name: value for name, value in member.items() if name not in NOT_VERSIONED_OF_MEMBERS}
+        for place, member in enumerate(members, 1)
+    }
 
 
 def changes_between(before: JudgeVersion, now: JudgeVersion) -> tuple[str, ...]:

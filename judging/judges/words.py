@@ -72,6 +72,9 @@ FLAG_WORDS: Mapping[str, str] = {
     "original_reading": "parsed as Lunar-Bench's program does, with a different result",
     "answer_truncated": "the response was cut off at the token limit",
     "empty_answer": "the response is empty",
+    "panel_disagreement": "the votes of the panel lie further apart than its margin",
+    "panel_tied": "two values have equally many votes, so there is no majority",
+    "panel_too_few": "too few members gave a vote on one scale",
     "position_flip": "the choice depends on the order of the responses",
 }
 # Flags of verdicts that people look at by default: the value is impossible, or it is not sure that the judge meant it.
@@ -98,6 +101,7 @@ _WITH_NAME: Mapping[str, str] = {
     "unreadable": "{} cannot be parsed",
     "out_of_range": "{} is out of range",
     "conflict": "two values of {} contradict each other",
+    "no_vote": "{} gave no vote that could be read, and is left out",
 }
 _FAILURE_WORDS: Mapping[str, str] = {
     "incomplete": "undecided",

@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from evalsite.base.choices import choices_of
+from judging.judges.kinds.panel import members_of
 from judging.judges.registry import KINDS, judge_kind
 from judging.llm.endpoints import EndpointKind, KeyHeader
 from judging.llm.presets import PRESETS
@@ -111,9 +112,10 @@ class Judge(models.Model):
 
     @property
     def is_baseline(self) -> bool:
-        """Whether no language model is behind it: by its kind, or because a lexical baseline answers it."""
+        """Whether no language model is behind it: by its kind, or because a lexical baseline answers it or a member."""
         by_kind = self.kind in KINDS and KINDS[self.kind].is_baseline
-        return by_kind or (self.endpoint is not None and self.endpoint.is_baseline)
+        by_member = any(member.get("is_baseline") for member in members_of(self.options))
+        return by_kind or by_member or (self.endpoint is not None and self.endpoint.is_baseline)
 
     def get_absolute_url(self) -> str:
         return reverse("judging:judge-detail", args=[self.pk])

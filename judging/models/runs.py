@@ -230,6 +230,7 @@ class Verdict(models.Model):
     flags = models.JSONField(default=list)
     reason = models.CharField(max_length=500, blank=True)
     call_ids = models.JSONField(default=list)  # in the order made
+    votes = models.JSONField(default=list)  # of a panel: what each member said, with the places of its calls
     parser_version = models.PositiveSmallIntegerField(default=1)  # judging.judges.verdicts.PARSER_VERSION of that time
     created_at = models.DateTimeField()
 
@@ -287,6 +288,7 @@ class PastVerdict(models.Model):
     flags = models.JSONField(default=list)
     reason = models.CharField(max_length=500, blank=True)
     call_ids = models.JSONField(default=list)
+    votes = models.JSONField(default=list)
     parser_version = models.PositiveSmallIntegerField(default=1)
     created_at = models.DateTimeField()
     superseded_at = models.DateTimeField()

@@ -32,6 +32,7 @@ from judging.llm.identity import canonical_json
 from judging.llm.presets import PRESETS
 from judging.llm.transport.certificates import certificates_refusal
 from judging.models import Judge, ModelEndpoint
+from judging.selectors.judges.panel_members import PanelRefused, defined_members, panels_with
 from judging.selectors.targets import address_policy
 
 MOST_EXTRA = 4_000  # characters
@@ -249,8 +250,10 @@ def save_judge(*, judge: Judge | None, fields: JudgeFields, kind: str, options: 
     texts = {name: value.replace("\r\n", "\n") for name, value in options.items() if isinstance(value, str)}
     try:
         complete = judge_kind(kind).complete_options(options | texts)
+        if judge_kind(kind).asks_members:
+            complete["members"] = defined_members(complete["members"])
         judge_kind(kind).prompt_hash(complete)  # reads the prompt, and with it an edited one's placeholders
-    except (BadJudgeOption, BadPrompt, UnknownJudge) as error:
+    except (BadJudgeOption, BadPrompt, UnknownJudge, PanelRefused) as error:
         raise JudgeNotValid(str(error)) from None
     endpoint = fields.endpoint
     if judge_kind(kind).asks_model == (endpoint is None):
@@ -265,7 +268,28 @@ def save_judge(*, judge: Judge | None, fields: JudgeFields, kind: str, options: 
     record(
         actor, "judge.changed" if judge else "judge.added", row, kind=kind, endpoint=endpoint.name if endpoint else ""
     )
+    if judge is not None:
+        _follow_member(row, actor)
     return row
+
+
+def _follow_member(member: Judge, actor: User | None) -> None:
+    """Let the panels that have a judge as a member have it as it is now: they are new versions then.
+
+    Raises:
+        JudgeNotValid: with this change a panel's members would no longer be of one scale, or would ask the same.
+    """
+    for panel in panels_with(member):
+        entries = [
+            {**entry, "judge": member.name} if entry.get("id") == member.pk else entry
+            for entry in panel.options["members"]
+        ]
+        try:
+            panel.options = {**panel.options, "members": defined_members(entries)}
+        except PanelRefused as refusal:
+            raise JudgeNotValid(f"{member} is a member of {panel}. {refusal}") from None
+        panel.save(update_fields=["options"])
+        record(actor, "judge.changed", panel, kind=panel.kind, member=member.name)
 
 
 @transaction.atomic
@@ -280,12 +304,15 @@ def delete_judge(*, judge: Judge, actor: User | None) -> None:
     """Delete a judge that no run ever used.
 
     Raises:
-        JudgeInUse: runs used it, so their verdicts rest on it.
+        JudgeInUse: runs used it, so their verdicts rest on it, or a panel has it as a member.
     """
     runs = judge.evaluators.values("run").distinct().count()
     if runs:
         times = "1 run" if runs == 1 else f"{runs:,} runs"
         raise JudgeInUse(f"{judge} is used by {times} and cannot be deleted. Retire it instead.")
+    panels = panels_with(judge)
+    if panels:
+        raise JudgeInUse(f"{judge} is a member of {panels[0]} and cannot be deleted. Take it out of the panel first.")
     record(actor, "judge.deleted", judge, kind=judge.kind, options=judge.options)
     judge.delete()
 

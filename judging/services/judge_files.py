@@ -13,6 +13,7 @@ from judging.specs.files.yaml_reading import Node, YamlLimits, read_yaml
 from judging.specs.files.yaml_writing import yaml_text
 
 LIMITS = YamlLimits(max_bytes=1024 * 1024, max_nodes=10_000)
+MEMBER = ("judge", "weight")  # what a file says of a panel's member; the judge is meant by name
 FIELDS = ("name", "description", "kind", "endpoint", "options")
 
 
@@ -40,7 +41,10 @@ def judge_file(judge: Judge) -> str:
     content["kind"] = judge.kind
     if judge.endpoint is not None:
         content["endpoint"] = judge.endpoint.name
-    content["options"] = kind.complete_options(judge.options)
+    options = kind.complete_options(judge.options)
+    if kind.asks_members:
+        options["members"] = [{name: member[name] for name in MEMBER} for member in options["members"]]
+    content["options"] = options
     return yaml_text(content)
 
 

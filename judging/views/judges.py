@@ -19,6 +19,7 @@ from judging.judges.registry import COMPARING, KINDS, judge_kind
 from judging.models import Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
 from judging.selectors.judges import judge_uses
+from judging.selectors.judges.panel_members import member_judges
 from judging.services.endpoints import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
 from judging.services.evaluation.evaluator_tasks import NEEDS
 from judging.services.judge_files import LIMITS, BadJudgeFile, judge_file, read_judge_file
@@ -217,4 +218,9 @@ def _judge(judge_id: int) -> Judge:
 
 def _context(judge: Judge) -> JsonDict:
     """Return what every page of a judge shows at its head."""
-    return {"judge": judge, "kind": KINDS[judge.kind], "is_used": judge.evaluators.exists()}
+    return {
+        "judge": judge,
+        "kind": KINDS[judge.kind],
+        "is_used": judge.evaluators.exists(),
+        "members": member_judges(judge),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 
 from django.http import Http404, HttpResponse
@@ -25,6 +26,35 @@ def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
     return render(request, "judging/verdict_detail.html", reading_of(verdict))
 
 
+@dataclass(frozen=True, slots=True)
+class ShownVote:
+    """What a member of a panel said, as the page shows it."""
+
+    judge: str
+    status: str
+    share: float | None  # of a full score
+    says: str
+    rationale: str
+    flags: list[str]
+
+
+def votes_of(verdict: Verdict) -> list[ShownVote]:
+    """Return the votes of a panel's members in their order; none of another judge's."""
+    score: Score | None = getattr(verdict, "score", None)
+    shares = (score.detail.get("votes") or {}) if score is not None else {}
+    return [
+        ShownVote(
+            vote["judge"],
+            vote["status"],
+            shares.get(vote["judge"]),
+            vote["reason"] or STATUS_WORDS.get(vote["status"], ""),
+            vote["rationale"],
+            [flag_in_words(flag) for flag in vote["flags"]],
+        )
+        for vote in verdict.votes
+    ]
+
+
 def reading_of(verdict: Verdict) -> JsonDict:
     """Return what pages show of a verdict: its calls, how it was read, what it scored."""
     past = list(verdict.past.order_by("-pk"))
@@ -39,6 +69,7 @@ def reading_of(verdict: Verdict) -> JsonDict:
         "score_flags": [flag_in_words(flag) for flag in score.flags] if score else [],
         "says": STATUS_WORDS.get(verdict.status, ""),
         "flags": [flag_in_words(flag) for flag in verdict.flags],
+        "votes": votes_of(verdict),
         "value": outline_of_data("", verdict.value).children if isinstance(verdict.value, dict) else (),
         "calls": calls,
         "earlier_tries": [

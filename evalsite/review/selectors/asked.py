@@ -12,8 +12,9 @@ from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.thresholds import unsure_verdicts
 from evalsite.review.states import ItemStatus
+from judging.judges.kinds.panel import DISPUTED
 from judging.judges.words import DOUBTFUL
-from judging.models import Run, RunKind, Verdict
+from judging.models import Run, RunKind, Score, Verdict
 from judging.states import ACTIVE, RunStatus
 
 FLIP_FLAGS = frozenset({"position_flip", "order_flip"})
@@ -69,12 +70,12 @@ def people_of(verdict: Verdict) -> VerdictPeople:
 
 def people_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictPeople]:
     """Return the same for many verdicts with their evaluators, by verdict, with two queries, and two more
-    where confidence was measured.
+    where confidence was measured, and one where panels voted.
     """
     referrals: dict[tuple[int | None, int | None, str], Referral] = {}
     for referral in _referrals(verdicts) if verdicts else ():
         referrals[referral.run_id, referral.response_id, referral.subject.criterion] = referral
-    unsure = unsure_verdicts(verdicts)
+    unsure = unsure_verdicts(verdicts) | _disputed_verdicts(verdicts)
     return {
         verdict.pk: _people_of(
             verdict,
@@ -83,6 +84,13 @@ def people_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictPeople]:
         )
         for verdict in verdicts
     }
+
+
+def _disputed_verdicts(verdicts: Sequence[Verdict]) -> set[int]:
+    """Return the verdicts of panels whose members disagree beyond the margin, or have no majority."""
+    voted = [verdict.pk for verdict in verdicts if verdict.votes]
+    rows = Score.objects.filter(verdict__in=voted).values_list("verdict_id", "flags") if voted else ()
+    return {pk for pk, flags in rows if pk is not None and DISPUTED.intersection(flags)}
 
 
 def _referrals(verdicts: Sequence[Verdict]) -> QuerySet[Referral]:

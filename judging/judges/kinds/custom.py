@@ -393,4 +393,5 @@ KIND = JudgeKind(
     prompts={NAME: {}},
     variables=VARIABLES,
     needs_by=_needs,
+    scale=("labels_text", "lowest", "highest"),
 )

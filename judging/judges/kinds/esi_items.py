@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 from judging.grading.answer_cleaning import CleanedAnswer, clean_answer
 from judging.grading.esi import EsiMeasures, EsiOptions, EsiScore, EsiStatus, esi_score, judged_status
@@ -19,7 +18,7 @@ from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.accuracy import OriginalReading
 from judging.judges.questions import read_reply
 from judging.judges.subjects import JudgeSubject
-from judging.judges.together import together
+from judging.judges.together import addressed, together
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 
@@ -202,23 +201,12 @@ def _judging(task: EsiTask, name: str, subject: JudgeSubject) -> Conversation[Ju
         conversation = _as_original(name, chosen.judge, subject)
     else:
         conversation = chosen.judge.converse(subject)
-    return _addressed(conversation, chosen.endpoint)
+    return addressed(conversation, chosen.endpoint)
 
 
 def _not_asked(reason: str) -> Conversation[JudgeVerdict]:
     yield from ()
     return JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",))
-
-
-def _addressed(conversation: Conversation[Any], endpoint: str) -> Conversation[Any]:
-    """Send everything that a conversation asks to one endpoint."""
-    replies: tuple[ChatReply, ...] | None = None
-    while True:
-        try:
-            requests = next(conversation) if replies is None else conversation.send(replies)
-        except StopIteration as end:
-            return end.value
-        replies = yield tuple(replace(request, endpoint=endpoint) for request in requests)
 
 
 def _as_original(name: str, judge: JudgeProgram, subject: JudgeSubject) -> Conversation[JudgeVerdict]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evalsite.base.json_types import JsonDict, JsonObject
+from judging.judges.kinds.panel import endpoints_asked
 from judging.llm.endpoints import EndpointConfig
 from judging.models import ModelEndpoint, Run
 from judging.selectors.targets import Target, target_of
@@ -25,8 +26,8 @@ class RunEndpoints:
         self._frozen: Mapping[str, JsonObject] = run.options.get(FROZEN, {})
         self._evaluators: dict[str, set[int]] = {}
         for evaluator in run.evaluators.all():
-            if "endpoint" in evaluator.options:
-                self._evaluators.setdefault(evaluator.options["endpoint"], set()).add(evaluator.pk)
+            for name in endpoints_asked(evaluator.options):
+                self._evaluators.setdefault(name, set()).add(evaluator.pk)
         self._systems: dict[str, set[int]] = {}
         for key, how in run.asked_systems.items():
             self._systems.setdefault(how["endpoint"], set()).add(int(key))
@@ -51,7 +52,7 @@ class RunEndpoints:
         self.difference = " ".join(problems)[:300]
 
     def evaluators_on(self, names: Collection[str]) -> frozenset[int]:
-        """Return the judges of the run that ask one of these endpoints and no other."""
+        """Return the judges of the run that ask one of these endpoints, the panels with such a member among them."""
         return frozenset(pk for name in names for pk in self._evaluators.get(name, ()))
 
     @property

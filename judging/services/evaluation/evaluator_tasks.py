@@ -33,6 +33,7 @@ from judging.models import (
     Suite,
     Verdict,
 )
+from judging.selectors.judges.panel_members import member_judges
 from judging.services.evaluation.programs import program_runner
 from judging.services.evaluation.rule_tasks import CaseBatch
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
@@ -57,6 +58,10 @@ def freeze(*, judge: Judge | None, options: JsonObject) -> JsonDict:
     if judge is None:
         return dict(options)
     frozen = {**judge.options, **options}
+    if judge_kind(judge.kind).asks_members:
+        frozen["members"] = options.get("members") or _frozen_members(judge)
+        asked = judge_kind(judge.kind).prompt_hash(frozen)
+        return {"judge_kind": judge.kind, "judge_options": frozen, "prompt_hash": asked}
     kept: JsonDict = {"judge_kind": judge.kind, "judge_options": frozen}
     endpoint = judge.endpoint
     if endpoint is None:
@@ -69,6 +74,15 @@ def freeze(*, judge: Judge | None, options: JsonObject) -> JsonDict:
         "model": endpoint.model,
         "prompt_hash": judge_kind(judge.kind).prompt_hash(frozen),
     }
+
+
+def _frozen_members(panel: Judge) -> list[JsonDict]:
+    """Return the members of a panel, each frozen as a judge of its own would be."""
+    weights = {entry["id"]: entry["weight"] for entry in panel.options["members"]}
+    return [
+        {"judge": member.name, "weight": weights[member.pk], **freeze(judge=member, options={})}
+        for member in member_judges(panel)
+    ]
 
 
 def outdated_judges(run: Run) -> list[str]:
@@ -297,6 +311,7 @@ def verdict_fields(verdict: JudgeVerdict) -> JsonDict:
         "confidence": verdict.confidence,
         "flags": storable(list(verdict.flags)),
         "reason": storable(verdict.reason)[:500],
+        "votes": storable(list(verdict.votes)),
         "parser_version": PARSER_VERSION,
     }
 
@@ -304,8 +319,9 @@ def verdict_fields(verdict: JudgeVerdict) -> JsonDict:
 def judge_score_fields(score: JudgeScore | None) -> JsonDict:
     """Return the fields of a score row: a verdict without a value, or a tree not judged whole, gives no number."""
     if score is None or score.value is None:
-        flags = list(score.flags) if score else []
-        return {"status": ScoreStatus.INCOMPLETE, "value": None, "full": None, "share": None, "flags": flags}
+        flags, detail = (list(score.flags), storable(dict(score.detail))) if score else ([], {})
+        told = {"flags": flags, "detail": detail}
+        return {"status": ScoreStatus.INCOMPLETE, "value": None, "full": None, "share": None, **told}
     share = float(score.value / score.full) if score.full else None
     return {
         "status": ScoreStatus.COMPLETE if share is not None else ScoreStatus.INCOMPLETE,

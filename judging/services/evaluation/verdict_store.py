@@ -16,6 +16,7 @@ VERDICT_FIELDS = (
     "flags",
     "reason",
     "call_ids",
+    "votes",
     "parser_version",
     "created_at",
 )

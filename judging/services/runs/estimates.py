@@ -22,6 +22,7 @@ from judging.llm.identity import call_key
 from judging.llm.prices import cost_of, estimate_tokens
 from judging.llm.rates import WINDOW_SECONDS
 from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
+from judging.selectors.judges.panel_members import member_judges
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
@@ -153,7 +154,7 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
             subjects = list(_subjects(choice, responses, cases, plan.suite.benchmark.description))
         else:
             subjects = [_esi_subject(cases[one.prompt_id], one.text, one.system.prompt_version) for one in responses]
-        parts.append(_estimate(choice, subjects, count=len(ids), when=when))
+        parts += _estimates(choice, subjects, count=len(ids), when=when)
     return RunEstimate(tuple(parts) if plan.esi is None else _as_items(parts))
 
 
@@ -225,8 +226,20 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
 
 
 def _as_items(parts: Sequence[EvaluatorEstimate]) -> tuple[EvaluatorEstimate, ...]:
-    """Return the shares of an ESI run's judges such that both together are one task for each response."""
+    """Return the shares of judges that are asked together such that all of them are one task for each response."""
     return (*(replace(part, tasks=0) for part in parts[:-1]), parts[-1])
+
+
+def _estimates(
+    choice: EvaluatorChoice, subjects: Sequence[JudgeSubject], *, count: int, when: _Circumstances
+) -> tuple[EvaluatorEstimate, ...]:
+    """Return an evaluator's share; of a panel the share of each member, which together are one task a response."""
+    members = [] if choice.judge is None else member_judges(choice.judge)
+    if not members:
+        return (_estimate(choice, subjects, count=count, when=when),)
+    parts = [_estimate(replace(choice, judge=one), subjects, count=count, when=when) for one in members]
+    named = zip(parts, members, strict=True)
+    return _as_items([replace(part, name=f"{choice.name}: {one.name}") for part, one in named])
 
 
 def _spread(rows: Sequence[Row], most: int) -> list[Row]:

@@ -28,6 +28,7 @@ from judging.models import (
     Suite,
     System,
 )
+from judging.selectors.judges.panel_members import endpoints_of, member_judges
 from judging.selectors.pictures import with_images
 from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
@@ -122,7 +123,7 @@ class RunPlan:
     def endpoints(self) -> list[ModelEndpoint]:
         """Every endpoint that is asked, once."""
         found = [worker.endpoint for worker in self.workers]
-        found += [choice.judge.endpoint for choice in self.evaluators if choice.judge and choice.judge.endpoint]
+        found += [one for choice in self.evaluators if choice.judge for one in endpoints_of(choice.judge)]
         return list({endpoint.pk: endpoint for endpoint in found}.values())
 
     @property
@@ -198,7 +199,8 @@ def check_plan(plan: RunPlan) -> None:
     _check_systems(plan)
     if not plan.evaluators:
         raise RunNotPossible("Choose at least one grader or judge.")
-    retired = [str(choice.judge) for choice in plan.evaluators if choice.judge and not choice.judge.is_active]
+    judges = [choice.judge for choice in plan.evaluators if choice.judge]
+    retired = [str(one) for judge in judges for one in (judge, *member_judges(judge)) if not one.is_active]
     if retired:
         raise RunNotPossible(f"{', '.join(retired)}: retired. Restore the judge on its page, or choose another.")
     if len({choice.name for choice in plan.evaluators}) < len(plan.evaluators):

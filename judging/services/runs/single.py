@@ -49,6 +49,8 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
     needs = judge.needs
     if "pair" in needs:
         raise RunNotPossible(f"{judge.name} compares two responses; it cannot judge a single one.")
+    if wish.prompt_text and judge_kind(judge.kind).asks_members:
+        raise RunNotPossible(f"{judge.name} is a panel: its members send their own prompts. Try a member instead.")
     if needs_rubric(judge) and rubric is None:
         raise RunNotPossible(f"{judge.name} needs a rubric.")
     if response.superseded_at is not None:

@@ -15,6 +15,7 @@ from evalsite.review.models import Material, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import RELEVANCE, AnswerForm, form_of, needs_material, scale_of
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json
 from evalsite.review.subject_keys import KeyFrame, is_turned, key_frame, part_json, shown_hash, subject_key
+from judging.judges.kinds.panel import kind_asked
 from judging.judges.kinds.relevance import DIMENSIONS_TREE
 from judging.judges.subjects import JudgeSubject
 from judging.llm.identity import canonical_json
@@ -289,7 +290,7 @@ WITHOUT_RUBRIC = {
 
 def own_parts_of(evaluator: RunEvaluator) -> str:
     """Return an evaluator's kind of judge where it rates parts of its own, whatever the rubric; else nothing."""
-    kind = str(evaluator.options.get("judge_kind", ""))
+    kind = kind_asked(evaluator.options)
     return kind if kind in TREES else ""
 
 

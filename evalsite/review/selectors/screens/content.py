@@ -79,6 +79,7 @@ class MachineVerdict:
     text: str
     rationale: str
     confidence: float | None
+    votes: tuple[MachineVerdict, ...] = ()  # of a panel's members
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +261,9 @@ def _verdicts(
         MachineVerdict(
             source=row.evaluator.name if ItemPart.MODEL_NAMES in parts else f"Judge {number}",
             text=_value_text(row),
-            rationale=row.rationale,
+            rationale="" if row.votes else row.rationale,  # a panel's holds its members' names
             confidence=row.confidence,
+            votes=_member_votes(row, with_names=ItemPart.MODEL_NAMES in parts),
         )
         for number, row in enumerate(rows.order_by("run_id", "evaluator__position", "pk"), start=1)
     ]
@@ -271,6 +273,19 @@ def _verdicts(
         text = f"could not decide: {score.status}" if share is None else f"{share:.0%} of the points"
         shown.append(MachineVerdict("Rules", text, "", None))
     return tuple(shown)
+
+
+def _member_votes(verdict: Verdict, *, with_names: bool) -> tuple[MachineVerdict, ...]:
+    """Return the votes of a panel's members, by number for those who may not know the judges."""
+    score: Score | None = getattr(verdict, "score", None)
+    shares = (score.detail.get("votes") or {}) if score is not None else {}
+    found = []
+    for number, vote in enumerate(verdict.votes, start=1):
+        share = shares.get(vote["judge"])
+        text = f"no vote: {vote['status']}" if share is None else f"{share:.0%} of a full score"
+        source = vote["judge"] if with_names else f"Member {number}"
+        found.append(MachineVerdict(source, text, vote["rationale"], vote["confidence"]))
+    return tuple(found)
 
 
 def _debate_verdict(debate: Debate, item: ReviewItem, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:
@@ -288,6 +303,8 @@ def _value_text(verdict: Verdict) -> str:
         return f"no verdict: {verdict.status}"
     if score is not None and score.value is not None:
         return f"{round(score.value, 2):g}" + (f" of {score.full:g}" if score.full else "")
+    if verdict.votes:
+        return "no score: the votes have no majority, or are too few"
     return ", ".join(f"{name}: {_brief(value)}" for name, value in verdict.value.items())[:300]
 
 

@@ -37,6 +37,7 @@ from evalsite.review.services.referrals.subject_referrals import (
     standing,
 )
 from judging.grading.grades import ScoreStatus
+from judging.judges.kinds.panel import DISPUTED, kind_asked
 from judging.judges.words import doubts_in_words
 from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
 from judging.services.trees import tree_from_json
@@ -262,6 +263,7 @@ def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
         own_threshold=threshold,
         order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
         jury=_jury(finding),
+        panel=next((votes for row in finding.verdicts if (votes := _disputed_votes(row))), ()),
         grader_problem=_problem(undecided) if undecided is not None else "",
         sent=bool(routing.only),
     )
@@ -272,6 +274,14 @@ def _least_sure(finding: _Finding, thresholds: dict[int, float]) -> tuple[float 
     rows = ((row.confidence, thresholds[row.evaluator_id]) for row in finding.verdicts)
     measured = [(confidence, threshold) for confidence, threshold in rows if confidence is not None]
     return min(measured, key=lambda pair: pair[0] - pair[1], default=(None, None))
+
+
+def _disputed_votes(verdict: Verdict) -> tuple[float, ...]:
+    """Return the votes of a panel that lie beyond its margin, or have no majority; nothing where they settle it."""
+    score: Score | None = getattr(verdict, "score", None)
+    if score is None or not DISPUTED.intersection(score.flags):
+        return ()
+    return tuple(share for share in score.detail["votes"].values() if share is not None)
 
 
 def _jury(finding: _Finding) -> tuple[str, ...]:
@@ -285,7 +295,7 @@ def _jury(finding: _Finding) -> tuple[str, ...]:
         label = nearest_label(score.share, finding.labels) if score is not None and score.share is not None else ""
         if label:
             asked = row.evaluator
-            kind = "" if asked.rubric_id is not None else str(asked.options.get("judge_kind", ""))
+            kind = "" if asked.rubric_id is not None else kind_asked(asked.options)
             panels.setdefault((asked.rubric_id, kind), []).append(label)
     juries = [tuple(panel) for panel in panels.values()]
     return next((panel for panel in juries if len(set(panel)) > 1), next(iter(juries), ()))

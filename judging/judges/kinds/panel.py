@@ -1,0 +1,221 @@
+"""The panel: several judges of one kind and scale asked side by side, whose votes a rule combines into one score.
+
+A member is a judge with its own prompt, options and endpoint, frozen with the panel. A member whose reply cannot be
+read has no vote: it is left out and counted, never a 0, and with fewer votes than the minimum there is no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.judges.interface import JudgeProgram
+from judging.judges.judge_kinds import JudgeKind, OptionField
+from judging.judges.panel_votes import PanelRule, PanelVote, combine_votes, majority_of, votes_range
+from judging.judges.prompt_texts import BadPrompt, VersionedPrompt
+from judging.judges.subjects import JudgeSubject
+from judging.judges.together import addressed, together
+from judging.judges.verdicts import JudgeScore, JudgeVerdict, VerdictStatus
+from judging.llm.chat import ChatReply, ChatRequest, Conversation
+
+NAME = "panel"
+DISAGREE, TIED, TOO_FEW = "panel_disagreement", "panel_tied", "panel_too_few"
+DISPUTED = frozenset({DISAGREE, TIED})  # flags of scores that people are asked about
+MOST_MEMBERS = 15
+_WORST_FIRST = (VerdictStatus.FAILED, VerdictStatus.REFUSED, VerdictStatus.UNPARSED)
+
+
+@dataclass(frozen=True, slots=True)
+class PanelMember:
+    """One judge of a panel, with the endpoint that it asks; empty for one that calls no model."""
+
+    name: str
+    judge: JudgeProgram
+    weight: Fraction = Fraction(1)
+    endpoint: str = ""
+
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+        """Return what the member says; a prompt that cannot be filled in for this subject fails this member alone."""
+        try:
+            return (yield from addressed(self.judge.converse(subject), self.endpoint))
+        except BadPrompt as problem:
+            return JudgeVerdict(VerdictStatus.FAILED, reason=str(problem), flags=("not-asked",))
+
+
+@dataclass(frozen=True, slots=True)
+class PanelJudge(JudgeProgram):
+    """Options of the judge. The margin is a part of a full score; None: no disagreement is too large."""
+
+    members: tuple[PanelMember, ...] = ()
+    rule: PanelRule = PanelRule.MEAN
+    margin: float | None = None
+    minimum: int | None = None
+
+    @property
+    def needed(self) -> int:
+        """The number of votes that a verdict needs: as set, and by default more than half of the members."""
+        return majority_of(len(self.members)) if self.minimum is None else min(self.minimum, len(self.members))
+
+    @property
+    def prompts(self) -> tuple[VersionedPrompt, ...]:
+        """Every text that a member sends, under the member's name."""
+        return tuple(
+            replace(prompt, name=f"{member.name}: {prompt.name}")
+            for member in self.members
+            for prompt in member.judge.prompts
+        )
+
+    def converse(
+        self, subject: JudgeSubject
+    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+        """Ask all members side by side, and return their votes as one verdict."""
+        held = yield from together({member.name: member.converse(subject) for member in self.members})
+        verdicts: Mapping[str, JudgeVerdict] = {member.name: held.results[member.name] for member in self.members}
+        votes = tuple(_vote(name, verdict, held.asked) for name, verdict in verdicts.items())
+        return replace(panel_verdict(verdicts, self.needed), votes=votes)
+
+    def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
+        """Return what the members' votes come to by the rule, with each vote and their range in the detail."""
+        said: Mapping[str, JsonObject] = value["votes"]
+        scores = {one.name: one.judge.score(said[one.name], subject) for one in self.members if one.name in said}
+        scored = {name: score for name, score in scores.items() if score.value is not None}
+        full = max((score.full for score in scored.values()), default=Fraction(1))
+        weights = {member.name: member.weight for member in self.members}
+        votes = {name: PanelVote(score.value or Fraction(0), weights[name]) for name, score in scored.items()}
+        if len(votes) < max(1, self.needed) or any(score.full != full for score in scored.values()):
+            return JudgeScore(None, full, flags=(TOO_FEW,))
+        distance = votes_range(tuple(votes.values()), full)
+        combined = combine_votes(tuple(votes.values()), self.rule)
+        flags = [TIED] if combined is None else []
+        flags += [DISAGREE] if self.margin is not None and distance > Fraction(str(self.margin)) else []
+        shares = {name: float(vote.value / full) if full else None for name, vote in votes.items()}
+        detail = {"rule": self.rule.value, "votes": shares, "range": float(distance)}
+        return JudgeScore(combined, full, flags=tuple(flags), detail=detail)
+
+
+def panel_verdict(verdicts: Mapping[str, JudgeVerdict], needed: int) -> JudgeVerdict:
+    """Return one verdict over those of the members; without `needed` values there is none, and the reason says why."""
+    given = {name: verdict for name, verdict in verdicts.items() if verdict.value is not None}
+    lacking = {name: verdict for name, verdict in verdicts.items() if verdict.value is None}
+    raw = tuple(text for verdict in verdicts.values() for text in verdict.raw)
+    if len(given) < max(1, needed):
+        worst = min(lacking.values(), key=lambda verdict: _WORST_FIRST.index(verdict.status), default=None)
+        status, flags = (VerdictStatus.FAILED, ("not-asked",)) if worst is None else (worst.status, worst.flags)
+        reasons = "; ".join(f"{name}: {verdict.reason or verdict.status}" for name, verdict in lacking.items())
+        reason = f"{len(given)} of {len(verdicts)} members gave a vote, {max(1, needed)} are needed. {reasons}"
+        return JudgeVerdict(status, flags=flags, reason=reason.strip(), raw=raw)
+    is_repaired = any(verdict.status is VerdictStatus.REPAIRED for verdict in given.values())
+    doubts = dict.fromkeys(flag for verdict in given.values() for flag in verdict.flags)
+    return JudgeVerdict(
+        VerdictStatus.REPAIRED if is_repaired else VerdictStatus.OK,
+        value={"votes": {name: verdict.value for name, verdict in given.items()}},
+        rationale="\n\n".join(f"{name}: {verdict.rationale}" for name, verdict in given.items() if verdict.rationale),
+        flags=(*doubts, *(f"no_vote:{name}" for name in lacking)),
+        raw=raw,
+    )
+
+
+def _vote(name: str, verdict: JudgeVerdict, asked: Sequence[str]) -> JsonDict:
+    """Return everything that is kept of one member, with the places of its calls among those of the verdict."""
+    return {
+        "judge": name,
+        "status": verdict.status.value,
+        "value": verdict.value,
+        "rationale": verdict.rationale,
+        "flags": list(verdict.flags),
+        "reason": verdict.reason,
+        "confidence": verdict.confidence,
+        "calls": [place for place, who in enumerate(asked) if who == name],
+    }
+
+
+def members_of(options: JsonObject) -> Sequence[JsonObject]:
+    """Return the members of a panel's options, none of another judge's."""
+    members: Sequence[JsonObject] = options.get("members", ())
+    return members
+
+
+def endpoints_asked(frozen: JsonObject) -> tuple[str, ...]:
+    """Return the names of the endpoints that an evaluator asks, from what its run froze: its own, or its members'."""
+    own = [frozen.get("endpoint", "")]
+    own += [member.get("endpoint", "") for member in members_of(frozen.get("judge_options") or {})]
+    return tuple(dict.fromkeys(name for name in own if name))
+
+
+def kind_asked(frozen: JsonObject) -> str:
+    """Return the kind of the questions that an evaluator asks, from what its run froze; a panel's is its members'."""
+    members = members_of(frozen.get("judge_options") or {})
+    return str(members[0].get("judge_kind", "") if members else frozen.get("judge_kind", ""))
+
+
+def panel_kind(kind_of: Callable[[str], JudgeKind]) -> JudgeKind:
+    """Return the kind, whose members are of the kinds that `kind_of` knows by name."""
+
+    def build(options: JsonObject) -> JudgeProgram:
+        members = tuple(_member(entry, kind_of) for entry in options["members"] if "judge_kind" in entry)
+        return PanelJudge(members, PanelRule(options["rule"]), options["margin"], options["minimum"])
+
+    def needs_by(options: JsonObject) -> frozenset[str]:
+        defined = [entry for entry in members_of(options) if "judge_kind" in entry]
+        needs = [kind_of(entry["judge_kind"]).needs_with(entry["judge_options"]) for entry in defined]
+        return frozenset().union(*needs)
+
+    return JudgeKind(
+        NAME,
+        "Panel",
+        "Several judges of one kind and scale vote; a rule makes one score of the votes, and people see disagreement.",
+        frozenset(),
+        _OPTIONS,
+        build,
+        needs_by=needs_by,
+        asks_members=True,
+    )
+
+
+def _member(entry: JsonObject, kind_of: Callable[[str], JudgeKind]) -> PanelMember:
+    judge = kind_of(entry["judge_kind"]).build(entry["judge_options"])
+    return PanelMember(entry["judge"], judge, Fraction(str(entry["weight"])), entry.get("endpoint", ""))
+
+
+_OPTIONS = (
+    OptionField(
+        "members",
+        "members",
+        (),
+        f"Judges of one kind and scale, 2 to {MOST_MEMBERS}. Weights count under the rule “weighted mean” only.",
+        high=MOST_MEMBERS,
+    ),
+    OptionField(
+        "rule",
+        "choice",
+        PanelRule.MEAN.value,
+        "How votes become one score. Majority: the value with most votes; a tie has no majority, so there is no score "
+        "and people decide.",
+        tuple(rule.value for rule in PanelRule),
+        words=("mean", "median", "majority", "weighted mean", "lowest", "highest"),
+        affects_calls=False,
+    ),
+    OptionField(
+        "margin",
+        "number",
+        None,
+        "Part of a full score, from 0 to 1. Responses whose highest and lowest vote lie further apart are sent to "
+        "review. Empty: none.",
+        low=0,
+        high=1,
+        affects_calls=False,
+        label="Margin of disagreement",
+        initial=0.25,
+    ),
+    OptionField(
+        "minimum",
+        "integer",
+        None,
+        "Votes that a verdict needs; with fewer, the response is sent to review. Empty: more than half of the members.",
+        low=1,
+        high=MOST_MEMBERS,
+        label="Minimum number of votes",
+    ),
+)
