@@ -39,7 +39,8 @@ class PanelMember:
     def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Return what the member says; a prompt that cannot be filled in for this subject fails this member alone."""
         try:
-            return (yield from addressed(self.judge.converse(subject), self.endpoint))
+            verdict: JudgeVerdict = yield from addressed(self.judge.converse(subject), self.endpoint)
+            return verdict
         except BadPrompt as problem:
             return JudgeVerdict(VerdictStatus.FAILED, reason=str(problem), flags=("not-asked",))
 

@@ -148,7 +148,7 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     prompts = {response.prompt_id for response in responses}
     found = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
     cases = {case.prompt_id: case for case in found}
-    parts = []
+    parts: list[EvaluatorEstimate] = []
     for choice in plan.evaluators:
         if plan.esi is None:
             subjects = list(_subjects(choice, responses, cases, plan.suite.benchmark.description))
