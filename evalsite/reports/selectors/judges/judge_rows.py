@@ -100,16 +100,17 @@ def read_rows(evaluator: RunEvaluator) -> ReplyRows:
     Read in columns, and scores apart from verdicts: joined, PostgreSQL goes through the scores of all runs.
     """
     called = array("q")
-    said = _joined(_verdict_facts(evaluator, called), VERDICT)
+    said = joined(_verdict_facts(evaluator, called), VERDICT)
     scores = Score.objects.filter(evaluator=evaluator, verdict__isnull=False, share__isnull=False).order_by()
     shares = np.fromiter(scores.values_list("verdict_id", "share").iterator(chunk_size=CHUNK), SHARE)
     said = said[np.argsort(said["verdicts"])]
     shares = shares[np.isin(shares["verdict"], said["verdicts"])]  # others came in between
     said["shares"][np.searchsorted(said["verdicts"], shares["verdict"])] = shares["share"]
-    return ReplyRows.of(said, _joined(_call_facts(called), CALL))
+    return ReplyRows.of(said, joined(call_facts(called), CALL))
 
 
-def _joined(parts: Iterable[np.ndarray], kind: np.dtype[np.void]) -> np.ndarray:
+def joined(parts: Iterable[np.ndarray], kind: np.dtype[np.void]) -> np.ndarray:
+    """Return the parts as one array of this kind."""
     return np.concatenate([np.empty(0, kind), *parts])
 
 
@@ -181,7 +182,7 @@ def _first_tries(evaluator: RunEvaluator, called: array[int]) -> dict[int, tuple
     return first
 
 
-def _call_facts(called: array[int]) -> Iterator[np.ndarray]:
+def call_facts(called: array[int]) -> Iterator[np.ndarray]:
     """Yield each call once. Those of a run lie close together, and a range is read sooner than thousands of keys."""
     fields = ("pk", "prompt_tokens", "completion_tokens", "cost", "seconds")
     wanted = np.unique(np.asarray(called))

@@ -40,7 +40,8 @@ class WithPeople:
     """Everything a judge gave a verdict on, by response; nothing where people have labelled nothing."""
 
     scale: tuple[Label, ...]  # of people
-    cases: Ints  # keys of prompts; all of shape (responses,)
+    responses: Ints  # keys; all of shape (responses,)
+    cases: Ints  # keys of prompts
     items: Ints  # on which people were asked; 0: none
     judge: Ints  # places on the scale; NONE: no usable verdict, NOT_READ
     people: Ints  # NONE: not asked, or not decided
@@ -158,6 +159,7 @@ def compared_with_people(
     rows = rows[order[np.unique(rows["response"][order], return_index=True)[1]]]
     return WithPeople(
         scale,
+        responses=rows["response"],
         cases=rows["case"],
         items=rows["item"],
         judge=rows["judge"],

@@ -21,10 +21,12 @@ from evalsite.reports.selectors.judges.judge_rows import Compared
 from evalsite.reports.selectors.judges.people_columns import PartsSaid, PeopleReader, WithPeople, compared_with_people
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.judges.judge_records import rows_of_judge
+from evalsite.reports.services.judges.panel_reports import panel_part
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.questions.answer_forms import said_of
 from evalsite.review.questions.scales import MOST_LABELS
+from judging.judges.kinds.panel import endpoints_asked
 from judging.judges.replies.reply_rows import JudgeRecord, Spent, record_of
 from judging.models import Run, RunEvaluator
 from judging.selectors.judges.judge_versions import versions_of
@@ -86,8 +88,10 @@ def compute_judge(subject_id: int, options: Options) -> ReportContent:
     versions = judge_rows.by_version(judge_rows.judge_evaluators(name))
     wanted = (name, chosen(options, "version"))
     (_, key), rows = (wanted, versions[wanted]) if wanted in versions else next(iter(versions.items()))
-    record, people, debates, test_lacks = _compared(rows, PeopleReader(looks=bool(chosen(options, "looks"))))
+    reader = PeopleReader(looks=bool(chosen(options, "looks")))
+    record, people, debates, test_lacks = _compared(rows, reader)
     return {
+        "panel": panel_part(rows, reader),
         "looks": chosen(options, "looks"),
         "row": _judge_row(rows, key, record, people, debates, test_lacks),
         "versions": len(versions),
@@ -137,7 +141,7 @@ def _judge_row(
         "criterion": rows[0].criterion,
         "newest_run": -rows[0].run_id,
         "is_baseline": any(row.is_baseline for row in rows),
-        "endpoints": sorted({str(row.options.get("endpoint", "")) for row in rows} - {""}),
+        "endpoints": sorted({name for row in rows for name in endpoints_asked(row.options)}),
         "runs": len(rows),
         **_reading(record.statuses),
         "first_try": _reading(record.first_tries)["parsed"],

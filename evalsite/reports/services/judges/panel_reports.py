@@ -1,0 +1,126 @@
+"""A panel's members: what each did, how far they agree with each other and with people, and how many they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from evalsite.reports.selectors.judges.member_rows import rows_of_members
+from evalsite.reports.selectors.judges.people_columns import PeopleReader, WithPeople, compared_with_people
+from evalsite.reports.services.report_content import ReportContent, figure
+from judging.judges.kinds.panel import members_of
+from judging.judges.replies.reply_rows import ReplyRows, record_of
+from judging.models import RunEvaluator
+from judging.statistics.effective_judges import FEWEST, correlation_of, effective_judges
+from judging.statistics.estimates import Floats, Ints, undefined
+from judging.statistics.estimators.agreement_columns import NONE, audit_alone, share_equal_of
+from judging.statistics.estimators.differences import case_means
+from judging.statistics.estimators.strata import census_mean
+from judging.statistics.intervals import share_of_cases
+from judging.statistics.judge_quality import reply_rates
+
+NO_LABELS = "No audited vote of this member has a final human label yet."
+NO_VOTES = "This member gave no vote."
+NO_COMMON = "They voted on no response in common."
+ERRORS, SCORES = "errors", "votes"  # what the effective number of judges is computed from
+
+
+def panel_part(rows: Sequence[RunEvaluator], reader: PeopleReader) -> ReportContent | None:
+    """Return the figures of the members of one version of a panel, over all its runs; None for another judge."""
+    members = members_of(rows[0].options.get("judge_options") or {})
+    if not members:
+        return None
+    by_run = {row.pk: rows_of_members(row, len(members)) for row in rows}
+    replies = [{pk: found[place] for pk, found in by_run.items()} for place in range(len(members))]
+    people = [compared_with_people(rows, own, reader) for own in replies]
+    votes, cases = _votes([list(own.values()) for own in replies])
+    return {
+        "members": [
+            {
+                "name": member["judge"],
+                "weight": member["weight"],
+                "model": member.get("model", ""),
+                **_member(list(own.values()), told),
+            }
+            for member, own, told in zip(members, replies, people, strict=True)
+        ],
+        "pairs": [
+            {"first": members[one]["judge"], "second": members[other]["judge"], **_pair(votes, cases, one, other)}
+            for one, other in combinations(range(len(members)), 2)
+        ],
+        "effective": _effective(votes, _errors(people)),
+    }
+
+
+def _member(parts: Sequence[ReplyRows], people: WithPeople) -> ReportContent:
+    record = record_of(parts)
+    statuses = [status for status, n in record.statuses.items() for _ in range(n)]
+    shares = np.concatenate([part.shares for part in parts])
+    cases = np.concatenate([part.prompts for part in parts])
+    voted = ~np.isnan(shares)
+    means = list(case_means(shares[voted].tolist(), cases[voted].tolist()).values())
+    labelled = people.audited & (people.people != NONE)
+    audit = (
+        share_equal_of(audit_alone(people.columns, people.audited), planned=people.planned).estimate
+        if labelled.any()
+        else undefined(NO_LABELS)
+    )
+    return {
+        "parsed": figure(reply_rates(statuses).parsed),
+        "left_out": len(statuses) - record.statuses["ok"] - record.statuses["repaired"],
+        "mean": figure(census_mean(means) if means else undefined(NO_VOTES)),
+        "audit": figure(audit),
+        "calls": record.spent.calls,
+        "cost": record.spent.known_cost,
+        "unpriced": record.spent.unpriced,
+    }
+
+
+def _votes(replies: Sequence[Sequence[ReplyRows]]) -> tuple[Floats, Ints]:
+    """Return the votes, of shape (responses, members), with the case of each response; the newest run counts.
+
+    All members have a row for every verdict, in the same order; runs are given newest first.
+    """
+    first = replies[0]
+    responses = np.concatenate([part.responses for part in first])
+    kept = np.unique(responses, return_index=True)[1]
+    votes = np.stack([np.concatenate([part.shares for part in parts])[kept] for parts in replies], axis=1)
+    return votes, np.concatenate([part.prompts for part in first])[kept]
+
+
+def _pair(votes: Floats, cases: Ints, one: int, other: int) -> ReportContent:
+    """Return how often two members give the same vote, and how their votes correlate."""
+    both = ~np.isnan(votes[:, one]) & ~np.isnan(votes[:, other])
+    equal = votes[both, one] == votes[both, other]
+    told = share_of_cases(equal.tolist(), cases[both].tolist()) if both.any() else undefined(NO_COMMON)
+    return {"equal": figure(told), "correlation": correlation_of(votes[:, one], votes[:, other])}
+
+
+def _errors(people: Sequence[WithPeople]) -> Floats:
+    """Return each member's label less people's, of the audited responses; shape (responses, members), NaN: none."""
+    found: list[dict[int, float]] = []
+    for told in people:
+        shares = np.array([*(np.nan if label.share is None else label.share for label in told.scale), np.nan])
+        usable = np.flatnonzero(told.audited & (told.people != NONE) & (told.judge >= 0))
+        errors = shares[told.judge[usable]] - shares[told.people[usable]]
+        found.append(dict(zip(told.responses[usable].tolist(), errors.tolist(), strict=True)))
+    responses = sorted({pk for errors_of in found for pk in errors_of})
+    return np.array([[errors_of.get(pk, np.nan) for errors_of in found] for pk in responses]).reshape(-1, len(people))
+
+
+def _effective(votes: Floats, errors: Floats) -> ReportContent:
+    """Return the effective number of judges: of the errors where enough are known, else of the votes."""
+    of_errors = effective_judges(errors)
+    found, basis = (of_errors, ERRORS) if of_errors.value is not None else (effective_judges(votes), SCORES)
+    return {
+        "value": found.value,
+        "members": votes.shape[1],
+        "correlation": found.correlation,
+        "pairs": found.pairs,
+        "n": found.n,
+        "reason": found.reason,
+        "basis": basis,
+        "why_not_errors": "" if basis == ERRORS else f"{of_errors.n} of {FEWEST} audited responses: {of_errors.reason}",
+    }

@@ -1,0 +1,55 @@
+"""The effective number of judges, against values derived by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from judging.statistics.effective_judges import NO_PAIRS, ONE_MEMBER, EffectiveJudges, correlation_of, effective_judges
+from judging.statistics.estimates import Floats
+
+NAN = float("nan")
+
+
+def votes(*members: list[float]) -> Floats:
+    return np.array(members, dtype=np.float64).T
+
+
+# Over four rows these two are orthogonal and centred, so their correlation is 0; five times over they are 20 rows.
+FIRST, SECOND = [0.0, 0.0, 1.0, 1.0] * 5, [0.0, 1.0, 0.0, 1.0] * 5
+
+
+def test_equal_members_are_worth_one_and_unrelated_ones_are_worth_themselves() -> None:
+    assert effective_judges(votes(FIRST, FIRST, FIRST)) == EffectiveJudges(
+        pytest.approx(1.0), pytest.approx(1.0), 3, 20
+    )
+    assert effective_judges(votes(FIRST, SECOND)) == EffectiveJudges(pytest.approx(2.0), pytest.approx(0.0), 1, 20)
+
+
+def test_two_equal_ones_and_a_third_that_is_unrelated() -> None:
+    found = effective_judges(votes(FIRST, FIRST, SECOND))
+
+    # r = (1 + 0 + 0) / 3, so 3 / (1 + 2/3) = 9/5
+    assert (found.value, found.correlation, found.pairs) == (pytest.approx(1.8), pytest.approx(1 / 3), 3)
+
+
+def test_members_that_err_against_each_other_are_worth_no_more_than_their_number() -> None:
+    opposed = [1.0 - value for value in FIRST]
+
+    assert effective_judges(votes(FIRST, opposed)) == EffectiveJudges(2.0, pytest.approx(-1.0), 1, 20)
+
+
+def test_undefined_cases_are_named() -> None:
+    assert effective_judges(votes(FIRST)) == EffectiveJudges(None, None, 0, 0, ONE_MEMBER)
+    assert effective_judges(votes(FIRST, [1.0] * 20)) == EffectiveJudges(None, None, 0, 20, NO_PAIRS)
+    assert effective_judges(votes(FIRST[:19], FIRST[:19])) == EffectiveJudges(None, None, 0, 19, NO_PAIRS)
+
+
+def test_a_pair_without_a_correlation_is_left_out() -> None:
+    assert effective_judges(votes(FIRST, FIRST, [1.0] * 20)).pairs == 1
+
+
+def test_correlation_takes_the_rows_that_both_have() -> None:
+    longer = np.array([*FIRST, NAN, 1.0]), np.array([*SECOND, 1.0, NAN])
+
+    assert correlation_of(*longer) == pytest.approx(0.0)
