@@ -17,6 +17,7 @@ from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES, Row, Table
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import means_rows
 from evalsite.review.models import Annotation, ImportedLabel
+from judging.judges.kinds.panel import votes_in_words
 from judging.models import Call, Response, Run, Score, Suite, SuiteCase
 from judging.statistics.estimators.boards import MeanKind
 
@@ -227,7 +228,7 @@ SCORE_COLUMNS = (
     *("response_id", "status", "value", "full", "share", "flags", "verdict_id", "verdict_status", "reason"),
     "environment",
     *("endpoint", "prompt_version", "sampling", "stop_reason", "seconds", "call_id"),  # of responses given here
-    *("prompt", "response", "words", "judge_reason", "cost", "address"),
+    *("prompt", "response", "words", "judge_reason", "cost", "address", "votes"),
 )
 
 
@@ -252,7 +253,8 @@ def score_table(*, run: Run | None = None, suite: Suite | None = None, evaluator
         KeyTransform("environment", "detail"),
         *("response__system__endpoint__name", "response__system__prompt_version", "response__system__asking"),
         *("response__stop_reason", "response__seconds", "response__call_id"),
-        *("response__prompt__text", "response__text", "verdict__rationale", "verdict__call_ids"),
+        *("response__prompt__text", "response__text", "verdict__rationale", "verdict__call_ids", "verdict__votes"),
+        KeyTransform("votes", "detail"),
     )
     return Table("scores", SCORE_COLUMNS, _score_rows(str(owner), cases, rows.iterator(chunk_size=CHUNK)))
 
@@ -261,11 +263,12 @@ def _score_rows(suite: str, cases: dict[int, list[str]], rows: Iterable[Sequence
     waiting = iter(rows)
     while batch := list(islice(waiting, CHUNK)):
         costs = dict(Call.objects.filter(pk__in=_calls_of(batch)).values_list("pk", "cost"))
-        for run_id, run, evaluator, baseline, prompt_id, *rest, prompt, text, reason, call_ids in batch:
+        for run_id, run, evaluator, baseline, prompt_id, *rest, prompt, text, reason, call_ids, votes, shares in batch:
             facts = cases.get(prompt_id, ["", "", "", ""])
             address = _address(verdict_id=rest[VERDICT_PLACE], response_id=rest[RESPONSE_PLACE])
             rest[SAMPLING_PLACE] = _sampling(rest[SAMPLING_PLACE])
             more = (prompt, text, len(text.split()), reason, _cost_of(call_ids or (), costs), address)
+            more = (*more, votes_in_words(votes or (), {"votes": shares}))
             whole = (suite, run_id, run, evaluator, baseline, *facts, *rest, *more)
             yield dict(zip(SCORE_COLUMNS, whole, strict=True))
 
@@ -277,7 +280,7 @@ def _sampling(asking: JsonDict) -> str:
 
 
 def _calls_of(batch: Iterable[Sequence[Any]]) -> set[int]:
-    return {pk for *_, call_ids in batch for pk in call_ids or ()}
+    return {pk for *_, call_ids, _, _ in batch for pk in call_ids or ()}
 
 
 def _cost_of(call_ids: Sequence[int], costs: Mapping[int, Decimal | None]) -> Decimal | None:

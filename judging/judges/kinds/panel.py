@@ -132,6 +132,13 @@ def _vote(name: str, verdict: JudgeVerdict, asked: Sequence[str]) -> JsonDict:
     }
 
 
+def votes_in_words(votes: Sequence[JsonObject], detail: JsonObject) -> str:
+    """Return a panel's votes for one cell of a table: "A: 0.2; B: no vote", as parts of a full score; else nothing."""
+    shares = detail.get("votes") or {}
+    told = [(str(vote["judge"]), shares.get(vote["judge"])) for vote in votes]
+    return "; ".join(f"{name}: {'no vote' if share is None else round(share, 6)}" for name, share in told)
+
+
 def members_of(options: JsonObject) -> Sequence[JsonObject]:
     """Return the members of a panel's options, none of another judge's."""
     members: Sequence[JsonObject] = options.get("members", ())

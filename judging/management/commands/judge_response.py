@@ -75,6 +75,7 @@ def _result(run_id: int, response: Response) -> JsonDict:
         "rationale": verdict.rationale,
         "reason": verdict.reason,
         "flags": verdict.flags,
+        "votes": verdict.votes,
         "score": score.value if score else None,
         "full": score.full if score else None,
         "calls": len(verdict.call_ids),

@@ -21,6 +21,7 @@ from evalsite.reports.services.results.cells import ResultCells, grid_of_graders
 from evalsite.reports.services.results.choices import Columns, ResultsChoice
 from evalsite.reports.services.results.comparisons import ColumnComparison, compare_columns
 from evalsite.reports.services.results.row_order import SAME, RowChoice, choose_rows, spread_of
+from judging.judges.kinds.panel import votes_in_words
 from judging.statistics.estimates import Ints
 
 AXIS_LETTERS = 30  # of a column's label that stand at an axis
@@ -253,6 +254,9 @@ class SuiteResults:
                         "flags": ", ".join(map(str, cell.score.flags)) if cell.score else "",
                         "confidence": cell.verdict.confidence if cell.verdict else None,
                         "reasons": cell.verdict.rationale if cell.verdict else "",
+                        "votes": votes_in_words(cell.verdict.votes, cell.score.detail if cell.score else {})
+                        if cell.verdict
+                        else "",
                         "cost": cell.cost,
                         "prompt": cell.response.prompt.text,
                         "response": cell.response.text,
@@ -266,7 +270,7 @@ class SuiteResults:
 EXPORT_CHUNK = 200
 EXPORT_COLUMNS = (
     *("case", "scenario", "language", "system", "grader", "score", "label", "attempts", "status", "flags"),
-    *("confidence", "reasons", "cost", "prompt", "response", "address", "verdict"),
+    *("confidence", "reasons", "votes", "cost", "prompt", "response", "address", "verdict"),
 )
 
 
