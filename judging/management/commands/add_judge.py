@@ -11,6 +11,7 @@ from django.core.management.base import CommandParser
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import JudgeForm, shown_options
+from judging.judges.judge_kinds import members_from_lines
 from judging.judges.registry import KINDS
 from judging.management import choices
 from judging.models import Judge
@@ -29,7 +30,11 @@ class Command(JsonCommand):
         parser.add_argument("--kind", choices=sorted(KINDS), help="kind of a new judge")
         parser.add_argument("--endpoint", default="", help="name of the endpoint; none for a kind that asks no model")
         parser.add_argument(
-            "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the kind; can be repeated"
+            "--option",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="an option of the kind; can be repeated. The members of a panel are lines of NAME or NAME = WEIGHT",
         )
         parser.add_argument("--prompt", default="", metavar="VERSION", help="a stored prompt version")
 
@@ -93,7 +98,8 @@ def _entered(judge: Judge | None, kind: str, options: JsonDict, read: JudgeFile 
         raise BadInput(f"A judge of the kind {kind} has no option {unknown[0]!r}. It has: {known}.")
     by_name = {option.name: option for option in KINDS[kind].options}
     for name, text in given.items():
-        values[name] = _value(by_name[name].choices, text)
+        is_panel = by_name[name].kind == "members"
+        values[name] = members_from_lines(text) if is_panel else _value(by_name[name].choices, text)
     if options["prompt"]:
         version = choices.prompt_of(options["prompt"], active=True)
         values |= {"prompt_text": version.text, **KINDS[kind].prompts.get(version.name, {})}

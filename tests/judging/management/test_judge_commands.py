@@ -172,3 +172,47 @@ def test_export_judge_names_the_judges_that_there_are() -> None:
     factories.judge(name="Helpful")
 
     assert refusal("export_judge", "Useful") == "There is no judge 'Useful'. There are: Helpful."
+
+
+def test_a_panel_is_added_from_options_exported_and_added_again_from_its_file(tmp_path: Path) -> None:
+    for name in ("ada", "bea", "cyd"):
+        factories.judge(name=name, kind="accuracy")
+    options = ("--option", "members=ada\nbea = 2\ncyd", "--option", "rule=weighted", "--option", "margin=0.5")
+
+    added = run_command("add_judge", "--name", "Board", "--kind", "panel", *options)
+    file = tmp_path / "board.yaml"
+    file.write_text(_exported("Board"), encoding="utf-8")
+    again = run_command("add_judge", str(file), "--name", "Second board")
+
+    told = [(one["judge"], one["weight"]) for one in added["options"]["members"]]
+    assert (told, added["options"]["rule"], added["options"]["margin"], added["endpoint"]) == (
+        [("ada", 1), ("bea", 2), ("cyd", 1)],
+        "weighted",
+        0.5,
+        None,
+    )
+    assert again["options"] == added["options"]
+
+
+def test_a_panels_file_with_an_unknown_member_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "board.yaml"
+    file.write_text(
+        "name: Board\nkind: panel\noptions:\n  members:\n  - judge: ada\n  - judge: bea\n", encoding="utf-8"
+    )
+
+    assert refusal("add_judge", str(file)) == "There is no judge 'ada'. Set it up first, or correct its name."
+
+
+def test_a_panels_file_with_a_wrong_weight_names_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "board.yaml"
+    file.write_text("name: Board\nkind: panel\noptions:\n  members:\n  - judge: ada\n    weight: 0\n", encoding="utf-8")
+
+    assert refusal("add_judge", str(file)) == (
+        "board.yaml, line 4: The weight of ada is more than 0 and at most 1,000, not 0."
+    )
+
+
+def _exported(name: str) -> str:
+    out = StringIO()
+    call_command("export_judge", name, stdout=out)
+    return out.getvalue()

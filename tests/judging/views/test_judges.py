@@ -327,3 +327,36 @@ def test_the_form_of_ones_own_prompt_refuses_an_unknown_variable_with_its_line(c
 
     assert page.status_code == 400
     assert "Line 2 of the prompt: There is no variable" in page.text
+
+
+def test_a_panel_is_set_up_on_the_page_from_rows_and_changed_there(client: Client, admin: User) -> None:
+    for name in ("ada", "bea", "cyd"):
+        factories.judge(name=name, kind="accuracy")
+    factories.judge(name="pair", kind="pairwise")
+    url = f"{reverse('judging:judge-create')}?kind=panel"
+    rows = {"option_members_judge": ["ada", "", "bea"], "option_members_weight": ["2", "1", ""]}
+    sent = {"name": "Board", "option_rule": '"median"', "option_margin": "0.5", **rows}
+
+    form = client.get(url)
+    made = client.post(url, sent)
+    panel = Judge.objects.get(name="Board")
+    page, edit = client.get(panel.get_absolute_url()), client.get(_tab(panel))
+    none = client.post(url, sent | {"name": "Empty", "option_members_judge": [""]})
+
+    assert form.text.count('<option value="ada">') == 3
+    assert "pair" not in form.context["form"]["option_members"].as_widget()
+    assert made.status_code == 302
+    assert [(one["judge"], one["weight"]) for one in panel.options["members"]] == [("ada", 2), ("bea", 1)]
+    assert (panel.options["rule"], panel.options["margin"], panel.options["minimum"]) == ("median", 0.5, None)
+    assert "ada = 2; bea" in page.text
+    assert '<option value="ada" selected>ada</option>' in edit.text
+    assert none.status_code == 400
+    assert "A panel has at least 2 members." in none.text
+
+
+def test_a_panels_file_opens_as_its_form(client: Client, admin: User) -> None:
+    text = "name: Board\nkind: panel\noptions:\n  members:\n  - judge: elsewhere\n    weight: 2\n"
+
+    opened = client.post(reverse("judging:judge-create"), {"file": SimpleUploadedFile("board.yaml", text.encode())})
+
+    assert '<option value="elsewhere" selected>elsewhere</option>' in opened.text  # saving it says that there is none

@@ -130,3 +130,24 @@ def test_verdict_detail_shows_what_a_judge_said_before_a_retry(client: Client, a
 
     part = page[page.index('id="verdict-earlier"') :]
     assert [text in part for text in ("I would rather not say.", "There is no score tag.", "Unparsed")] == [True] * 3
+
+
+def test_the_page_of_a_panels_verdict_shows_every_vote(client: Client, ada: User) -> None:
+    verdict = _verdict()
+    common = {"flags": [], "confidence": None, "calls": []}
+    verdict.votes = [
+        {"judge": "Kepler", "status": "ok", "value": {}, "rationale": "It is **right**.", "reason": "", **common},
+        {"judge": "Tycho", "status": "unparsed", "value": None, "rationale": "", "reason": "No number.", **common},
+    ]
+    verdict.save()
+    Score.objects.filter(verdict=verdict).update(detail={"votes": {"Kepler": 0.75}, "rule": "mean", "range": 0.0})
+
+    page = client.get(verdict.get_absolute_url())
+
+    votes = page.context["votes"]
+    assert [(one.judge, one.status, one.share, one.says) for one in votes] == [
+        ("Kepler", "ok", 0.75, "The reply has exactly the required format."),
+        ("Tycho", "unparsed", None, "No number."),
+    ]
+    assert "Votes of the panel" in page.text
+    assert "<strong>right</strong>" in page.text
