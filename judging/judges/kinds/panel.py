@@ -191,7 +191,7 @@ _OPTIONS = (
     OptionField(
         "members",
         "members",
-        (),
+        [],
         f"Judges of one kind and scale, 2 to {MOST_MEMBERS}. Weights count under the rule “weighted mean” only.",
         high=MOST_MEMBERS,
     ),
