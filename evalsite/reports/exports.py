@@ -268,8 +268,8 @@ def _score_rows(suite: str, cases: dict[int, list[str]], rows: Iterable[Sequence
             address = _address(verdict_id=rest[VERDICT_PLACE], response_id=rest[RESPONSE_PLACE])
             rest[SAMPLING_PLACE] = _sampling(rest[SAMPLING_PLACE])
             more = (prompt, text, len(text.split()), reason, _cost_of(call_ids or (), costs), address)
-            more = (*more, votes_in_words(votes or (), {"votes": shares}))
-            whole = (suite, run_id, run, evaluator, baseline, *facts, *rest, *more)
+            said = votes_in_words(votes or (), {"votes": shares})
+            whole = (suite, run_id, run, evaluator, baseline, *facts, *rest, *more, said)
             yield dict(zip(SCORE_COLUMNS, whole, strict=True))
 
 

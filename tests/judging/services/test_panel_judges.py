@@ -43,7 +43,9 @@ def test_a_panel_needs_what_its_members_need_and_freezes_each_with_its_endpoint(
     panel = panel_of(first, second, weights=(2, 1))
     frozen = freeze(judge=panel, options={})
 
-    assert (panel.needs, panel.endpoint, panel.is_baseline) == ({"reference"}, None, False)
+    assert panel.needs == {"reference"}
+    assert panel.endpoint is None
+    assert not panel.is_baseline
     members = frozen["judge_options"]["members"]
     assert [(one["judge"], one["weight"], one["model"], one["judge_options"]["strictness"]) for one in members] == [
         ("ada", 2, "fake", "L2"),

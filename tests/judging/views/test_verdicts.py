@@ -134,7 +134,7 @@ def test_verdict_detail_shows_what_a_judge_said_before_a_retry(client: Client, a
 
 def test_the_page_of_a_panels_verdict_shows_every_vote(client: Client, ada: User) -> None:
     verdict = _verdict()
-    common = {"flags": [], "confidence": None, "calls": []}
+    common: dict[str, object] = {"flags": [], "confidence": None, "calls": []}
     verdict.votes = [
         {"judge": "Kepler", "status": "ok", "value": {}, "rationale": "It is **right**.", "reason": "", **common},
         {"judge": "Tycho", "status": "unparsed", "value": None, "rationale": "", "reason": "No number.", **common},
