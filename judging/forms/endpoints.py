@@ -9,7 +9,7 @@ from django import forms
 
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.forms.panel_members import MembersField
+from judging.forms.panel_members import PanelMembersField
 from judging.judges.judge_kinds import JudgeKind, OptionField, lines_of_members, members_from_lines
 from judging.judges.registry import KINDS
 from judging.llm.endpoints import KeyHeader
@@ -295,7 +295,7 @@ def option_field(option: OptionField, value: Any) -> forms.Field:
         choices = [(json.dumps(choice), word) for choice, word in zip(option.choices, words, strict=True)]
         return forms.ChoiceField(**common | {"choices": choices, "initial": json.dumps(value), "required": True})
     if option.kind == "members":
-        return MembersField(**common | {"initial": lines_of_members(value)})
+        return PanelMembersField(**common | {"initial": lines_of_members(value)})
     if option.kind == "boolean":
         return forms.BooleanField(**common)
     if option.kind == "line":

@@ -24,7 +24,7 @@ class MemberRow:
     weight: str
 
 
-class MembersWidget(forms.Textarea):
+class PanelMembersWidget(forms.Textarea):
     """Rows of a judge and a weight; a form that was not sent by the page holds the lines themselves."""
 
     template_name = "judging/_panel_members.html"
@@ -51,10 +51,10 @@ class MembersWidget(forms.Textarea):
         return name not in data and f"{name}_judge" not in data
 
 
-class MembersField(forms.CharField):
+class PanelMembersField(forms.CharField):
     """The members of a panel as lines of NAME or NAME = WEIGHT."""
 
-    widget = MembersWidget
+    widget = PanelMembersWidget
 
 
 def _by_kind() -> Mapping[str, list[str]]:
