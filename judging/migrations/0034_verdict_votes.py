@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("judging", "0032_streams_certificates_and_proxies"),
+        ("judging", "0033_stated_images"),
     ]
 
     operations = [
