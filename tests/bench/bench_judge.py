@@ -1,10 +1,12 @@
 """Judge calls through the whole site: a run made in the browser's way, broker, workers, ledger, fake model server.
 
-    python -m tests.bench.bench_judge [--quick]
+    python -m tests.bench.bench_judge [--quick] [--long] [--only WORD]
 
 Prints, for each setting, the wall time from the first call that reaches the server to the end of the run, all verdicts
 stored, its ratio to the ideal ceil(N / C) x L, CPU per call and peak memory of the workers, and a plain `requests` loop
 on as many threads beside it.
+`--long` adds 2,000 calls in flight over four workers, and a run of 100,000 calls, whose peak of memory is to be that of
+3,000; `--only stream` or `schema` measures one kind of request alone.
 Uses its own data folder, or the database and Redis that EVALSITE_DATABASE_URL and EVALSITE_REDIS_URL name.
 """
 
@@ -38,6 +40,7 @@ class Setting:
     workers: int
     threads: int
     target: float | None  # ratio to the ideal that is promised
+    asks: str = ""  # "stream": replies come as streams; "schema": as JSON by a schema
 
 
 HEADINGS = (
@@ -52,6 +55,7 @@ HEADINGS = (
     "CPU/call",
     "peak",
     "loop",
+    "asks",
     "",
 )
 SETTINGS = (
@@ -59,14 +63,26 @@ SETTINGS = (
     Setting(1000, 0.5, 100, 2, 50, 1.15),
     Setting(1000, 0.05, 50, 1, 50, 1.5),
     Setting(3000, 0.0, 50, 1, 50, None),
+    Setting(1000, 0.5, 50, 1, 50, 1.05, "stream"),
+    Setting(1000, 0.05, 50, 1, 50, 1.5, "stream"),
+    Setting(1000, 0.5, 50, 1, 50, 1.05, "schema"),
+    Setting(1000, 0.05, 50, 1, 50, 1.5, "schema"),
 )
+LONG_SETTINGS = (
+    Setting(8000, 0.5, 2000, 4, 500, 1.25),
+    Setting(100_000, 0.0, 50, 1, 50, None),
+)
+MET = '{"reasoning": "It answers the question.", "met": {"100.1": true}}'
 
 
 def main() -> None:
     """Run the settings and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a fifth of the calls")
-    quick = parser.parse_args().quick
+    parser.add_argument("--long", action="store_true", help="also the settings that take minutes")
+    parser.add_argument("--only", choices=["stream", "schema"], help="these requests alone")
+    options = parser.parse_args()
+    quick, settings_wanted = options.quick, (*SETTINGS, *(LONG_SETTINGS if options.long else ()))
     with tempfile.TemporaryDirectory(prefix="evalsite-bench-") as folder:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
         os.environ |= {"EVALSITE_SECRET_KEY": "bench", "EVALSITE_LOG_LEVEL": "WARNING", "EVALSITE_DATA_DIR": folder}
@@ -84,8 +100,9 @@ def main() -> None:
             broker.start()
         try:
             say(HEADINGS)
-            for setting in SETTINGS:
-                measure(setting, calls=setting.calls // 5 if quick else setting.calls)
+            for setting in settings_wanted:
+                if options.only in (None, setting.asks):
+                    measure(setting, calls=setting.calls // 5 if quick else setting.calls)
         finally:
             if broker is not None:
                 broker.stop()
@@ -95,10 +112,11 @@ def measure(setting: Setting, *, calls: int) -> None:
     """Run one setting and print its line."""
     from tests.fake_llm.fixture import FakeLLM
 
-    with FakeLLM(latency=setting.latency * 1000) as server:
+    reply = [{"match": "question", "reply": MET}] if setting.asks == "schema" else None
+    with FakeLLM(latency=setting.latency * 1000, script=reply) as server:
         plain = plain_loop(server.url, calls=calls, threads=setting.concurrency)
         server.reset()
-        run_id = make_run(server.url, calls=calls, concurrency=setting.concurrency)
+        run_id = make_run(server.url, setting, calls=calls)
         with workers(setting.workers, threads=setting.threads):
             time.sleep(3)  # imported and listening
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -121,6 +139,7 @@ def measure(setting: Setting, *, calls: int) -> None:
             f"{1000 * cpu:.2f} ms",
             f"{after.ru_maxrss / 1024:.0f} MiB",
             f"{plain:.2f} s",
+            setting.asks,
             "ok" if met else "MISSED",
         )
     )
@@ -151,7 +170,7 @@ def plain_loop(url: str, *, calls: int, threads: int) -> float:
     return time.monotonic() - started
 
 
-def make_run(url: str, *, calls: int, concurrency: int) -> int:
+def make_run(url: str, setting: Setting, *, calls: int) -> int:
     """Return a new run of one level-cascade judge over that many responses, made as the page makes it."""
     from django.utils import timezone
 
@@ -180,9 +199,18 @@ def make_run(url: str, *, calls: int, concurrency: int) -> int:
         actor=None,
         at=at,
     ).rubric
-    fields = EndpointFields(name=name, base_url=url, model="fake", max_concurrency=concurrency)
+    fields = EndpointFields(
+        name=name,
+        base_url=url,
+        model="fake",
+        max_concurrency=setting.concurrency,
+        stream=setting.asks == "stream",
+    )
+    options = {"mode": "itemised", "json_schema": True} if setting.asks == "schema" else {}
     endpoint: ModelEndpoint = save_endpoint(endpoint=None, fields=fields, actor=None)
-    judge = save_judge(judge=None, fields=JudgeFields(name, endpoint), kind="level_cascade", options={}, actor=None)
+    judge = save_judge(
+        judge=None, fields=JudgeFields(name, endpoint), kind="level_cascade", options=options, actor=None
+    )
     systems = list({response.system for prompt in suite.benchmark.prompts.all() for response in prompt.responses.all()})
     plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
     return create_run(plan=plan, actor=None, at=at).pk
