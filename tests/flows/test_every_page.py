@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
 NOT_PAGES = {  # parts of pages, and files
     *("home-running", "logout", "accounts:audit-export", "judging:case-edit-trial", "judging:rubric-workbook"),
-    "judging:judge-export",
+    *("judging:judge-export", "judging:picture", "judging:import-picture"),
     *("judging:import-problems", "judging:run-progress", "judging:esi-files", "debate:set-estimate"),
     *("debate:set-progress", "debate:debate-live", "review:queue-export", "review:run-people"),
     # lead elsewhere: to the results of a suite, and to a run
