@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -40,11 +39,6 @@ def _set_up(page: Page, name: str) -> None:
     expect(page.get_by_role("main")).to_contain_text("How it is asked")
 
 
-def _picture(page: Page, name: str) -> None:
-    if os.environ.get("ASK_PICTURES"):
-        page.screenshot(path=f"{os.environ['ASK_PICTURES']}/{name}.png", full_page=True)
-
-
 def test_a_suite_is_uploaded_and_asked_from_one_form(site: LiveSite, signed_in: SignIn, tmp_path: Path) -> None:
     (tmp_path / "lakes.yaml").write_text(SUITE)
     with FakeLLM(latency=1, script=SCRIPT) as fake:
@@ -53,7 +47,6 @@ def test_a_suite_is_uploaded_and_asked_from_one_form(site: LiveSite, signed_in: 
         for name in ("yew", "ash"):
             site.command("add_endpoint", "--name", f"Endpoint {name}", "--url", fake.url, "--model", name)
             _set_up(page, name)
-        _picture(page, "system")
         page.goto("/benchmarks/")
         with page.expect_file_chooser() as chooser:
             page.locator("label.dropzone").click()
@@ -64,14 +57,9 @@ def test_a_suite_is_uploaded_and_asked_from_one_form(site: LiveSite, signed_in: 
             page.get_by_role("checkbox", name=f"{name} of lakes").check()
         expect(page.locator("#run-estimate")).to_contain_text("yew of lakes")  # calls of each, before the start
         assert faults(page) == []
-        _picture(page, "form")
         page.get_by_role("button", name="Start the run").click()
         expect(page.get_by_role("main")).to_contain_text("Finished", timeout=A_MINUTE)
         expect(page.get_by_role("main")).to_contain_text("content filter")
-        _picture(page, "run")
-        page.set_viewport_size({"width": 390, "height": 844})
-        _picture(page, "run-390")
-        page.set_viewport_size(DESK)  # type: ignore[arg-type]
         page.get_by_role("link", name="Leaderboard", exact=True).first.click()
         board = page.locator("#leaderboard-systems")
         expect(board).to_be_visible(timeout=A_MINUTE)
