@@ -30,6 +30,7 @@ LONGEST_FIRST = (  # so that no process is left alone with one of these at the e
     "judging/grading/rule_graders/test_rules.py",
     "evalsite/serving",
 )
+LAST_FLOWS = tuple(f"flows/test_{name}.py" for name in ("asked_systems", "golden_study", "panel"))
 BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one backend's pass is enough for these
     "architecture/",
     "judging/specs/",
@@ -76,10 +77,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest first."""
+    """Put the longest first, and flows that add suites and judges to the demo behind those that look at the newest."""
     longest = tuple(str(REPOSITORY / "tests" / name) for name in LONGEST_FIRST)
+    last = tuple(str(REPOSITORY / "tests" / name) for name in LAST_FLOWS)
     rank = {item: next((n for n, path in enumerate(longest) if str(item.path).startswith(path)), 99) for item in items}
-    items.sort(key=rank.__getitem__)
+    items.sort(key=lambda item: (str(item.path).startswith(last), rank[item]))
 
 
 @pytest.hookimpl(optionalhook=True)

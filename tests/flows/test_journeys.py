@@ -135,7 +135,7 @@ def test_from_an_endpoint_to_a_judge_that_was_tried_takes_eight_clicks(signed_in
     page.get_by_label("Address").fill(fake_llm.url)
     page.get_by_label("Model", exact=True).fill("biela")
     click(page.get_by_role("button", name="Save"))
-    click(page.get_by_role("button", name="Test with one call"))
+    click(page.get_by_role("button", name="Test with two calls"))
     expect(page.get_by_role("main")).to_contain_text("It replied in", timeout=A_MINUTE)
     click.link("New judge")
     click(page.get_by_role("row").filter(has_text="Level cascade").get_by_role("link", name=re.compile("Choose")))
