@@ -112,11 +112,12 @@ def graded_run(suite: Suite, *, compat: bool) -> Run:
 
 @pytest.fixture
 def use_outcomes() -> Iterator[Callable[[RecordedOutcomes], None]]:
+    standing = executors.executor_for(Run(kind=RunKind.GRADING))
     def use(outcomes: RecordedOutcomes) -> None:
         executors.register(RunKind.GRADING, GradingExecutor(runner_for=lambda *, compat: outcomes))
 
     yield use
-    executors.register(RunKind.GRADING, GradingExecutor())
+    executors.register(RunKind.GRADING, standing)
 
 
 @pytest.mark.parametrize(("suite_name", "attempts", "cases"), [("v2.0.0_dev", 2640, 88), ("v2.1", 144, 0)])
