@@ -113,6 +113,7 @@ def graded_run(suite: Suite, *, compat: bool) -> Run:
 @pytest.fixture
 def use_outcomes() -> Iterator[Callable[[RecordedOutcomes], None]]:
     standing = executors.executor_for(Run(kind=RunKind.GRADING))
+
     def use(outcomes: RecordedOutcomes) -> None:
         executors.register(RunKind.GRADING, GradingExecutor(runner_for=lambda *, compat: outcomes))
 

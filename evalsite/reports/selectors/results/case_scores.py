@@ -109,18 +109,21 @@ def read_scores(evaluator: RunEvaluator, options: Options) -> SuiteScores:
     return _read([evaluator], options, Q())
 
 
-def read_newest_scores(evaluators: Sequence[RunEvaluator], options: Options) -> SuiteScores:
+def read_newest_scores(
+    evaluators: Sequence[RunEvaluator], options: Options, *, whole_suite: bool = False
+) -> SuiteScores:
     """Return the newest score of each response by several evaluators of one suite, the newest of which comes first.
 
     The options are those of `read_scores`. Responses that were replaced are left out; one without a score keeps that
-    of an earlier run.
+    of an earlier run. With `whole_suite` the cases that no run is about are there too, so that the cases of several
+    evaluators are the same.
     """
-    return _read(evaluators, options, Q(response__superseded_at__isnull=True))
+    return _read(evaluators, options, Q(response__superseded_at__isnull=True), whole_suite=whole_suite)
 
 
-def _read(evaluators: Sequence[RunEvaluator], options: Options, only: Q) -> SuiteScores:
+def _read(evaluators: Sequence[RunEvaluator], options: Options, only: Q, *, whole_suite: bool = False) -> SuiteScores:
     newest = evaluators[0]
-    is_asked = _asked_cases(evaluators)
+    is_asked = _every_case if whole_suite else _asked_cases(evaluators)
     cases = tuple(case for case in suite_cases(newest) if case.matches(options) and is_asked(case))
     runs = [evaluator.run_id for evaluator in evaluators]
     named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk")
@@ -145,11 +148,15 @@ def _asked_cases(evaluators: Sequence[RunEvaluator]) -> Callable[[CaseFacts], bo
     """Return whether one of the runs is about a case: what a run leaves out of its suite is no missing response."""
     parts = [selection_from_json(evaluator.run.options.get("selection") or {}) for evaluator in evaluators]
     if any(part.is_all for part in parts):
-        return lambda case: True
+        return _every_case
     named = [(frozenset(part.keys), frozenset(part.scenarios)) for part in parts]
     return lambda case: any(
         (not keys or case.key in keys) and (not scenarios or case.scenario in scenarios) for keys, scenarios in named
     )
+
+
+def _every_case(_case: CaseFacts) -> bool:
+    return True
 
 
 def _without_reply(evaluators: Sequence[RunEvaluator], scores: SuiteScores) -> np.ndarray:

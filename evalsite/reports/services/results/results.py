@@ -19,7 +19,7 @@ from judging.models import RunEvaluator
 def compute_results(evaluator_id: int, options: Options) -> ComputedReport:
     """Return the names of systems, scenarios and languages, and the packed cells of the option `evaluators`."""
     evaluators = evaluators_with_run(options["evaluators"])
-    scores = read_newest_scores(evaluators, {"missing": "skip"})
+    scores = read_newest_scores(evaluators, {"missing": "skip"}, whole_suite=True)
     scenarios = sorted({case.scenario for case in scores.cases})
     languages = sorted({case.lang for case in scores.cases})
     cells = ResultCells(

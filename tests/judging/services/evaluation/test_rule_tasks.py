@@ -111,6 +111,7 @@ def test_case_batch_says_not_yet_until_the_program_has_ended() -> None:
 @pytest.fixture
 def use_runner() -> Iterator[Callable[[Any], None]]:
     standing = executors.executor_for(Run(kind=RunKind.GRADING))
+
     def use(runner: Any) -> None:
         executors.register(RunKind.GRADING, GradingExecutor(runner_for=lambda *, compat: runner))
 

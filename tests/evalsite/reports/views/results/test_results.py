@@ -16,6 +16,7 @@ from django.urls import reverse
 from evalsite.accounts.roles import Role
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
 from judging.models import Call, Response, RunEvaluator
+from judging.specs.selections import CaseSelection
 from tests import factories
 from tests.evalsite.reports.conftest import Scored
 
@@ -137,6 +138,21 @@ def test_judges_stand_side_by_side_with_reasons_and_cost(
     strict = answer.context["panel"]["columns"][1]["cell"]
     assert (strict.verdict.rationale, strict.cost) == ("Good enough.", Decimal("0.0125"))
     assert "Good enough." in answer.content.decode()
+
+
+def test_a_judge_of_a_part_of_the_suite_stands_beside_one_of_all(scored: Scored, researcher: Client) -> None:
+    part = factories.run(
+        suite=scored.suite, status="finished", options={"selection": CaseSelection(cases=("case-2",)).to_json()}
+    )
+    part.systems.add(scored.ada)
+    strict = factories.evaluator(run=part, kind="judge", name="Strict", total=1, done=1)
+    second = Response.objects.get(prompt=scored.cases[1].prompt, system=scored.ada)
+    factories.verdict(evaluator=strict, response=second, share=0.5)
+
+    answer = researcher.get(f"{page(scored)}?columns=judges")
+
+    assert [column.label for column in answer.context["results"].columns] == ["rules", "Strict"]
+    assert [row[2] for row in table(answer) if row[1] == "ada"] == [[1.0, None], [1.0, 0.5], [1.0, None], [0.5, None]]
 
 
 def test_two_columns_are_compared_and_their_differences_listed(scored: Scored, researcher: Client) -> None:
