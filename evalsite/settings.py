@@ -140,7 +140,7 @@ RQ_QUEUES = {
 }
 RQ = {"WORKER_CLASS": "evalsite.serving.workers.SiteWorker", "COMMIT_MODE": "on_db_commit"}
 CALL_THREADS = env.integer(
-    "EVALSITE_CALL_THREADS", 50, "Highest number of calls to models that one worker has in flight.", low=1, high=200
+    "EVALSITE_CALL_THREADS", 50, "Highest number of calls to models that one worker has in flight.", low=1, high=1000
 )
 STOP_SECONDS = env.integer(
     "EVALSITE_STOP_SECONDS",

@@ -117,11 +117,11 @@ def measure(setting: Setting, *, calls: int) -> None:
         plain = plain_loop(server.url, calls=calls, threads=setting.concurrency)
         server.reset()
         run_id = make_run(server.url, setting, calls=calls)
-        with workers(setting.workers, threads=setting.threads):
+        with workers(setting.workers, threads=setting.threads) as processes:
             time.sleep(3)  # imported and listening
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             launch(run_id)
-            wall = wait(run_id) - min(line["t"] for line in server.log())
+            wall = wait(run_id, processes) - min(line["t"] for line in server.log())
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / calls
     ideal = ceil(calls / setting.concurrency) * setting.latency
@@ -224,12 +224,13 @@ def launch(run_id: int) -> None:
     launch_run(run_id=run_id, waiting=Run.objects.get(pk=run_id).total)
 
 
-def wait(run_id: int) -> float:
+def wait(run_id: int, processes: list[subprocess.Popen[bytes]]) -> float:
     """Return when the run had ended, in seconds of the clock that the fake server's log tells too."""
     from judging.models import Run
     from judging.states import RunStatus
 
     while Run.objects.get(pk=run_id).status != RunStatus.FINISHED:
+        assert all(process.poll() is None for process in processes), "a worker ended; its output says why"
         time.sleep(0.2)
     run = Run.objects.get(pk=run_id)
     assert run.failed == 0, f"{run.failed} tasks failed"
@@ -238,13 +239,13 @@ def wait(run_id: int) -> float:
 
 
 @contextlib.contextmanager
-def workers(count: int, *, threads: int) -> Iterator[None]:
+def workers(count: int, *, threads: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Run that many worker processes."""
     environment = {**os.environ, "EVALSITE_CALL_THREADS": str(threads)}
     command = [sys.executable, str(REPOSITORY / "manage.py"), "work", "calls", "default"]
     processes = [subprocess.Popen(command, env=environment, cwd=REPOSITORY) for _ in range(count)]
     try:
-        yield
+        yield processes
     finally:
         for process in processes:
             process.send_signal(signal.SIGTERM)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from evalsite.accounts.management.acting import acting_person, add_by
+from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.management.report_sources import suite_of

@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from django.urls import reverse
 from django.utils import timezone
 
-from evalsite.accounts.management.acting import acting_person, add_by
+from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.forms import ShareForm

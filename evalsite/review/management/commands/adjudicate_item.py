@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from evalsite.accounts.management.acting import acting_person, add_by
+from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.review.management.named import add_parts, item_of, parts_given

@@ -1,0 +1,124 @@
+"""Tables of golden sets, their runs, rules and proposed wordings."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from evalsite.base.choices import choices_of
+from evalsite.review.models.items import Subject
+from evalsite.review.sampling import GoldenPart
+from judging.models import Judge, ModelEndpoint, Response, Rubric, Run, RunEvaluator, Suite
+
+
+class GoldenSet(models.Model):
+    """Responses of a suite with final blind labels under one criterion, split by case, to align judges with."""
+
+    name = models.CharField(max_length=120, unique=True)
+    suite = models.ForeignKey(Suite, on_delete=models.PROTECT, related_name="golden_sets")
+    rubric = models.ForeignKey(Rubric, null=True, on_delete=models.PROTECT, related_name="golden_sets")
+    criterion = models.CharField(max_length=100, blank=True)
+    labels = models.JSONField()  # the commonest scale of its items, as in Queue
+    seed = models.BigIntegerField()  # of the split
+    with_referred = models.BooleanField(default=False)  # also what a rule sent to people because of a verdict
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    made_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("reports:golden-detail", args=[self.pk])
+
+
+class GoldenItem(models.Model):
+    """One labelled response of a golden set. Its label is the subject's: what people change later counts here too."""
+
+    golden_set = models.ForeignKey(GoldenSet, on_delete=models.CASCADE, related_name="items", db_index=False)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="golden_items")
+    response = models.ForeignKey(Response, on_delete=models.PROTECT, related_name="golden_items")
+    case_key = models.CharField(max_length=200)
+    part = models.CharField(max_length=20, choices=choices_of(GoldenPart))
+    moved_at = models.DateTimeField(null=True)  # when its case left development to be an example
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["golden_set", "subject"], name="golden_item_once")]
+        indexes = [
+            models.Index(fields=["golden_set", "part", "id"], name="golden_part"),
+            models.Index(fields=["golden_set", "case_key"], name="golden_case"),
+        ]
+
+    def __str__(self) -> str:
+        return f"golden item {self.pk}"
+
+
+class GoldenRun(models.Model):
+    """A run of judges on the responses of one part of a golden set. One on the test part is an opening of the test."""
+
+    golden_set = models.ForeignKey(GoldenSet, on_delete=models.PROTECT, related_name="runs")
+    run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="golden_run")
+    part = models.CharField(max_length=20, choices=choices_of(GoldenPart))
+    version_key = models.CharField(max_length=64, blank=True)  # test: of the one version that it was opened for
+    started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    started_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"golden run {self.pk}"
+
+
+class GoldenRule(models.Model):
+    """A rule for the rubric or the prompt that somebody noted from a disagreement."""
+
+    golden_set = models.ForeignKey(GoldenSet, on_delete=models.CASCADE, related_name="rules")
+    item = models.ForeignKey(GoldenItem, null=True, on_delete=models.SET_NULL, related_name="rules")
+    text = models.CharField(max_length=500)
+    written_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    written_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ProposalStatus(models.TextChoices):
+    """Where a proposal of wording is."""
+
+    WAITING = "waiting", "Waiting for the model"
+    READY = "ready", "Ready"
+    FAILED = "failed", "Failed"
+    ACCEPTED = "accepted", "Accepted"
+
+
+class WordingProposal(models.Model):
+    """A judge's prompt as a model would word it after reading disagreements. Nobody but a person applies it."""
+
+    golden_set = models.ForeignKey(GoldenSet, on_delete=models.CASCADE, related_name="proposals")
+    evaluator = models.ForeignKey(RunEvaluator, on_delete=models.PROTECT, related_name="+")  # who disagreed
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")  # whose prompt it would change
+    endpoint = models.ForeignKey(ModelEndpoint, on_delete=models.PROTECT, related_name="+")  # that proposes
+    budget = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD
+    before = models.TextField()  # the prompt of that time
+    after = models.TextField(blank=True)  # as proposed
+    status = models.CharField(max_length=20, choices=ProposalStatus, default=ProposalStatus.WAITING)
+    reason = models.CharField(max_length=500, blank=True)  # why it failed
+    cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD; None: unknown
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    asked_at = models.DateTimeField()
+    accepted = models.JSONField(default=list)  # places of the accepted changes
+    accepted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"proposal {self.pk}"
