@@ -14,8 +14,9 @@ from evalsite.base.command_base import BadInput
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import (
-    SpendForm,
+from evalsite.reports.forms import SpendForm
+from evalsite.reports.models import OfficialBoard, SavedView
+from evalsite.reports.report_choices import (
     agreement_options,
     arena_options,
     debate_options,
@@ -24,7 +25,6 @@ from evalsite.reports.forms import (
     results_choice,
     two_systems,
 )
-from evalsite.reports.models import OfficialBoard, SavedView
 from evalsite.reports.selectors.graders import board_options, first_graders, grader_named, graders_of
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.leaderboards import evaluators_of, suite_named

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import debate_options, judge_options, looks_option
+from evalsite.reports.report_choices import debate_options, judge_options, looks_option
 from evalsite.reports.selectors.judges.judge_rows import judge_exists
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.debates.debate_bias import DEBATE_BIAS

@@ -10,7 +10,7 @@ from debate.models import Debate
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
-from evalsite.reports.forms import debate_options, debates_behind_of
+from evalsite.reports.report_choices import debate_options, debates_behind_of
 from evalsite.reports.services.debates.debate_basis import debate_basis
 from evalsite.reports.services.debates.debate_reports import DEBATES
 from evalsite.reports.services.debates.debate_tables import column_names

@@ -14,7 +14,7 @@ from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
-from evalsite.reports.forms import arena_options, debate_options
+from evalsite.reports.report_choices import arena_options, debate_options
 from evalsite.reports.services.debates import debate_charts
 from evalsite.reports.services.debates.arena_reports import ARENA
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES, debate_basis

@@ -12,8 +12,8 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import agreement_options, cell_of
 from evalsite.reports.jobs import Report
+from evalsite.reports.report_choices import agreement_options, cell_of
 from evalsite.reports.selectors.listed_items import ListedItem, labelled_items, review_items
 from evalsite.reports.services import cell_words, shown_rows
 from evalsite.reports.services.paper_tables import PaperTable

@@ -8,7 +8,7 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import judge_options, looks_option
+from evalsite.reports.report_choices import judge_options, looks_option
 from evalsite.reports.selectors.compared_columns import versions_compared
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.judges.judge_rows import judge_exists, judge_named, names_in_runs, run_names

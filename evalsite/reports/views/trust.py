@@ -16,7 +16,8 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, form_view, get_view, post_view, refusals_shown
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import AnchorForm, ThresholdForm, judge_options
+from evalsite.reports.forms import AnchorForm, ThresholdForm
+from evalsite.reports.report_choices import judge_options
 from evalsite.reports.selectors.judges.certificates import certificate_state, threshold_state
 from evalsite.reports.selectors.judges.golden_tests import tested_evaluators
 from evalsite.reports.selectors.judges.judge_rows import judge_exists

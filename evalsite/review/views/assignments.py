@@ -10,8 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.base.http import PageRequest, get_view, post_view, refusals_shown
-from evalsite.review.forms import HandForm, ReasonForm, ReleaseForm, is_member_search
+from evalsite.review.forms import ReasonForm
 from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.queue_forms import HandForm, ReleaseForm, is_member_search
 from evalsite.review.selectors.screens import claims, pages
 from evalsite.review.services.items import reassignments
 from evalsite.review.states import ReviewRefused

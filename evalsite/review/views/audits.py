@@ -15,7 +15,7 @@ from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 from evalsite.review import jobs
 from evalsite.review.audit_plans import FEWEST_CASES, AuditOffer, audit_offer
-from evalsite.review.forms import AuditForm
+from evalsite.review.queue_forms import AuditForm
 from evalsite.review.selectors.labels.audit_progress import audited_systems
 from evalsite.review.selectors.labels.audits import (
     AuditSubject,

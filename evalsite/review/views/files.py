@@ -11,8 +11,8 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 from evalsite.review.blinding import QueueMode
-from evalsite.review.forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.models import OrderPolicy, Queue
+from evalsite.review.queue_forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.selectors.screens.pages import possible_members
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import

@@ -17,9 +17,9 @@ from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_v
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, Table
 from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
-from evalsite.review.forms import HandForm, QueueForm, is_member_search
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.queue_forms import HandForm, QueueForm, is_member_search
 from evalsite.review.selectors.screens import claims, pages, remarks, waiting_items
 from evalsite.review.selectors.screens.content import shown_text
 from evalsite.review.selectors.screens.panels import own_text

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from debate.forms import LabelsForm, RecordsForm
 from evalsite.reports.forms import LabelImportForm
-from evalsite.review.forms import AnnotationFileForm, QueueFileForm
+from evalsite.review.queue_forms import AnnotationFileForm, QueueFileForm
 from judging.forms.files import SizedFileField
 
 FORMS = (LabelsForm, RecordsForm, LabelImportForm, AnnotationFileForm, QueueFileForm)

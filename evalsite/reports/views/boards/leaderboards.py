@@ -13,8 +13,8 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import LeaderboardChoice, leaderboard_choice, two_systems
 from evalsite.reports.models import OfficialBoard
+from evalsite.reports.report_choices import LeaderboardChoice, leaderboard_choice, two_systems
 from evalsite.reports.selectors.graders import (
     MOST_COLUMNS,
     Grader,

@@ -9,7 +9,7 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import results_choice
+from evalsite.reports.report_choices import results_choice
 from evalsite.reports.selectors.graders import grader_named, graders_of
 from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
 from evalsite.reports.services.suite_charts.drawings import MOST_LINES, suite_charts

@@ -11,8 +11,8 @@ from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
 from evalsite.reports import exports, jobs
-from evalsite.reports.forms import results_choice
 from evalsite.reports.jobs import BeingComputed, Report
+from evalsite.reports.report_choices import results_choice
 from evalsite.reports.selectors.data_versions import labels_read_once
 from evalsite.reports.selectors.graders import Grader, graders_of
 from evalsite.reports.selectors.leaderboards import scored_suites

@@ -13,9 +13,9 @@ from django.utils import timezone
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from evalsite.review.blinding import QueueMode
-from evalsite.review.forms import QueueForm
 from evalsite.review.management.named import people_named, queue_of
 from evalsite.review.models import OrderPolicy, Queue
+from evalsite.review.queue_forms import QueueForm
 from evalsite.review.selectors.screens.pages import possible_members
 from evalsite.review.services.items.queues import set_queue_status, update_queue
 from evalsite.review.states import QueueStatus, ReviewRefused
