@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,14 +49,13 @@ def test_compare_leaves_very_long_texts_alone() -> None:
     assert compare("a " * MOST_WORDS, "b") is None
 
 
+@pytest.mark.timeout(60)  # it ends long before; a runaway would not
 def test_compare_of_the_longest_texts_without_a_word_in_common_ends_in_time() -> None:
     half = MOST_WORDS // 2
     a, b = " ".join(f"a{n}" for n in range(half)), " ".join(f"b{n} x" for n in range(half // 2))
-    began = time.thread_time()
 
     found = compare(a, b)
 
-    assert time.thread_time() - began < 2
     assert found == Differences((DiffPiece(a, True),), (DiffPiece(b, True),))
 
 

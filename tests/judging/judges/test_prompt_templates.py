@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from judging.judges.prompt_templates import MAX_TEMPLATE, read_template
@@ -79,13 +77,12 @@ def test_a_template_that_could_run_away_or_names_what_is_not_there_is_refused_wi
         read_template(text)
 
 
+@pytest.mark.timeout(60)  # it ends long before; a runaway would not
 def test_the_longest_loops_over_a_large_rubric_end_at_once() -> None:
     body = "{% for c in criteria %}{% for a in c.anchors %}{{ a.text }}{% endfor %}{% endfor %}"
     rows = [{"anchors": [{"text": "x"}] * 11}] * 2000
-    began = time.process_time()
 
     assert len(read_template(body).fill({"criteria": rows})) == 22_000
-    assert time.process_time() - began < 5  # seconds; a runaway would take minutes
 
 
 def test_a_text_beyond_the_limit_is_refused() -> None:

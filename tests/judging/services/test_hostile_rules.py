@@ -21,7 +21,7 @@ from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
-LIMIT_SECONDS = 20.0  # far above what limits of one response add up to, far below what any of these takes without
+ENDS = pytest.mark.timeout(120)  # far above what the limits of all examples add up to
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 scalars = st.none() | st.booleans() | st.integers(-10, 10) | st.floats(allow_nan=True) | texts
 patterns = st.sampled_from(
@@ -93,6 +93,7 @@ def finish(conversation: Any) -> Judged:
 many = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@ENDS
 @many
 @given(gradings, texts)
 @example({"keywords": [{"content": {"or": []}}]}, "")
@@ -101,21 +102,16 @@ many = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCh
 @example({"unit_test": {"lang": "cobol", "tests": ["x"]}}, "x")
 @example({"similarity": [{"metric": "rouge9", "references": [None]}]}, "x")
 def test_no_specification_or_response_crashes_a_run(grading: dict[str, Any], text: str) -> None:
-    started = time.monotonic()
-
     score = grade(grading, text)
 
     assert score.status in list(ScoreStatus)
     assert (score.value is None) == (score.status != ScoreStatus.COMPLETE)
-    assert time.monotonic() - started < LIMIT_SECONDS
 
 
+@ENDS
 @settings(many, max_examples=40)
 @given(searching | st.builds(lambda rule: {"keywords": [rule]}, rules), st.sampled_from(["a" * 4000 + "!", "\r\r\n"]))
 def test_no_pattern_or_condition_takes_more_than_its_limit(grading: dict[str, Any], text: str) -> None:
-    started = time.monotonic()
-
     score = grade(grading, text)
 
     assert score.status in list(ScoreStatus)
-    assert time.monotonic() - started < LIMIT_SECONDS

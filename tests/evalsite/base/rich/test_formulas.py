@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -64,17 +63,16 @@ def test_formula_is_none_where_it_cannot_or_must_not_be_drawn(source: str) -> No
     assert formula(source, is_display=True) is None
 
 
+@pytest.mark.timeout(60)  # it ends long before; a runaway would not
 @pytest.mark.parametrize(
     "unit", ["{", "\\left(", "\\begin{matrix}", "\\sqrt[", "\\frac", "x_", "&", "'", "\\text{", "\\not"]
 )
 def test_formula_of_any_depth_neither_hangs_nor_overflows_a_small_stack(unit: str) -> None:
-    seconds: list[float] = []
+    drawn: list[str | None] = []
 
     def draw() -> None:
-        began = time.thread_time()
-        formula(unit * (MOST_CHARACTERS // len(unit)), is_display=True)
-        formula(unit * (MOST_DEPTH - 1) + "x", is_display=True)
-        seconds.append(time.thread_time() - began)
+        drawn.append(formula(unit * (MOST_CHARACTERS // len(unit)), is_display=True))
+        drawn.append(formula(unit * (MOST_DEPTH - 1) + "x", is_display=True))
 
     before = threading.stack_size(256 * 1024)
     try:
@@ -84,5 +82,4 @@ def test_formula_of_any_depth_neither_hangs_nor_overflows_a_small_stack(unit: st
     finally:
         threading.stack_size(before)
 
-    assert len(seconds) == 1
-    assert seconds[0] < 1
+    assert len(drawn) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -88,13 +87,12 @@ def test_evaluate_condition_refuses_what_could_harm(expression: str) -> None:
     assert NAMES["context"] == ["match", "unmatch"]
 
 
+@pytest.mark.timeout(60)  # it ends long before; a runaway would not
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="anscontext()[]{}'\".,:=<>+-*/%!~^&| 0123456789_\nfor if in not", max_size=80))
 def test_evaluate_condition_survives_any_text(expression: str) -> None:
-    started = time.perf_counter()
     with suppress(ConditionFault):
         assert evaluate_condition(expression, NAMES) in {True, False}
-    assert time.perf_counter() - started < 2
 
 
 @pytest.mark.parametrize("expression", ["(" * 250 + ")" * 250, "-" * 499 + "1", "not " * 124 + "1", "[" * 490])

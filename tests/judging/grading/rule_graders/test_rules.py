@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -158,15 +157,14 @@ CRITERIA = st.sampled_from(
 )
 
 
+@pytest.mark.timeout(60)  # it ends long before; a runaway would not
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(CRITERIA, TREES, max_size=3), st.text(max_size=30) | st.just("a" * 40 + "b"), st.booleans())
 def test_grade_responses_survives_any_specification(grading: dict[str, Any], text: str, compat: bool) -> None:
-    started = time.perf_counter()
     options = GradingOptions(compat=compat, regex_timeout_seconds=0.05)
 
     graded = grade_responses(GradedCase(grading, "python"), [text], options=options, runner=Passing())[0]
 
-    assert time.perf_counter() - started < 5
     assert (graded.score is None) or graded.status is not ScoreStatus.INCOMPLETE
     assert {note.code for note in graded.all_notes()} <= set(RULES)
     json.dumps([dict(entry.detail) for entry in graded.criteria], allow_nan=False)
