@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db.models import ForeignKey, ManyToManyField
+from django.db.models import ForeignKey, ManyToManyField, Model
 from django.dispatch import Signal
 
 import debate.signals
@@ -41,8 +41,10 @@ def heard_by(signal: Signal) -> list[str]:
 
 def data_model() -> str:
     """Return the diagram of the tables and their keys, without those that imports use while they last."""
-    lines = ["```mermaid", "erDiagram"]
-    for model in (model for label in APPS for model in apps.get_app_config(label).get_models()):
+    lines, models = ["```mermaid", "erDiagram"], list[type[Model]]()
+    for label in APPS:
+        models += sorted(apps.get_app_config(label).get_models(), key=lambda model: model.__name__)
+    for model in models:
         if not model.__name__.startswith("Batch"):
             lines += [
                 f"    {key.related_model.__name__} {_ends(key)} {model.__name__} : {key.name}"
