@@ -14,7 +14,7 @@ from evalsite.review.models import Queue, Referral, ReviewItem
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from tests import factories
 from tests.evalsite.reports.conftest import Scored
-from tests.evalsite.reports.services.boards.test_leaderboards import decide_all, drawn_of, judge_of
+from tests.evalsite.reports.services.boards.test_audited_leaderboards import decide_all, drawn_of, judge_of
 
 pytestmark = pytest.mark.django_db
 

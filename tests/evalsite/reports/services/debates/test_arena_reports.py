@@ -1,0 +1,65 @@
+"""The ranking of systems: what people decided counts, under one criterion and of the chosen sets."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from evalsite.reports.services.debates.arena_reports import compute_arena
+from tests import factories
+from tests.debate import rows
+from tests.debated_sets import Part, label_debates, store_debates
+
+pytestmark = pytest.mark.django_db
+FOR_A, OPEN, MOST_FOR_B = ((1, 1, 1),), ((1, -1, 0),), ((-1, -1, 1),)
+
+
+def ranks_of(content: dict[str, Any]) -> dict[str, list[int]]:
+    return {row["system"]: row["ranks"] for row in content["whole"]["rows"]}
+
+
+def test_open_debates_that_people_decided_count_in_the_ranking() -> None:
+    """People settled all 108 open debates of a pair; the page still showed them as open and ranked as before."""
+    ant, bee, cow = (factories.system(name) for name in ("ant", "bee", "cow"))
+    owner = rows.debate_set(system_a=ant, system_b=bee)
+    debates = store_debates(owner, [Part(24, FOR_A), Part(108, OPEN)])
+    for first, second in ((ant, cow), (bee, cow)):
+        store_debates(rows.debate_set(system_a=first, system_b=second), [Part(40, FOR_A)])
+    before = compute_arena(0, {"rule": "adjudicated"})
+
+    label_debates(debates, [None] * 24 + [-1] * 108)
+    after = compute_arena(0, {"rule": "adjudicated"})
+    alone = compute_arena(0, {})
+
+    assert (before["undecided"], ranks_of(before)) == (108, {"ant": [1, 1], "bee": [2, 2], "cow": [3, 3]})
+    assert (after["undecided"], ranks_of(after)) == (0, {"bee": [1, 1], "ant": [2, 2], "cow": [3, 3]})
+    pair = next(pair for pair in after["pairs"] if (pair["first"], pair["second"]) == ("ant", "bee"))
+    assert [pair[name] for name in ("wins", "ties", "losses", "undecided")] == [24, 0, 108, 0]
+    assert (alone["undecided"], ranks_of(alone)) == (108, ranks_of(before))
+
+
+def test_the_ranking_follows_the_chosen_rule_and_the_chosen_sets() -> None:
+    """Half of the debates entered the ranking under one fixed rule, and a new set could not be left out."""
+    ant, bee, cow = (factories.system(name) for name in ("ant", "bee", "cow"))
+    record, later = [], []
+    for first, second in combinations((ant, bee, cow), 2):
+        record.append(rows.debate_set(system_a=first, system_b=second))
+        store_debates(record[-1], [Part(24, FOR_A), Part(26, MOST_FOR_B)])
+        later.append(rows.debate_set(system_a=first, system_b=second))
+        store_debates(later[-1], [Part(30, ((-1, -1, -1),))])
+    sets = [owner.pk for owner in record]
+
+    unanimous, majority = (compute_arena(0, {"sets": sets, "rule": rule}) for rule in ("unanimous", "majority"))
+    every = compute_arena(0, {})
+
+    assert [(content["debates"], content["undecided"]) for content in (unanimous, majority, every)] == [
+        (150, 78),
+        (150, 0),
+        (240, 78),
+    ]
+    # 24 of 24 for the first by the debates that agreed, 24 of 50 by majority, 24 of 54 with the later sets
+    assert [pair["win_rate"]["value"] for pair in unanimous["pairs"]] == [1.0] * 3
+    assert [pair["win_rate"]["value"] for pair in majority["pairs"]] == [pytest.approx(24 / 50)] * 3
+    assert [pair["win_rate"]["value"] for pair in every["pairs"]] == [pytest.approx(24 / 54)] * 3
