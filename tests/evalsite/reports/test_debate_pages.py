@@ -117,9 +117,9 @@ def test_compute_debates_joins_people_by_debate_and_settles_open_ones_by_rule() 
     assert [one["resolved"] for one in (unanimous, adjudicated, people)] == [3, 4, 3]
     assert unanimous["people"]["agreed_debates"]["reason"] == "Too few: 2 of 20."
     assert unanimous["people"]["fleiss"]["value"] == 1.0
-    # D10: an open debate abstains; it was once counted as wrong.
+    # an open debate abstains; it was once counted as wrong
     assert evaluator(unanimous, "debate")["people"]["reason"].startswith("A debate without agreement has no outcome")
-    # B6: people decided these outcomes, so the debate is not compared with them.
+    # people decided these outcomes, so the debate is not compared with them
     assert evaluator(people, "debate")["example"]["value"] is None
     assert evaluator(adjudicated, "independent:judge-1")["example"]["value"] == 1.0
 
@@ -335,7 +335,7 @@ def people_settle(debate: Debate, label: int | None, *, arm: str = "routed") -> 
 
 
 def test_compute_arena_counts_what_people_decided() -> None:
-    # M8: 60 open debates that people decided 20 : 0 for the first of each pair once left everybody tied at 0.
+    """People decided 60 open debates 20 to 0 for the first of each pair, and all systems stayed tied at 0."""
     ant, bee, cow = three_systems()
     for a, b in ((ant, bee), (bee, cow), (ant, cow)):
         owner = rows.debate_set(system_a=a, system_b=b)
@@ -352,6 +352,7 @@ def test_compute_arena_counts_what_people_decided() -> None:
 
 
 def test_compute_arena_ranks_one_criterion() -> None:
+    """A ranking over "All sets" pooled debates about different criteria."""
     ant, bee, cow = three_systems()
     for criterion, verdict in (("helpfulness", 1), ("creativity", -1), ("helpfulness", 1)):
         for a, b in ((ant, bee), (bee, cow), (ant, cow)):
@@ -373,7 +374,7 @@ def test_compute_arena_ranks_one_criterion() -> None:
 
 
 def test_agreement_with_people_weights_the_audit_for_all_that_agreed() -> None:
-    # B6: 90 agreed debates that people would confirm in nine of ten, 30 of them audited; 30 open ones. The judge votes
+    # 90 agreed debates that people would confirm in nine of ten, 30 of them audited; 30 open ones. The judge votes
     # A each time: right in 90% of the agreed and, people saying B, in none of the open. Truth .675; pooled .45.
     owner = rows.debate_set()
     agreed = [rows.debate(owner=owner, votes=((1, 1), (1, 1))) for _ in range(90)]
@@ -389,7 +390,7 @@ def test_agreement_with_people_weights_the_audit_for_all_that_agreed() -> None:
     assert judge["people"]["value"] == pytest.approx(0.675)
     assert (judge["people_decided"]["value"], debates["people_decided"]["value"]) == (pytest.approx(0.9),) * 2
     assert found["people"]["agreed_debates"]["value"] == pytest.approx(0.9)
-    assert found["wins"][0]["people"]["value"] == pytest.approx(0.675)  # D1: pooled it was 45%
+    assert found["wins"][0]["people"]["value"] == pytest.approx(0.675)  # pooled it was 45%
     # The two say the same wherever the debate decided: no difference, where once a judge was 50 points ahead.
     pair = next(one for one in found["pairs"] if {one["first"], one["second"]} == {"judge-1", "Debate"})
     assert (pair["difference"]["value"], pair["separated"]) == (0.0, False)
@@ -409,7 +410,8 @@ def test_a_debate_that_people_decided_is_not_compared_with_those_people() -> Non
 
 
 def test_the_system_level_compares_labels_of_the_same_debates() -> None:
-    # M20: right in all six debates that agreed; in seven open ones it says B. Once "other mode" at 100% agreement.
+    """A judge that was right in every debate that agreed had "other mode", since it was asked about open ones too."""
+    # right in all six that agreed; in seven open ones it says B
     owner = rows.debate_set()
     for _ in range(6):
         rows.debate(owner=owner, votes=((1, 1), (1, 1)))
@@ -506,7 +508,7 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
     (judge,) = found["judges"]
     cells = {cell["damage"]: cell for cell in judge["cells"]}
     assert [cells[name]["agreement"]["value"] for name in votes] == [1.0, 0.125, 0.875]
-    # Seven of eight lost is a fall whatever the number; one of eight says nothing (M17: once "Holds").
+    # Seven of eight lost is a fall whatever the number; one of eight says nothing (once "Holds").
     assert (cells["masked"]["drop"]["value"], cells["flipped"]["drop"]["value"]) == (0.875, 0.125)
     assert (cells["masked"]["verdict"], cells["flipped"]["verdict"]) == ("falls", "cannot tell")
     assert cells["masked"]["same"]["value"] == pytest.approx(1 / 7)
@@ -531,7 +533,7 @@ def damaged_set(debates: list[Debate], votes: list[int], *, damage: str, experim
     ("intact", "damaged", "finding"),
     [
         ([1, -1] * 30, [1, -1] * 30, "holds"),  # right throughout
-        ([1, 1] * 30, [1, 1] * 30, "cannot tell"),  # D5: never reads the criterion, and agrees as a coin does
+        ([1, 1] * 30, [1, 1] * 30, "cannot tell"),  # never reads the criterion, and agrees as a coin does
         ([1, -1] * 30, [-1, 1] * 30, "falls"),
     ],
 )
@@ -548,7 +550,7 @@ def test_robustness_holds_only_where_it_is_shown(intact: list[int], damaged: lis
 
 
 def test_robustness_of_five_pairs_cannot_tell() -> None:
-    # M17: agreement 100% to 0% on five pairs, p = .0625, was a green "Holds".
+    """Agreement that fell from 100% to 0% on five pairs had a green "Holds", p being .0625."""
     owner = rows.debate_set()
     debates = [rows.debate(owner=owner, votes=((1, 1),)) for _ in range(5)]
     experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
@@ -559,7 +561,7 @@ def test_robustness_of_five_pairs_cannot_tell() -> None:
 
 
 def test_robustness_takes_its_reference_from_the_set_with_most_outcomes() -> None:
-    # D5: a later set of other agents overwrote the outcomes.
+    """Outcomes of a later set with other agents overwrote those that judges were compared with."""
     owner = rows.debate_set(name="Real agents")
     debates = [rows.debate(owner=owner, votes=((1, 1),)) for _ in range(3)]
     other = rows.debate_set(name="Other agents", system_a=owner.system_a, system_b=owner.system_b)
@@ -694,7 +696,7 @@ def test_arena_shows_the_win_rate_at_equal_length_beside_the_raw_one(researcher:
 
 
 def test_intervals_of_the_meta_evaluation_count_a_case_once_under_several_criteria() -> None:
-    # m14: the same eight cases under three criteria are no 24 independent observations.
+    # The same eight cases under three criteria are no 24 independent observations.
     first = rows.debate_set(criterion="helpfulness")
     debates = [rows.debate(owner=first, votes=((1, -1), (1, 1))) for _ in range(8)]
     for criterion in ("creativity", "wit"):

@@ -70,6 +70,7 @@ def annotated(queue: Queue, *labels: str) -> ReviewItem:
 
 
 def test_retry_keeps_every_item_with_its_claim_draft_annotations_and_label(fake_llm: FakeLLM) -> None:
+    """Pressing "Retry failed" ended in an error page once people had annotated, else it deleted claims and drafts."""
     run, queue = unreadable_run(fake_llm, cases=5)
     labels = [label["value"] for label in queue.labels]
     settled = annotated(queue, labels[0], labels[0])
@@ -115,6 +116,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def test_retry_of_programs_that_were_not_run_keeps_the_annotated_item(sandbox: Sandbox) -> None:
+    """A run whose programs had no sandbox could never be retried once people had annotated a response."""
     case, system = factories.case(grading=TESTS, lang="python"), factories.system()
     factories.response(prompt=case.prompt, system=system, text="```python\nx = 1\n```")
     plan = RunPlan(suite=factories.suite(cases=[case]), systems=[system], evaluators=[EvaluatorChoice()])

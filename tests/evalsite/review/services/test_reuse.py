@@ -50,7 +50,7 @@ def evaluators_of(run: Run) -> list[RunEvaluator]:
 
 @pytest.mark.usefixtures("no_audit")
 def test_one_label_serves_every_judge_of_a_run() -> None:
-    """B3: only the first judge of a run met people."""
+    """Only the first judge of a run was compared with the labels that people gave its responses."""
     run = run_over([factories.response()], judges=2)
 
     open_items_for_run(run=run, at=NOON)
@@ -68,7 +68,7 @@ def test_one_label_serves_every_judge_of_a_run() -> None:
 
 @pytest.mark.usefixtures("no_audit")
 def test_a_later_run_over_equal_content_asks_nobody_again() -> None:
-    """A3: the second run of the same responses opened its own queue with the same questions."""
+    """The second run over the same responses had labels of its own only, and asked people everything again."""
     first, second = factories.response(), factories.response()
     open_items_for_run(run=run_over([first, second]), at=NOON)
     decide(ReviewItem.objects.get(response_a=first), "wrong")
@@ -86,6 +86,20 @@ def test_a_later_run_over_equal_content_asks_nobody_again() -> None:
     ]
     assert open_items_for_run(run=later, at=NOON) == 0
     assert reuse_of(Queue.objects.get(run=later)) == Reuse(asked=1, elsewhere=1, reused=1)
+
+
+@pytest.mark.usefixtures("no_audit")
+def test_two_runs_that_send_mostly_the_same_responses_ask_about_each_once() -> None:
+    """Two runs over 84 responses sent 81 and 80 of them to people, who had 77 on their lists twice."""
+    responses = [factories.response() for _ in range(84)]
+    sent = []
+    for unread in (responses[:81], responses[4:]):
+        run = run_over(responses)
+        Verdict.objects.filter(run=run).exclude(response__in=unread).update(status="ok", confidence=0.99)
+        sent.append((open_items_for_run(run=run, at=NOON), reuse_of(Queue.objects.get(run=run))))
+
+    assert sent == [(81, Reuse(asked=81, elsewhere=0, reused=0)), (3, Reuse(asked=3, elsewhere=77, reused=0))]
+    assert ReviewItem.objects.count() == 84
 
 
 @pytest.mark.usefixtures("no_audit")
@@ -115,7 +129,7 @@ def test_two_systems_with_one_text_are_asked_about_once() -> None:
 
 @pytest.mark.usefixtures("no_audit")
 def test_six_sets_over_one_pair_ask_once_and_share_the_label() -> None:
-    """D8: the same pair and criterion came up to six times, also with A and B exchanged."""
+    """People were asked about the same pair and criterion up to six times, also with A and B exchanged."""
     case = factories.case()
     one, other = (factories.response(prompt=case.prompt, text=text) for text in ("Yes.", "No."))
     debates = []
@@ -151,7 +165,7 @@ def test_an_audit_wants_a_blind_label(settings: Any) -> None:
 
 
 def test_an_imported_record_opens_nothing_unasked() -> None:
-    """D8: importing a record of 1,620 debates opened 1,444 items."""
+    """Importing a record of 1,620 debates sent 1,444 items to people without asking."""
     factories.debate(debate_set=factories.debate_set(source=DebateSource.IMPORT))
     owner = DebateSet.objects.get()
 
@@ -164,6 +178,7 @@ def test_an_imported_record_opens_nothing_unasked() -> None:
 
 
 def test_a_run_that_asks_nobody_waits_until_somebody_sends_it() -> None:
+    """Every run sent its responses to people when it ended, and nobody could choose otherwise."""
     run = run_over([factories.response()])
     Run.objects.filter(pk=run.pk).update(options={"asks_people": False})
     unheard = list(unheard_runs())
@@ -193,7 +208,7 @@ def test_the_audit_draws_all_systems_of_a_case_and_the_same_cases_in_every_run(s
 
 
 def test_deleting_what_machines_said_leaves_peoples_work() -> None:
-    """B1: items, claims, drafts and annotations went with the verdict."""
+    """Items, claims, drafts and annotations vanished with the verdict that had sent them to people."""
     run = run_over([factories.response()])
     open_items_for_run(run=run, at=NOON)
     item = ReviewItem.objects.get()

@@ -301,6 +301,7 @@ def test_the_rate_of_a_part_of_the_suite_or_of_none_is_not_taken_over(options: d
 
 
 def test_a_run_that_is_to_be_says_what_the_chosen_rate_asks_of_people() -> None:
+    """Nothing said before the start of a run how many annotations it would ask of people."""
     first = judged_run(40)
     AuditPlan.objects.create(run=first, size=20, chosen_at=NOON)
     benchmark = first.suite.benchmark_id

@@ -135,7 +135,7 @@ def test_item_detail_shows_owners_everything() -> None:
 
 
 def test_adjudication_offers_no_machine_verdict_before_the_decision() -> None:
-    """M4: whoever decides a disagreement between people must not be led by what machines said."""
+    """Adjudicators were shown the machine verdicts and the debate before they decided, even in blind queues."""
     item, secrets = _split_world(QueueMode.BLIND)
     rita, _ = signed_in("rita", Role.RESEARCHER)
     ReviewItem.objects.filter(pk=item.pk).update(status="split", label="", decided_at=None)

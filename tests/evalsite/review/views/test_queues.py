@@ -290,7 +290,7 @@ def test_item_adjudicate_begins_a_new_draft_once_the_item_was_reopened() -> None
     client.post(reverse("review:item-reopen", args=[item.pk]), {"reason": "misread"})
     draft_keys += re.findall(r'data-draft-key="([^"]+)"', client.get(address).text)
 
-    # What a browser keeps under the first key is not brought back under the second (m12).
+    # What a browser keeps under the first key is not brought back under the second.
     assert ReviewItem.objects.get(pk=item.pk).status == ItemStatus.SPLIT
     assert len(set(draft_keys)) == len(draft_keys) == 2
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
@@ -159,6 +160,24 @@ def test_against_the_rest_counts_as_a_count_without_the_rater_does() -> None:
                 n += 1
                 agreeing += int(row[column] == lead)
         assert found[rater] == share_of(agreeing, n)
+
+
+def test_against_the_rest_copies_no_table_however_many_people_there_are() -> None:
+    """The agreement report of 100,000 items by 300 people took 240 s and copied a table of 240 MB for each of them."""
+    random = np.random.default_rng(3)
+    codes = np.full((10_000, 300), -1)
+    for place in range(5):
+        codes[np.arange(10_000), (np.arange(10_000) + 60 * place) % 300] = random.integers(0, 3, 10_000)
+    items, people = tuple(map(str, range(10_000))), tuple(f"p{n}" for n in range(300))
+    table = RatingTable(items, people, ("a", "b", "c"), codes)
+
+    tracemalloc.start()
+    found = against_the_rest(table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert list(found) == list(people)
+    assert peak < codes.nbytes / 2  # less than one copy for all of them
 
 
 def test_against_the_rest_says_when_there_is_no_rest() -> None:

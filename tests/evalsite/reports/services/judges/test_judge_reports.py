@@ -11,7 +11,10 @@ from debate.models import DebateStatus
 from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.services.debates.debate_reports import compute_debates
 from evalsite.reports.services.judges.judge_reports import NO_DEBATES, NO_PEOPLE, compute_judge, compute_judges
+from evalsite.review.models import Provenance, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
+from evalsite.review.services.items.final_labels import keep_final_label
+from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import Call, EvaluatorKind, PastVerdict, Response, RunEvaluator
 from tests import factories
 
@@ -173,7 +176,7 @@ def test_compute_judges_weights_routed_and_audited_verdicts() -> None:
 
 
 def test_compute_judges_keeps_versions_of_a_judge_apart() -> None:
-    # M7, A7: one name, two prompts; once one row with the figure of a judge that never was.
+    """A judge that said 100% and one of the same name that said 0% were one row with 50%."""
     for prompt_hash, status in (("a" * 64, "ok"), ("b" * 64, "unparsed")):
         judge = judge_named("Encke", options={"prompt_hash": prompt_hash, "model": "m"})
         factories.verdict(evaluator=judge, share=1.0 if status == "ok" else None, status=status)
@@ -186,7 +189,83 @@ def test_compute_judges_keeps_versions_of_a_judge_apart() -> None:
     assert (older["row"]["prompt_hash"], older["versions"], len(older["runs"])) == ("a" * 64, 2, 1)
 
 
+def test_compute_judges_compares_on_the_scale_of_each_criterion(settings: Any) -> None:
+    """Scores from 1 to 5 were cut into right, partly right and wrong, and pooled with those of a yes-or-no question."""
+    settings.REVIEW_AUDIT_SHARE = 1
+    five = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
+    nodes = [
+        {"key": "clarity", "kind": "dimension", "scale": five},
+        {"key": "cited", "kind": "check", "scale": {"kind": "boolean"}},
+    ]
+    rubric = factories.rubric(trees={"": {"key": "root", "kind": "group", "children": nodes}})
+    run = factories.run(suite=factories.suite(cases=20), status="finished", finished_at=factories.NOON)
+    run.systems.set([system := factories.system()])
+    responses = [factories.response(prompt=case.prompt, system=system) for case in run.suite.cases.order_by("pk")]
+    for criterion, share in (("clarity", 0.75), ("cited", 1.0)):  # the levels 4 and met
+        judge = judge_named("Strict", run=run, rubric=rubric, criterion=criterion)
+        for response in responses:
+            factories.verdict(evaluator=judge, response=response, share=share, confidence=0.99)
+    open_items_for_run(run=run, at=factories.NOON)
+    for place, item in enumerate(ReviewItem.objects.select_related("subject").order_by("criterion", "pk")):
+        label = ("met", "4", "3")[(item.criterion == "clarity") + (place == 39)]
+        keep_final_label(item=item, label=label, provenance=Provenance.MAJORITY, at=factories.NOON)
+
+    rows = {row["criterion"]: row for row in compute_judges(0, {})["judges"]}
+    found = {
+        criterion: compute_judge(0, {"name": "Strict", "version": row["version"]})["people"]
+        for criterion, row in rows.items()
+    }
+
+    assert {criterion: people["labels"] for criterion, people in found.items()} == {
+        "cited": ["Met", "Not met"],
+        "clarity": ["1", "2", "3", "4", "5"],
+    }
+    assert {criterion: row["people"]["value"] for criterion, row in rows.items()} == {"cited": 1.0, "clarity": 0.95}
+    assert found["clarity"]["counts"][3] == [0, 0, 1, 19, 0]
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        [{"options": {"model": "gpt-4"}}, {"options": {"model": "llama"}}],
+        [{"options": {"prompt_hash": "a" * 64}}, {"options": {"prompt_hash": "b" * 64}}],
+        [{"rubric": 1}, {"rubric": 2}],
+    ],
+    ids=["models", "prompts", "rubric versions"],
+)
+def test_compute_judges_keeps_models_prompts_and_rubric_versions_apart(versions: list[dict[str, Any]]) -> None:
+    """Judges of one name were one row, whatever model, prompt or rubric version they had."""
+    for fields, label in zip(versions, ("right", "wrong"), strict=True):
+        if "rubric" in fields:
+            fields = {"rubric": factories.rubric(slug="tone", version=fields["rubric"])}
+        judge = judge_named("Encke", **fields)
+        for _ in range(20):
+            label_of(judge, factories.response(prompt=factories.prompt(benchmark=judge.run.suite.benchmark)), label)
+
+    rows = compute_judges(0, {})["judges"]
+
+    assert [(row["people"]["value"], row["people"]["n"]) for row in rows] == [(0.0, 20), (1.0, 20)]
+
+
+def test_compute_judges_counts_runs_of_a_changed_prompt_apart_and_reused_replies_once() -> None:
+    """Of 84 replies, the same 84 in a second run, and 28 of another prompt, the page said 196 verdicts in 3 runs."""
+    older, newer = {"prompt_hash": "e" * 64, "model": "m"}, {"prompt_hash": "a" * 64, "model": "m"}
+    replies = [call(number, cost=Decimal("0.01")) for number in range(112)]
+    responses = [factories.response() for _ in range(84)]
+    for options, calls in ((older, replies[:84]), (older, replies[:84]), (newer, replies[84:])):
+        judge = judge_named("Encke", options=options)
+        for response, reply in zip(responses, calls, strict=False):
+            factories.verdict(evaluator=judge, response=response, share=1.0, call_ids=[reply.pk])
+
+    rows = compute_judges(0, {})["judges"]
+
+    counted = [(row["prompt_hash"][0], row["runs"], row["verdicts"], row["reused"], row["parsed"]["n"]) for row in rows]
+    assert counted == [("a", 1, 28, 0, 28), ("e", 2, 84, 84, 84)]
+    assert [row["cost_per_verdict"] for row in rows] == [pytest.approx(0.01)] * 2
+
+
 def test_compute_judges_compares_a_judge_with_debates_of_its_criterion() -> None:
+    """A judge of creativity was compared with debates about helpfulness."""
     judge = judge_named("Creative", criterion="creativity")
     owner = factories.debate_set(criterion="helpfulness")
     debate = factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=1)
@@ -197,12 +276,12 @@ def test_compute_judges_compares_a_judge_with_debates_of_its_criterion() -> None
 
 
 def test_compute_judge_picks_systems_by_pair_whatever_side_they_are_shown_on() -> None:
-    # M7: gpt wins all, as A of one pair and as B of another; once "Win rate of A 46%".
+    """A system won 13 of 13, by judge and debates, and the page said that A won 46%."""
     judge = judge_named("Strict")
     gpt, llama, claude = factories.system("gpt"), factories.system("llama"), factories.system("claude")
-    for first, second, verdict in ((gpt, llama, 1), (claude, gpt, -1)):
+    for first, second, verdict, times in ((gpt, llama, 1, 6), (claude, gpt, -1, 7)):
         owner = factories.debate_set(system_a=first, system_b=second)
-        for _ in range(3):
+        for _ in range(times):
             debate = factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=verdict)
             for response in (debate.response_a, debate.response_b):
                 factories.verdict(evaluator=judge, response=response, share=float(response.system == gpt))
@@ -213,7 +292,7 @@ def test_compute_judge_picks_systems_by_pair_whatever_side_they_are_shown_on() -
 
 
 def test_two_judges_have_figures_from_the_same_labels() -> None:
-    # B3: only the first judge of a run ever met people.
+    """The second judge of a run had "No verdict of this judge has a final human label yet"."""
     run = factories.run()
     judges = [judge_named(name, run=run) for name in ("First", "Second")]
     for _ in range(20):
@@ -260,7 +339,7 @@ def test_compute_judges_reads_position_consistency_of_both_orders() -> None:
 
 
 def test_opening_votes_equal_outcomes_alike_on_both_pages() -> None:
-    # Ten agreed debates; seat 1 opened right on six, and gave no vote that could be read on four (m3).
+    # Ten agreed debates; seat 1 opened right on six, and gave no vote that could be read on four.
     for number in range(10):
         debate = factories.debate(status=DebateStatus.AGREED, verdict=1)
         for seat, vote in ((1, 1 if number < 6 else None), (2, 1)):

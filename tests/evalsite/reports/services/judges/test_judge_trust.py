@@ -240,7 +240,7 @@ def test_runs_that_share_cases_give_each_response_the_chance_of_one_draw(setting
 
 
 def test_no_figure_follows_people_who_turn_to_the_judge_after_the_reveal(settings: Any) -> None:
-    # M4: the judge passes all of 20 responses, ada calls all wrong, sees the verdicts and calls all right.
+    """People called all wrong, saw the verdicts and called all right; every figure of the judge went from 0 to 100%."""
     settings.REVIEW_AUDIT_SHARE = 1
     run = factories.run(suite=factories.suite(cases=20), status="finished", finished_at=NOON)
     run.systems.set([system := factories.system()])

@@ -162,7 +162,7 @@ def test_compute_agreement_reads_only_alpha_by_the_bounds_of_alpha() -> None:
 
 
 def test_compute_agreement_tells_routed_items_from_audited_ones() -> None:
-    # M18: routed items are the hard ones.
+    """Agreement on the hard items that rules had sent was pooled with that on a random sample."""
     queue = factories.queue(slug="arms")
     people = [factories.user(name) for name in ("dan", "eve")]
     for arm, labels in (("routed", ("1", "-1")), ("routed", ("0", "0")), ("audit", ("1", "1"))):
@@ -218,7 +218,7 @@ def test_compute_agreement_orders_the_values_of_a_scale_written_in_another_order
 
 
 def test_compute_agreement_of_ordered_words_gives_figures_that_see_their_order(scales: Queue) -> None:
-    # M12: labels such as poor, fair, good carry what they are worth, so their distances count.
+    """Ordered words such as poor, fair and good had coefficients for names only."""
     found = values(compute_agreement(scales.pk, {"criterion": "clarity"}).content)
 
     # interval: values 0, 0, 0, .5, 1, 1, 1, 1: sum 4.5, sum of squares 4.25: 1 - 7 * (2 / 4) / (2 * (34 - 20.25))

@@ -98,7 +98,7 @@ def test_leaderboard_detail_says_how_many_systems_a_small_run_covers(
 
 
 def test_leaderboard_detail_shows_nothing_raw_among_human_figures(scored: Scored, researcher: Client) -> None:
-    # A5: without a label the tabs once showed the judge's win rates and scenarios beside dashes.
+    """Without a label, "Human only" and "Corrected" showed the judge's own win rates and scenarios beside dashes."""
     url = reverse("reports:leaderboard-detail", args=[scored.suite.pk])
 
     for mode in ("human", "corrected"):

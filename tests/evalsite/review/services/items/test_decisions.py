@@ -104,7 +104,7 @@ def test_revise_annotation_leaves_a_disagreement_and_keeps_the_new_majority_besi
 
 
 def test_revise_annotation_of_everybody_changes_no_blind_label() -> None:
-    """M4: people label "A", see the verdict and all turn to "B"; judges are compared with the blind label."""
+    """People labelled an item, saw the verdict and turned to it; judges were then compared with the second label."""
     item, answers = answered("1", "1")
     blind = labels_of(item)
     for answer in answers:
@@ -154,6 +154,7 @@ def test_adjudicate_item_stores_the_word_and_whose_answer_it_adopts() -> None:
 
 
 def test_adjudicate_item_refuses_whoever_annotated_it() -> None:
+    """An annotator could adjudicate their own disagreement."""
     item, (first, _) = answered("1", "-1")
 
     with pytest.raises(ReviewRefused, match="You annotated this item yourself"):

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_note_look_keeps_an_item_from_an_owner_who_opened_it() -> None:
+    """An owner who had seen everything about an item was handed it, and the annotation counted as blind."""
     queue = factories.queue()
     first, second = (factories.review_item(queue=queue, shuffle=number) for number in (1, 2))
     client, rita = signed_in("rita", Role.RESEARCHER)
@@ -36,6 +37,7 @@ def test_note_look_keeps_an_item_from_an_owner_who_opened_it() -> None:
 
 
 def test_note_look_marks_the_answer_of_an_owner_who_is_handed_the_item() -> None:
+    """An annotation of somebody who had seen the verdicts counted in the agreement of blind ones."""
     queue = factories.queue()
     item = factories.review_item(queue=queue)
     client, rita = signed_in("rita", Role.RESEARCHER)
@@ -50,15 +52,19 @@ def test_note_look_marks_the_answer_of_an_owner_who_is_handed_the_item() -> None
     assert (summary["answers"], summary["seen_before"]) == (1, 1)
 
 
-def test_check_may_look_refuses_adjudication_to_who_holds_the_item() -> None:
+@pytest.mark.parametrize("status", ["open", "split"])
+def test_check_may_look_refuses_adjudication_to_who_holds_the_item(status: str) -> None:
+    """A researcher who annotates read debate, verdicts and other annotations on the page for adjudication first."""
     debate = factories.debate()
     factories.statement(debate=debate, text="secret-statement")
     item = factories.review_item(debate=debate)
     client, _ = signed_in("rita", Role.RESEARCHER)
     claim = take(client, item.queue)
     url = reverse("review:item-adjudicate", args=[item.pk])
+    type(item).objects.filter(pk=item.pk).update(status=status)
 
     held = client.get(url, follow=True).content.decode()
+    type(item).objects.filter(pk=item.pk).update(status="open")
     send(client, claim)
     answered = client.get(url).content.decode()
 

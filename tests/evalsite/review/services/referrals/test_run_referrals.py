@@ -206,6 +206,7 @@ def test_open_items_for_run_offers_the_scores_that_the_levels_allow() -> None:
 
 @pytest.mark.usefixtures("no_audit")
 def test_open_items_for_run_gives_each_criterion_its_own_scale() -> None:
+    """A criterion from 1 to 5 and one of yes or no were both asked as right, partly right or wrong."""
     five = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
     nodes = [
         {"key": "clarity", "kind": "dimension", "scale": five},
@@ -348,6 +349,7 @@ def test_items_carry_the_language_of_their_case_for_agreement_by_language() -> N
     ],
 )
 def test_open_items_for_debates_asks_nobody_about_baselines_and_damaged_criteria(fields: dict[str, Any]) -> None:
+    """A robustness experiment sent 234 items to people, and each set of a baseline opened an audit of its own."""
     factories.debate(debate_set=factories.debate_set(**fields))
     owner = DebateSet.objects.get()
 
