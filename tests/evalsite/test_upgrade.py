@@ -44,6 +44,7 @@ print("ANSWER " + json.dumps({
     "items": Counter(ReviewItem.objects.values_list("status", flat=True)),
     "labels": sorted(Counter(FinalLabel.objects.values_list("provenance", "is_blind")).items()),
     "subjects": ReviewItem.objects.filter(subject=None).count(),
+    "strata": {"run" if row.run_id else "debates": len(row.audit_strata) for row in Queue.objects.all()},
     "pages": {path: client.get(path, follow=True).status_code for path in paths},
 }))
 """
@@ -119,6 +120,7 @@ def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path, own_data
     assert found["items"] == {"open": 70, "settled": 14, "split": 6, "adjudicated": 4}
     assert found["labels"] == [[["informed", False], 4], [["majority", True], 14]]
     assert found["subjects"] == 0
+    assert found["strata"] == {"run": 1, "debates": 0}
     assert set(found["pages"].values()) == {200}
     fresh = Path(own_database.removeprefix("sqlite:///"))  # an empty one goes a shorter way to the same tables
     assert schema(database) == schema(fresh)

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from evalsite.review.models import Annotation, Assignment, FinalLabel, Referral, ReviewItem
+from evalsite.review.models import Annotation, Assignment, FinalLabel, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, labels_to_json
 from evalsite.review.selectors.labels.final_labels import labels_of_debates, labels_of_evaluators
 from evalsite.review.subject_keys import part_json, shown_hash
@@ -37,7 +37,7 @@ def test_fill_gives_items_their_subjects_and_loses_no_annotation() -> None:
     debate = factories.debate(debate_set=factories.debate_set(rubric=rubric))
     people = [factories.user(name) for name in ("ada", "bob")]
     old = Old(executor.loader.project_state(before).apps, [person.pk for person in people])
-    queue = old.queue(JUDGEMENT, run_id=run.pk)
+    queue = old.queue(JUDGEMENT, run_id=run.pk, routed_at=NOON)
     answered, untouched, claimed, other = [
         old.item(queue, _hash(verdict.response, tree=TREE), arm=arm, verdict_id=verdict.pk)
         for verdict, arm in zip(verdicts, ("audit", "audit", "routed", "audit"), strict=True)
@@ -45,7 +45,7 @@ def test_fill_gives_items_their_subjects_and_loses_no_annotation() -> None:
     old.settle(answered, "right", "right", label="right")
     old.claim(claimed, people[0].pk)
     old.settle(other, "wrong", "wrong", label="right", revised="right")
-    pairs = old.queue(PREFERENCE, debate_set_id=debate.debate_set_id)
+    pairs = old.queue(PREFERENCE, debate_set_id=debate.debate_set_id, routed_at=NOON)
     pair = old.item(pairs, _hash(debate.response_a, debate.response_b, tree=TREE, criterion="helpfulness"),
                     criterion="helpfulness", debate_id=debate.pk)  # fmt: skip
     old.settle(pair, "1", "1", label="1")
@@ -74,6 +74,8 @@ def test_fill_gives_items_their_subjects_and_loses_no_annotation() -> None:
     assert [(pk, row.label, row.share) for pk, row in labels_of_debates([debate.debate_set_id]).items()] == [
         (debate.pk, "1", 1.0)
     ]
+    # what the run's sample was drawn from is a stratum, so that new cases are drawn beside it
+    assert dict(Queue.objects.values_list("pk", "audit_strata")) == {queue.pk: [case.prompt_id], pairs.pk: []}
 
 
 def _evaluator_of(run: Run) -> Any:
