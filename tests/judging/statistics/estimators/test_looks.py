@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from judging.statistics.estimators.agreement import ComparedItem, share_equal, shown_kappa
+from judging.statistics.estimators.boards import BoardData, MeanKind, system_mean
 from judging.statistics.estimators.debates import DebatedPair, ranked_by_people, win_rate
 from judging.statistics.estimators.differences import paired_difference
 from judging.statistics.estimators.strata import (
@@ -59,6 +60,32 @@ def test_differences_of_equal_systems_are_told_apart_at_any_look_in_5_percent_of
 
     assert once / 400 > 0.083
     assert always / 400 <= 0.083
+
+
+def test_means_over_two_strata_hold_at_every_look_while_labels_arrive() -> None:
+    # 300 audits, looked at eight times, of half of 120 cases, 70% of which a system gets right, and of 60 later ones,
+    # 40% of which it gets right; so 60% of all. The judge is right in 90%. Intervals for one look leave 60% out too often.
+    random = np.random.default_rng(8)
+    strata = np.repeat([0, 1], (120, 60))
+    none = np.zeros((1, 180), dtype=bool)
+    held: dict[tuple[MeanKind, int], int] = {}
+    for _ in range(300):
+        people = (random.random(180) < np.array([0.7, 0.4])[strata]).astype(float)
+        judge = np.where(random.random(180) < 0.1, 1 - people, people)
+        drawn = np.concatenate([random.permutation(120)[:60], 120 + random.permutation(60)[:30]])
+        order, is_drawn = random.permutation(drawn), np.isin(np.arange(180), drawn)
+        for mode, planned in ((MeanKind.HUMAN, 0), (MeanKind.HUMAN, 90), (MeanKind.CORRECTED, 90)):
+            found = []
+            for n in range(20, 91, 10):
+                labels = np.where(np.isin(np.arange(180), order[:n]), people, np.nan)
+                data = BoardData(judge[None], labels[None], is_drawn[None], none, planned=planned, strata=strata)
+                found.append(system_mean(data, 0, mode).estimate)
+            holds = all((one.low or 0) <= 0.6 <= (one.high or 0) for one in found)
+            held[mode, planned] = held.get((mode, planned), 0) + holds
+
+    # 3 standard errors of .05 are .038
+    assert held[MeanKind.HUMAN, 0] / 300 < 0.95 - 0.038
+    assert min(held[MeanKind.HUMAN, 90], held[MeanKind.CORRECTED, 90]) / 300 > 0.95 - 0.038
 
 
 def test_agreement_and_kappa_are_wider_at_every_look() -> None:
