@@ -64,7 +64,7 @@ def test_differences_of_equal_systems_are_told_apart_at_any_look_in_5_percent_of
 
 def test_means_over_two_strata_hold_at_every_look_while_labels_arrive() -> None:
     # 300 audits, looked at eight times, of half of 120 cases, 70% of which a system gets right, and of 60 later ones,
-    # 40% of which it gets right; so 60% of all. The judge is right in 90%. Intervals for one look leave 60% out too often.
+    # 40% of which it gets right; so 60% of all. The judge is right in 90%. One look is not enough.
     random = np.random.default_rng(8)
     strata = np.repeat([0, 1], (120, 60))
     none = np.zeros((1, 180), dtype=bool)
