@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from evalsite.base.json_types import JsonDict
 from judging.forms.new_runs import NewRunForm
@@ -21,6 +22,12 @@ from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.systems import Worker, asking_of_version
 
 DEFAULTS = EsiOptions()
+LISTS = ("workers", "prompts")
+LINKED = (
+    *("accuracy", "integrity", "strictness", "reading", "token_budget", "irrelevant_share", "max_length_ratio"),
+    *("length_penalty", "unsafe_keywords", "length_rule", "unknown_as_zero"),
+    *(f"weight_{name}" for name in SUB_SCORES),
+)
 
 
 class EsiOptionsForm(forms.Form):
@@ -159,6 +166,12 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
             self.add_error("prompts", "Choose at least one prompt version.")
         return cleaned
 
+    @classmethod
+    def linked_values(cls, query: QueryDict) -> JsonDict:
+        """Return what an address fills in; see `linking_query`."""
+        lists = {name: query.getlist(name) for name in LISTS if name in query}
+        return lists | {name: query[name] for name in LINKED if name in query}
+
     def plan(self) -> RunPlan:
         """Return what was asked for. A judge as shipped is set up where there is none yet."""
         data = self.cleaned_data
@@ -179,6 +192,24 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
             budget=data["budget"],
             esi=EsiSetup(workers, data["options"], ReplyReading(data["reading"])),
         )
+
+
+def linking_query(plan: RunPlan) -> str:
+    """Return the query of an address that fills the form in with a plan whose endpoints are stored."""
+    assert plan.esi is not None
+    query = QueryDict(mutable=True)
+    entered = entered_of(plan.esi.options) | {"reading": plan.esi.reading.value, "kind": RunKind.ESI.value}
+    entered |= {kind: _choice_of(choice.judge) for kind, choice in zip(JUDGES, plan.evaluators, strict=True)}
+    entered |= {"suite": plan.suite.pk, **plan.evaluators[0].options}
+    query.update({name: str(value) for name, value in entered.items() if value is not False})
+    query.setlist("workers", list(dict.fromkeys(str(worker.endpoint.pk) for worker in plan.workers)))
+    query.setlist("prompts", list(dict.fromkeys(worker.asking.prompt_version for worker in plan.workers)))
+    return query.urlencode()
+
+
+def _choice_of(judge: Judge | None) -> str:
+    assert judge is not None
+    return f"endpoint:{judge.asked.pk}" if judge.pk is None else f"judge:{judge.pk}"
 
 
 def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:

@@ -6,7 +6,9 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from django import forms
+from django.http import QueryDict
 
+from evalsite.base.json_types import JsonDict
 from judging.forms.budgets import BudgetField
 from judging.models import RunKind, Suite, System
 from judging.services.runs.run_plans import RunPlan
@@ -47,6 +49,11 @@ class NewRunForm(forms.Form):
             .order_by("name")
         )
         self._models("systems").queryset = self.answering
+
+    @classmethod
+    def linked_values(cls, query: QueryDict) -> JsonDict:
+        """Return what an address fills in."""
+        return {}
 
     @abstractmethod
     def plan(self) -> RunPlan:

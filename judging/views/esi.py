@@ -1,4 +1,4 @@
-"""The files of an ESI run in the original's format."""
+"""ESI runs in Lunar-Bench's formats: its settings imported as runs, and the files of a run."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from django.contrib import messages
 from django.http import FileResponse, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.text import slugify
 
 from evalsite.accounts.audit import record
-from evalsite.base.http import PageRequest, get_view
+from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
+from evalsite.base.json_types import JsonDict
 from judging.exports import write_esi_files
+from judging.forms.esi import linking_query
+from judging.forms.lunar import LunarFileForm, LunarImportForm
 from judging.models import Run, RunKind
+from judging.selectors.esi import SUB_SCORE_WORDS
+from judging.services.runs.lunar_imports import LunarImport, add_missing_endpoints, plan_import
+from judging.specs.lunar_settings import MOST_BYTES, UNUSED, BadLunarSettings, read_lunar_settings
 
 KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
+PAGE = "judging/lunar_import.html"
+ADDS = "judging.add_modelendpoint"
 
 
 @get_view("judging.add_run")
@@ -39,3 +48,66 @@ def esi_files(request: PageRequest, run_id: int) -> FileResponse:
     archive.seek(0)
     record(request.user, "report.exported", run, table="esi", format="zip")
     return FileResponse(archive, as_attachment=True, filename=f"{slugify(run.name) or 'esi'}.zip")
+
+
+@form_view("judging.add_run")
+def lunar_import(request: PageRequest) -> HttpResponse:
+    """Take the file and show what it becomes. Nothing is stored, and the keys of the file are not read."""
+    if request.method != "POST":
+        return render(request, PAGE, {"form": LunarFileForm()})
+    form = LunarFileForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return render(request, PAGE, {"form": form}, status=400)
+    try:
+        planned = plan_import(read_lunar_settings(form.cleaned_data["file"].read(MOST_BYTES + 1)))
+    except BadLunarSettings as refusal:
+        return render(request, PAGE, {"form": LunarFileForm(), "problems": refusal.problems}, status=400)
+    return render(request, PAGE, _checked(LunarImportForm(planned=planned)))
+
+
+@post_view("judging.add_run")
+def lunar_confirm(request: PageRequest) -> HttpResponse:
+    """Add the missing endpoints and open the form of a run of one data set, filled in."""
+    try:
+        planned = plan_import(read_lunar_settings(request.POST.get("settings", "").encode(errors="replace")))
+    except BadLunarSettings as refusal:
+        return render(request, PAGE, {"form": LunarFileForm(), "problems": refusal.problems}, status=400)
+    form = LunarImportForm(request.POST, planned=planned)
+    number = whole_number(request.POST.get("dataset", ""))
+    if form.is_valid() and number is not None and number < len(planned.datasets):
+        try:
+            planned = plan_import(planned.settings, key_variables=form.key_variables(), suites=form.suites())
+            return _opened(request, form, planned, number)
+        except BadLunarSettings as refusal:
+            form.add_error(None, str(refusal))
+    return render(request, PAGE, _checked(form), status=400)
+
+
+def _opened(request: PageRequest, form: LunarImportForm, planned: LunarImport, number: int) -> HttpResponse:
+    """Store what is missing and lead to the form of the run, unless something is still to be chosen."""
+    new, dataset = planned.new_endpoints, planned.datasets[number]
+    if dataset.suite is None:
+        form.add_error(f"suite_{number}", "Choose a suite, or import the data set first.")
+    if new and not request.user.has_perm(ADDS):
+        form.add_error(
+            None, "Only an admin adds endpoints. Ask one to add those marked as new, or to import this file."
+        )
+    if form.errors:
+        return render(request, PAGE, _checked(form), status=400)
+    planned = add_missing_endpoints(planned, actor=request.user)
+    if new:
+        names = ", ".join(endpoint.name for endpoint in new)
+        messages.success(request, f"Added to Endpoints: {names}. Their keys are read from the environment.")
+    return redirect(f"{reverse('judging:run-create')}?{linking_query(planned.run_plan(planned.datasets[number]))}")
+
+
+def _checked(form: LunarImportForm) -> JsonDict:
+    planned = form.planned
+    return {
+        "checked": form,
+        "planned": planned,
+        "systems": planned.systems(),
+        "judges": planned.judges.items(),
+        "weights": [(word, planned.options.weights[name]) for name, word in SUB_SCORE_WORDS.items()],
+        "unused": [(name, UNUSED[name]) for name in planned.settings.unused],
+    }

@@ -56,7 +56,8 @@ def run_create(request: PageRequest) -> HttpResponse:
     if suite is None:
         context = {"suites": suites(), "kinds": FORMS, "chosen": form_class}
         return render(request, "judging/run_suite.html", context)
-    form = form_class(request.POST or None, suite=suite, initial={"rules": True} | first_choices(request.GET, suite))
+    first = {"rules": True} | first_choices(request.GET, suite) | form_class.linked_values(request.GET)
+    form = form_class(request.POST or None, suite=suite, initial=first)
     if request.method == "POST" and form.is_valid():
         try:
             with transaction.atomic():

@@ -36,6 +36,8 @@ COMMANDS = {
     "judging:import-discard": "control_import discard",
     "judging:run-create": "run_suite",
     "judging:run-estimate": "run_suite --estimate",
+    "judging:lunar-import": "import_lunar_settings",
+    "judging:lunar-confirm": "import_lunar_settings --save",
     "judging:run-rename": "control_run rename",
     "judging:run-archive": "control_run archive",
     "judging:run-restore": "control_run restore",

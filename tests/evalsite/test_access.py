@@ -98,6 +98,8 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "judging:run-create": RESEARCHERS,
     "judging:run-estimate": RESEARCHERS_ACT,
     "judging:esi-create": {"get": (403, 403, 302, 302)},
+    "judging:lunar-import": RESEARCHERS,
+    "judging:lunar-confirm": {"post": (403, 403, 400, 400)},
     "judging:esi-files": READERS_OBJECT,
     "judging:run-detail": READERS_OBJECT,
     "judging:run-progress": READERS_OBJECT,

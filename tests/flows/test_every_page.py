@@ -149,6 +149,7 @@ def test_every_page_of_an_admin(queue: str, labels: str, site: LiveSite, signed_
     page = signed_in("demo-admin")
     found = pages_by_name(page) | make_examples(page, site, tmp_path)
     found |= {
+        "judging:lunar-import": "/runs/esi/import/",
         "review:item-adjudicate": f"{split}adjudicate/",
         "review:queue-person": link_on(page, f"/review/queues/{queue}/", f"/review/queues/{queue}/people/"),
         "reports:agreement-confusion": f"/reports/agreement/{queue}/confusion/?first=demo-ben&second=demo-chloe",
