@@ -129,7 +129,15 @@ def _run(suite: Suite, number: int, judges: int, responses: int) -> Run:
 
     total = responses * judges
     ended = {"planned_at": AT, "started_at": AT, "finished_at": AT}
-    run = factories.run(suite=suite, name=f"Run {number}", status="finished", total=total, done=total, **ended)
+    run = factories.run(
+        suite=suite,
+        name=f"Run {number}",
+        status="finished",
+        total=total,
+        done=total,
+        case_count=suite.case_count,
+        **ended,
+    )
     run.systems.set(System.objects.all())
     return run
 

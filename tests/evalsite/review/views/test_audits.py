@@ -212,7 +212,7 @@ def test_the_page_has_a_fixed_number_of_queries(count: int, django_assert_num_qu
     open_items_for_run(run=run, at=NOON)
     rita = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(14):
         rita.get(reverse("review:audit-run", args=[run.pk]))
 
 
