@@ -17,12 +17,13 @@ from judging.judges.kinds.esi_items import JUDGES, ReplyReading
 from judging.llm.endpoints import EndpointKind
 from judging.models import Judge, ModelEndpoint, RunKind, Suite, System
 from judging.selectors.esi import SUB_SCORE_WORDS
+from judging.selectors.responses import answering_systems
 from judging.services.runs.esi_plans import EsiSetup, default_judge, default_judge_name
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
-from judging.services.systems import Worker, asking_of_version
+from judging.services.systems import Worker, asking_of_version, worker_of
 
 DEFAULTS = EsiOptions()
-LISTS = ("workers", "prompts")
+LISTS = ("asked", "workers", "prompts")
 LINKED = (
     *("accuracy", "integrity", "strictness", "reading", "token_budget", "irrelevant_share", "max_length_ratio"),
     *("length_penalty", "unsafe_keywords", "length_rule", "unknown_as_zero"),
@@ -113,6 +114,13 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
     template = "judging/_run_fields_esi.html"
     is_estimated_at_once = False
 
+    asked = forms.ModelMultipleChoiceField(
+        System.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label="Ask systems",
+        help_text="Each is asked with its own prompt and sampling.",
+    )
     workers = forms.ModelMultipleChoiceField(
         ModelEndpoint.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label="Models"
     )
@@ -147,6 +155,7 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
     def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
         super().__init__(*args, suite=suite, **kwargs)
         endpoints = ModelEndpoint.objects.filter(is_active=True)
+        self._models("asked").queryset = answering_systems()
         self._models("workers").queryset = endpoints.filter(kind=EndpointKind.OPENAI).order_by("name")
         self._choices("prompts").choices = prompt_choices()
         for kind in JUDGES:
@@ -159,9 +168,9 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
 
     def clean(self) -> JsonDict:
         cleaned = super().clean() or {}
-        workers, systems = cleaned.get("workers"), cleaned.get("systems")
-        if bool(workers) == bool(systems):
-            raise forms.ValidationError("Choose either models or stored responses, not both.")
+        workers, asked, systems = (cleaned.get(name) for name in ("workers", "asked", "systems"))
+        if bool(workers or asked) == bool(systems):
+            raise forms.ValidationError("Choose either systems or models to ask, or stored responses, not both.")
         if workers and not cleaned.get("prompts"):
             self.add_error("prompts", "Choose at least one prompt version.")
         return cleaned
@@ -176,9 +185,10 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         """Return what was asked for. A judge as shipped is set up where there is none yet."""
         data = self.cleaned_data
         strictness = {"strictness": data["strictness"]} if data["strictness"] else {}
-        workers = [
-            Worker(endpoint, asking_of_version(label)) for endpoint in data["workers"] for label in data["prompts"]
-        ]
+        asked = [worker_of(system) for system in data["asked"]]
+        models = [Worker(one, asking_of_version(label)) for one in data["workers"] for label in data["prompts"]]
+        keys = {worker.key for worker in asked}
+        workers = [*asked, *(worker for worker in models if worker.key not in keys)]
         return RunPlan(
             suite=self.suite,
             evaluators=[

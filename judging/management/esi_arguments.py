@@ -15,12 +15,12 @@ from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
 from judging.judges.kinds.esi_items import ReplyReading
 from judging.judges.prompt_texts import BadPrompt
 from judging.management import choices
-from judging.models import Judge, ModelEndpoint, Suite
+from judging.models import Judge, ModelEndpoint, Suite, System
 from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
 from judging.services.file_imports.suites import store_suite
 from judging.services.runs.esi_plans import EsiSetup, default_judge
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
-from judging.services.systems import Worker, asking_of_version
+from judging.services.systems import Worker, asking_of_version, worker_of
 from judging.specs.replies.esi_lines import EsiLines, read_esi_lines
 
 NAMES = (
@@ -34,7 +34,9 @@ def add_esi_arguments(parser: CommandParser) -> None:
     group = parser.add_argument_group("--kind esi")
     group.add_argument("--input", default="", help="JSON Lines with instruction, question and answer; not with --suite")
     group.add_argument("--dataset", default="", help="name of the data set in --input; default: the file's")
-    group.add_argument("--worker", action="append", default=[], help="ENDPOINT=PROMPT, e.g. qwen=COT; can be repeated")
+    group.add_argument(
+        "--worker", action="append", default=[], help="ENDPOINT=PROMPT, e.g. qwen=COT, or a system; repeatable"
+    )
     group.add_argument("--accuracy", default="", help="an accuracy judge, or an endpoint for the default one")
     group.add_argument("--integrity", default="", help="an integrity judge, or an endpoint for the default one")
     group.add_argument(
@@ -108,7 +110,10 @@ def _judge(kind: str, given: str) -> Judge:
 
 
 def _worker(text: str) -> Worker:
-    name, _, prompt = text.partition("=")
+    name, equals, prompt = text.partition("=")
+    system = System.objects.select_related("endpoint").filter(name=text).first()
+    if system is not None or not equals:
+        return _asked(system, text)
     endpoint = ModelEndpoint.objects.filter(name=name, is_active=True).first()
     if endpoint is None:
         raise BadInput(f"There is no endpoint {name!r}.")
@@ -116,6 +121,14 @@ def _worker(text: str) -> Worker:
         return Worker(endpoint, asking_of_version(prompt))
     except BadPrompt as problem:
         raise BadInput(f"{problem} Write ENDPOINT=VERSION.") from problem
+
+
+def _asked(system: System | None, name: str) -> Worker:
+    if system is None or not system.answers_here:
+        raise BadInput(f"There is no system {name!r} that answers here. Write ENDPOINT=VERSION, or the name of one.")
+    if not system.is_active:
+        raise BadInput(f"{name}: retired. Restore the system on its page, or choose another.")
+    return worker_of(system)
 
 
 def _esi_options(options: JsonDict) -> EsiOptions:

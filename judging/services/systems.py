@@ -16,10 +16,12 @@ from judging.judges.answer_prompts import (
     SHIPPED,
     AskedQuestion,
     ResponseSettings,
+    answer_request,
     asking_from_json,
     shipped_asking,
 )
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt
+from judging.llm.chat import ChatRequest
 from judging.models import Case, ModelEndpoint, PromptVersion, Run, RunKind, System
 from judging.services.content_hashes import content_hash
 from judging.services.endpoints import OUR_FIELDS
@@ -107,6 +109,11 @@ def asked_question(case: Case, asking: ResponseSettings) -> AskedQuestion:
     if context and "context" not in placeholders:
         question = f"{context}\n\n{question}"
     return AskedQuestion(question, instruction, context)
+
+
+def asking_request(case: Case, asking: ResponseSettings, *, endpoint: str = "", attempt: int = 0) -> ChatRequest:
+    """Return the call that asks for the response of an attempt at a case, whatever kind of run it is for."""
+    return answer_request(asking, asked_question(case, asking), endpoint=endpoint, attempt=attempt)
 
 
 @transaction.atomic

@@ -10,14 +10,14 @@ from typing import Any, cast
 from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 
-from judging.judges.answer_prompts import answer_request, asking_from_json, is_answer, stop_reason_of
+from judging.judges.answer_prompts import asking_from_json, is_answer, stop_reason_of
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 from judging.llm.thinking_text import without_thinking
 from judging.models import Ask, ModelEndpoint, Response, Run, RunEvaluator, RunTask
 from judging.services.evaluation.asked_responses import GivenResponse, Place, store_responses
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.storable import storable
-from judging.services.systems import asked_question
+from judging.services.systems import asking_request
 from judging.services.tasks.executors import Finished, ReadyTask
 
 TASK_BATCH = 1000
@@ -108,9 +108,7 @@ def _prepared(run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         if ask.case.prompt.images:
             ready.append(ReadyTask(task.pk, how["endpoint"], _refuse(IMAGES)))
             continue
-        asking = asking_from_json(how)
-        shown = asked_question(ask.case, asking)
-        request = answer_request(asking, shown, endpoint=how["endpoint"], attempt=ask.attempt)
+        request = asking_request(ask.case, asking_from_json(how), endpoint=how["endpoint"], attempt=ask.attempt)
         ready.append(ReadyTask(task.pk, how["endpoint"], _ask(request)))
     return ready
 

@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet
 from evalsite.base.json_types import JsonDict
 from judging.grading.esi import FULL, SUB_SCORES, EsiOptions, EsiScore, EsiStatus
 from judging.grading.grades import ScoreStatus
-from judging.judges.answer_prompts import answer_request, asking_from_json
+from judging.judges.answer_prompts import asking_from_json
 from judging.judges.kinds.esi_items import JUDGES, EsiJudge, EsiOutcome, EsiResponse, EsiTask, ReplyReading, esi_item
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
@@ -24,7 +24,7 @@ from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
-from judging.services.systems import asked_question, question_of
+from judging.services.systems import asking_request, question_of
 from judging.services.tasks.executors import Finished, ReadyTask
 
 NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
@@ -127,8 +127,7 @@ def _task(
         answer = EsiResponse(item.response.text, item.response.completion_tokens, item.answer_seconds, flags)
     else:
         frozen = run.options["workers"][str(item.system_id)]
-        asking = asking_from_json(frozen)
-        request = answer_request(asking, asked_question(item.case, asking), endpoint=frozen["endpoint"])
+        request = asking_request(item.case, asking_from_json(frozen), endpoint=frozen["endpoint"])
     return EsiTask(
         instruction=instruction,
         question=question,

@@ -11,7 +11,6 @@ from typing import TypeVar
 from django.db.models import Avg
 
 from judging.grading.answer_cleaning import clean_answer
-from judging.judges.answer_prompts import answer_request
 from judging.judges.interface import JudgeProgram
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.questions import QUOTED_REPLY, reask
@@ -28,7 +27,7 @@ from judging.services.calls import ledger
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
 from judging.services.runs.ask_plans import AskSetup, asked_cases
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, with_drawn_cases
-from judging.services.systems import asked_question, question_of
+from judging.services.systems import asking_request, question_of
 
 Row = TypeVar("Row")
 
@@ -168,9 +167,7 @@ def _estimates_with_workers(plan: RunPlan, when: _Circumstances) -> Iterator[Eva
     said: list[JudgeSubject] = []
     guessed: list[JudgeSubject] = []
     for worker in plan.workers:
-        asked = []
-        for case in cases:
-            asked.append(answer_request(worker.asking, asked_question(case, worker.asking), endpoint=""))
+        asked = [asking_request(case, worker.asking) for case in cases]
         target = target_of(worker.endpoint)
         batches = [(request,) for request in asked]
         yield _priced(worker.system_name, target, batches, count=plan.suite.case_count, when=when)
@@ -200,8 +197,7 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
     cases = list(Case.objects.filter(pk__in=sample).select_related("prompt").order_by("pk"))
     for system, worker in zip(asks.systems, asks.workers, strict=True):
         given = [(case, number) for case in cases for number in range(asks.attempts)]
-        asking = worker.asking
-        requests = [answer_request(asking, asked_question(case, asking), endpoint="", attempt=n) for case, n in given]
+        requests = [asking_request(case, worker.asking, attempt=number) for case, number in given]
         target, count = target_of(worker.endpoint), len(case_ids) * asks.attempts
         part = _priced(
             system.name, target, [(one,) for one in requests], count=count, when=replace(when, rereads=False)

@@ -270,7 +270,7 @@ def _check_asks(plan: RunPlan, asks: AskSetup) -> None:
 
 def _check_esi(plan: RunPlan) -> None:
     if bool(plan.workers) == bool(plan.systems):
-        raise RunNotPossible("Choose either models or stored responses, not both.")
+        raise RunNotPossible("Choose either systems or models to ask, or stored responses, not both.")
     if [choice.judge and choice.judge.kind for choice in plan.evaluators] != list(JUDGES):
         raise RunNotPossible("An ESI run needs one accuracy judge and one integrity judge.")
     if any(worker.endpoint.is_baseline for worker in plan.workers):

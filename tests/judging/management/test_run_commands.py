@@ -350,7 +350,7 @@ def test_run_suite_of_the_esi_says_how_many_annotations_its_audit_takes_before_i
     assert "do not take --rules" in refusal(*shared, "--worker", "worker=DIRECT", "--rules")
     assert "do not take --accuracy" in refusal("run_suite", "--suite", suite.pk, "--rules", "--accuracy", "judge")
     assert "Name a suite" in refusal("run_suite", "--rules")
-    assert "Choose either models or stored responses" in refusal(*shared)
+    assert "Choose either systems or models to ask" in refusal(*shared)
     estimated = io.StringIO()
     call_command(*shared, "--worker", "worker=COT", "--estimate", "--json", stdout=estimated)
     assert json.loads(estimated.getvalue())["calls"] == 8  # 4 cases, answered and judged once: none has a reference

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from judging.grading.esi import DEFAULT_WEIGHTS
+from judging.judges.answer_prompts import shipped_asking
 from judging.models import Judge, Run, RunKind, Suite, Verdict
 from judging.services.runs.run_worker import work_through
+from judging.services.systems import Worker, add_system
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM
 
@@ -94,9 +97,33 @@ def test_the_form_says_what_is_missing(researcher: Client) -> None:
         | {f"weight_{name}": 0 for name in DEFAULT_WEIGHTS},
     )
 
-    assert nobody.context["form"].non_field_errors() == ["Choose either models or stored responses, not both."]
+    assert nobody.context["form"].non_field_errors() == [
+        "Choose either systems or models to ask, or stored responses, not both."
+    ]
     assert weightless.context["form"].non_field_errors() == ["Weights are at least 0 and not all 0."]
     assert not Run.objects.exists()
+
+
+def test_systems_are_asked_with_their_own_sampling_and_each_once(researcher: Client) -> None:
+    suite, endpoint = factories.suite(), factories.endpoint()
+    judge = f"endpoint:{endpoint.pk}"
+    warm, plain = (
+        add_system(name=name, worker=Worker(endpoint, asking), description="", actor=None, at=factories.NOON)
+        for name, asking in (
+            ("warm", replace(shipped_asking("COT"), temperature=0.7)),
+            ("plain", shipped_asking("DIRECT")),
+        )
+    )
+    data = entered(suite, accuracy=judge, integrity=judge, workers=[endpoint.pk], asked=[warm.pk, plain.pk])
+
+    page = researcher.get(reverse("judging:run-create"), {"kind": "esi", "suite": str(suite.pk), "asked": str(warm.pk)})
+    made = researcher.post(reverse("judging:run-create"), data)
+
+    run = Run.objects.get()
+    assert (page.context["form"]["asked"].value(), made.status_code) == ([str(warm.pk)], 302)
+    temperatures = {int(key): frozen["temperature"] for key, frozen in run.options["workers"].items()}
+    cot = run.systems.get(prompt_version="COT", asking__temperature=0.01)  # of the model and the version chosen
+    assert temperatures == {warm.pk: 0.7, plain.pk: 0.01, cot.pk: 0.01}
 
 
 @pytest.mark.parametrize("cases", [1, 3])

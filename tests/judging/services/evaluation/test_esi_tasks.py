@@ -21,11 +21,12 @@ from judging.judges.kinds.esi_items import ReplyReading
 from judging.models import Call, EsiItem, Judge, ModelEndpoint, Response, Run, RunTask, Score, Suite, System, Verdict
 from judging.selectors.esi import read_summary
 from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
+from judging.services.runs.ask_plans import AskSetup
 from judging.services.runs.esi_plans import EsiSetup, default_judge
 from judging.services.runs.estimates import estimate_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
-from judging.services.systems import Worker
+from judging.services.systems import Worker, add_system, worker_of
 from judging.services.tasks.run_lifecycle import retry_failed
 from judging.states import RunRefused, RunStatus
 from tests import factories
@@ -321,6 +322,26 @@ def test_the_length_of_an_answer_leaves_out_the_attempts_that_were_cut_off(serve
     plan = RunPlan(suite=run.suite, evaluators=judges, esi=EsiSetup([worker]))
     again = work(create_run(plan=plan, actor=None, at=NOON))
     assert (again.calls_made, index_of(again).detail["sub_scores"]["efficiency"]) == (0, pytest.approx(60.0))
+
+
+def test_a_system_that_another_run_asked_is_asked_the_same_and_not_paid_for_again(serve: Any) -> None:
+    server, suite = serve(rules(answer={"text": "42 W.", "completion_tokens": 80})), suite_of_one()
+    asking = replace(shipped_asking("DIRECT"), temperature=0.7, system_text="Be brief.")
+    worker = Worker(factories.endpoint(base_url=server.url, model="worker"), asking)
+    system = add_system(name="warm", worker=worker, description="", actor=None, at=NOON)
+    judges = judged_by(server.url)
+    asked = work(
+        create_run(plan=RunPlan(suite=suite, evaluators=judges[:1], asks=AskSetup([system])), actor=None, at=NOON)
+    )
+
+    plan = RunPlan(suite=suite, evaluators=judges, esi=EsiSetup([worker_of(system)]))
+    run = work(create_run(plan=plan, actor=None, at=NOON))
+
+    assert (asked.status, run.status, run.systems.get()) == (RunStatus.FINISHED, RunStatus.FINISHED, system)
+    assert server.stats()["model"]["worker"] == 1
+    assert (EsiItem.objects.get().response, run.calls_reused) == (Response.objects.get(), 1)
+    # .30 x 100 + .25 x 80 + .15 x (1 - 80/8000) x 100 + .15 x 100 + .15 x 100 = 94.85
+    assert index_of(run).value == pytest.approx(94.85)
 
 
 def test_two_servers_of_one_model_are_two_systems(serve: Any) -> None:
