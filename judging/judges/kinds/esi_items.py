@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from judging.grading.answer_cleaning import CleanedAnswer, clean_answer
 from judging.grading.esi import EsiMeasures, EsiOptions, EsiScore, EsiStatus, esi_score, judged_status
-from judging.judges.answer_prompts import stop_reason_of
+from judging.judges.answer_prompts import answer_text, is_answer, stop_reason_of
 from judging.judges.interface import JudgeProgram
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.accuracy import OriginalReading
@@ -95,7 +95,7 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
         refused = _refused(reply, task.reading)
         if refused is not None:
             return replace(refused, asked=asked)
-        answer = _answer_of(reply)
+        answer = _answer_of(reply, task.reading)
     cleaned = clean_answer(answer.text, task.cleaning)
     subject = JudgeSubject(
         question=task.question,
@@ -176,21 +176,30 @@ def failure_of(verdicts: Mapping[str, JudgeVerdict], status: EsiStatus) -> str:
 def _refused(reply: ChatReply, reading: ReplyReading) -> EsiOutcome | None:
     """Return the end of an item without an answer; None where there is one.
 
-    A truncated answer is one, and to the original program so is an empty one.
+    A truncated answer is one, and to the original program so is an empty one, or one of nothing but thinking.
     """
-    if reading is ReplyReading.ORIGINAL and reply.error_kind == "empty":
+    if is_answer(reply):
         return None
-    if reply.status is ReplyStatus.FINISHED or (reply.status is ReplyStatus.TRUNCATED and reply.text):
+    if reading is ReplyReading.ORIGINAL and (reply.error_kind == "empty" or _is_cut_off_text(reply)):
         return None
     kind = reply.error_kind or reply.status.value
     return EsiOutcome(EsiStatus.WORKER_ERROR, failure=f"answer-{kind}", reason=reply.error_text or kind)
 
 
-def _answer_of(reply: ChatReply) -> EsiResponse:
+def _is_cut_off_text(reply: ChatReply) -> bool:
+    return reply.status is ReplyStatus.TRUNCATED and bool(reply.text)
+
+
+def response_text(text: str, reading: ReplyReading) -> str:
+    """Return the response that a reply's text is; to the original program all of it, as it came."""
+    return text if reading is ReplyReading.ORIGINAL else answer_text(text)
+
+
+def _answer_of(reply: ChatReply, reading: ReplyReading) -> EsiResponse:
     flags = ("answer_truncated",) if reply.status is ReplyStatus.TRUNCATED else ()
     is_empty = not reply.text and reply.completion_tokens is not None
     tokens = 0 if is_empty else reply.text_tokens
-    return EsiResponse(reply.text, tokens, reply.seconds, flags, stop_reason_of(reply))
+    return EsiResponse(response_text(reply.text, reading), tokens, reply.seconds, flags, stop_reason_of(reply))
 
 
 def _judging(task: EsiTask, name: str, subject: JudgeSubject) -> Conversation[JudgeVerdict]:

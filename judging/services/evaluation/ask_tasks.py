@@ -10,9 +10,8 @@ from typing import Any, cast
 from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 
-from judging.judges.answer_prompts import asking_from_json, is_answer, stop_reason_of
+from judging.judges.answer_prompts import answer_text, asking_from_json, is_answer, stop_reason_of
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
-from judging.llm.thinking_text import without_thinking
 from judging.models import Ask, ModelEndpoint, Response, Run, RunEvaluator, RunTask
 from judging.services.evaluation.asked_responses import GivenResponse, Place, store_responses
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
@@ -173,7 +172,7 @@ def _given(ask: Ask, one: Finished) -> GivenResponse:
         system_id=ask.system_id,
         prompt_id=ask.case.prompt_id,
         attempt=ask.attempt,
-        text=without_thinking(reply.text),
+        text=answer_text(reply.text),
         completion_tokens=reply.text_tokens,
         seconds=reply.seconds,
         stop_reason=stop_reason_of(reply),

@@ -11,7 +11,9 @@ from typing import TypeVar
 from django.db.models import Avg
 
 from judging.grading.answer_cleaning import clean_answer
+from judging.judges.answer_prompts import answer_text
 from judging.judges.interface import JudgeProgram
+from judging.judges.kinds.esi_items import response_text
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.questions import QUOTED_REPLY, reask
 from judging.judges.registry import judge_kind
@@ -26,6 +28,7 @@ from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
 from judging.services.runs.ask_plans import AskSetup, asked_cases
+from judging.services.runs.esi_plans import EsiSetup
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, with_drawn_cases
 from judging.services.systems import asking_request, question_of
 
@@ -140,8 +143,8 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     when = _Circumstances(plan.fresh, threads, at)
     if plan.asks is not None:
         return RunEstimate(tuple(_estimates_with_asks(with_drawn_cases(plan), plan.asks, when)))
-    if plan.workers:
-        return RunEstimate(tuple(_estimates_with_workers(plan, when)))
+    if plan.esi is not None and plan.workers:
+        return RunEstimate(tuple(_estimates_with_workers(plan, plan.esi, when)))
     ids = list(with_drawn_cases(plan).responses.values_list("pk", flat=True))
     responses = list(Response.objects.filter(pk__in=_spread(ids, SAMPLE)).select_related("prompt", "system"))
     prompts = {response.prompt_id for response in responses}
@@ -157,16 +160,16 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     return RunEstimate(tuple(parts) if plan.esi is None else _as_items(parts))
 
 
-def _estimates_with_workers(plan: RunPlan, when: _Circumstances) -> Iterator[EvaluatorEstimate]:
+def _estimates_with_workers(plan: RunPlan, esi: EsiSetup, when: _Circumstances) -> Iterator[EvaluatorEstimate]:
     """Yield the shares of the models that respond, then of the judges, from a sample of the cases.
 
     What a model has said to an earlier run is what the judges are asked about; else they are asked about the reference.
     """
     links = Case.objects.filter(links__suite=plan.suite).select_related("prompt").order_by("links__position")
-    cases = _spread(list(links), max(1, SAMPLE // len(plan.workers)))
+    cases = _spread(list(links), max(1, SAMPLE // len(esi.workers)))
     said: list[JudgeSubject] = []
     guessed: list[JudgeSubject] = []
-    for worker in plan.workers:
+    for worker in esi.workers:
         asked = [asking_request(case, worker.asking) for case in cases]
         target = target_of(worker.endpoint)
         batches = [(request,) for request in asked]
@@ -174,7 +177,7 @@ def _estimates_with_workers(plan: RunPlan, when: _Circumstances) -> Iterator[Eva
         keys = [call_key(target.config, request) for request in asked]
         replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
         for case, key in zip(cases, keys, strict=True):
-            text = replies[key].text if key in replies else case.reference
+            text = response_text(replies[key].text, esi.reading) if key in replies else case.reference
             subject = _esi_subject(case, text, worker.asking.cleaning)
             (said if key in replies else guessed).append(subject)
     parts = [
@@ -206,7 +209,7 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
         keys = [call_key(target.config, request) for request in requests]
         replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
         for (case, number), key in zip(given, keys, strict=True):
-            text = replies[key].text if key in replies else case.reference or case.prompt.text
+            text = answer_text(replies[key].text) if key in replies else case.reference or case.prompt.text
             response = Response(prompt=case.prompt, system=system, attempt=number, text=text)
             (said if key in replies else guessed).append(response)
     stored = list(plan.responses.values_list("pk", flat=True))

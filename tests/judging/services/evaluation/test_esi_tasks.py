@@ -344,6 +344,45 @@ def test_a_system_that_another_run_asked_is_asked_the_same_and_not_paid_for_agai
     assert index_of(run).value == pytest.approx(94.85)
 
 
+@pytest.mark.parametrize(
+    ("reading", "cleaned", "current", "alignment"),
+    [  # 42 W is not longer than 3 x 42 W; with its thinking it is: 100 - 10
+        (ReplyReading.CAREFUL, "42 W", ["42 W."], 100.0),
+        (ReplyReading.ORIGINAL, "<think>watts</think>42 W", ["<think>watts</think>42 W."], 90.0),
+    ],
+)
+def test_thinking_in_a_reply_is_no_part_of_the_response_unless_read_as_the_program_does(
+    serve: Any, reading: ReplyReading, cleaned: str, current: list[str], alignment: float
+) -> None:
+    server, suite = serve(rules(answer={"text": "<think>watts</think>42 W.", "completion_tokens": 80})), suite_of_one()
+    worker = Worker(factories.endpoint(base_url=server.url, model="worker"), shipped_asking("DIRECT"))
+    system = add_system(name="thinks", worker=worker, description="", actor=None, at=NOON)
+    judges = judged_by(server.url)
+    work(create_run(plan=RunPlan(suite=suite, evaluators=judges[:1], asks=AskSetup([system])), actor=None, at=NOON))
+    plan = RunPlan(suite=suite, evaluators=judges, esi=EsiSetup([worker], reading=reading))
+
+    run = work(create_run(plan=plan, actor=None, at=NOON))
+    after = estimate_run(plan=plan, threads=4, at=timezone.now())
+
+    assert EsiItem.objects.get().cleaned == cleaned
+    assert list(Response.objects.filter(superseded_at=None).values_list("text", flat=True)) == current
+    assert index_of(run).detail["sub_scores"]["alignment_simple"] == alignment
+    assert [part.made for part in after.evaluators] == [1, 1, 1]
+
+
+def test_a_reply_of_nothing_but_cut_off_thinking_is_no_response(serve: Any) -> None:
+    server = serve(rules(answer={"truncated": "<think>watts and", "completion_tokens": 3000}))
+
+    run = work(generate(server.url))
+
+    assert (run.failed, EsiItem.objects.get().status, RunTask.objects.get().failure_kind) == (
+        1,
+        "ERROR_WORKER_API",
+        "answer-truncated",
+    )
+    assert not Response.objects.exists()
+
+
 def test_two_servers_of_one_model_are_two_systems(serve: Any) -> None:
     here, there = serve(rules(answer="42 W.")), serve(rules(answer="43 W."))
     first = work(generate(here.url))
