@@ -23,6 +23,7 @@ from judging.statistics.estimators.strata import (
 from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 PSEUDO_CASES = 2.0
+SHOWN_PSEUDO_CASES = 3.0  # of what pages show: see `weighted_kappa`
 ONE_LABEL = "Everyone chose the same label; agreement corrected for chance is undefined."
 
 
@@ -144,9 +145,10 @@ def weighted_kappa(
     """Return Cohen's kappa with an interval from its influence function, summed by case.
 
     `pseudo` further cases spread evenly over the table enter centre and variance, each with the root of as many items
-    as a case has: with one item, intervals of a rare label over cases of 4 or 8 items cover 88 to 91%. `degrees` of
-    freedom: audited cases less one; `critical` replaces the quantile of Student's t. Source: Fleiss, Cohen and Everitt
-    1969.
+    as a case has: with one item, intervals of a rare label over cases of 4 or 8 items cover 88 to 91%. With two cases,
+    intervals of a label that 1 or 5% have cover 91 to 93% at 50 to 200 cases; with three 95 to 98%, and are as wide.
+    `degrees` of freedom: audited cases less one; `critical` replaces the quantile of Student's t. Source: Fleiss, Cohen
+    and Everitt 1969.
 
     Raises:
         ValueError: no item.
@@ -206,4 +208,4 @@ def shown_kappa(items: Iterable[ComparedItem], *, labels: int, planned: int = 0)
         [item.case for item in both],
     )
     critical = look_multiplier(len(cases), planned) if planned else None
-    return weighted_kappa(pairs, labels=labels, degrees=len(cases) - 1, critical=critical)
+    return weighted_kappa(pairs, labels=labels, degrees=len(cases) - 1, pseudo=SHOWN_PSEUDO_CASES, critical=critical)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judging.statistics.estimates import Floats, Ints
-from judging.statistics.estimators.agreement import KappaInference, LabelPairs, weighted_kappa
+from judging.statistics.estimators.agreement import SHOWN_PSEUDO_CASES, KappaInference, LabelPairs, weighted_kappa
 from judging.statistics.estimators.shares import shown_share
 from judging.statistics.estimators.strata import (
     FEWEST_CASES,
@@ -89,4 +89,4 @@ def shown_kappa_of(items: ComparedColumns, *, labels: int, planned: int = 0) -> 
     weights = np.where(both.routed, 1.0, unrouted / max(audited, 1))
     pairs = LabelPairs(both.judge, both.people, weights, both.cases.tolist())
     critical = look_multiplier(n, planned) if planned else None
-    return weighted_kappa(pairs, labels=labels, degrees=n - 1, critical=critical)
+    return weighted_kappa(pairs, labels=labels, degrees=n - 1, pseudo=SHOWN_PSEUDO_CASES, critical=critical)

@@ -29,7 +29,7 @@ from judging.statistics.coefficients.alternative_annotator import Annotators, Cl
 from judging.statistics.coefficients.confusion import confusion_counts
 from judging.statistics.coefficients.ratings import from_rows
 from judging.statistics.estimates import Estimate, undefined
-from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
+from judging.statistics.estimators.agreement import SHOWN_PSEUDO_CASES, LabelPairs, weighted_kappa
 from judging.statistics.estimators.shares import shown_share
 from judging.statistics.estimators.strata import (
     FEWEST_FOR_CLAIMS,
@@ -230,7 +230,9 @@ def _kappa(read: Sequence[AuditedResponse], codes: Mapping[str, int], planned: i
         cases,
     )
     critical = look_multiplier(n, planned) if planned else None
-    return weighted_kappa(pairs, labels=len(codes), degrees=n - 1, critical=critical).estimate
+    return weighted_kappa(
+        pairs, labels=len(codes), degrees=n - 1, pseudo=SHOWN_PSEUDO_CASES, critical=critical
+    ).estimate
 
 
 def _tests(read: Sequence[AuditedResponse], labels: Sequence[Label]) -> JsonDict:
