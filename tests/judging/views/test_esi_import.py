@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import logging
 import re
 from typing import Any
 
@@ -104,7 +105,10 @@ def _ticked(page: str) -> set[str]:
     }
 
 
-def test_bad_files_are_told_in_sentences_and_store_nothing(admin: Client) -> None:
+def test_bad_files_are_told_in_sentences_and_neither_stored_nor_logged(
+    admin: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     wrong = checked(admin, lunar_file(WEIGHT_SAFETY="x", WORKER_API_URL=...))
     none = checked(admin, b"\x00\xff")
     empty = admin.post(IMPORT, {})
@@ -114,6 +118,8 @@ def test_bad_files_are_told_in_sentences_and_store_nothing(admin: Client) -> Non
     assert next(problem.key for problem in wrong.context["problems"]) == "WORKER_API_URL"
     assert "The file is not UTF-8 text. Save it as UTF-8." in none.text
     assert "This field is required." in empty.text
+    assert f"Bad Request: {IMPORT}" in caplog.text
+    assert SECRET not in caplog.text
     assert not ModelEndpoint.objects.exists()
 
 
