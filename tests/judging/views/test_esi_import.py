@@ -108,7 +108,8 @@ def _ticked(page: str) -> set[str]:
 def test_bad_files_are_told_in_sentences_and_neither_stored_nor_logged(
     admin: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG)
+    for logger in ("", "django.request"):
+        caplog.set_level(logging.DEBUG, logger=logger)
     wrong = checked(admin, lunar_file(WEIGHT_SAFETY="x", WORKER_API_URL=...))
     none = checked(admin, b"\x00\xff")
     empty = admin.post(IMPORT, {})
