@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.answer_cleaning import REASONED_PROMPT
+from judging.judges.case_messages import chat_messages, with_rules
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, fill, load_prompt
 from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
 from judging.llm.thinking_text import without_thinking
+from judging.specs.types import ImageSpec
 
 PLAIN = "PLAIN"  # the question as it is
 SHIPPED: Mapping[str, str] = {
@@ -108,21 +110,26 @@ def check_worker_prompt(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """What a model is shown of a case."""
+    """What a model is shown of a case. Of a conversation, `question` is the turn that asks, and `turns` are all."""
 
     question: str
     instruction: str = ""
     context: str = ""
+    turns: tuple[JsonObject, ...] = ()  # of a conversation, or of a question with images; judging.specs.turns
+    images: tuple[ImageSpec, ...] = ()
+    turn_text: str = ""  # the text of the turn that asks, as it stands in `turns`
 
 
 def answer_request(asking: ResponseSettings, shown: AskedQuestion, *, endpoint: str, attempt: int = 0) -> ChatRequest:
     """Return the call that asks for the answer of an attempt; each attempt is a call of its own, with its own seed."""
     values = {"instruction": shown.instruction, "question": shown.question, "context": shown.context}
-    text = fill(VersionedPrompt(asking.prompt_version, asking.text), values)
+    text = fill(VersionedPrompt(asking.prompt_version, asking.text), values).strip()
     usual = REASONED_MAX_TOKENS if asking.is_reasoned else MAX_TOKENS
-    rules = (Message("system", asking.system_text),) if asking.system_text else ()
+    messages: tuple[Message, ...] = (Message("user", text),)
+    if shown.turns:
+        messages = chat_messages(shown.turns, shown.images, question=shown.turn_text.strip(), asked=text)
     return ChatRequest(
-        (*rules, Message("user", text.strip())),
+        with_rules(messages, asking.system_text),
         endpoint=endpoint,
         temperature=asking.temperature,
         top_p=asking.top_p,

@@ -108,6 +108,7 @@ _FAILURE_WORDS: Mapping[str, str] = {
     "error": "invalid case",
     "crashed": "internal error",
     "endpoint-not-in-use": "endpoint inactive",
+    "answer-images-not-sent": "endpoint cannot see images",
     "not-stored": "result that cannot be stored",
     "tried-too-often": "its workers failed too often",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_UP, Decimal
@@ -104,14 +105,15 @@ def estimate_tokens(messages: Sequence[Message]) -> int:
     """Return a rough count of prompt tokens, meant to be too high: no tokenizer is asked.
 
     Half a token per ASCII character (English text has about a quarter, dense code a third), two per other character
-    (Chinese has one or less with today's vocabularies, up to two with old ones), eight per message and as many for an
-    image as providers count for a large one.
+    (Chinese has one or less with today's vocabularies, up to two with old ones), eight per message, as many for an
+    image as providers count for a large one, and tool calls as the text that they are sent as.
     """
-    return sum(TOKENS_PER_MESSAGE + _text_tokens(message.content) + _part_tokens(message) for message in messages)
+    return sum(TOKENS_PER_MESSAGE + _text_tokens(message.content) + _further_tokens(message) for message in messages)
 
 
-def _part_tokens(message: Message) -> int:
-    return sum(TOKENS_PER_IMAGE if part.digest else _text_tokens(part.text) for part in message.parts)
+def _further_tokens(message: Message) -> int:
+    fields = _text_tokens(json.dumps(message.extra, ensure_ascii=False)) if message.extra else 0
+    return fields + sum(TOKENS_PER_IMAGE if part.digest else _text_tokens(part.text) for part in message.parts)
 
 
 def _text_tokens(text: str) -> int:

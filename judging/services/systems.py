@@ -20,13 +20,17 @@ from judging.judges.answer_prompts import (
     asking_from_json,
     shipped_asking,
 )
+from judging.judges.case_messages import asked_place, turns_of, without_images
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt
 from judging.llm.chat import ChatRequest
 from judging.models import Case, ModelEndpoint, PromptVersion, Run, RunKind, System
 from judging.services.content_hashes import content_hash
 from judging.services.endpoints import OUR_FIELDS
+from judging.specs.turns import text_of
+from judging.specs.types import image_specs
 
 NAME_LENGTH = 120
+SEES_IMAGES = "sees_images"  # in what a run keeps of a system whose endpoint sees
 MOST_SEED = 2**31 - 1
 
 
@@ -57,7 +61,8 @@ class Worker:
 
     def frozen(self) -> JsonDict:
         """Return what a run keeps of it."""
-        return {"endpoint": self.endpoint.name, **self.asking.as_json()}
+        sight = {SEES_IMAGES: True} if self.endpoint.sees_images else {}
+        return {"endpoint": self.endpoint.name, **self.asking.as_json(), **sight}
 
 
 def worker_of(system: System) -> Worker:
@@ -96,24 +101,35 @@ def question_of(case: Case) -> tuple[str, str]:
     return "", case.prompt.text
 
 
-def asked_question(case: Case, asking: ResponseSettings) -> AskedQuestion:
+def asked_question(case: Case, asking: ResponseSettings, *, with_images: bool = True) -> AskedQuestion:
     """Return what a prompt version shows of a case.
 
-    One that leaves no place for the instruction or the context is given them before the question.
+    One that leaves no place for the instruction or the context is given them before the question. Of a conversation,
+    the turn that asks is the question; the turns around it are sent as they are.
     """
+    prompt, context = case.prompt, case.prompt.context
     placeholders = VersionedPrompt(asking.prompt_version, asking.text).placeholders
     instruction, question = question_of(case)
     if "instruction" not in placeholders:
-        instruction, question = "", case.prompt.text
-    context = case.prompt.context
+        instruction, question = "", prompt.text
+    images = prompt.images if with_images else []
+    turns = turns_of(prompt.text, images, prompt.messages) if images or prompt.messages else ()
+    turns = turns if with_images else without_images(turns)
+    if prompt.messages:
+        place = asked_place(turns)
+        question = "" if place is None else text_of(turns[place])
+    turn_text = question
     if context and "context" not in placeholders:
         question = f"{context}\n\n{question}"
-    return AskedQuestion(question, instruction, context)
+    return AskedQuestion(question, instruction, context, turns, image_specs(images), turn_text)
 
 
-def asking_request(case: Case, asking: ResponseSettings, *, endpoint: str = "", attempt: int = 0) -> ChatRequest:
+def asking_request(
+    case: Case, asking: ResponseSettings, *, endpoint: str = "", attempt: int = 0, with_images: bool = True
+) -> ChatRequest:
     """Return the call that asks for the response of an attempt at a case, whatever kind of run it is for."""
-    return answer_request(asking, asked_question(case, asking), endpoint=endpoint, attempt=attempt)
+    shown = asked_question(case, asking, with_images=with_images)
+    return answer_request(asking, shown, endpoint=endpoint, attempt=attempt)
 
 
 @transaction.atomic

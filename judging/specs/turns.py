@@ -73,8 +73,8 @@ def read_turns(bundle: Bundle, findings: Findings, place: ImagePlace, value: obj
 def plain_text(messages: Sequence[JsonObject]) -> str:
     """Return a conversation as text, each turn under its role; a single turn without calls is its text alone."""
     if len(messages) == 1 and not messages[0].get("calls"):
-        return _text_of(messages[0])
-    return "\n\n".join(f"{heading_of(turn)}:\n{_text_of(turn)}".strip() for turn in messages)
+        return text_of(messages[0])
+    return "\n\n".join(f"{heading_of(turn)}:\n{text_of(turn)}".strip() for turn in messages)
 
 
 def heading_of(turn: JsonObject) -> str:
@@ -82,7 +82,8 @@ def heading_of(turn: JsonObject) -> str:
     return " ".join(filter(None, (ROLE_WORDS[turn["role"]], turn.get("name", ""))))
 
 
-def _text_of(turn: JsonObject) -> str:
+def text_of(turn: JsonObject) -> str:
+    """Return a turn as text: images by their numbers, calls with their arguments."""
     lines = [part["text"] if "text" in part else f"[image {part['image'] + 1}]" for part in turn["parts"]]
     lines += [f"[calls {call['name']}({call['arguments']})]" for call in turn.get("calls", ())]
     return "\n".join(lines)

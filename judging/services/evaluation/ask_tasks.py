@@ -16,14 +16,15 @@ from judging.models import Ask, ModelEndpoint, Response, Run, RunEvaluator, RunT
 from judging.services.evaluation.asked_responses import GivenResponse, Place, store_responses
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.storable import storable
-from judging.services.systems import asking_request
+from judging.services.systems import SEES_IMAGES, asking_request
 from judging.services.tasks.executors import Finished, ReadyTask
 
 TASK_BATCH = 1000
 IMAGES = ChatReply(
     ReplyStatus.FAILED,
     error_kind="images-not-sent",
-    error_text="The case has images, which systems are not sent yet. Import responses to it.",
+    error_text="The case has images, and the endpoint of the system has not shown in its test that it sees. Test the "
+    "endpoint again or state on its page that it sees, then start a new run; or import responses.",
 )
 
 
@@ -100,12 +101,12 @@ def _prepared(run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
     for task in tasks:
         ask = asks[cast(int, task.subject_id)]
         how = frozen[str(ask.system_id)]
+        if ask.case.prompt.images and not how.get(SEES_IMAGES):
+            ready.append(ReadyTask(task.pk, how["endpoint"], _refuse(IMAGES)))
+            continue
         there = kept.get((ask.system_id, ask.case.prompt_id, ask.attempt))
         if there is not None:
             ready.append(ReadyTask(task.pk, how["endpoint"], _keep(there)))
-            continue
-        if ask.case.prompt.images:
-            ready.append(ReadyTask(task.pk, how["endpoint"], _refuse(IMAGES)))
             continue
         request = asking_request(ask.case, asking_from_json(how), endpoint=how["endpoint"], attempt=ask.attempt)
         ready.append(ReadyTask(task.pk, how["endpoint"], _ask(request)))

@@ -24,7 +24,7 @@ from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
-from judging.services.systems import asking_request, question_of
+from judging.services.systems import SEES_IMAGES, asking_request, question_of
 from judging.services.tasks.executors import Finished, ReadyTask
 
 NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
@@ -127,7 +127,12 @@ def _task(
         answer = EsiResponse(item.response.text, item.response.completion_tokens, item.answer_seconds, flags)
     else:
         frozen = run.options["workers"][str(item.system_id)]
-        request = asking_request(item.case, asking_from_json(frozen), endpoint=frozen["endpoint"])
+        request = asking_request(
+            item.case,
+            asking_from_json(frozen),
+            endpoint=frozen["endpoint"],
+            with_images=SEES_IMAGES in frozen,  # its judges read texts, which the run was told
+        )
     return EsiTask(
         instruction=instruction,
         question=question,

@@ -170,7 +170,8 @@ def _estimates_with_workers(plan: RunPlan, esi: EsiSetup, when: _Circumstances) 
     said: list[JudgeSubject] = []
     guessed: list[JudgeSubject] = []
     for worker in esi.workers:
-        asked = [asking_request(case, worker.asking) for case in cases]
+        sees = worker.endpoint.sees_images
+        asked = [asking_request(case, worker.asking, with_images=sees) for case in cases]
         target = target_of(worker.endpoint)
         batches = [(request,) for request in asked]
         yield _priced(worker.system_name, target, batches, count=plan.suite.case_count, when=when)
@@ -200,12 +201,15 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
     cases = list(Case.objects.filter(pk__in=sample).select_related("prompt").order_by("pk"))
     for system, worker in zip(asks.systems, asks.workers, strict=True):
         given = [(case, number) for case in cases for number in range(asks.attempts)]
+        if not worker.endpoint.sees_images:
+            given = [(case, number) for case, number in given if not case.prompt.images]
+        unseen = len(cases) * asks.attempts - len(given)
         requests = [asking_request(case, worker.asking, attempt=number) for case, number in given]
         target, count = target_of(worker.endpoint), len(case_ids) * asks.attempts
-        part = _priced(
-            system.name, target, [(one,) for one in requests], count=count, when=replace(when, rereads=False)
+        batches: Asked = [*((one,) for one in requests), *[None] * unseen]
+        yield replace(
+            _priced(system.name, target, batches, count=count, when=replace(when, rereads=False)), tasks=count
         )
-        yield replace(part, tasks=count)
         keys = [call_key(target.config, request) for request in requests]
         replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
         for (case, number), key in zip(given, keys, strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -13,7 +14,20 @@ from django.db.models import F
 from django.utils import timezone
 
 from judging.judges.answer_prompts import PLAIN, shipped_asking
-from judging.models import Ask, Call, ModelEndpoint, Prompt, Response, Run, RunTask, Score, Suite, System, Verdict
+from judging.models import (
+    Ask,
+    Call,
+    ModelEndpoint,
+    Picture,
+    Prompt,
+    Response,
+    Run,
+    RunTask,
+    Score,
+    Suite,
+    System,
+    Verdict,
+)
 from judging.selectors.asks import read_asks
 from judging.services.runs.ask_plans import AskSetup
 from judging.services.runs.estimates import estimate_run
@@ -23,7 +37,7 @@ from judging.services.systems import Worker, add_system
 from judging.services.tasks.run_lifecycle import cancel_run, pause_run, resume_run, retry_failed
 from judging.specs.selections import CaseSelection
 from judging.states import RunStatus
-from tests import factories
+from tests import factories, image_files
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
 
@@ -157,10 +171,51 @@ def test_a_case_with_images_is_not_asked_without_them(serve: Serve) -> None:
     server, suite = serve(), suite_of(1)
     Prompt.objects.update(images=[{"digest": "0" * 64}])
 
-    run = work(started(plan_for(server.url, suite=suite, evaluators=[EvaluatorChoice()])))
+    plan = plan_for(server.url, suite=suite, evaluators=[EvaluatorChoice()])
+    estimate = estimate_run(plan=plan, threads=1, at=NOON).evaluators[0]
+    run = work(started(plan))
 
     assert (counts(run), server.stats()["calls"]) == ((1, 0, 1, 0, 0), 0)
-    assert Ask.objects.get().reason.startswith("The case has images")
+    assert (estimate.calls, estimate.not_possible, estimate.sample) == (0, 1, 1)
+    ask = Ask.objects.get()
+    assert (ask.failure, ask.reason.startswith("The case has images")) == ("answer-images-not-sent", True)
+    assert "Test the endpoint again" in ask.reason
+
+
+def test_a_system_that_sees_is_sent_a_conversation_with_its_images_and_tools(serve: Serve) -> None:
+    server, suite = serve(), suite_of(1)
+    server.config(vision=1)
+    picture = image_files.image()
+    digest = sha256(picture).hexdigest()
+    Picture.objects.create(digest=digest, media_type="image/png", data=picture, created_at=NOON)
+    call = {"id": "c1", "name": "look", "arguments": '{"at": 1}'}
+    Prompt.objects.update(
+        images=[{"digest": digest, "media_type": "image/png", "width": 40, "height": 20}],
+        messages=[
+            {"role": "system", "parts": [{"text": "Be brief."}]},
+            {"role": "user", "parts": [{"text": "See"}, {"image": 0}]},
+            {"role": "assistant", "parts": [], "calls": [call]},
+            {"role": "tool", "parts": [{"text": "a wall"}], "call_id": "c1"},
+            {"role": "user", "parts": [{"text": "Which command?"}]},
+        ],
+    )
+    system = system_at(server.url, system_text="Use bash.", prompt_version="OWN", text="Q: {{question}}")
+    ModelEndpoint.objects.update(stated_images=True)
+    plan = plan_for(server.url, suite=suite, asked=[System.objects.get(pk=system.pk)], evaluators=[EvaluatorChoice()])
+
+    estimate = estimate_run(plan=plan, threads=1, at=NOON).evaluators[0]
+    run = work(started(plan))
+
+    (line,) = server.log()
+    function = {"name": "look", "arguments": '{"at": 1}'}
+    assert (counts(run)[:3], line["images"], estimate.not_possible) == ((2, 2, 0), [digest], 0)
+    assert Call.objects.get().messages == [
+        {"role": "system", "content": "Use bash.\n\nBe brief."},
+        {"role": "user", "content": "See", "parts": [{"image": digest, "media_type": "image/png"}]},
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "content": "a wall", "tool_call_id": "c1"},
+        {"role": "user", "content": "Q: Which command?"},
+    ]
 
 
 def test_only_failed_asks_are_asked_again(serve: Serve) -> None:
