@@ -141,6 +141,11 @@ class DebateSetForm(SelectionForm):
         label="Request every reply again",
         help_text="Replies of earlier runs are not reused, and everything is paid for again.",
     )
+    without_images = forms.BooleanField(
+        required=False,
+        label="Debate without images",
+        help_text="For agents whose endpoint cannot see; the others are sent the images, and each debate says so.",
+    )
     mode = forms.ChoiceField(
         choices=[(RoundMode.SIMULTANEOUS, "All at once"), (RoundMode.SEQUENTIAL, "One after the other")],
         label="Order within a round",
@@ -250,6 +255,7 @@ class DebateSetForm(SelectionForm):
             budget=data["budget"],
             name=data["name"],
             fresh=data["fresh"],
+            without_images=data["without_images"],
             selection=data["selection"],
         )
 

@@ -21,10 +21,10 @@ def opening_request(setup: DebateSetup, *, seat: int, mirrored: bool = False, sa
 
     `sample` counts how often the seat was asked the same before, by a method without discussion.
     """
-    shown = setup.shown_in(1 - setup.submission_order) if mirrored else setup.shown
+    order = 1 - setup.submission_order if mirrored else setup.submission_order
     task = _fill("opening", criterion_name=setup.criterion.title)
     material: JsonDict = {"round": 0, "own_previous": None, "others": []}
-    request = _request(setup, seat=seat, task=task, shown=shown, material=material)
+    request = _request(setup, seat=seat, task=task, order=order, material=material)
     return replace(request, sample_index=request.sample_index + sample * setup.seats.count(request.endpoint))
 
 
@@ -43,7 +43,7 @@ def discussion_request(setup: DebateSetup, *, seat: int, round_number: int, hear
         "own_previous": heard.own[-1].text if heard.own else None,
         "others": [{"speaker": other.seat, "round": other.round, "text": other.text} for other in heard.others],
     }
-    return _request(setup, seat=seat, task=task, shown=setup.shown, material=material)
+    return _request(setup, seat=seat, task=task, order=setup.submission_order, material=material)
 
 
 def again_request(request: ChatRequest, reply: ChatReply) -> ChatRequest:
@@ -64,12 +64,14 @@ def fenced(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _request(setup: DebateSetup, *, seat: int, task: str, shown: tuple[str, str], material: JsonObject) -> ChatRequest:
+def _request(setup: DebateSetup, *, seat: int, task: str, order: int, material: JsonObject) -> ChatRequest:
+    shown, endpoint = setup.shown_in(order), setup.seats[seat - 1]
+    images = setup.images.parts_for(endpoint, order=order)
     heard = setup.method is Method.DEBATE
     role = _fill("role", seat=seat, seats=len(setup.seats)) if heard else _fill("judge")
     return ChatRequest(
-        messages=(Message("system", role), Message("user", f"{_material_text(setup, shown)}\n\n{task}")),
-        endpoint=setup.seats[seat - 1],
+        messages=(Message("system", role), Message("user", f"{_material_text(setup, shown)}\n\n{task}", images)),
+        endpoint=endpoint,
         temperature=setup.temperature,
         max_tokens=setup.max_tokens,
         seed=setup.llm_seed,

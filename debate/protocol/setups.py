@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from debate.protocol.consensus import StopReason, StopRules
+from debate.protocol.debate_images import NO_IMAGES, DebateImages
 from debate.protocol.verdicts import HowRead, to_system_space
 from evalsite.base.choices import LabelledEnum
 from judging.judges.verdicts import VerdictStatus
@@ -87,6 +88,7 @@ class DebateSetup:
     llm_seed: int | None = None  # sent with every request
     method: Method = Method.DEBATE
     samples: int = 1  # how often each seat is asked where nobody is heard
+    images: DebateImages = NO_IMAGES
 
     def __post_init__(self) -> None:
         if len(self.seats) < 2 and self.method is Method.DEBATE:

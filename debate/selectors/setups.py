@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from django.db.models import Prefetch
 
 from debate.models import Debate, Speaker
+from debate.protocol.debate_images import DebateImages
 from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.orders import Orders
 from debate.protocol.setups import Criterion, DebateSetup
 from debate.protocol.variants import damaged
 from debate.selectors.criteria import criteria_by_case
-from judging.models import Case
+from judging.models import Case, Response
+from judging.specs.types import image_specs
+
+SEEN_BY = "images_seen_by"  # in the setup of a set with images: the endpoints that are sent them
 
 
 def debates_by_id(debate_ids: Sequence[int]) -> list[Debate]:
@@ -57,11 +61,26 @@ def setup_of(debate: Debate, criteria: Mapping[str, Criterion]) -> DebateSetup:
         orders=Orders(debate.submission_order, tuple(speaker.name for speaker in debate.speakers.all())),
         criterion=criteria[debate.case.key],
         options=replace(options_from_json(debate.debate_set.setup), seed=debate.seed),
+        images=images_of(
+            debate.case, debate.response_a, debate.response_b, seen_by=debate.debate_set.setup.get(SEEN_BY, ())
+        ),
     )
 
 
+def images_of(case: Case, response_a: Response, response_b: Response, *, seen_by: Iterable[str]) -> DebateImages:
+    """Return the images that a debate is about, and which endpoints are sent them."""
+    question, a, b = (image_specs(row.images) for row in (case.prompt, response_a, response_b))
+    return DebateImages(question, a, b, frozenset(seen_by))
+
+
 def setup_with(
-    *, case: Case, submissions: tuple[str, str], orders: Orders, criterion: Criterion, options: DebateOptions
+    *,
+    case: Case,
+    submissions: tuple[str, str],
+    orders: Orders,
+    criterion: Criterion,
+    options: DebateOptions,
+    images: DebateImages,
 ) -> DebateSetup:
     """Return what the protocol asks about two responses to a case, which is loaded with its prompt."""
     return DebateSetup(
@@ -84,6 +103,7 @@ def setup_with(
         llm_seed=options.llm_seed,
         method=options.method,
         samples=options.samples,
+        images=images,
     )
 
 

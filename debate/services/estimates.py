@@ -14,17 +14,18 @@ from debate.protocol.debate import run_debate
 from debate.protocol.options import DebateOptions
 from debate.protocol.setups import DebateSetup, Method
 from debate.selectors.criteria import criteria_by_case
-from debate.selectors.setups import setup_with
+from debate.selectors.setups import images_of, setup_with
 from debate.services.pairs import DebateWish, Pair
 from debate.services.set_plans import DebatesRefused, check_seats, draw_of
-from judging.llm.prices import MILLION, Price
-from judging.models import Case, Response
+from judging.llm.prices import MILLION, TOKENS_PER_IMAGE, Price
+from judging.models import Case, ModelEndpoint, Prompt, Response
 from judging.selectors.targets import Target, target_of
 from judging.services.calls.replays import Replay, replay
 
 FIXED_CHARACTERS = 1_400  # of the prompts around question, answers and criterion
 STATEMENT_CHARACTERS = 900  # 150 words, as the prompt asks for
 STATEMENT_TOKENS = 200
+CHARACTERS_PER_TOKEN = 4
 SAMPLE = 200  # pairs whose texts are measured
 REPLAYED = 60  # debates, of all sets together, that are looked up in the ledger
 
@@ -43,23 +44,36 @@ class DebateEstimate:
     baselines: tuple[str, ...] = ()  # endpoints that are no language models
 
 
+@dataclass(frozen=True, slots=True)
+class _Length:
+    """What a speaker reads of a pair, on average."""
+
+    characters: float
+    images: float
+
+    def read_by(self, endpoint: ModelEndpoint) -> float:
+        """Return the characters that an endpoint reads, with those that cost as much as the images that it is sent."""
+        images = self.images if endpoint.sees_images else 0
+        return self.characters + images * TOKENS_PER_IMAGE * CHARACTERS_PER_TOKEN
+
+
 def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> DebateEstimate:
     """Return how many debates, calls and dollars several sets take, at least and at most; nothing is stored.
 
     Texts of sets that differ only in their criterion are measured once; some debates of each are held with the replies
     that earlier runs have paid for, as far as these go.
     """
-    measured: dict[tuple[int, int, int], tuple[list[Pair], float]] = {}
+    measured: dict[tuple[int, int, int], tuple[list[Pair], _Length]] = {}
     for wish in wishes:
         if _compared(wish) not in measured:
             pairs = wish.pairs
-            measured[_compared(wish)] = pairs, _characters(pairs)
+            measured[_compared(wish)] = pairs, _length_of(pairs)
     estimates = [measured[_compared(wish)] for wish in wishes]
     targets = [[target_of(endpoint) for endpoint in wish.endpoints] for wish in wishes]
     replays = _replays(wishes, [pairs for pairs, _ in estimates], at)
     parts = [
-        _part_of(wish, len(pairs), characters, group, held)
-        for wish, (pairs, characters), group, held in zip(wishes, estimates, targets, replays, strict=True)
+        _part_of(wish, len(pairs), length, group, held)
+        for wish, (pairs, length), group, held in zip(wishes, estimates, targets, replays, strict=True)
     ]
     every = [target for group in targets for target in group]
     unpriced = tuple(dict.fromkeys(t.config.name for t in every if t.price is None and not t.is_lexical))
@@ -80,7 +94,7 @@ def _compared(wish: DebateWish) -> tuple[int, int, int]:
 
 
 def _part_of(
-    wish: DebateWish, count: int, characters: float, targets: Sequence[Target], replays: Sequence[Replay]
+    wish: DebateWish, count: int, length: _Length, targets: Sequence[Target], replays: Sequence[Replay]
 ) -> DebateEstimate:
     """Return the same of one set; what has no price costs nothing here."""
     options, seats = wish.options, len(targets)
@@ -90,8 +104,9 @@ def _part_of(
     rounds_least = options.steps_least - 1 if options.method is Method.DEBATE else 0
     rounds_most = options.max_rounds if options.method is Method.DEBATE else 0
     least, most = seats * (openings + rounds_least), seats * (openings + rounds_most) * 2
-    cost_least = _sum(_least(t, characters, openings, rounds_least, seats) for t in targets)
-    cost_most = _sum(_most(t, characters, openings, rounds_most, seats, options) for t in targets)
+    read = [(target, length.read_by(endpoint)) for target, endpoint in zip(targets, wish.endpoints, strict=True)]
+    cost_least = _sum(_least(target, characters, openings, rounds_least, seats) for target, characters in read)
+    cost_most = _sum(_most(target, characters, openings, rounds_most, seats, options) for target, characters in read)
     return DebateEstimate(
         debates=count,
         calls_least=count * least,
@@ -121,8 +136,8 @@ def _replays(wishes: Sequence[DebateWish], pairs: Sequence[Sequence[Pair]], at: 
         [] if wish.fresh or not _can_be_held(wish) else list(of_wish[:: max(1, -(-len(of_wish) // each))])
         for wish, of_wish in zip(wishes, pairs, strict=True)
     ]
-    texts, cases = _texts_of(chosen), _cases_of(chosen)
-    setups = [_setups(wish, group, texts, cases) for wish, group in zip(wishes, chosen, strict=True)]
+    responses, cases = _responses_of(chosen), _cases_of(chosen)
+    setups = [_setups(wish, group, responses, cases) for wish, group in zip(wishes, chosen, strict=True)]
     targets = {endpoint.name: target_of(endpoint) for wish in wishes for endpoint in wish.endpoints}
     held = iter(replay([run_debate(setup) for group in setups for setup in group], targets, at=at))
     return [[next(held) for _ in group] for group in setups]
@@ -136,9 +151,9 @@ def _can_be_held(wish: DebateWish) -> bool:
     return True
 
 
-def _texts_of(chosen: Sequence[Sequence[Pair]]) -> dict[int, str]:
+def _responses_of(chosen: Sequence[Sequence[Pair]]) -> dict[int, Response]:
     ids = {response.pk for group in chosen for pair in group for response in (pair.response_a, pair.response_b)}
-    return dict(Response.objects.filter(pk__in=ids).values_list("pk", "text"))
+    return Response.objects.only("text", "images").in_bulk(list(ids))
 
 
 def _cases_of(chosen: Sequence[Sequence[Pair]]) -> dict[int, Case]:
@@ -147,34 +162,43 @@ def _cases_of(chosen: Sequence[Sequence[Pair]]) -> dict[int, Case]:
 
 
 def _setups(
-    wish: DebateWish, pairs: Sequence[Pair], texts: Mapping[int, str], cases: Mapping[int, Case]
+    wish: DebateWish, pairs: Sequence[Pair], responses: Mapping[int, Response], cases: Mapping[int, Case]
 ) -> list[DebateSetup]:
     criteria = criteria_by_case(
         rubric=wish.rubric, name=wish.criterion, case_keys=[cases[pair.case.pk].key for pair in pairs]
     )
-    return [
-        setup_with(
-            case=cases[pair.case.pk],
-            submissions=(texts[pair.response_a.pk], texts[pair.response_b.pk]),
-            orders=draw_of(pair, wish),
-            criterion=criteria[cases[pair.case.pk].key],
-            options=wish.options,
+    seen_by = [endpoint.name for endpoint in wish.endpoints if endpoint.sees_images]
+    setups = []
+    for pair in pairs:
+        case, a, b = cases[pair.case.pk], responses[pair.response_a.pk], responses[pair.response_b.pk]
+        setups.append(
+            setup_with(
+                case=case,
+                submissions=(a.text, b.text),
+                orders=draw_of(pair, wish),
+                criterion=criteria[case.key],
+                options=wish.options,
+                images=images_of(case, a, b, seen_by=seen_by),
+            )
         )
-        for pair in pairs
-    ]
+    return setups
 
 
-def _characters(pairs: Sequence[Pair]) -> float:
-    """Return the average length of what a speaker reads of one of the first pairs, in characters. Two queries."""
+def _length_of(pairs: Sequence[Pair]) -> _Length:
+    """Return the average length of what a speaker reads of one of the first pairs. Three queries."""
     sample = pairs[:SAMPLE]
     if not sample:
-        return 0
+        return _Length(0, 0)
     ids = [response.pk for pair in sample for response in (pair.response_a, pair.response_b)]
     answers = Response.objects.filter(pk__in=ids).aggregate(mean=Avg(Length("text")))["mean"] or 0
     asked = Case.objects.filter(pk__in=[pair.case.pk for pair in sample]).aggregate(
         mean=Avg(Length("prompt__text") + Length("prompt__context") + Length("reference"))
     )["mean"]
-    return FIXED_CHARACTERS + 2 * float(answers) + float(asked or 0)
+    shown = dict(Prompt.objects.filter(pk__in=[pair.case.prompt_id for pair in sample]).values_list("pk", "images"))
+    images = sum(
+        len(shown[pair.case.prompt_id]) + len(pair.response_a.images) + len(pair.response_b.images) for pair in sample
+    )
+    return _Length(FIXED_CHARACTERS + 2 * float(answers) + float(asked or 0), images / len(sample))
 
 
 def _least(target: Target, characters: float, openings: int, rounds: int, seats: int) -> Decimal:

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from debate.protocol.options import DebateOptions
 from debate.protocol.setups import Method
-from judging.models import Case, ModelEndpoint, Response, Rubric, Suite, System
+from judging.models import Case, ModelEndpoint, Prompt, Response, Rubric, Suite, System
 from judging.selectors.selections import case_filters
 from judging.services.runs.people_costs import PeopleCost, people_cost, total_cost
 from judging.specs.selections import ALL_CASES, CaseSelection, draw_keys
@@ -29,6 +29,7 @@ class DebateWish:
     name: str = ""
     fresh: bool = False  # ask for every reply again, also where an earlier run has one
     selection: CaseSelection = ALL_CASES
+    without_images: bool = False  # agents that cannot see debate without images; else such a set is refused
 
     @property
     def pairs(self) -> list[Pair]:
@@ -63,6 +64,15 @@ def pairs_of(*, suite: Suite, system_a: System, system_b: System, selection: Cas
             pairs[case.prompt_id] = Pair(case, by_system[system_a.pk], by_system[system_b.pk])
     by_key = {pair.case.key: pair for pair in pairs.values()}
     return [by_key[key] for key in draw_keys(by_key, limit=selection.limit, seed=selection.seed)]
+
+
+def count_with_images(pairs: Sequence[Pair], suite: Suite) -> int:
+    """Return how many pairs have images, of the question or of a response. One query."""
+    prompts = Prompt.objects.filter(cases__links__suite=suite).exclude(images=[])
+    shown = set(prompts.values_list("pk", flat=True))
+    return sum(
+        pair.case.prompt_id in shown or bool(pair.response_a.images) or bool(pair.response_b.images) for pair in pairs
+    )
 
 
 def people_cost_of(wishes: Sequence[DebateWish]) -> PeopleCost | None:

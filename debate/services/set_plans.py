@@ -12,7 +12,8 @@ from debate.models import Debate, DebateSet, Experiment, Speaker
 from debate.protocol.orders import Orders, draw_orders
 from debate.protocol.setups import Method
 from debate.selectors.criteria import criterion_names
-from debate.services.pairs import DebateWish, Pair
+from debate.selectors.setups import SEEN_BY
+from debate.services.pairs import DebateWish, Pair, count_with_images
 from debate.signals import debates_finished
 from evalsite.accounts.audit import record
 from judging.models import ModelEndpoint, Run, RunKind, RunTask
@@ -57,7 +58,23 @@ def check_debates(wish: DebateWish) -> list[Pair]:
         raise DebatesRefused(
             f"{wish.system_a} and {wish.system_b} have no case of {wish.suite}{part} in common. Import their responses."
         )
+    _check_images(wish, pairs)
     return pairs
+
+
+def _check_images(wish: DebateWish, pairs: Sequence[Pair]) -> None:
+    """Refuse to debate without images what has some, unless that was chosen."""
+    blind = [] if wish.without_images else _blind(wish)
+    count = count_with_images(pairs, wish.suite) if blind else 0
+    if count:
+        raise DebatesRefused(
+            f"{', '.join(blind)} cannot see images, and {count:,} of the pairs have some. Choose agents whose endpoint "
+            "has shown in its test that it sees, or choose “Debate without images”."
+        )
+
+
+def _blind(wish: DebateWish) -> list[str]:
+    return list(dict.fromkeys(endpoint.name for endpoint in wish.endpoints if not endpoint.sees_images))
 
 
 def check_seats(wish: DebateWish) -> None:
@@ -92,6 +109,8 @@ def create_debate_set(
         "endpoints": [endpoint.name for endpoint in wish.endpoints],
         "selection": wish.selection.to_json(),
     }
+    if count_with_images(pairs, wish.suite):
+        setup[SEEN_BY] = sorted({endpoint.name for endpoint in wish.endpoints if endpoint.sees_images})
     run = Run.objects.create(
         kind=RunKind.DEBATE,
         name=name,

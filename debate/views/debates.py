@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404, render
 
 from debate.models import Debate, Statement
 from debate.protocol.options import options_from_json
+from debate.protocol.setups import DebateSetup
 from debate.selectors.setups import debates_by_id, question_of, reference_of, setups_of
 from debate.selectors.transcripts import calls_of, neighbours, view_of
 from evalsite.base.differences import Differences, compare
@@ -30,6 +31,7 @@ def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
         "criterion": setup.criterion,
         "options": options_from_json(debate.debate_set.setup),
         "sides": _sides(debate, differences),
+        "images_note": _images_note(debate, setup),
         "compared": compared,
         "differences": differences is not None,
         "baselines": [
@@ -62,6 +64,18 @@ def statement_detail(request: PageRequest, statement_id: int) -> HttpResponse:
         "calls": calls_of(statement),
     }
     return render(request, "debate/statement_detail.html", context)
+
+
+def _images_note(debate: Debate, setup: DebateSetup) -> str:
+    """Return which agents are sent the images of a debate; empty where it has none."""
+    if not setup.images.count:
+        return ""
+    blind = sorted({speaker.name for speaker in debate.speakers.all()} - setup.images.seen_by)
+    if not blind:
+        return "The images of the question and of the responses are sent to the agents."
+    if not setup.images.seen_by:
+        return "The agents read texts; images are not sent to them."
+    return f"The images are sent to the agents that see. These debate without them: {', '.join(blind)}."
 
 
 def _debate(debate_id: int) -> Debate:

@@ -72,6 +72,11 @@ class Command(JsonCommand):
         parser.add_argument("--max-tokens", type=int, default=512, help="maximum tokens of one statement")
         parser.add_argument("--budget", default="", help="maximum spend in US dollars")
         parser.add_argument("--fresh", action="store_true", help="do not reuse replies of earlier runs")
+        parser.add_argument(
+            "--without-images",
+            action="store_true",
+            help="let agents whose endpoint cannot see debate without images; the debates say so",
+        )
         parser.add_argument("--name", default="")
         parser.add_argument("--wait", action="store_true", help="wait until the debates have finished")
 
@@ -170,6 +175,7 @@ def _wish(options: JsonDict) -> DebateWish:
         budget=choices.dollars_of(options["budget"]),
         name=options["name"],
         fresh=options["fresh"],
+        without_images=options["without_images"],
         selection=choices.selection_of(options, suite=suite),
     )
 
