@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.answer_cleaning import REASONED_PROMPT
-from judging.judges.case_messages import chat_messages, with_rules
+from judging.judges.messages.case_messages import chat_messages, with_rules
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, fill, load_prompt
 from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
 from judging.llm.thinking_text import without_thinking

@@ -20,7 +20,7 @@ from judging.judges.answer_prompts import (
     asking_from_json,
     shipped_asking,
 )
-from judging.judges.case_messages import asked_place, turns_of, without_images
+from judging.judges.messages.case_messages import asked_place, turns_of, without_images
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt
 from judging.llm.chat import ChatRequest
 from judging.models import Case, ModelEndpoint, PromptVersion, Run, RunKind, System

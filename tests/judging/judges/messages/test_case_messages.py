@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from judging.judges.case_messages import chat_messages, turns_of, with_rules, without_images
+from judging.judges.messages.case_messages import chat_messages, turns_of, with_rules, without_images
 from judging.llm.chat import Message, MessagePart, sent_message
 from judging.specs.types import ImageSpec
 
