@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,17 @@ def older_database(transactional_db: None, tmp_path: Path) -> Iterator[None]:
 
     with databases.older_database(tmp_path):
         yield
+
+
+@pytest.fixture
+def use_executor() -> Iterator[Callable[[Any], None]]:
+    """Return how a test has runs of rules and judges worked through by an executor of its own."""
+    from judging.models import Run, RunKind
+    from judging.services.tasks import executors
+
+    standing = executors.executor_for(Run(kind=RunKind.GRADING))
+    yield lambda executor: executors.register(RunKind.GRADING, executor)
+    executors.register(RunKind.GRADING, standing)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ from django.utils import timezone
 from judging.grading.grades import GradingOptions
 from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
 from judging.grading.rule_graders.rules import grade_responses
-from judging.models import Case, Response, Run, RunKind, Suite, System
+from judging.models import Case, Response, Run, Suite, System
 from judging.services.evaluation.evaluator_tasks import GradingExecutor, graded_case
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
-from judging.services.tasks import executors
 from tests.parity.recorded_data import read_jsonl, recorded_runner
 from tests.parity.run_differences import compare_with_results
 
@@ -111,14 +110,8 @@ def graded_run(suite: Suite, *, compat: bool) -> Run:
 
 
 @pytest.fixture
-def use_outcomes() -> Iterator[Callable[[RecordedOutcomes], None]]:
-    standing = executors.executor_for(Run(kind=RunKind.GRADING))
-
-    def use(outcomes: RecordedOutcomes) -> None:
-        executors.register(RunKind.GRADING, GradingExecutor(runner_for=lambda *, compat: outcomes))
-
-    yield use
-    executors.register(RunKind.GRADING, standing)
+def use_outcomes(use_executor: Callable[[Any], None]) -> Callable[[RecordedOutcomes], None]:
+    return lambda outcomes: use_executor(GradingExecutor(runner_for=lambda *, compat: outcomes))
 
 
 @pytest.mark.parametrize(("suite_name", "attempts", "cases"), [("v2.0.0_dev", 2640, 88), ("v2.1", 144, 0)])

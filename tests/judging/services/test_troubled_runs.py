@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from judging import stop_requests
 from judging.llm.retries import RetryPolicy
-from judging.models import Call, Lease, ModelEndpoint, Run, RunKind, RunTask, Verdict
+from judging.models import Call, Lease, ModelEndpoint, Run, RunTask, Verdict
 from judging.services import transactions
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_on_runs, work_through
-from judging.services.tasks import executors, recovery, run_lifecycle
+from judging.services.tasks import recovery, run_lifecycle
 from judging.services.tasks.executors import Finished
 from judging.states import RunStatus
 from tests import factories
@@ -201,13 +201,6 @@ class CrashingExecutor(GradingExecutor):
 
     def finish(self, *, run: Run, at: datetime) -> None:
         raise RuntimeError("a fault of ours")
-
-
-@pytest.fixture
-def use_executor() -> Iterator[Callable[[Any], None]]:
-    standing = executors.executor_for(Run(kind=RunKind.GRADING))
-    yield lambda executor: executors.register(RunKind.GRADING, executor)
-    executors.register(RunKind.GRADING, standing)
 
 
 def test_a_result_that_cannot_be_stored_fails_its_task_and_every_call_is_booked_once(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,11 +17,10 @@ from evalsite.review.services.items.claims import claim_next, keep_draft
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
-from judging.models import PastScore, PastVerdict, Run, RunKind, Score, Verdict
+from judging.models import PastScore, PastVerdict, Run, Score, Verdict
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.evaluation.score_recomputation import begin_judge, finish_rescoring
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
-from judging.services.tasks.executors import register
 from judging.services.tasks.run_lifecycle import retry_failed
 from judging.states import RunRefused, RunStatus
 from tests import factories
@@ -108,11 +107,10 @@ class Sandbox:
 
 
 @pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
+def sandbox(use_executor: Callable[[Any], None]) -> Sandbox:
     runner = Sandbox()
-    register(RunKind.GRADING, GradingExecutor(runner_for=lambda *, compat: runner))
-    yield runner
-    register(RunKind.GRADING, GradingExecutor())
+    use_executor(GradingExecutor(runner_for=lambda *, compat: runner))
+    return runner
 
 
 def test_retry_of_programs_that_were_not_run_keeps_the_annotated_item(sandbox: Sandbox) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,13 +18,12 @@ from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase
 from judging.llm.chat import Conversation
-from judging.models import Lease, Run, RunKind, RunTask, Score
+from judging.models import Lease, Run, RunTask, Score
 from judging.services.evaluation.cores import core_count
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.evaluation.rule_tasks import CaseBatch, SharedOutcomes, grade_all
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.services.runs.run_worker import work_through
-from judging.services.tasks import executors
 from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
@@ -109,14 +108,8 @@ def test_case_batch_says_not_yet_until_the_program_has_ended() -> None:
 
 
 @pytest.fixture
-def use_runner() -> Iterator[Callable[[Any], None]]:
-    standing = executors.executor_for(Run(kind=RunKind.GRADING))
-
-    def use(runner: Any) -> None:
-        executors.register(RunKind.GRADING, GradingExecutor(runner_for=lambda *, compat: runner))
-
-    yield use
-    executors.register(RunKind.GRADING, standing)
+def use_runner(use_executor: Callable[[Any], None]) -> Callable[[Any], None]:
+    return lambda runner: use_executor(GradingExecutor(runner_for=lambda *, compat: runner))
 
 
 def make_run(answers: int) -> Run:
