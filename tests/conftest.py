@@ -47,7 +47,9 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     ),
     *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search", "label_table")),
     *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import", "results")),
-    *("flows/test_statement_walk.py", "flows/test_golden_study.py"),
+    *(f"flows/test_{name}.py" for name in ("statement_walk", "golden_study", "desk_pages", "own_prompt", "panel")),
+    *(f"flows/test_{name}.py" for name in ("search", "journeys", "threshold")),
+    "providers/",  # replies of providers over HTTP
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
     "evalsite/reports/test_debate_pages.py",
     "evalsite/reports/test_item_lists.py",

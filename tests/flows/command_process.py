@@ -1,15 +1,17 @@
 """A process that runs management commands on a site of a test's own, one after another.
 
-It reads a command and its arguments from its input, one JSON list a line, and answers each by what `--json` prints.
+It reads a command and its arguments from its input, one JSON list a line, and answers each by what `--json` prints
+(`run`), or by all that a shell would hear of it (`manage`).
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from typing import Any
 
-from django.core.management import call_command
+from django.core.management import call_command, execute_from_command_line
 
 from tests.judging.services.site_process import answer_commands
 
@@ -21,5 +23,16 @@ def run_command(name: str, *arguments: str) -> Any:
     return json.loads(said.getvalue())
 
 
+def manage(*arguments: str) -> list[Any]:
+    """Return the exit code, the output and the complaints of `manage.py` with these arguments."""
+    out, complaints, code = StringIO(), StringIO(), 0
+    with redirect_stdout(out), redirect_stderr(complaints):
+        try:
+            execute_from_command_line(["manage.py", *arguments])
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return [code, out.getvalue(), complaints.getvalue()]
+
+
 if __name__ == "__main__":
-    answer_commands({"run": run_command})
+    answer_commands({"run": run_command, "manage": manage})

@@ -17,9 +17,12 @@ def module_of(path: Path) -> str:
 
 
 def product() -> dict[str, ast.Module]:
-    """Return the product's modules by name."""
+    """Return the product's modules that speak of statistics, by name."""
     files = [path for part in ("evalsite", "debate", "judging") for path in (REPOSITORY / part).rglob("*.py")]
-    return {module_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+    texts = {module_of(path): path.read_text(encoding="utf-8") for path in files}
+    return {
+        name: ast.parse(text) for name, text in texts.items() if name.startswith(STATISTICS) or "statistics" in text
+    }
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, Name]]:

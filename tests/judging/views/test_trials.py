@@ -105,11 +105,12 @@ def test_a_trial_says_what_the_case_lacks(client: Client) -> None:
 
 @pytest.mark.usefixtures("ada")
 def test_a_trial_that_failed_says_why_and_other_runs_are_no_trials(client: Client) -> None:
-    response, judge = _response(), _judge()
     other = factories.run()
-    client.post(reverse("judging:response-try", args=[response.pk]), {"judge": judge.pk})
-    run = Run.objects.get(kind="single")
-    work(run)
+    with FakeLLM(script=[{"match": "Question", "reply": {"status": 400}}]) as refusing:
+        response, judge = _response(), _judge(refusing.url)
+        client.post(reverse("judging:response-try", args=[response.pk]), {"judge": judge.pk})
+        run = Run.objects.get(kind="single")
+        work(run)
 
     page = client.get(reverse("judging:trial-detail", args=[response.pk, run.pk]))
 
