@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ from django.db.models.functions import Length
 
 from debate.protocol.debate import run_debate
 from debate.protocol.options import DebateOptions
-from debate.protocol.setups import DebateSetup, Method
+from debate.protocol.setups import DebateSetup, Method, RoundMode
 from debate.selectors.criteria import criteria_by_case
 from debate.selectors.setups import images_of, setup_with
 from debate.services.pairs import DebateWish, Pair
@@ -21,6 +21,7 @@ from judging.llm.prices import MILLION, TOKENS_PER_IMAGE, Price
 from judging.models import Case, ModelEndpoint, Prompt, Response
 from judging.selectors.targets import Target, target_of
 from judging.services.calls.replays import Replay, replay
+from judging.services.runs.call_times import latency_of, seconds_at
 
 FIXED_CHARACTERS = 1_400  # of the prompts around question, answers and criterion
 STATEMENT_CHARACTERS = 900  # 150 words, as the prompt asks for
@@ -42,6 +43,9 @@ class DebateEstimate:
     cost_most: Decimal | None
     unpriced: tuple[str, ...] = ()  # endpoints without a price
     baselines: tuple[str, ...] = ()  # endpoints that are no language models
+    seconds_least: float | None = None  # None: nothing is known of the latency of an endpoint
+    seconds_most: float | None = None
+    untimed: tuple[str, ...] = ()  # endpoints of whose latency nothing is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,39 @@ class _Length:
         return self.characters + images * TOKENS_PER_IMAGE * CHARACTERS_PER_TOKEN
 
 
-def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> DebateEstimate:
-    """Return how many debates, calls and dollars several sets take, at least and at most; nothing is stored.
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """What an endpoint is asked for, by one agent or by several together; fractions are averages over debates."""
+
+    calls: float = 0.0
+    prompt_tokens: float = 0.0
+    reply_tokens: float = 0.0
+    in_turn: int = 0  # of the calls of one debate, how many wait for one another
+
+    def __add__(self, other: _Load) -> _Load:
+        return _Load(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.reply_tokens + other.reply_tokens,
+            max(self.in_turn, other.in_turn),
+        )
+
+    def times(self, factor: float) -> _Load:
+        """Return the load of so many debates that are held side by side."""
+        in_turn = self.in_turn if factor else 0
+        return _Load(self.calls * factor, self.prompt_tokens * factor, self.reply_tokens * factor, in_turn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One set's share: its figures, and what each of its agents asks for at least and at most."""
+
+    estimate: DebateEstimate
+    loads: tuple[tuple[Target, _Load, _Load], ...]
+
+
+def estimate_all(wishes: Sequence[DebateWish], *, threads: int, at: datetime) -> DebateEstimate:
+    """Return how many debates, calls, dollars and seconds several sets take, at least and at most; nothing is stored.
 
     Texts of sets that differ only in their criterion are measured once; some debates of each are held with the replies
     that earlier runs have paid for, as far as these go.
@@ -71,12 +106,14 @@ def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> DebateEstimat
     estimates = [measured[_compared(wish)] for wish in wishes]
     targets = [[target_of(endpoint) for endpoint in wish.endpoints] for wish in wishes]
     replays = _replays(wishes, [pairs for pairs, _ in estimates], at)
-    parts = [
+    held_parts = [
         _part_of(wish, len(pairs), length, group, held)
         for wish, (pairs, length), group, held in zip(wishes, estimates, targets, replays, strict=True)
     ]
+    parts = [part.estimate for part in held_parts]
     every = [target for group in targets for target in group]
     unpriced = tuple(dict.fromkeys(t.config.name for t in every if t.price is None and not t.is_lexical))
+    untimed, seconds = _seconds([load for part in held_parts for load in part.loads], threads)
     return DebateEstimate(
         debates=sum(part.debates for part in parts),
         calls_least=sum(part.calls_least for part in parts),
@@ -86,6 +123,45 @@ def estimate_all(wishes: Sequence[DebateWish], *, at: datetime) -> DebateEstimat
         cost_most=None if unpriced else _sum(part.cost_most for part in parts),
         unpriced=unpriced,
         baselines=tuple(dict.fromkeys(t.config.name for t in every if t.is_lexical)),
+        seconds_least=None if untimed else max((least for least, _ in seconds), default=0.0),
+        seconds_most=None if untimed else max((most for _, most in seconds), default=0.0),
+        untimed=untimed,
+    )
+
+
+def _seconds(
+    loads: Sequence[tuple[Target, _Load, _Load]], threads: int
+) -> tuple[tuple[str, ...], list[tuple[float, float]]]:
+    """Return the endpoints that cannot be timed, and the seconds that each other one takes at least and at most.
+
+    Agents on one endpoint share its rate limits, those of different sets too; endpoints work side by side. Baselines
+    are not timed.
+    """
+    summed: dict[str, tuple[Target, _Load, _Load]] = {}
+    for target, least, most in loads:
+        if not target.is_lexical:
+            _, least_before, most_before = summed.get(target.config.name, (target, _Load(), _Load()))
+            summed[target.config.name] = target, least_before + least, most_before + most
+    untimed: list[str] = []
+    seconds: list[tuple[float, float]] = []
+    for name, (target, *of_endpoint) in summed.items():
+        latency = latency_of(target)
+        if latency is None:
+            untimed.append(name)
+            continue
+        least_seconds, most_seconds = (_seconds_of(target, load, latency, threads) for load in of_endpoint)
+        seconds.append((least_seconds, most_seconds))
+    return tuple(untimed), seconds
+
+
+def _seconds_of(target: Target, load: _Load, latency: float, threads: int) -> float:
+    return seconds_at(
+        target,
+        latency=latency,
+        calls=round(load.calls),
+        tokens=round(load.prompt_tokens + load.reply_tokens),
+        threads=threads,
+        in_turn=load.in_turn,
     )
 
 
@@ -95,7 +171,7 @@ def _compared(wish: DebateWish) -> tuple[int, int, int]:
 
 def _part_of(
     wish: DebateWish, count: int, length: _Length, targets: Sequence[Target], replays: Sequence[Replay]
-) -> DebateEstimate:
+) -> _Part:
     """Return the same of one set; what has no price costs nothing here."""
     options, seats = wish.options, len(targets)
     openings = 2 if options.both_orders_opening else 1
@@ -104,17 +180,31 @@ def _part_of(
     rounds_least = options.steps_least - 1 if options.method is Method.DEBATE else 0
     rounds_most = options.max_rounds if options.method is Method.DEBATE else 0
     least, most = seats * (openings + rounds_least), seats * (openings + rounds_most) * 2
-    read = [(target, length.read_by(endpoint)) for target, endpoint in zip(targets, wish.endpoints, strict=True)]
-    cost_least = _sum(_least(target, characters, openings, rounds_least, seats) for target, characters in read)
-    cost_most = _sum(_most(target, characters, openings, rounds_most, seats, options) for target, characters in read)
-    return DebateEstimate(
+    read = [length.read_by(endpoint) for endpoint in wish.endpoints]
+    turns = seats if options.mode is RoundMode.SEQUENTIAL else 1  # of a round, which agents then take one by one
+    agents_least = [
+        replace(_least(characters, openings, rounds_least, seats), in_turn=1 + rounds_least * turns)
+        for characters in read
+    ]
+    agents_most = [
+        replace(_most(characters, openings, rounds_most, seats, options), in_turn=2 * (1 + rounds_most * turns))
+        for characters in read
+    ]
+    left_least, left_most = count * _share_left(replays, least), count * _share_left(replays, most)
+    prices = [target.price for target in targets]
+    estimate = DebateEstimate(
         debates=count,
         calls_least=count * least,
         calls_most=count * most,
         made=round(count * sum(len(replayed.made) for replayed in replays) / len(replays)) if replays else 0,
-        cost_least=cost_least * count * _share_left(replays, least),
-        cost_most=cost_most * count * _share_left(replays, most),
+        cost_least=_sum(map(_dollars, prices, agents_least)) * left_least,
+        cost_most=_sum(map(_dollars, prices, agents_most)) * left_most,
     )
+    loads = tuple(
+        (target, of_least.times(float(left_least)), of_most.times(float(left_most)))
+        for target, of_least, of_most in zip(targets, agents_least, agents_most, strict=True)
+    )
+    return _Part(estimate, loads)
 
 
 def _share_left(replays: Sequence[Replay], calls: int) -> Decimal:
@@ -201,24 +291,26 @@ def _length_of(pairs: Sequence[Pair]) -> _Length:
     return _Length(FIXED_CHARACTERS + 2 * float(answers) + float(asked or 0), images / len(sample))
 
 
-def _least(target: Target, characters: float, openings: int, rounds: int, seats: int) -> Decimal:
-    """Return the dollars of one seat at four characters a token, with statements as long as asked for."""
+def _least(characters: float, openings: int, rounds: int, seats: int) -> _Load:
+    """Return what one agent asks for in a debate, four characters a token, with statements as long as asked for."""
     heard = characters + seats * STATEMENT_CHARACTERS
     prompt = (openings * characters + rounds * heard) / 4
-    return _dollars(target.price, prompt, (openings + rounds) * STATEMENT_TOKENS)
+    calls = openings + rounds
+    return _Load(calls, prompt, calls * STATEMENT_TOKENS)
 
 
-def _most(target: Target, characters: float, openings: int, rounds: int, seats: int, options: DebateOptions) -> Decimal:
-    """Return the dollars of one seat at two characters a token, every reply as long as allowed and asked for twice."""
+def _most(characters: float, openings: int, rounds: int, seats: int, options: DebateOptions) -> _Load:
+    """Return the same at two characters a token, every reply as long as allowed and asked for twice."""
     longest = options.max_tokens or 4 * STATEMENT_TOKENS
     rounds_read = rounds if options.visibility == "full" else 1
     heard = characters + seats * rounds_read * 4 * longest
     prompt = 2 * (openings * characters + rounds * heard) / 2
-    return _dollars(target.price, prompt, 2 * (openings + rounds) * longest)
+    calls = 2 * (openings + rounds)
+    return _Load(calls, prompt, calls * longest)
 
 
-def _dollars(price: Price | None, prompt_tokens: float, completion_tokens: float) -> Decimal:
+def _dollars(price: Price | None, load: _Load) -> Decimal:
     if price is None:  # a baseline
         return Decimal(0)
-    cost = Decimal(prompt_tokens) * price.input_per_million + Decimal(completion_tokens) * price.output_per_million
-    return cost / MILLION
+    tokens_in, tokens_out = Decimal(load.prompt_tokens), Decimal(load.reply_tokens)
+    return (tokens_in * price.input_per_million + tokens_out * price.output_per_million) / MILLION

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.timezone import now
@@ -179,7 +180,7 @@ def _estimate(form: DebateSetForm | None) -> JsonDict:
     else:
         wishes = [wish]
     return {
-        "estimate": estimate_all(wishes, at=now()),
+        "estimate": estimate_all(wishes, threads=settings.CALL_THREADS, at=now()),
         "is_fresh": wish.fresh,
         "people_cost": people_cost_of(wishes) if data["plan"] != "robustness" else None,
         "set_count": len(wishes),

@@ -130,13 +130,28 @@ def _trial_context(endpoint: ModelEndpoint) -> dict[str, object]:
     trial = endpoint.last_test
     known = {name: taken for name, taken in endpoint.capabilities.items() if taken is not None and name in FEATURES}
     groups = [
-        ("Works", [name for name, taken in known.items() if taken and name in SHOWING]),
-        ("Not refused", [name for name, taken in known.items() if taken and name not in SHOWING]),
+        ("Verified by a reply", [name for name, taken in known.items() if taken and name in SHOWING]),
+        ("Not refused, effect not verified", [name for name, taken in known.items() if taken and name not in SHOWING]),
         ("Accepted without effect", [name for name in trial.get("ignored", []) if name not in known]),
         ("Refused and left out", [name for name, taken in known.items() if not taken]),
     ]
     return {
         "trial": trial,
         "tested_at": datetime.fromisoformat(trial["at"]) if trial.get("at") else None,
+        "streaming": _streaming_words(endpoint),
         "features": [(title, [FEATURES.get(name, name) for name in names]) for title, names in groups if names],
     }
+
+
+def _streaming_words(endpoint: ModelEndpoint) -> str:
+    """Return what is known of streaming, which is only tested where replies are asked for as streams."""
+    known = endpoint.capabilities.get("stream")
+    if known:
+        return "Streaming is verified: a reply has arrived as a stream."
+    if known is False:
+        return "Streaming was refused: replies are requested at once."
+    if "stream" in endpoint.last_test.get("ignored", []):
+        return "Streaming was not refused but had no effect: the reply arrived at once."
+    if config_of(endpoint).is_streamed(config_of(endpoint).capabilities):
+        return "Streaming is not verified yet: no reply was received since it was switched on."
+    return "Streaming was not tested: replies are requested at once."

@@ -15,7 +15,7 @@ from debate.models import DebateSet, DebateStatus, Statement
 from debate.services.set_plans import create_debate_set
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from judging.models import Run
+from judging.models import ModelEndpoint, Run
 from judging.services.runs import run_worker
 from judging.states import RunStatus
 from tests import factories
@@ -224,8 +224,14 @@ def test_set_estimate_counts_calls(researcher: Client) -> None:
 
     page = text_of(researcher.get(reverse("debate:set-estimate"), _entered(wish)))
 
+    ModelEndpoint.objects.update(last_test={"works": True, "seconds": 2.0}, requests_per_minute=1)
+    timed = text_of(researcher.get(reverse("debate:set-estimate"), _entered(wish)))
+
     assert "4 if all agents agree in the independent round, at most 24" in page
     assert "have no price" in page
+    assert "Test each on its page" in page
+    # each agent makes 2 statements at least, one a minute, and at most 2 x 3 asked for twice
+    assert "about 1 min 00 s to 11 min 00 s, at the latency of the endpoints" in timed
 
 
 def _entered(wish: Any) -> dict[str, Any]:

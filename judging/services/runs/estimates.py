@@ -8,8 +8,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
 
-from django.db.models import Avg
-
 from judging.grading.answer_cleaning import clean_answer
 from judging.judges.answer_prompts import answer_text
 from judging.judges.interface import JudgeProgram
@@ -21,13 +19,13 @@ from judging.judges.subjects import JudgeSubject
 from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.identity import call_key
 from judging.llm.prices import cost_of, estimate_tokens
-from judging.llm.rates import WINDOW_SECONDS
-from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
+from judging.models import Case, Response, RubricItem, RunEvaluator
 from judging.selectors.judges.panel_members import member_judges
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
 from judging.services.runs.ask_plans import AskSetup, asked_cases
+from judging.services.runs.call_times import seconds_of_calls, typical_tokens
 from judging.services.runs.esi_plans import EsiSetup
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, with_drawn_cases
 from judging.services.systems import asking_request, question_of
@@ -35,10 +33,7 @@ from judging.services.systems import asking_request, question_of
 Row = TypeVar("Row")
 
 SAMPLE = 200  # responses; of a run with more, evenly chosen ones stand for all
-TYPICAL_REPLY_TOKENS = 250
-TYPICAL_REASONING_TOKENS = 2_000  # with a reasoning model's thinking, which is paid for too
 PROBLEM_CHARACTERS = 200  # of the sentence that says why a reply could not be read
-LATENCY_CALLS = 50  # the endpoint's latest calls, whose mean latency is taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,36 +368,4 @@ def _trees(choice: EvaluatorChoice, cases: dict[int, Case]) -> dict[str, dict[st
 def cost_of_calls(target: Target, calls: int, tokens: int) -> Decimal | None:
     if target.is_lexical:
         return Decimal(0)
-    return cost_of(target.price, prompt_tokens=tokens, completion_tokens=calls * _typical_tokens(target))
-
-
-def _typical_tokens(target: Target) -> int:
-    return TYPICAL_REASONING_TOKENS if target.config.reasoning else TYPICAL_REPLY_TOKENS
-
-
-def seconds_of_calls(target: Target, calls: int, tokens: int, threads: int) -> float | None:
-    """Return how long calls with so many tokens in take, at the endpoint's latency and within its rate limits."""
-    if target.is_lexical:
-        return calls * 0.002
-    latest = Call.objects.filter(endpoint_id=target.endpoint_id).order_by("-finished_at")[:LATENCY_CALLS]
-    latency = Call.objects.filter(pk__in=[call.pk for call in latest.only("pk")]).aggregate(mean=Avg("seconds"))["mean"]
-    if latency is None:
-        latency = _tested_seconds(target)
-    if latency is None:
-        return None
-    at_once = max(1, min(threads, target.config.max_concurrency))
-    return max(float(-(-calls // at_once) * latency), _seconds_by_rates(target, calls, tokens))
-
-
-def _seconds_by_rates(target: Target, calls: int, tokens: int) -> float:
-    """Return how long rate limits make so many calls take: the first of them go at once."""
-    limits = target.config.rate_limits
-    wanted = ((limits.requests, calls), (limits.tokens, tokens + calls * _typical_tokens(target)))
-    windows = [-(-amount // limit) - 1 for limit, amount in wanted if limit and amount]
-    return WINDOW_SECONDS * max(windows, default=0)
-
-
-def _tested_seconds(target: Target) -> float | None:
-    """Return how long the endpoint's last test took; None where it failed or there was none."""
-    tested = ModelEndpoint.objects.values_list("last_test", flat=True).get(pk=target.endpoint_id)
-    return tested["seconds"] if tested.get("works") else None
+    return cost_of(target.price, prompt_tokens=tokens, completion_tokens=calls * typical_tokens(target))

@@ -108,7 +108,7 @@ def test_the_estimate_counts_the_images_of_agents_that_see() -> None:
     wish = replace(wish_with_images(sees, blind), fresh=True)
 
     alone, mixed, both = (
-        estimate_all([replace(wish, endpoints=[a, b])], at=NOON).cost_least or Decimal(0)
+        estimate_all([replace(wish, endpoints=[a, b])], threads=50, at=NOON).cost_least or Decimal(0)
         for a, b in ((blind, blind), (blind, sees), (sees, sees))
     )
 

@@ -145,7 +145,10 @@ def test_endpoint_detail_shows_what_went_wrong_and_what_it_cost(client: Client, 
     assert [(day.calls, day.spent) for day in answer.context["days"]] == [(2, Decimal("0.5"))]
     assert "No answer in time." in page
     assert "is not set in the environment of the site" in page
-    assert answer.context["features"] == [("Not refused", ["seed"]), ("Refused and left out", ["JSON schema"])]
+    assert answer.context["features"] == [
+        ("Not refused, effect not verified", ["seed"]),
+        ("Refused and left out", ["JSON schema"]),
+    ]
 
 
 def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: User, fake_llm: FakeLLM) -> None:
@@ -159,6 +162,40 @@ def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: Use
     assert fragment.context["trial"]["works"]
     assert "replied in" in page.content.decode()
     assert "It replied in" in client.get(endpoint.get_absolute_url()).content.decode()  # it is kept
+
+
+@pytest.mark.parametrize(
+    ("fields", "behaviour", "words"),
+    [
+        ({"stream": True}, {}, "Streaming is verified: a reply has arrived as a stream."),
+        ({"stream": True}, {"reject": "stream"}, "Streaming was refused: replies are requested at once."),
+        ({}, {}, "Streaming was not tested: replies are requested at once."),
+    ],
+)
+def test_endpoint_test_says_whether_streaming_was_verified(
+    client: Client, admin: User, fake_llm: FakeLLM, fields: Any, behaviour: Any, words: str
+) -> None:
+    fake_llm.config(**behaviour)
+    endpoint = factories.endpoint(base_url=fake_llm.url, model="fake", **fields)
+
+    page = client.post(reverse("judging:endpoint-test", args=[endpoint.pk]), headers=HTMX).content.decode()
+
+    assert [line.strip() for line in page.splitlines() if "Streaming" in line] == [f'<p class="mb-0">{words}</p>']
+
+
+def test_endpoint_detail_tells_a_stream_without_effect_from_one_that_nothing_showed_yet(
+    client: Client, admin: User
+) -> None:
+    works = {"works": True, "seconds": 1.0}
+    ignored = factories.endpoint(stream=True, last_test=works | {"ignored": ["stream"]})
+    silent = factories.endpoint(stream=True, last_test=works)
+
+    said = [client.get(one.get_absolute_url()).context["streaming"] for one in (ignored, silent)]
+
+    assert said == [
+        "Streaming was not refused but had no effect: the reply arrived at once.",
+        "Streaming is not verified yet: no reply was received since it was switched on.",
+    ]
 
 
 def test_endpoint_test_shows_a_problem(client: Client, admin: User) -> None:

@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from judging.models import Call, ModelEndpoint
 from judging.services.runs import estimates
-from judging.services.runs.estimates import TYPICAL_REPLY_TOKENS, estimate_run
+from judging.services.runs.call_times import TYPICAL_REPLY_TOKENS
+from judging.services.runs.estimates import estimate_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from tests import factories
 from tests.factories import NOON
