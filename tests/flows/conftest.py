@@ -29,6 +29,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 REPOSITORY = Path(__file__).resolve().parents[2]
 READY_SECONDS = 300
 PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+expect.set_options(timeout=30_000)  # ms; a busy machine is not wrong
 FIRST_REDIS_DATABASE = 8  # the tests' own settings begin at 12
 FLAGS = [
     "--no-sandbox",
