@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.scales import Label, judge_label
-from evalsite.review.selectors.labels.final_labels import SubjectLabel, chunks, labels_of_evaluators
+from evalsite.review.selectors.labels.final_labels import SubjectLabel, labels_of_evaluators
+from evalsite.review.selectors.labels.known_labels import chunks
 from evalsite.review.subject_keys import turned_label
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import RunEvaluator, Verdict

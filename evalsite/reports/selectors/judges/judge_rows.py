@@ -19,7 +19,7 @@ from django.db.models.functions import Cast
 from debate.models import Debate, DebateStatus
 from debate.protocol.setups import Method
 from evalsite.reports.selectors.debate_votes import sets_by_id
-from evalsite.review.selectors.labels.final_labels import chunks
+from evalsite.review.selectors.labels.known_labels import chunks
 from judging.judges.replies.reply_rows import (
     CALL,
     MICRO,

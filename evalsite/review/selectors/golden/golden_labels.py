@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from evalsite.review.models import Referral, Subject
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.routing import ItemArm
-from evalsite.review.selectors.labels.final_labels import blind_labels, chunks, criterion_of, part_for
+from evalsite.review.selectors.labels.final_labels import criterion_of, part_for
+from evalsite.review.selectors.labels.known_labels import blind_labels, chunks
 from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, subject_facts
 from judging.models import SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from evalsite.review.models import GoldenItem, GoldenRun, GoldenSet
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.sampling import GoldenPart
-from evalsite.review.selectors.labels.final_labels import blind_labels
+from evalsite.review.selectors.labels.known_labels import blind_labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evalsite.review.models import Adjudication, Annotation, GoldenItem
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.selectors.golden.golden_verdicts import GoldenAnswer
-from evalsite.review.selectors.labels.final_labels import blind_labels
+from evalsite.review.selectors.labels.known_labels import blind_labels
 from judging.models import Verdict
 
 

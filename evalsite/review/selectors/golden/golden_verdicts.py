@@ -9,7 +9,7 @@ from evalsite.review.models import GoldenItem, GoldenRun, GoldenSet
 from evalsite.review.questions.scales import Label, judge_label
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.golden.golden_labels import scales_of
-from evalsite.review.selectors.labels.final_labels import blind_labels, chunks
+from evalsite.review.selectors.labels.known_labels import blind_labels, chunks
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import EvaluatorKind, RunEvaluator, Verdict
 from judging.selectors.judges.judge_versions import versions_of

@@ -12,7 +12,7 @@ from debate.models import DebateSet
 from evalsite.review.models import Referral
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.labels.audits import AuditSubject
-from evalsite.review.selectors.labels.final_labels import blind_shares
+from evalsite.review.selectors.labels.known_labels import blind_shares
 from evalsite.review.subject_keys import is_turned
 from judging.models import Run
 

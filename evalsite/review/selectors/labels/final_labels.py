@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 
 from debate.models import Debate
 from evalsite.base.json_types import JsonDict, JsonObject
-from evalsite.review.models import FinalLabel, Provenance, Queue, Referral, Subject
+from evalsite.review.models import FinalLabel, Queue, Referral, Subject
 from evalsite.review.questions.answer_forms import LEVELS, RELEVANCE, form_of, share_of
 from evalsite.review.questions.scales import PREFERENCE, Label, labels_from_json, nearest_label
 from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.labels.known_labels import CHUNK, NO_LABEL, KnownLabel, chunks, labels_by, turned_round
 from evalsite.review.selectors.labels.subjects import (
     RubricPart,
     RubricParts,
@@ -24,23 +24,16 @@ from evalsite.review.selectors.labels.subjects import (
     pair_facts,
     with_pairs,
 )
-from evalsite.review.subject_keys import KeyFrame, turned_label
+from evalsite.review.subject_keys import KeyFrame
 from judging.grading.rubric_tree import Value
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
 from judging.models import Case, Prompt, Response, RunEvaluator, RunTask, Score
 from judging.services.trees import tree_from_json
 
-CHUNK = 5_000
 SCORING = {  # options of judges that make other scores of the same parts
     LEVELS: ("level_25_value", "level_100", "clip"),
     RELEVANCE: ("enforce_rules", "without_context"),
-}
-RANKS: dict[str, int] = {
-    Provenance.IMPORTED: 0,
-    Provenance.INFORMED: 1,
-    Provenance.MAJORITY: 1,
-    Provenance.ADJUDICATION: 2,
 }
 
 
@@ -86,21 +79,6 @@ class _Referred:
 
 
 NOT_REFERRED = _Referred()
-
-
-@dataclass(frozen=True, slots=True)
-class KnownLabel:
-    """The final labels of one subject, in its own order."""
-
-    label: str | None = None
-    share: float | None = None
-    provenance: str = ""
-    item_id: int | None = None  # on which people decided
-    parts: Mapping[str, Value] = field(default_factory=dict)
-    labels: tuple[Label, ...] = ()  # the scale, where it is that of an earlier subject
-
-
-NO_LABEL = KnownLabel()
 
 
 def labels_of_evaluators(
@@ -249,7 +227,7 @@ class LabelReader:
     def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
         """Return the labels of what was referred or has one; those found by content are kept for the next evaluator."""
         fresh = {content.key for content in contents.values()} - self._labels.keys()
-        labels = _known_labels(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
+        labels = labels_by(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
         self._labels |= dict.fromkeys(fresh) | labels
         by_key = {pk: told for pk, question in contents.items() if (told := self._labels[question.key]) is not None}
         return _with_referred(by_key, referred, order=contents)
@@ -333,7 +311,7 @@ def _of_debates(
         debate.pk: _of_debate(
             debate,
             referred.get(debate.pk, NOT_REFERRED),
-            _turned(known[debate.pk], turned=facts[debate.pk].is_turned),
+            turned_round(known[debate.pk], turned=facts[debate.pk].is_turned),
         )
         for debate in debates
         if debate.pk in known
@@ -388,17 +366,6 @@ def _scored(
     return row if share is None else replace(row, share=share, label=nearest_label(share, row.labels))
 
 
-def _turned(known: KnownLabel, *, turned: bool) -> KnownLabel:
-    """Return the labels of a pair the other way round."""
-    if not turned:
-        return known
-    return replace(
-        known,
-        label=None if known.label is None else turned_label(known.label, turned=True),
-        share=None if known.share is None else 1.0 - known.share,
-    )
-
-
 def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
     """Return what referrals say, by response or debate."""
     referred: dict[int, _Referred] = defaultdict(_Referred)
@@ -410,7 +377,7 @@ def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
 
 def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
     """Return the labels of what was referred or has one: by content, else by the subject that it was referred as."""
-    by_key = _known_labels(FinalLabel.objects.filter(subject__key__in=set(keys.values())), "subject__key")
+    by_key = labels_by(FinalLabel.objects.filter(subject__key__in=set(keys.values())), "subject__key")
     return _with_referred({pk: by_key[key] for pk, key in keys.items() if key in by_key}, referred, order=keys)
 
 
@@ -420,7 +387,7 @@ def _with_referred(
     """Return labels found by content, and of what was referred without one those of the subject it was referred as."""
     moved = {pk: referred[pk].subject_ids for pk in order if pk in referred and pk not in by_content}
     ids = {subject_id for subject_ids in moved.values() for subject_id in subject_ids}
-    by_subject = _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id") if ids else {}
+    by_subject = labels_by(FinalLabel.objects.filter(subject__in=ids), "subject_id") if ids else {}
     for pk, scale in Subject.objects.filter(pk__in=list(by_subject)).values_list("pk", "labels"):
         by_subject[pk] = replace(by_subject[pk], labels=labels_from_json(scale))
     return {
@@ -429,48 +396,3 @@ def _with_referred(
         for pk in order
         if pk in by_content or pk in referred
     }
-
-
-def blind_shares(referrals: QuerySet[Referral]) -> dict[int, float | None]:
-    """Return what the final blind label of each referred subject is worth, by subject; None: a name."""
-    rows = FinalLabel.objects.filter(is_blind=True)
-    shares, several = dict[int, float | None](), set[int]()
-    asked = rows.filter(subject__in=referrals.order_by().values("subject")).order_by()
-    for subject_id, share in asked.values_list("subject_id", "share"):
-        if subject_id in shares:
-            several.add(subject_id)
-        shares[subject_id] = share
-    for ids in chunks(sorted(several)):  # few: only these are worth sorting
-        told = rows.filter(subject__in=ids).order_by("-decided_at", "-pk")
-        ranked = sorted(told.values_list("subject_id", "share", "provenance"), key=lambda row: RANKS[row[2]])
-        shares |= {subject_id: share for subject_id, share, _ in ranked}
-    return shares
-
-
-def blind_labels(subject_ids: Iterable[int]) -> dict[int, KnownLabel]:
-    """Return the final blind label of each of these subjects that has one."""
-    found: dict[int, KnownLabel] = {}
-    for ids in chunks(sorted(set(subject_ids))):
-        known = _known_labels(FinalLabel.objects.filter(subject__in=ids), "subject_id")
-        found |= {subject_id: label for subject_id, label in known.items() if label.label is not None}
-    return found
-
-
-def _known_labels(rows: QuerySet[FinalLabel], by: str) -> dict[Any, KnownLabel]:
-    """Return labels by a column: an adjudication before a majority, what is imported last, the earliest of equals."""
-    blind: dict[Any, KnownLabel] = {}
-    informed: dict[Any, KnownLabel] = {}
-    fields = (by, "label", "share", "provenance", "item_id", "parts", "is_blind")
-    labels = rows.order_by("-decided_at", "-pk").values_list(*fields)
-    for key, label, share, provenance, item_id, parts, is_blind in sorted(labels, key=lambda row: RANKS[row[3]]):
-        if is_blind:
-            blind[key] = KnownLabel(label, share, provenance, item_id, parts=parts)
-        else:
-            informed[key] = KnownLabel(item_id=item_id)  # its label is in no figure
-    return informed | blind
-
-
-def chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield as many keys at a time as one query takes."""
-    for start in range(0, len(ids), CHUNK):
-        yield ids[start : start + CHUNK]

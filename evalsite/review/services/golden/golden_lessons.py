@@ -11,7 +11,7 @@ from evalsite.accounts.audit import NamedSubject, record
 from evalsite.review.models import GoldenItem, GoldenRule, GoldenSet
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.sampling import GoldenPart
-from evalsite.review.selectors.labels.final_labels import blind_labels
+from evalsite.review.selectors.labels.known_labels import blind_labels
 from evalsite.review.services.items.decisions import reopen_item
 from evalsite.review.states import ReviewRefused
 from judging.judges.judge_kinds import NOT_MEASURED, BadJudgeOption
