@@ -212,13 +212,15 @@ class PeopleSaid:
     final: dict[int, int]  # by debate: the settled or adjudicated label, else the most frequent of the imported ones
     given: list[tuple[int, str, int]]  # (debate, rater, label): every answer before anything was revealed
     drawn: frozenset[int]  # debates in an audit, decided or not; labels from elsewhere were not asked for by outcome
+    rates: dict[int, float]  # by debate: the share that the audit of its set draws; 0: none
 
 
 def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
     """Return what people said of these debates, here and elsewhere."""
     ids = set(debate_ids)
-    sets = Debate.objects.filter(pk__in=ids).order_by().values_list("debate_set_id", flat=True).distinct()
-    labelled = {pk: row for pk, row in labels_of_debates(list(sets)).items() if pk in ids}
+    set_of = dict(Debate.objects.filter(pk__in=ids).order_by().values_list("pk", "debate_set_id"))
+    labels = labels_of_debates(sorted(set(set_of.values())))
+    labelled = {pk: row for pk, row in labels.items() if pk in ids}
     outside = outside_labels(list(ids))
     given = [(pk, f"{rater} (imported)", verdict) for pk, rater, verdict in outside]
     debates: dict[int, list[tuple[int, bool]]] = defaultdict(list)  # by item
@@ -236,7 +238,10 @@ def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
     final = {pk: PREFERENCES[row.label] for pk, row in labelled.items() if row.label in PREFERENCES}
     drawn = {pk for pk, row in labelled.items() if row.is_drawn or row.provenance == Provenance.IMPORTED}
     drawn |= {pk for pk, _, _ in outside_labels(list(ids), is_blind=True)}
-    return PeopleSaid(final, given, frozenset(drawn))
+    rate_of: dict[int, float] = {}  # by set
+    for pk, row in labelled.items():
+        rate_of[set_of[pk]] = max(rate_of.get(set_of[pk], 0.0), row.inclusion_probability or 0.0)
+    return PeopleSaid(final, given, frozenset(drawn), {pk: rate_of.get(owner, 0.0) for pk, owner in set_of.items()})
 
 
 def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple[int, int], int]]:

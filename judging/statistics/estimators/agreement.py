@@ -35,6 +35,7 @@ class ComparedItem:
     judge: int | None  # position of the label on the scale; None: no usable verdict
     people: int | None  # None: no final label
     is_routed: bool  # sent to people by a rule, so certain to be asked about; else drawn for the audit, or not asked
+    rate: float = 0.0  # at which the audit draws it, if not routed; items drawn at different rates are strata apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class _Item:
     case: Hashable
     value: float | None  # None: not known
     is_routed: bool
+    rate: float
 
 
 def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
@@ -51,7 +53,7 @@ def share_equal(items: Iterable[ComparedItem], *, needed: int = FEWEST_CASES, pl
     others what is known of routed items serves as the judge's score does in a corrected mean. `planned` is that of
     `shown_share`.
     """
-    judged = [_Item(i.case, _equal(i), i.is_routed) for i in items if i.judge is not None]
+    judged = [_Item(i.case, _equal(i), i.is_routed, i.rate) for i in items if i.judge is not None]
     return shown_share(_strata(judged), needed=needed, planned=planned)
 
 
@@ -66,7 +68,7 @@ def agreement_difference(
     for one, other in zip(first, second, strict=True):
         values = _equal(one), _equal(other)
         value = None if values[0] is None or values[1] is None else values[0] - values[1]
-        items.append(_Item(one.case, value, one.is_routed))
+        items.append(_Item(one.case, value, one.is_routed, one.rate))
     return paired_difference(_strata(items), planned=planned)
 
 
@@ -79,16 +81,17 @@ def _strata(items: Iterable[_Item]) -> list[Stratum]:
     for item in items:
         by_case[item.case].append(item)
     routed: tuple[list[float], list[float], list[float]] = ([], [], [])
-    others: tuple[list[float], list[float], list[float]] = ([], [], [])
+    others: dict[float, tuple[list[float], list[float], list[float]]] = {}  # by the highest rate of a case's items
     for own in by_case.values():
         value, known = _case_value(own)
-        values, judge, rest = routed if all(item.is_routed for item in own) else others
+        rates = [item.rate for item in own if not item.is_routed]
+        values, judge, rest = others.setdefault(max(rates), ([], [], [])) if rates else routed
         if value is None:
             rest.append(known)
         else:
             values.append(value)
             judge.append(known)
-    return [make_stratum(*part) for part in (others, routed)]
+    return [make_stratum(*part) for part in (*others.values(), routed)]
 
 
 def _case_value(items: Sequence[_Item]) -> tuple[float | None, float]:

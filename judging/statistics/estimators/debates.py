@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from judging.statistics.estimates import Estimate, Floats, Ints
 from judging.statistics.estimators.differences import RankSet, holm, ranks_of
@@ -25,6 +26,7 @@ from judging.statistics.estimators.strata import (
 )
 from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
+Flags = NDArray[np.bool_]
 LEAST_POINTS = 0.25  # of either side of a pair: keeps strengths finite
 NO_DEBATES = "No debate has an outcome."
 NO_AUDIT = "No agreed debate was audited, so it is unknown how annotators would have decided them."
@@ -41,6 +43,7 @@ class DebatedPair:
     second: str
     debate: float | None  # 1 = the first system won, 0.5 = tie, 0 = it lost
     people: float | None
+    rate: float = 0.0  # at which the audit draws it, if it agreed; debates drawn at different rates are strata apart
 
 
 def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
@@ -52,19 +55,20 @@ def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES, plan
     by_case: dict[Hashable, list[DebatedPair]] = defaultdict(list)
     for debate in debates:
         by_case[debate.case].append(debate)
-    agreed: tuple[list[float], list[float], list[float]] = ([], [], [])
+    agreed: dict[float, tuple[list[float], list[float], list[float]]] = {}  # by the highest rate of a case's debates
     settled: tuple[list[float], list[float], list[float]] = ([], [], [])
     for own in by_case.values():
-        has_agreed = any(debate.debate is not None for debate in own)
-        judge = sum(_known_points(debate) for debate in own) / len(own) if has_agreed else 0.0
-        labels, judged, rest = agreed if has_agreed else settled
+        rates = [debate.rate for debate in own if debate.debate is not None]
+        judge = sum(_known_points(debate) for debate in own) / len(own) if rates else 0.0
+        labels, judged, rest = agreed.setdefault(max(rates), ([], [], [])) if rates else settled
         given = [debate.people for debate in own if debate.people is not None]
         if len(given) == len(own):
             labels.append(sum(given) / len(own))
             judged.append(judge)
         else:
             rest.append(judge)
-    return shown_mean([make_stratum(*agreed), make_stratum(*settled)], needed=needed, planned=planned)
+    strata = [make_stratum(*part) for part in (*agreed.values(), settled)]
+    return shown_mean(strata, needed=needed, planned=planned)
 
 
 def _known_points(debate: DebatedPair) -> float:
@@ -91,6 +95,7 @@ class DebateArrays:
     second: Ints
     debate: Floats
     people: Floats
+    rates: Floats | None = None  # at which audits drew them; None: at one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,8 +134,9 @@ def bradley_terry(outcomes: DebateArrays, *, systems: int, degrees: int, pseudo_
     """Return strengths s with P(i beats j) = 1 / (1 + exp(s_j - s_i)), ties half, by people's word where it was asked.
 
     An agreed debate counts its outcome, and an audited one the difference to people's word, divided by the inclusion
-    probability, besides. The covariance is a sandwich clustered by case (Liang and Zeger 1986); `pseudo_errors` wrong
-    outcomes more keep it honest while few were found. Strengths: Ford 1957.
+    probability, besides; debates drawn at different rates have probabilities of their own. The covariance is a sandwich
+    clustered by case (Liang and Zeger 1986); `pseudo_errors` wrong outcomes more keep it honest while few were found.
+    Strengths: Ford 1957.
 
     Raises:
         ValueError: a debate has neither outcome nor label.
@@ -141,7 +147,8 @@ def bradley_terry(outcomes: DebateArrays, *, systems: int, degrees: int, pseudo_
         raise ValueError("a debate has neither an outcome nor a label by people")
     inclusion = float(audited.sum() / agreed.sum()) if agreed.any() else 1.0
     debate, people = np.nan_to_num(outcomes.debate), np.nan_to_num(outcomes.people)
-    corrected = debate + (np.where(audited, (people - debate) / inclusion, 0.0) if inclusion else 0.0)
+    chances = _chances(agreed, audited, outcomes.rates)
+    corrected = debate + np.where(audited, (people - debate) / np.where(audited, chances, 1.0), 0.0)
     points = np.where(agreed, corrected, people)
     design = np.zeros((len(points), systems))
     rows = np.arange(len(points))
@@ -156,8 +163,17 @@ def bradley_terry(outcomes: DebateArrays, *, systems: int, degrees: int, pseudo_
     np.add.at(scores, clusters, (points - scipy.special.expit(design @ values))[:, None] * design)
     meat = count / max(count - 1, 1) * scores.T @ scores
     if inclusion:
-        meat = meat + pseudo_errors * (1 - inclusion) / inclusion**2 * (pairs.T @ pairs) / len(pairs)
+        least = float(chances[audited].min()) if audited.any() else inclusion
+        meat = meat + pseudo_errors * (1 - least) / least**2 * (pairs.T @ pairs) / len(pairs)
     return Strengths(values, bread @ meat @ bread, degrees, inclusion)
+
+
+def _chances(agreed: Flags, audited: Flags, rates: Floats | None) -> Floats:
+    """Return the share of the agreed debates of the same rate that was audited, by debate; 0 where none was."""
+    _, groups = np.unique(np.zeros(len(agreed)) if rates is None else rates, return_inverse=True)
+    sizes = np.bincount(groups, weights=agreed)
+    shares: Floats = np.bincount(groups, weights=audited) / np.maximum(sizes, 1)
+    return shares[groups]
 
 
 def _fit(pairs: Floats, which: Ints, points: Floats) -> tuple[Floats, Floats]:
@@ -259,7 +275,9 @@ def _arrays(debates: Sequence[DebatedPair], positions: Mapping[str, int]) -> Deb
         rows.append((first, second, *points) if first < second else (second, first, *(1 - value for value in points)))
     table = np.array(rows, dtype=np.float64)
     cases = cluster_codes([debate.case for debate in debates])
-    return DebateArrays(cases, table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2], table[:, 3])
+    rates = np.array([debate.rate for debate in debates])
+    places = table[:, :2].astype(np.int64)
+    return DebateArrays(cases, places[:, 0], places[:, 1], table[:, 2], table[:, 3], rates)
 
 
 def _connected(outcomes: DebateArrays, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:

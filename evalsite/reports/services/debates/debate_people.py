@@ -36,6 +36,7 @@ class Verdicts:
     outcomes: Mapping[int, Label]  # under the chosen rule, people's word included where the rule says so
     people: Mapping[int, int]  # labels that may enter an estimate
     rule: OutcomeRule
+    rates: Mapping[int, float]  # by debate: the share that its set's audit draws
     planned: int = 0  # cases of agreed debates that the audit drew; 0: intervals are for one look
 
 
@@ -51,7 +52,7 @@ def verdicts_of(
     usable = {pk: label for pk, label in people.final.items() if pk in waiting or pk in people.drawn}
     drawn = {one.case_id for one in known if one.pk in people.drawn and one.pk not in waiting}
     outcomes = {one.pk: outcome_of(one.ballot, rule, human) for one in known}
-    return Verdicts(own, waiting, outcomes, usable, rule, len(drawn) if looks else 0)
+    return Verdicts(own, waiting, outcomes, usable, rule, people.rates, len(drawn) if looks else 0)
 
 
 def agreement_with_people(
@@ -87,7 +88,13 @@ def _asked(
 
 def _items(labels: Mapping[int, Label], debates: Iterable[DebateDecision], said: Verdicts) -> list[ComparedItem]:
     return [
-        ComparedItem(one.case_id, labels[one.pk], said.people.get(one.pk), is_routed=one.pk in said.open)
+        ComparedItem(
+            one.case_id,
+            labels[one.pk],
+            said.people.get(one.pk),
+            is_routed=one.pk in said.open,
+            rate=said.rates.get(one.pk, 0.0),
+        )
         for one in debates
     ]
 
@@ -112,7 +119,8 @@ def people_rate(debates: Iterable[DebateDecision], said: Verdicts) -> Estimate:
     pairs = []
     for one in debates:
         agreed = None if one.pk in said.open else said.own[one.pk]
-        pairs.append(DebatedPair(one.case_id, "A", "B", _points(agreed), _points(said.people.get(one.pk))))
+        points = _points(agreed), _points(said.people.get(one.pk))
+        pairs.append(DebatedPair(one.case_id, "A", "B", *points, rate=said.rates.get(one.pk, 0.0)))
     return win_rate(pairs, planned=said.planned).estimate
 
 
@@ -125,6 +133,7 @@ def _pairs(debates: Iterable[DebateDecision], said: Verdicts) -> list[DebatedPai
             one.owner.system_b,
             _points(said.own[one.pk] if is_human else said.outcomes[one.pk]),
             _points(said.people.get(one.pk)) if is_human else None,
+            rate=said.rates.get(one.pk, 0.0),
         )
         for one in debates
     ]
@@ -136,5 +145,5 @@ def _points(label: Label) -> float | None:
 
 
 def _turned(pair: DebatedPair) -> DebatedPair:
-    points = [None if value is None else 1 - value for value in (pair.debate, pair.people)]
-    return DebatedPair(pair.case, pair.second, pair.first, *points)
+    debate, people = (None if value is None else 1 - value for value in (pair.debate, pair.people))
+    return DebatedPair(pair.case, pair.second, pair.first, debate, people, pair.rate)

@@ -351,11 +351,19 @@ def _people_in_cell(
 
 
 def label_weights(items: Sequence[int], view: View) -> dict[int, float]:
-    """Return for how many debates each label by people stands: 1 where it was routed, else N / n of those agreed."""
-    agreed = [item for item in items if item not in view.said.open]
-    audited = [item for item in agreed if item in view.said.people]
+    """Return for how many debates each label by people stands: 1 where it was routed, else N / n of those agreed.
+
+    Debates whose sets were audited at different rates are counted apart.
+    """
     weights = {item: 1.0 for item in items if item in view.said.open and item in view.said.people}
-    return weights | {item: len(agreed) / len(audited) for item in audited}
+    agreed: dict[float, list[int]] = defaultdict(list)
+    for item in items:
+        if item not in view.said.open:
+            agreed[view.said.rates.get(item, 0.0)].append(item)
+    for group in agreed.values():
+        audited = [item for item in group if item in view.said.people]
+        weights |= {item: len(group) / len(audited) for item in audited}
+    return weights
 
 
 def _people_system(one: Evaluator, view: View) -> Estimate:

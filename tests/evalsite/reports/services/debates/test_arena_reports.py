@@ -51,6 +51,22 @@ def test_open_debates_that_people_decided_count_in_the_ranking() -> None:
     assert (alone["undecided"], ranks_of(alone)) == (108, ranks_of(before))
 
 
+def test_a_ranking_by_people_weights_sets_by_the_rates_of_their_audits() -> None:
+    """A small set that was audited nearly whole outweighed a large one of which people saw a tenth."""
+    ant, bee, cow = (factories.system(name) for name in ("ant", "bee", "cow"))
+    for first, second in combinations((ant, bee, cow), 2):
+        small = rows.debate_set(system_a=first, system_b=second)
+        store_debates(small, [Part(20, FOR_A, people=1)])
+        large = rows.debate_set(system_a=first, system_b=second)
+        store_debates(large, [Part(20, FOR_A, people=-1), Part(80, FOR_A)])
+
+    content = compute_arena(0, {"rule": "human"})
+
+    # The second is better in 100 of the 120 debates of each pair, by weight; of the labels in 20 of 40.
+    assert [pair["win_rate"]["value"] for pair in content["pairs"]] == [pytest.approx(20 / 120)] * 3
+    assert [row["system"] for row in content["whole"]["rows"]] == ["cow", "bee", "ant"]
+
+
 def test_the_ranking_follows_the_chosen_rule_and_the_chosen_sets() -> None:
     """Half of the debates entered the ranking under one fixed rule, and a new set could not be left out."""
     ant, bee, cow = (factories.system(name) for name in ("ant", "bee", "cow"))

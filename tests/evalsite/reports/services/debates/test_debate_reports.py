@@ -108,6 +108,27 @@ def test_three_audited_debates_are_too_few_for_a_figure() -> None:
     assert {pair["separated"] for pair in content["pairs"]} == {False}
 
 
+def test_sets_audited_at_different_rates_are_weighted_by_them() -> None:
+    """Audits of 30 debates from a set of 40 and from one of 320 counted the same, so that 20% was shown as 55%."""
+    small = rows.debate_set()
+    large = rows.debate_set(system_a=small.system_a, system_b=small.system_b)
+    store_debates(small, [Part(30, FOR_A, people=1), Part(10, FOR_A)])
+    store_debates(large, [Part(27, FOR_A, people=-1), Part(3, FOR_A, people=1), Part(290, FOR_A)])
+
+    content = compute_debates(0, {}).content
+
+    judge, (cell,) = row_of(content, "judge-1"), content["cells"]
+    figures = [
+        judge["people"],
+        judge["people_decided"],
+        content["people"]["agreed_debates"],
+        content["wins"][0]["people"],
+    ]
+    assert [value_of(figure) for figure in figures] == [((40 + 320 / 10) / 360, 60)] * 4
+    # people prefer B in 288 of 360 debates, by weight, and in 27 of 60 labels
+    assert cell["people"]["independent:judge-1"]["system"] is False
+
+
 @pytest.mark.parametrize("rule", ["adjudicated", "human"])
 def test_people_are_not_compared_with_the_outcomes_that_they_decided(rule: str) -> None:
     """Under a rule by which people decide, 0% agreement of debates with people became 100%."""
