@@ -16,7 +16,10 @@ from debate.selectors.criteria import criteria_by_case
 from debate.selectors.setups import criterion_of, question_of, reference_of
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row, Table, table_bytes, write_zip
-from judging.models import Call
+from judging.models import Call, Case, Response
+from judging.selectors.pictures import picture_files
+from judging.specs.suites.case_rows import image_file, question_row, response_row
+from judging.specs.types import CaseSpec, ResponseSpec
 
 CHUNK = 500
 TABLE_FORMATS = ("csv", "jsonl")
@@ -125,6 +128,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "reference": "reference answer, if the case has one",
         "response_a": "response of system A",
         "response_b": "response of system B",
+        "images": "hashes of the images of the question and of both responses, which lie in images/",
     },
     "labels": {
         **_DEBATE,
@@ -161,8 +165,49 @@ def _members(sets: Sequence[DebateSet], watch: Callable[[Table], Table]) -> Iter
     prompts = files("debate.protocol").joinpath("prompts")
     for name in sorted(one.name for one in prompts.iterdir() if one.name.endswith(".md")):
         yield f"prompts/{name}", [prompts.joinpath(name).read_bytes()]
+    paths: dict[str, str] = {}
+    yield "cases.jsonl", _lines(_case_rows(sets, paths))
+    yield "responses.jsonl", _lines(_response_rows(sets, paths))
+    yield from picture_files(paths)
     for name, format_name in REPLICATION_FORMATS.items():
         yield f"{name}.{format_name}", table_bytes(watch(debate_table(name, sets)), format_name)
+
+
+def _lines(rows: Iterable[JsonDict]) -> Iterator[bytes]:
+    for row in rows:
+        yield json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _case_rows(sets: Sequence[DebateSet], paths: dict[str, str]) -> Iterator[JsonDict]:
+    """Yield the cases as rows that can be imported, and note where their images are."""
+    cases = Case.objects.filter(debates__debate_set__in=sets).select_related("prompt").distinct().order_by("pk")
+    written: set[str] = set()
+    for case in cases.iterator(chunk_size=CHUNK):
+        if case.key not in written:  # ids are unique in a file
+            written.add(case.key)
+            paths |= {image["digest"]: image_file(image) for image in case.prompt.images}
+            yield question_row(_spec_of(case), case.prompt.images)
+
+
+def _spec_of(case: Case) -> CaseSpec:
+    same = ("key", "reference", "scenario", "question_type", "lang", "metadata")
+    return CaseSpec(
+        prompt=case.prompt.text,
+        context=case.prompt.context,
+        context_role=case.prompt.context_role,
+        messages=tuple(case.prompt.messages),
+        **{name: getattr(case, name) for name in same},
+    )
+
+
+def _response_rows(sets: Sequence[DebateSet], paths: dict[str, str]) -> Iterator[JsonDict]:
+    debated = Debate.objects.filter(debate_set__in=sets)
+    ids = {pk for pair in debated.values_list("response_a", "response_b") for pk in pair}
+    rows = Response.objects.filter(pk__in=ids).select_related("prompt", "system").order_by("pk")
+    for row in rows.iterator(chunk_size=CHUNK):
+        paths |= {image["digest"]: image_file(image) for image in row.images}
+        spec = ResponseSpec(row.prompt.key, row.system.name, row.attempt, row.text, messages=tuple(row.messages))
+        yield response_row(spec, row.images)
 
 
 def _read_me() -> str:
@@ -174,6 +219,8 @@ def _read_me() -> str:
         "- sets.json: the sets of debates with their systems, agents and protocol options",
         "- criteria.json: the criteria as the agents read them, and the cases of each",
         "- prompts/: the message templates of this version; calls.jsonl contains the messages that were sent",
+        "- cases.jsonl, responses.jsonl, images/: what was asked and answered, with conversations and images, to be "
+        "imported as a suite; images are named after the SHA-256 of the file that was uploaded",
         *(f"- {name}.{ending}" for name, ending in REPLICATION_FORMATS.items()),
         "\nImported records, and debates of early versions, have no rows in costs and calls.",
     ]
@@ -321,6 +368,14 @@ def _pair_rows(set_ids: Sequence[int]) -> Iterator[Row]:
             "reference": reference_of(debate.case),
             "response_a": debate.response_a.text,
             "response_b": debate.response_b.text,
+            "images": {
+                owner: [image["digest"] for image in row.images]
+                for owner, row in (
+                    ("question", debate.case.prompt),
+                    ("response_a", debate.response_a),
+                    ("response_b", debate.response_b),
+                )
+            },
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from django.db.models import Q, QuerySet
@@ -21,6 +22,14 @@ def with_pictures(request: ChatRequest) -> ChatRequest:
         except Picture.DoesNotExist:
             continue
     return with_data(request, found) if images_of(request) else request
+
+
+def picture_files(paths: Mapping[str, str]) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """Yield the files of an export, with what is stored of each image; `paths` by hash."""
+    for digest, path in sorted(paths.items()):
+        data = Picture.objects.filter(pk=digest).values_list("data", flat=True).first()
+        if data is not None:
+            yield path, [bytes(data)]
 
 
 def with_images(responses: QuerySet[Response]) -> QuerySet[Response]:

@@ -141,7 +141,8 @@ def test_replication_archive_holds_everything() -> None:
     tables = [f"{name}.{ending}" for name, ending in REPLICATION_FORMATS.items()]
     prompts = ["again", "discussion", "judge", "material", "opening", "reference", "role"]
     assert archive.namelist() == [
-        "README.md", "sets.json", "criteria.json", *(f"prompts/{name}.md" for name in prompts), *tables
+        "README.md", "sets.json", "criteria.json", *(f"prompts/{name}.md" for name in prompts),
+        "cases.jsonl", "responses.jsonl", *tables,
     ]  # fmt: skip
     read_me = archive.read("README.md").decode()
     assert all(f"- {column}: " in read_me for columns in COLUMNS.values() for column in columns)

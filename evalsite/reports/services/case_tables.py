@@ -14,11 +14,12 @@ from evalsite.reports.selectors.results.case_answers import labels_of_people, ne
 from evalsite.reports.services.shown_rows import shade
 from evalsite.review.selectors.labels.final_labels import SubjectLabel
 from judging.models import Case, Response, Score, Suite
+from judging.specs.suites.case_rows import media_fields
 
 FLAGS_SHOWN = 2
 EXPORT_COLUMNS = (
     *("case", "system", "attempt", "scored_by", "criterion", "score", "label", "status", "flags", "reasons"),
-    *("response", "address"),
+    *("response", "address", "response_images", "response_messages"),
 )
 
 
@@ -96,14 +97,14 @@ def _cell(score: Score | None) -> CaseCell | None:
     return None if score is None else CaseCell(score)
 
 
-def exported(case: Case, table: CaseTable, texts: Mapping[int, str], *, site: str) -> Iterator[Row]:
-    """Yield a line for each score and each label; addresses begin with `site`."""
+def exported(case: Case, table: CaseTable, whole: Mapping[int, Response], *, site: str) -> Iterator[Row]:
+    """Yield a line for each score and each label; addresses begin with `site`, `whole` are responses with all texts."""
     for row in table.rows:
         about: JsonDict = {
             "case": case.key,
             "system": row.response.system.name,
             "attempt": row.response.attempt,
-            "response": texts.get(row.response.pk, ""),
+            **_content(whole.get(row.response.pk)),
         }
         own_page = site + reverse("judging:response-detail", args=[row.response.pk])
         for grader, cell in zip(table.columns, row.cells, strict=True):
@@ -114,6 +115,12 @@ def exported(case: Case, table: CaseTable, texts: Mapping[int, str], *, site: st
             yield about | told | {"label": label.label, "address": own_page}
         if not any(row.cells) and not row.labels:
             yield about | {"address": own_page}
+
+
+def _content(response: Response | None) -> JsonDict:
+    if response is None:
+        return {"response": "", **media_fields("response", (), ())}
+    return {"response": response.text, **media_fields("response", response.images, response.messages)}
 
 
 def _score_line(grader: Grader, cell: CaseCell, site: str) -> Row:

@@ -19,6 +19,7 @@ from judging.services.file_imports.import_targets import (
     known_cases,
     new_target,
 )
+from judging.services.file_imports.pictures import is_stored_copy
 from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_reading, stage_rubric, unwatched
 from judging.services.gc_pause import calm_collector
 from judging.specs.column_choices import READ_KINDS, ColumnChoices, choose_columns
@@ -166,7 +167,8 @@ class _UploadReader:
         )
 
     def _read_all(self) -> None:
-        shelf_of(self.bundle).is_cut = self.options.allow_missing_files
+        shelf = shelf_of(self.bundle)
+        shelf.is_cut, shelf.is_stored_copy = self.options.allow_missing_files, is_stored_copy
         sniffed = sniff_all(self.bundle)
         if not self.options.kind or self.options.kind in READ_KINDS:
             self.columns = choose_columns(self.bundle, sniffed, dict(self.options.columns), self.findings)

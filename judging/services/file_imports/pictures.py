@@ -46,6 +46,12 @@ def stored_digests(digests: Iterable[str]) -> set[str]:
     return found
 
 
+def is_stored_copy(digest: str, data: bytes) -> bool:
+    """Return whether a file is, byte for byte, what is stored of the image with this hash, as exports write it."""
+    stored = Picture.objects.filter(pk=digest).values_list("data", flat=True).first()
+    return stored is not None and bytes(stored) == data
+
+
 def preview_picture(*, upload: Upload, digest: str) -> StoredPicture:
     """Return an image that the preview of an upload shows.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -39,6 +39,7 @@ IMAGE_FIELDS = ("image", "images")
 RESPONSE_IMAGE_FIELDS = ("response_image", "response_images")
 NAMED = 5  # unused files that a remark lists
 _DATA_URI = re.compile(r"data:([\w.+/-]*)((?:;[\w.+=-]+)*),", re.IGNORECASE)
+_DIGEST = re.compile(r"(?:^|/)([0-9a-f]{64})\.(?:png|jpg)$")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
@@ -52,6 +53,10 @@ class ImagePlace:
     top: str = ""  # a folder below which paths are looked for too
 
 
+def _never(digest: str, data: bytes) -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class PictureShelf:
     """The images of one upload that are named so far, by hash, and whether missing ones are let pass."""
@@ -60,6 +65,7 @@ class PictureShelf:
     used: set[str] = field(default_factory=set)  # paths
     by_path: dict[str, PictureFile | str] = field(default_factory=dict)  # the image, or why it is none
     is_cut: bool = False
+    is_stored_copy: Callable[[str, bytes], bool] = _never  # whether a file is what is stored of the image with a hash
 
 
 def shelf_of(bundle: Bundle) -> PictureShelf:
@@ -148,10 +154,18 @@ class _ImageReader:
         self.shelf.used.add(path)
         if path not in self.shelf.by_path:
             try:
-                self.shelf.by_path[path] = read_picture(self.bundle.read(path), path)
+                self.shelf.by_path[path] = self._read(path)
             except PictureRefused as refusal:
                 self.shelf.by_path[path] = str(refusal)
         return self._kept(self.shelf.by_path[path], name, alt)
+
+    def _read(self, path: str) -> PictureFile:
+        """Return the image of a file; one that an export has named after the hash of a stored image is that image."""
+        data = self.bundle.read(path)
+        found, named = read_picture(data, path), _DIGEST.search(path)
+        if named is not None and self.shelf.is_stored_copy(named[1], data):
+            return replace(found, digest=named[1])
+        return found
 
     def _of_data_uri(self, uri: str, alt: str) -> ImageSpec | None:
         head = _DATA_URI.match(uri)

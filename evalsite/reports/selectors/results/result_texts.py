@@ -11,8 +11,10 @@ import numpy as np
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
 
+from evalsite.base.json_types import JsonObject
 from judging.models import Call, Case, Prompt, Response, Score, Verdict
 from judging.selectors.text_search import prompts_with, responses_with
+from judging.specs.turns import heading_of, text_of
 from judging.statistics.estimates import Ints
 
 FIRST_WORDS = 90  # characters
@@ -26,7 +28,7 @@ class CaseWords:
     key: str
     scenario: str
     language: str
-    prompt: str  # its beginning
+    prompt: str  # its beginning; of a conversation, that of the user's last turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +42,32 @@ class ScoreWords:
 def case_words(case_ids: Iterable[int]) -> dict[int, CaseWords]:
     """Return cases by key. One query."""
     rows = Case.objects.filter(pk__in=list(case_ids)).annotate(start=Substr("prompt__text", 1, FIRST_WORDS))
-    return {row[0]: CaseWords(*row) for row in rows.values_list("pk", "key", "scenario", "lang", "start")}
+    names = ("pk", "key", "scenario", "lang", "start", "prompt__messages", "prompt__images")
+    return {
+        pk: CaseWords(pk, key, scenario, language, _beginning(start, messages, len(images), role="user"))
+        for pk, key, scenario, language, start, messages, images in rows.values_list(*names)
+    }
 
 
 def first_words(response_ids: Iterable[int]) -> dict[int, str]:
     """Return the beginning of each response by key. One query."""
     rows = Response.objects.filter(pk__in=list(response_ids)).annotate(start=Substr("text", 1, FIRST_WORDS))
-    return dict(rows.values_list("pk", "start"))
+    return {
+        pk: _beginning(start, messages, len(images), role="assistant")
+        for pk, start, messages, images in rows.values_list("pk", "start", "messages", "images")
+    }
+
+
+def _beginning(start: str, messages: Sequence[JsonObject], images: int, *, role: str) -> str:
+    """Return the first words of a text, or of the last turn of a role with who speaks, and how much there is beside."""
+    further = []
+    if len(messages) > 1:
+        turn = next((turn for turn in reversed(messages) if turn["role"] == role), messages[-1])
+        start = f"{heading_of(turn)}: {text_of(turn)}"[:FIRST_WORDS]
+        further.append(f"{len(messages):,} turns")
+    if images:
+        further.append(f"{images} image{'' if images == 1 else 's'}")
+    return " · ".join(filter(None, (start, *further)))
 
 
 def score_words(evaluators: Sequence[int], response_ids: Iterable[int]) -> dict[tuple[int, int], ScoreWords]:

@@ -22,6 +22,7 @@ from evalsite.reports.services.results.choices import Columns, ResultsChoice
 from evalsite.reports.services.results.comparisons import ColumnComparison, compare_columns
 from evalsite.reports.services.results.row_order import SAME, RowChoice, choose_rows, spread_of
 from judging.judges.kinds.panel import votes_in_words
+from judging.specs.suites.case_rows import media_fields
 from judging.statistics.estimates import Ints
 
 AXIS_LETTERS = 30  # of a column's label that stand at an axis
@@ -260,6 +261,8 @@ class SuiteResults:
                         "cost": cell.cost,
                         "prompt": cell.response.prompt.text,
                         "response": cell.response.text,
+                        **media_fields("prompt", cell.response.prompt.images, cell.response.prompt.messages),
+                        **media_fields("response", cell.response.images, cell.response.messages),
                         "address": site + reverse("judging:response-detail", args=[cell.response.pk]),
                         "verdict": site + reverse("judging:verdict-detail", args=[cell.verdict.pk])
                         if cell.verdict
@@ -271,6 +274,7 @@ EXPORT_CHUNK = 200
 EXPORT_COLUMNS = (
     *("case", "scenario", "language", "system", "grader", "score", "label", "attempts", "status", "flags"),
     *("confidence", "reasons", "votes", "cost", "prompt", "response", "address", "verdict"),
+    *("prompt_images", "prompt_messages", "response_images", "response_messages"),
 )
 
 

@@ -9,6 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,7 +33,10 @@ from evalsite.reports.views.boards.leaderboards import board_page
 from evalsite.reports.views.boards.suite_charts import charts_page
 from evalsite.reports.views.pages import waits_for_report
 from evalsite.reports.views.results.results import PER_PAGE, results_page
-from judging.models import Suite
+from judging.models import Picture, Suite
+from judging.models.pictures import picture_url
+from judging.selectors.pictures import picture_files
+from judging.specs.suites.case_rows import image_file
 
 INDEX, CHARTS = "index.html", "charts.html"
 ON_REPORTS = 3  # files that come first: the board, its charts and its results, each of which may be being computed
@@ -54,6 +58,7 @@ class BoardBundle:
     _waiting: deque[tuple[str, str]] = field(default_factory=deque)  # files to write, each with its choices
     _named: set[str] = field(default_factory=set)
     _styles: set[str] = field(default_factory=set)
+    _pictures: dict[str, str] = field(default_factory=dict)  # images of the pages: hash -> file
     _icons: set[str] = field(default_factory=set)  # of the page that is being made
 
     def files(self, query: str) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -64,6 +69,7 @@ class BoardBundle:
         while self._waiting:
             name, choices = self._waiting.popleft()
             yield name, [self._page(results_page, choices, self._from_results)]
+        yield from picture_files(self._pictures)
         for path in sorted(self._styles):
             yield f"static/{path}", [Path(str(finders.find(path))).read_bytes()]
 
@@ -126,6 +132,15 @@ class BoardBundle:
             self._waiting.append((name, f"{self._results}&row={key}"))
         return name if name in self._named else None
 
+    def _picture(self, digest: str) -> str | None:
+        """Return the file of an image; None where it is not stored."""
+        if digest not in self._pictures:
+            media_type = Picture.objects.filter(pk=digest).values_list("media_type", flat=True).first()
+            if media_type is None:
+                return None
+            self._pictures[digest] = image_file({"digest": digest, "media_type": media_type})
+        return self._pictures[digest]
+
     def _elsewhere(self, address: str) -> str | None:
         """Return the file of what every page links to: the leaderboard and the looks."""
         parts = urlsplit(address)
@@ -136,6 +151,8 @@ class BoardBundle:
         if parts.path == f"{settings.STATIC_URL}{SPRITE}":
             self._icons.add(parts.fragment)
             return f"#{parts.fragment}"
+        if match := _picture_address().fullmatch(parts.path):
+            return self._picture(match[1])
         if parts.path == reverse("reports:leaderboard-detail", args=[self.suite.pk]):
             return INDEX
         return address if address.startswith("#") else None
@@ -148,6 +165,11 @@ def _symbols(icons: set[str]) -> str:
         symbol for symbol in re.findall(r"<symbol.*?</symbol>", sprite, re.S) if _NAME.findall(symbol)[0] in icons
     )
     return f'<svg hidden xmlns="http://www.w3.org/2000/svg">{drawn}</svg>' if drawn else ""
+
+
+@cache
+def _picture_address() -> re.Pattern[str]:
+    return re.compile(re.escape(picture_url("0" * 64)).replace("0" * 64, "([0-9a-f]{64})"))
 
 
 _NAME = re.compile(r'id="([^"]*)"')

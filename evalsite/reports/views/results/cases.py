@@ -47,10 +47,10 @@ def case_export(request: PageRequest, case_id: int, format_name: str) -> HttpRes
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
     place = neighbours_of(case=case, suite_id=whole_number(request.GET.get("suite", "")))
     answers = list(answers_to(case))
-    texts = dict(Response.objects.filter(pk__in=[answer.pk for answer in answers]).values_list("pk", "text"))
+    whole = Response.objects.only("text", "images", "messages").in_bulk([answer.pk for answer in answers])
     table = case_table(case, place.suite if place is not None else None, answers, most=CHOICES_SHOWN)
     site = request.build_absolute_uri("/").rstrip("/")
-    tables = {"responses": Table("responses", EXPORT_COLUMNS, exported(case, table, texts, site=site))}
+    tables = {"responses": Table("responses", EXPORT_COLUMNS, exported(case, table, whole, site=site))}
     return download(
         request, tables, table="responses", format_name=format_name, subject=f"case {case.key}", subject_id=case.pk
     )
