@@ -25,8 +25,13 @@ def script(**replies: Any) -> list[dict[str, Any]]:
 
 def member(fake_llm: FakeLLM, model: str, **endpoint: Any) -> Judge:
     """Return a judge that gives a number from 0 to 10, on an endpoint of its own."""
-    options = {"prompt_text": PROMPT, "system_text": "", "reply": "last_line"}
-    where = factories.endpoint(base_url=fake_llm.url, model=model, name=f"{model} endpoint", **endpoint)
+    return member_at(fake_llm.url, model, **endpoint)
+
+
+def member_at(url: str, model: str, *, prompt: str = PROMPT, **endpoint: Any) -> Judge:
+    """Return the same judge for the server at an address, with a prompt of its own."""
+    options = {"prompt_text": prompt, "system_text": "", "reply": "last_line"}
+    where = factories.endpoint(base_url=url, model=model, name=f"{model} endpoint", **endpoint)
     return factories.judge(name=model, kind="custom", endpoint=where, options=KINDS["custom"].new_options() | options)
 
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from decimal import Decimal
+from io import StringIO
+from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from openpyxl import load_workbook
 
 from evalsite.reports.exports import score_table
 from judging.models import Call, EvaluatorKind, System
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from tests import factories
 from tests.evalsite.reports.conftest import Scored
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.panel_rows import grade, member, panel_of, script
+from tests.judging.services.run_rows import answered_suite, work
 
 pytestmark = pytest.mark.django_db
 
@@ -67,3 +76,34 @@ def test_leaderboard_export_of_a_pair_holds_every_case_with_both_texts(scored: S
     ]
     assert address.replace("jsonl", "csv") in page.content.decode()
     assert researcher.get(address).status_code == 404
+
+
+def test_the_votes_of_a_panel_are_in_every_export_of_its_scores(researcher: Client, tmp_path: Path) -> None:
+    with FakeLLM(script=script(ada=grade(2), bea=grade(4), cyd="I would rather not say.")) as server:
+        members = [member(server, name, input_price=1, output_price=1) for name in ("ada", "bea", "cyd")]
+        suite, systems = answered_suite(cases=2)
+        plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=panel_of(*members))])
+        run = create_run(plan=plan, actor=None, at=factories.NOON)
+        work(run)
+
+    for name in ("csv", "xlsx", "jsonl"):
+        call_command("export_scores", "--run", str(run.pk), "--format", name, "--output", str(tmp_path / f"a.{name}"))
+    address = reverse("reports:results-export", args=[suite.pk, "rows", "csv"])
+    shown = csv.DictReader(StringIO(b"".join(researcher.get(address)).decode("utf-8-sig")))
+    with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
+        from_csv = list(csv.DictReader(file))
+    from_jsonl = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    header, *body = load_workbook(tmp_path / "a.xlsx").active.iter_rows(values_only=True)  # type: ignore[union-attr]
+
+    said = "ada: 0.2; bea: 0.4; cyd: no vote"
+    assert [(row["votes"], row["share"]) for row in from_jsonl] == [(said, 0.3)] * 2  # the mean of 2 and 4 of 10
+    assert [(row["votes"], float(row["share"])) for row in from_csv] == [(said, 0.3)] * 2
+    assert [row[header.index("votes")] for row in body] == [said] * 2
+    assert [(row["votes"], float(row["score"])) for row in shown] == [(said, 0.3)] * 2
+    # All calls of all members are counted: cyd was asked once more.
+    assert run.calls_made == 8
+    assert sum(Decimal(str(row["cost"])) for row in from_jsonl) == run.spent == _cost_of_ledger()
+
+
+def _cost_of_ledger() -> Decimal:
+    return sum((call.cost for call in Call.objects.all() if call.cost is not None), Decimal(0))

@@ -5,6 +5,8 @@ python -m tests.judging.services.site_process work RUN THREADS   prints why the 
 Without arguments it reads commands from its input until that ends, one JSON list a line, and answers each by a line:
 make URL CASES [BUDGET [MAX_CONCURRENCY]]   the run's id
 ask URL CASES                               the id of a run that asks a system and judges its responses
+panel URL CASES                             the id of a run of a panel of ada, bea and cyd, of whom cyd is slow
+votes RUN                                   the calls and votes of a panel's run
 poison RUN                                  the id of the answer that now breaks the endpoint
 state RUN [--lapse]                         what the database holds
 resume                                      how many runs were queued again
@@ -32,9 +34,12 @@ from django.utils import timezone  # noqa: E402 models load only after setup
 
 from judging.jobs import resume_runs  # noqa: E402
 from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run  # noqa: E402
 from judging.services.runs.run_worker import work_through  # noqa: E402
-from tests.judging.services.run_rows import asking_run, judged_run  # noqa: E402
+from tests.judging.panel_rows import PROMPT, member_at, panel_of  # noqa: E402
+from tests.judging.services.run_rows import answered_suite, asking_run, judged_run  # noqa: E402
 
+SLOW = "[[fake:latency=800]]"
 POISON = "This answer breaks the endpoint: [[fake:500]]"
 
 
@@ -54,6 +59,32 @@ def make(url: str, cases: str, budget: str = "", max_concurrency: str = "50") ->
 def ask(url: str, cases: str) -> int:
     """Return the id of a run that asks a system, whose responses a judge of the same server then judges."""
     return asking_run(url=url, cases=int(cases)).pk
+
+
+def panel(url: str, cases: str) -> int:
+    """Return the id of a run of a panel of three models, of which the last replies long after the others."""
+    members = [member_at(url, "ada"), member_at(url, "bea"), member_at(url, "cyd", prompt=f"{PROMPT} {SLOW}")]
+    suite, systems = answered_suite(cases=int(cases))
+    plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=panel_of(*members))])
+    return create_run(plan=plan, actor=None, at=timezone.now()).pk
+
+
+def votes(run_id: str) -> dict[str, Any]:
+    """Return the finished calls, each verdict's votes with the models that gave them, and the calls without a vote."""
+    calls = Call.objects.filter(run_id=int(run_id), status="finished").select_related("endpoint", "prompt")
+    models = {call.pk: call.endpoint.model for call in calls}
+    verdicts = list(Verdict.objects.filter(run_id=int(run_id)).order_by("pk"))
+    return {
+        "finished": [[call.endpoint.model, call.messages] for call in calls],
+        "votes": [
+            [
+                [vote["judge"], [models[verdict.call_ids[place]] for place in vote["calls"]], vote["value"]["score"]]
+                for vote in verdict.votes
+            ]
+            for verdict in verdicts
+        ],
+        "without_verdict": len(models.keys() - {pk for verdict in verdicts for pk in verdict.call_ids}),
+    }
 
 
 def poison(run_id: str) -> int:
@@ -110,4 +141,14 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         print(json.dumps(work(*sys.argv[2:])))  # noqa: T201 read by the test
     else:
-        answer_commands({"make": make, "ask": ask, "poison": poison, "resume": resume, "state": state})
+        answer_commands(
+            {
+                "make": make,
+                "ask": ask,
+                "panel": panel,
+                "votes": votes,
+                "poison": poison,
+                "resume": resume,
+                "state": state,
+            }
+        )

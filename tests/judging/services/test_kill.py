@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_llm.fixture import FakeLLM
+from tests.judging.panel_rows import grade, script
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
 from tests.judging.services.served_site import ServedSite, served
 from tests.own_redis import OwnRedis
@@ -105,6 +106,44 @@ def test_a_killed_worker_of_a_run_that_asks_repeats_no_finished_call_and_loses_n
     assert (end["calls"], end["calls_made"]) == ({"finished": 2 * cases}, 2 * cases)
     assert (end["verdicts"], end["tasks"], end["leases"]) == ({"ok": cases}, {"done": 2 * cases}, 0)
     log = fake_llm.log()
+    assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
+
+
+def _wait_for_stored(site: OwnSite, run: int, count: int, *, seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while len(site.ask("votes", run)["finished"]) < count:
+        assert time.monotonic() < deadline, "the worker stores nothing"
+        time.sleep(0.01)
+
+
+def test_killed_workers_of_a_panel_ask_no_member_twice_and_lose_no_vote(site: OwnSite) -> None:
+    cases = 24
+    stored_at: list[tuple[float, set[str]]] = []
+    open_calls = list[int]()  # of responses that a member, but not the whole panel, had judged by the kill
+
+    with FakeLLM(script=script(ada=grade(2), bea=grade(4), cyd=grade(9)), latency=40) as server:
+        run = site.ask("panel", server.url, cases)
+        for _ in range(2):
+            worker = site.start_worker(run, threads=8)
+            _wait_for_stored(site, run, len(stored_at[-1][1]) + 8 if stored_at else 8)
+            worker.kill()  # SIGKILL
+            worker.communicate()
+            killed_at = time.monotonic()
+            site.ask("state", run, "--lapse")
+            stored = site.ask("votes", run)
+            stored_at.append((killed_at, {fake_key(messages, model=model) for model, messages in stored["finished"]}))
+            open_calls.append(stored["without_verdict"])
+        last, _ = site.start_worker(run, threads=8).communicate()
+        log = server.log()
+
+    end, said = site.ask("state", run), site.ask("votes", run)
+    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [cases, cases, 0])
+    assert (end["calls"], end["calls_made"]) == ({"finished": 3 * cases}, 3 * cases)
+    assert (end["verdicts"], end["tasks"], end["leases"]) == ({"ok": cases}, {"done": cases}, 0)
+    assert said["votes"] == [[["ada", ["ada"], 2], ["bea", ["bea"], 4], ["cyd", ["cyd"], 9]]] * cases
+    assert said["without_verdict"] == 0
+    assert all(0 < len(keys) < 3 * cases for _, keys in stored_at)
+    assert min(open_calls) > 0
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
 
 
