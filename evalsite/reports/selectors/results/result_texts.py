@@ -59,7 +59,7 @@ def first_words(response_ids: Iterable[int]) -> dict[int, str]:
 
 
 def _beginning(start: str, messages: Sequence[JsonObject], images: int, *, role: str) -> str:
-    """Return the first words of a text, or of the last turn of a role with who speaks, and how much there is beside."""
+    """Return the first words of a text, or of a role's last turn with who speaks, behind how much there is of it."""
     further = []
     if len(messages) > 1:
         turn = next((turn for turn in reversed(messages) if turn["role"] == role), messages[-1])
@@ -67,7 +67,7 @@ def _beginning(start: str, messages: Sequence[JsonObject], images: int, *, role:
         further.append(f"{len(messages):,} turns")
     if images:
         further.append(f"{images} image{'' if images == 1 else 's'}")
-    return " · ".join(filter(None, (start, *further)))
+    return " · ".join(filter(None, (*further, start)))  # tables cut off what is long
 
 
 def score_words(evaluators: Sequence[int], response_ids: Iterable[int]) -> dict[tuple[int, int], ScoreWords]:

@@ -53,7 +53,7 @@ def test_rows_name_the_last_turn_and_a_row_shows_all(researcher: Client, scored:
     table = researcher.get(address).content.decode()
     row = researcher.get(f"{address}?row={scored.cases[0].pk}").content.decode()
 
-    assert "User: Which colour has it? · 4 turns · 1 image" in table
+    assert "4 turns · 1 image · User: Which colour has it?" in table
     assert row.count('class="turn"') == len(TALK) + len(SAID)
     assert f'src="{reverse("judging:picture", args=[digest])}"' in row
     assert "<code>zoom</code>" in row
@@ -74,6 +74,14 @@ def test_exports_name_images_by_hash_and_hold_the_messages(researcher: Client, s
     ]
     assert [message["role"] for message in row["response_messages"]] == ["assistant", "tool", "assistant"]
     assert {line["system"]: len(line["response_messages"]) for line in lines} == {"ada": 3, "bob": 0, "cy": 0}
+
+
+def test_the_page_of_a_case_shows_the_turns_of_its_responses(researcher: Client, scored: Scored, digest: str) -> None:
+    page = researcher.get(reverse("judging:case-detail", args=[scored.cases[0].pk])).content.decode()
+
+    texts = page[page.index('id="texts"') :]
+    assert digest in page
+    assert texts.count('class="turn"') == len(SAID)
 
 
 def test_a_bundle_holds_the_images_of_its_rows(researcher: Client, scored: Scored, digest: str) -> None:
