@@ -38,6 +38,7 @@ def _like(run: Run) -> JsonDict:
         "attempts": run.options[ASKING]["attempts"] if asked else None,
         "rules": any(one.kind == EvaluatorKind.GRADER for one in evaluators),
         "judges": [one.judge_id for one in evaluators if one.judge_id],
+        "baseline": next((one.compared_with_id for one in evaluators if one.compared_with_id), None),
         "rubrics": [one.rubric_id for one in evaluators if one.rubric_id],
         "budget": run.budget,
         "first_attempts": run.options.get("first_attempts"),

@@ -83,6 +83,13 @@ class RunForm(NewRunForm, SelectionForm):
         help_text="Keywords, blanks, unit tests and similarity, as defined by the cases.",
     )
     judges = _JudgeField(Judge.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label="Judges")
+    baseline = forms.ModelChoiceField(
+        System.objects.none(),
+        required=False,
+        empty_label="None",
+        help_text="For judges whose prompt has response_b: they compare each response with that of this system to the "
+        "same case, so that the mean of a system is its win rate against it. Only stored responses count.",
+    )
     rubrics = forms.ModelMultipleChoiceField(
         Rubric.objects.none(),
         required=False,
@@ -125,6 +132,9 @@ class RunForm(NewRunForm, SelectionForm):
             .annotate(is_real=Q(endpoint__isnull=False, endpoint__kind=EndpointKind.OPENAI))
             .order_by("-is_real", "name")
         )
+        baseline = self.fields["baseline"]
+        assert isinstance(baseline, forms.ModelChoiceField)
+        baseline.queryset = self.answering
         self._models("rubrics").queryset = Rubric.objects.filter(
             Q(benchmark=suite.benchmark) | Q(benchmark__isnull=True)
         ).order_by("slug", "-version")
@@ -175,6 +185,7 @@ class RunForm(NewRunForm, SelectionForm):
             audit_share=None if data["audit_percent"] is None else data["audit_percent"] / 100,
             selection=data["selection"],
             without_images=data["without_images"],
+            baseline=data["baseline"],
             asks=AskSetup(data["asked"], data["attempts"] or 1) if data["asked"] else None,
         )
 

@@ -20,9 +20,11 @@ MAX_TEMPLATE = 100_000  # characters of a template
 MAX_PROMPT = 1_000_000  # characters of a filled one
 MAX_LOOPS = 2  # one inside the other
 CRITERIA = "criteria"
+OTHER = "response_b"
 VARIABLES: Mapping[str, str] = {
     "question": "what was asked",
     "response": "the response to judge",
+    OTHER: "the response of a baseline system to the same case; a prompt with it compares both",
     "reference": "the reference answer of the case; may be empty",
     "context": "the context of the case; may be empty",
     "context_role": "reference, supplementary, or empty",
@@ -69,6 +71,11 @@ class PromptTemplate:
     @property
     def uses_rubric(self) -> bool:
         return not _OF_RUBRICS.isdisjoint(self.names)
+
+    @property
+    def compares(self) -> bool:
+        """Whether it shows a second response."""
+        return OTHER in self.names
 
     def fill(self, values: Mapping[str, Any]) -> str:
         """Return the text with these values.

@@ -43,6 +43,16 @@ class JudgeSubject:
     def image_count(self) -> int:
         return len(self.images) + len(self.response_images) + len(self.other_images)
 
+    def swapped(self) -> JudgeSubject:
+        """Return the same with the two responses in each other's place."""
+        return replace(
+            self,
+            response=self.other_response,
+            other_response=self.response,
+            response_images=self.other_images,
+            other_images=self.response_images,
+        )
+
     def without_images(self) -> JudgeSubject:
         """Return what a judge is shown that cannot see."""
         return replace(self, images=(), response_images=(), other_images=())

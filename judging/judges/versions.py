@@ -12,7 +12,8 @@ from judging.llm.identity import canonical_json
 
 HASH_SHOWN = 8  # digits of a hash that tell two versions apart for readers
 NOT_VERSIONED_OF_MEMBERS = ("judge", "id", "endpoint")  # local names
-NOT_VERSIONED = ("history", "rescoring", "endpoint")  # of an evaluator's options: what was before, and a local name
+# of an evaluator's options: what was before, and local names
+NOT_VERSIONED = ("history", "rescoring", "endpoint", "baseline_id")
 
 IN_PROMPT = ("prompt_text", "system_text", "examples")  # texts whose change the hash of the prompt tells of
 

@@ -11,6 +11,7 @@ from evalsite.base.command_base import BadInput
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonObject
 from judging.forms.runs import pair_judges
+from judging.judges.registry import COMPARING
 from judging.models import Benchmark, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.endpoints import active_judges
 from judging.selectors.selections import check_selection
@@ -74,7 +75,7 @@ def judges_of(given: str) -> list[Judge]:
 def evaluators_of(judges: str, rubrics: str) -> list[EvaluatorChoice]:
     """Return judges, each with the rubrics that it uses."""
     known, chosen_rubrics = judges_of(judges), rubrics_of(rubrics)
-    pairwise = [judge.name for judge in known if "pair" in judge.needs]
+    pairwise = [judge.name for judge in known if judge.kind in COMPARING]
     if pairwise:
         raise BadInput(f"{', '.join(pairwise)} compares two responses; use run_debates.")
     chosen, lacking = pair_judges(known, chosen_rubrics)
@@ -84,6 +85,20 @@ def evaluators_of(judges: str, rubrics: str) -> list[EvaluatorChoice]:
     if unused:
         raise BadInput(f"No selected judge uses {', '.join(unused)}.")
     return chosen
+
+
+def add_baseline(parser: CommandParser) -> None:
+    """Add the argument that names what judges compare with."""
+    parser.add_argument(
+        "--baseline",
+        default="",
+        help="system whose stored responses judges with response_b in their prompt compare with",
+    )
+
+
+def baseline_of(given: str) -> System | None:
+    """Return the system of this name; None for an empty text."""
+    return system_of(given) if given else None
 
 
 def answering_of(given: str) -> tuple[list[System], list[System]]:

@@ -22,6 +22,8 @@ from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric, RubricItem
 from judging.models.runs import (
     ASKING,
+    BASELINE,
+    BASELINE_ID,
     SCORED_KINDS,
     UNREPORTED_KINDS,
     EvaluatorKind,
@@ -40,6 +42,8 @@ from judging.models.runs import (
 
 __all__ = [
     "ASKING",
+    "BASELINE",
+    "BASELINE_ID",
     "Ask",
     "BatchCase",
     "BatchPicture",

@@ -18,6 +18,8 @@ from judging.models.responses import Response, System
 from judging.models.rubrics import Rubric
 from judging.states import RunStatus
 
+# in the options of an evaluator that compares with another system's responses: its name and key
+BASELINE, BASELINE_ID = "baseline", "baseline_id"
 ASKING = "asking"  # in the options of a run: attempts, and by key what each system was
 
 
@@ -149,6 +151,16 @@ class RunEvaluator(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def compared_with(self) -> str:
+        """The name of the baseline system whose responses it compares with; empty where it judges single ones."""
+        return str(self.options.get(BASELINE, ""))
+
+    @property
+    def compared_with_id(self) -> int | None:
+        found: int | None = self.options.get(BASELINE_ID)
+        return found
 
 
 class Lease(models.Model):

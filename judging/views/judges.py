@@ -15,7 +15,7 @@ from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_v
 from evalsite.base.json_types import JsonDict
 from judging.forms.endpoints import JudgeForm, shown_options
 from judging.forms.prompts import JudgeTrialForm
-from judging.judges.registry import COMPARING, KINDS, judge_kind
+from judging.judges.registry import KINDS, judge_kind
 from judging.models import Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
 from judging.selectors.judges import judge_uses
@@ -130,7 +130,7 @@ def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     key = whole_number(request.GET.get("suite", ""))
     suite = next((one for one in suites if one.pk == key), suites[0] if suites else None)
     responses = judge_uses.responses_to_try(suite) if suite is not None else []
-    context: JsonDict = {"suites": suites, "suite": suite, "can_try": judge.is_active and judge.kind not in COMPARING}
+    context: JsonDict = {"suites": suites, "suite": suite, "can_try": judge.is_active and "pair" not in judge.needs}
     if not (responses and context["can_try"]):
         return render(request, "judging/judge_try.html", _context(judge) | context)
     form = JudgeTrialForm(request.POST or None, judge=judge, responses=responses)
@@ -187,7 +187,7 @@ def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpRes
                 judge=judge, fields=form.entered(), kind=kind, options=form.options(), actor=request.user
             )
             messages.success(request, f"{saved} is saved. Existing runs keep their settings.")
-            is_tried = judge is None and request.user.has_perm("judging.add_run") and kind not in COMPARING
+            is_tried = judge is None and request.user.has_perm("judging.add_run") and "pair" not in saved.needs
             return redirect("judging:judge-try", saved.pk) if is_tried else redirect(saved)
         except JudgeNotValid as error:
             form.add_error(None, str(error))

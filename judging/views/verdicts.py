@@ -11,8 +11,9 @@ from django.shortcuts import render
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from judging.judges.words import STATUS_WORDS, flag_in_words
-from judging.models import Call, Score, Verdict
+from judging.models import Call, Response, Score, Verdict
 from judging.selectors.runs import read_verdict
+from judging.services.evaluation.comparisons import BASELINE_RESPONSE
 from judging.specs.rubrics.outlines import outline_of_data
 from judging.views.score_pages import score_page
 
@@ -63,6 +64,8 @@ def reading_of(verdict: Verdict) -> JsonDict:
     calls = [found[pk] for pk in verdict.call_ids if pk in found]
     costs = [call.cost for call in calls if call.cost is not None]
     score: Score | None = getattr(verdict, "score", None)
+    said = dict(verdict.value) if isinstance(verdict.value, dict) else {}
+    other_id = said.pop(BASELINE_RESPONSE, None)
     return {
         "verdict": verdict,
         "score": score_page(score) if score else None,
@@ -70,7 +73,8 @@ def reading_of(verdict: Verdict) -> JsonDict:
         "says": STATUS_WORDS.get(verdict.status, ""),
         "flags": [flag_in_words(flag) for flag in verdict.flags],
         "votes": votes_of(verdict),
-        "value": outline_of_data("", verdict.value).children if isinstance(verdict.value, dict) else (),
+        "value": outline_of_data("", said).children if said else (),
+        "other": Response.objects.filter(pk=other_id).first() if other_id else None,
         "calls": calls,
         "earlier_tries": [
             {

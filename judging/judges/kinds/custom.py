@@ -9,39 +9,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
-from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.grades import NotDecided, SpecFault
-from judging.grading.rubric_tree import is_scored_leaf, walk
 from judging.grading.rule_graders.regexes import compile_pattern
-from judging.judges.judge_kinds import (
-    CONFIDENCE,
-    JSON_SCHEMA,
-    TOP_P,
-    BadJudgeOption,
-    JudgeKind,
-    OptionField,
-    asking_options,
-)
+from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
+from judging.judges.kinds import custom_pairs
 from judging.judges.kinds.custom_examples import read_examples
-from judging.judges.kinds.generic import scale_words
+from judging.judges.kinds.custom_options import JSON, LAST_LINE, OPTIONS, PATTERN, TAG
+from judging.judges.kinds.template_values import criteria_of
 from judging.judges.prompt_templates import VARIABLES, read_template
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, load_prompt
-from judging.judges.questions import AskingOnce
+from judging.judges.questions import AskingOnce, ask_all
 from judging.judges.replies import reply_text
 from judging.judges.replies.reply_forms import JSON_OBJECT, reply_schema
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore, JudgeVerdict
-from judging.llm.chat import ChatRequest, Message
+from judging.llm.chat import ChatRequest, Conversation, Message
 from judging.specs.turns import plain_text
-from judging.specs.types import NodeSpec
 
 NAME = "custom"
-TAG, LAST_LINE, JSON, PATTERN = "tag", "last_line", "json", "pattern"
 MAX_LABELS = 100
 MAX_LINE = 500  # characters of a last line that holds a label
 MOST_MATCHES = 1_000
@@ -65,12 +55,24 @@ class CustomJudge(AskingOnce):
     lowest: float = 0
     highest: float = 10
     json_schema: bool = False
+    both_orders: bool = True
     scores: Mapping[str, Fraction] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", read_labels(self.labels_text))
         _check_scale(self)
         _check_reply(self)
+        if self.compares:
+            custom_pairs.check_labels(self.scores)
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is shown a second response, beside the one that it judges."""
+        return custom_pairs.is_comparison(self.prompt.text, self.system_text)
+
+    @property
+    def asks_twice(self) -> bool:
+        return self.compares and self.both_orders
 
     @property
     def prompt(self) -> VersionedPrompt:
@@ -100,10 +102,11 @@ class CustomJudge(AskingOnce):
         return read_template(self.prompt.text).fill(self._values(subject))
 
     def _values(self, subject: JudgeSubject) -> JsonDict:
-        criteria = list(_criteria_of(subject.rubric)) if subject.rubric is not None else []
+        criteria = list(criteria_of(subject.rubric)) if subject.rubric is not None else []
         return {
             "question": subject.question,
             "response": subject.response,
+            "response_b": subject.other_response,
             "reference": subject.reference,
             "context": subject.context,
             "context_role": subject.context_role,
@@ -131,7 +134,19 @@ class CustomJudge(AskingOnce):
             "values": list(self.scores) or [f"{self.lowest:g}", f"{self.highest:g}"],
             "is_number": not self.scores,
         }
+        if self.compares:
+            material |= custom_pairs.baseline_choices(subject, self.scores)
         return self.request_with(self.build_messages(subject), material, self._reply_form())
+
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
+        """Ask once, or in both orders at once; re-ask what cannot be read, and return the verdict."""
+        shown = (subject, subject.swapped()) if self.asks_twice else (subject,)
+
+        def parse(text: str) -> JudgeVerdict:
+            return self.parse_reply(text, subject)
+
+        verdicts = yield from ask_all([(self.request(one), parse) for one in shown])
+        return custom_pairs.combine_orders(verdicts[0], verdicts[1], self.scores) if self.asks_twice else verdicts[0]
 
     def _reply_form(self) -> JsonDict | None:
         if self.reply != JSON:
@@ -225,11 +240,15 @@ class CustomJudge(AskingOnce):
         return reply_text.read({"score": float(number)}, rationale=rationale, flags=flags, repaired=bool(flags))
 
     def labels(self, subject: JudgeSubject) -> Mapping[str, JsonObject]:
-        """Return the labels, where each is one character."""
+        """Return the labels, where each is one character and says all that there is to the verdict."""
+        if self.asks_twice:
+            return {}
         return {name: {"label": name} for name in self.scores} if all(len(name) == 1 for name in self.scores) else {}
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
-        """Return the score of the label, or the number, of the best that can be had."""
+        """Return the score of the label, of those in both orders, or the number, of the best that can be had."""
+        if custom_pairs.FIRST in value:
+            return JudgeScore(custom_pairs.score_of_orders(value, self.scores), max(self.scores.values()))
         if "label" in value:
             return JudgeScore(self.scores[value["label"]], max(self.scores.values()))
         return JudgeScore(Fraction(str(value["score"])), Fraction(str(self.highest)))
@@ -279,24 +298,10 @@ def _as_subject(example: Mapping[str, str]) -> JudgeSubject:
     return JudgeSubject(
         question=example.get("question", ""),
         response=example["response"],
+        other_response=example.get("response_b", ""),
         reference=example.get("reference", ""),
         context=example.get("context", ""),
     )
-
-
-def _criteria_of(tree: NodeSpec) -> Any:
-    """Yield what templates may say of each criterion of a rubric."""
-    levels = {child.key: level.key for level in tree.children if level.kind == "level" for child in level.children}
-    for node in walk(tree):
-        if is_scored_leaf(node):
-            yield {
-                "key": node.key,
-                "text": node.text,
-                "level": levels.get(node.key, ""),
-                "points": "" if node.points is None else f"{node.points:g}",
-                "scale": scale_words(node.scale),
-                "anchors": [{"value": anchor.range_words, "text": anchor.text} for anchor in node.anchors],
-            }
 
 
 def _check_scale(judge: CustomJudge) -> None:
@@ -316,79 +321,22 @@ def _check_reply(judge: CustomJudge) -> None:
 
 
 def _needs(options: JsonObject) -> frozenset[str]:
-    """Return a rubric as need, where the texts name it."""
+    """Return a rubric and a second response as needs, where the texts name them."""
     texts = (str(options.get("prompt_text", "")).strip(), str(options.get("system_text", "")).strip())
     try:
         uses = any(read_template(text).uses_rubric for text in texts if text)
     except BadPrompt:
         return frozenset()
-    return frozenset({"any_rubric"}) if uses else frozenset()
+    pair = frozenset({"pair"}) if custom_pairs.is_comparison(*texts) else frozenset()
+    return pair | (frozenset({"any_rubric"}) if uses else frozenset())
 
 
-_TEXTS = (
-    OptionField(
-        "prompt_text",
-        "text",
-        "",
-        "Template of the question about a response, with the variables listed beside. Empty: the shipped one.",
-        label="Prompt",
-    ),
-    OptionField(
-        "system_text",
-        "text",
-        "",
-        "Sent as the system's message, with the same variables. Empty: none.",
-        label="System text",
-        words=("none", "set"),
-        initial=load_prompt("system").text,
-    ),
-    OptionField(
-        "examples",
-        "text",
-        "",
-        "Few-shot examples, sent as earlier turns: a YAML list with question, response, reference, context and reply.",
-        words=("none", "set"),
-    ),
-)
-_REPLY = (
-    OptionField(
-        "reply",
-        "choice",
-        TAG,
-        "Where the verdict stands in the reply.",
-        (TAG, LAST_LINE, JSON, PATTERN),
-        words=("in a tag", "at the end of the last line", "in a JSON object", "where a pattern finds it"),
-        label="Form of the reply",
-    ),
-    OptionField(
-        "reply_key",
-        "line",
-        "score",
-        "Name of the tag or JSON key. A pattern is a regular expression: its last match, or the first group, counts.",
-        label="Tag, key or pattern",
-    ),
-    OptionField(
-        "labels_text",
-        "text",
-        "",
-        "What the verdict may be and what it is worth, one per line: LABEL = SCORE. Empty: a number on the scale.",
-        label="Labels",
-        words=("none", "set"),
-    ),
-    OptionField("lowest", "number", 0, "Lowest number of the scale.", low=0, label="Lowest score"),
-    OptionField("highest", "number", 10, "Highest number of the scale; a full score.", low=0, label="Highest score"),
-)
-_ASKING = tuple(
-    replace(option, group="Sampling and confidence")
-    for option in (JSON_SCHEMA, TOP_P, CONFIDENCE, *asking_options(2048))
-    if option.name != "prompt_text"
-)
 KIND = JudgeKind(
     NAME,
     "Own prompt",
     "A prompt of your own or a published one, with examples, in the form of reply that it asks for.",
     frozenset(),
-    (*_TEXTS, *_REPLY, *_ASKING),
+    OPTIONS,
     lambda options: CustomJudge(**options),
     prompts={NAME: {}},
     variables=VARIABLES,

@@ -11,7 +11,7 @@ from judging.specs.files.yaml_reading import Node, read_yaml
 from judging.specs.files.yaml_writing import yaml_text
 
 MAX_EXAMPLES = 50
-_EXAMPLE_FIELDS = frozenset({"question", "response", "reference", "context", "reply"})
+_EXAMPLE_FIELDS = frozenset({"question", "response", "response_b", "reference", "context", "reply"})
 
 
 @lru_cache(maxsize=64)

@@ -97,6 +97,9 @@ def _custom(material: Material, lens: str) -> str:
     """Return the place of the share on the scale, or the label at that place, in the form that was asked for."""
     share, values = _share(material, lens, material["question"]), material["values"]
     said = values[min(len(values) - 1, int(share * len(values)))]
+    if "choices" in material:
+        first, second = (round(_whole(material, lens, text, ""), 4) for text in material["responses"])
+        said = material["choices"][1 - _choice(first, second)]
     if material["is_number"]:
         low, high = map(float, values)
         said = f"{round(low + share * (high - low)):g}"

@@ -44,6 +44,8 @@ class Command(JsonCommand):
         built = judge_kind(judges[0].kind).build(judges[0].options)
         if judge_kind(judges[0].kind).asks_members:
             raise BadInput(f"{judges[0]} is a panel. Probe its members one by one.")
+        if "pair" in judges[0].needs:
+            raise BadInput(f"{judges[0]} compares two responses, and the probes are single ones.")
         if judges[0].endpoint is None:
             raise BadInput(f"{judges[0]} calls no model, so a response cannot talk it into a score.")
         target = target_of(judges[0].endpoint)

@@ -27,7 +27,7 @@ from judging.services.runs.wanted_runs import WantedRun
 
 GRADING_NAMES = (
     *("rules", "judges", "rubrics", "limit", "cases", "scenarios", "first_attempts", "no_review", "audit_share"),
-    "compat",
+    *("compat", "baseline"),
 )
 
 
@@ -51,6 +51,7 @@ class Command(JsonCommand):
             "--rubrics", default="", help="slugs (newest version), slug@version or ids, separated by commas"
         )
         parser.add_argument("--budget", default="", help="maximum spend in US dollars")
+        choices.add_baseline(parser)
         choices.add_selection(parser)
         parser.add_argument("--seed", type=int, default=0, help="random seed of the cases that --limit draws")
         parser.add_argument("--first-attempts", type=int, help="only the first n attempts of each system")
@@ -145,4 +146,5 @@ def _plan(options: JsonDict) -> RunPlan:
         budget=choices.dollars_of(options["budget"]),
         selection=choices.selection_of(options, suite=suite),
         without_images=options["without_images"],
+        baseline=choices.baseline_of(options["baseline"]),
     )

@@ -69,6 +69,9 @@ def _check_scale(judges: Sequence[Judge]) -> None:
         own = kind.complete_options(other.options)
         if any(own[name] != options[name] for name in kind.scale):
             raise PanelRefused(f"{first} and {other} have different labels or lowest and highest scores.")
+    pair = next((judge for judge in judges if "pair" in judge.needs), None)
+    if pair is not None:
+        raise PanelRefused(f"{pair} compares two responses, so it cannot be a member of a panel.")
     asked = [(judge.endpoint_id, kind.complete_options(judge.options), judge.name) for judge in judges]
     for place, (endpoint_id, said, name) in enumerate(asked):
         twin = next((one[2] for one in asked[:place] if one[:2] == (endpoint_id, said)), None)

@@ -34,6 +34,12 @@ from judging.models import (
     Verdict,
 )
 from judging.selectors.judges.panel_members import member_judges
+from judging.services.evaluation.comparisons import (
+    BASELINE_RESPONSE,
+    BaselineResponses,
+    read_baselines,
+    why_not_compared,
+)
 from judging.services.evaluation.programs import program_runner
 from judging.services.evaluation.rule_tasks import CaseBatch
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
@@ -121,6 +127,7 @@ class _ClaimContext:
     responses: dict[int, Response]
     cases: dict[int, Case]  # by prompt
     trees: dict[tuple[int, str], JsonDict]  # by rubric and case key
+    baselines: BaselineResponses
     batches: dict[tuple[int, int], CaseBatch] = field(default_factory=dict)
 
     def tree_for(self, evaluator: RunEvaluator, case_key: str) -> JsonDict | None:
@@ -149,7 +156,9 @@ class GradingExecutor:
             batch.texts[task.pk] = response.text
             return ReadyTask(task.pk, "", _grade(batch, task.pk))
         tree = stage.tree_for(evaluator, case.key)
-        return ReadyTask(task.pk, evaluator.options.get("endpoint", ""), _judge(evaluator, case, response, tree))
+        other = stage.baselines.beside(evaluator.compared_with_id, response)
+        talk = _judge(evaluator, case, response, tree, other)
+        return ReadyTask(task.pk, evaluator.options.get("endpoint", ""), talk)
 
     def _batch_of(self, stage: _ClaimContext, evaluator: RunEvaluator, case: Case) -> CaseBatch:
         key = (evaluator.pk, case.pk)
@@ -196,12 +205,15 @@ class GradingExecutor:
         """Do nothing: what has no result shows its task's status."""
 
 
-def subject_of(*, case: Case, response: Response, tree: JsonDict | None, evaluator: RunEvaluator) -> JudgeSubject:
-    """Return what a judge is shown of a response."""
+def subject_of(
+    *, case: Case, response: Response, tree: JsonDict | None, evaluator: RunEvaluator, other: Response | None = None
+) -> JudgeSubject:
+    """Return what a judge is shown of a response; `other` is what it is compared with."""
     prompt = response.prompt
     return JudgeSubject(
         question=prompt.text,
         response=response.text,
+        other_response=other.text if other is not None else "",
         reference=case.reference,
         context=prompt.context,
         context_role=prompt.context_role,
@@ -214,6 +226,7 @@ def subject_of(*, case: Case, response: Response, tree: JsonDict | None, evaluat
         about=_about_benchmark(evaluator),
         images=image_specs(prompt.images),
         response_images=image_specs(response.images),
+        other_images=image_specs(other.images) if other is not None else (),
         messages=tuple(prompt.messages),
     )
 
@@ -248,10 +261,13 @@ def _grade(batch: CaseBatch, task_id: int) -> Conversation[Judged]:
 
 
 def _judge(
-    evaluator: RunEvaluator, case: Case, response: Response, tree: JsonDict | None
+    evaluator: RunEvaluator, case: Case, response: Response, tree: JsonDict | None, other: Response | None
 ) -> Generator[Any, Any, Judged]:
     """Ask the judge; everything happens inside, so that what cannot be read fails one task and not the claim."""
-    subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
+    lacking = why_not_compared(evaluator.compared_with, other) if evaluator.compared_with else ""
+    if lacking:
+        return _not_asked(lacking)
+    subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator, other=other)
     unseen = 0 if evaluator.options.get(SEES_IMAGES) else subject.image_count
     subject = subject.without_images() if unseen else subject
     kind = judge_kind(evaluator.options["judge_kind"])
@@ -265,6 +281,8 @@ def _judge(
         return _not_asked(str(problem))
     if unseen and "endpoint" in evaluator.options:
         verdict = replace(verdict, flags=(*verdict.flags, unseen_words(unseen)))
+    if other is not None and verdict.value is not None:
+        verdict = replace(verdict, value={**verdict.value, BASELINE_RESPONSE: other.pk})
     score = judge.score(verdict.value, subject) if verdict.value is not None else None
     return Judged(verdict=verdict, score=score)
 
@@ -285,7 +303,9 @@ def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
     keys = {case.key for case in cases.values()}
     items = RubricItem.objects.filter(Q(case_key__in=keys) | Q(case_key=""), rubric_id__in=rubrics)
     trees = {(item.rubric_id, item.case_key): item.tree for item in items}
-    return _ClaimContext(run, evaluators, responses, cases, trees)
+    baseline_ids = {evaluator.compared_with_id for evaluator in evaluators.values()}
+    baselines = read_baselines(system_ids=baseline_ids, prompt_ids=prompt_ids)
+    return _ClaimContext(run, evaluators, responses, cases, trees, baselines)
 
 
 def _verdict_row(run: Run, item: Finished, at: datetime) -> Verdict:

@@ -41,6 +41,7 @@ def ask_again(
         name=f"{evaluator.name}: anchor round, {at:%d %b %Y %H:%M}",
         fresh=True,
         budget=budget,
+        baseline=System.objects.filter(name=evaluator.compared_with).first(),
         without_images=True,  # the verdict says so
     )
     run = create_run(plan=plan, actor=actor, at=at)

@@ -23,6 +23,7 @@ from judging.models import Case, Response, RubricItem, RunEvaluator
 from judging.selectors.judges.panel_members import member_judges
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
+from judging.services.evaluation.comparisons import read_baselines
 from judging.services.evaluation.evaluator_tasks import freeze, subject_of
 from judging.services.runs.ask_plans import AskSetup, asked_cases
 from judging.services.runs.call_times import seconds_of_calls, typical_tokens
@@ -140,7 +141,8 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
         return RunEstimate(tuple(_estimates_with_asks(with_drawn_cases(plan), plan.asks, when)))
     if plan.esi is not None and plan.workers:
         return RunEstimate(tuple(_estimates_with_workers(plan, plan.esi, when)))
-    ids = list(with_drawn_cases(plan).responses.values_list("pk", flat=True))
+    plan = with_drawn_cases(plan)
+    ids = list(plan.responses.values_list("pk", flat=True))
     responses = list(Response.objects.filter(pk__in=_spread(ids, SAMPLE)).select_related("prompt", "system"))
     prompts = {response.prompt_id for response in responses}
     found = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
@@ -151,7 +153,7 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
             subjects = list(_subjects(choice, responses, cases, plan.suite.benchmark.description))
         else:
             subjects = [_esi_subject(cases[one.prompt_id], one.text, one.system.prompt_version) for one in responses]
-        parts += _estimates(choice, subjects, count=len(ids), when=when)
+        parts += _estimates(choice, subjects, count=plan.count_for(choice), when=when)
     return RunEstimate(tuple(parts) if plan.esi is None else _as_items(parts))
 
 
@@ -220,7 +222,7 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
     by_prompt, about = {case.prompt_id: case for case in rows}, plan.suite.benchmark.description
     for choice in plan.evaluators:
         known, guesses = (list(_subjects(choice, each, by_prompt, about)) for each in (said, guessed))
-        yield _estimate(choice, known, guessed=guesses, count=total, when=when)
+        yield _estimate(choice, known, guessed=guesses, count=plan.count_for(choice), when=when)
 
 
 def _as_items(parts: Sequence[EvaluatorEstimate]) -> tuple[EvaluatorEstimate, ...]:
@@ -333,14 +335,20 @@ def _longest_reask(target: Target, request: ChatRequest) -> ChatRequest:
 def _subjects(
     choice: EvaluatorChoice, responses: Sequence[Response], cases: dict[int, Case], about: str
 ) -> Iterator[JudgeSubject]:
-    """Yield what an evaluator would be shown of each response; `cases` by prompt."""
+    """Yield what an evaluator would be shown of each response; `cases` by prompt. A baseline is shown beside others."""
+    baseline_id = choice.baseline.pk if choice.baseline else None
+    baselines = read_baselines(system_ids=[baseline_id], prompt_ids=[one.prompt_id for one in responses])
     evaluator = RunEvaluator(judge=choice.judge, rubric=choice.rubric, criterion=choice.criterion)
     trees = _trees(choice, cases)
     sees = choice.judge is not None and choice.judge.endpoint is not None and choice.judge.endpoint.sees_images
     for response in responses:
+        if choice.baseline and response.system_id == baseline_id:
+            continue
+        other = baselines.beside(baseline_id, response)
         case = cases[response.prompt_id]
         tree = trees.get(case.key) or trees.get("")
-        subject = replace(subject_of(case=case, response=response, tree=tree, evaluator=evaluator), about=about)
+        subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator, other=other)
+        subject = replace(subject, about=about)
         yield subject if sees else subject.without_images()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from judging.services.runs.ask_plans import count_asked_prompts
+from judging.services.runs.comparison_plans import compares
 from judging.services.runs.run_plans import RunPlan, with_drawn_cases
 
 
@@ -51,7 +52,8 @@ def people_cost(
 
 def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
     """Return the same for a run that is to be; None where it sends nothing to people."""
-    if not plan.asks_people:
+    criteria = len({plan.criterion_of(choice) for choice in plan.evaluators if not compares(choice.judge)})
+    if not plan.asks_people or not criteria:
         return None
     if plan.esi is not None and plan.workers:
         cases, count = plan.suite.case_count, plan.response_count
@@ -62,7 +64,6 @@ def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
         responses = with_drawn_cases(plan).responses.order_by()
         counted = responses.aggregate(cases=Count("prompt__key", distinct=True), responses=Count("pk", distinct=True))
         cases, count = counted["cases"], counted["responses"]
-    criteria = len({plan.criterion_of(choice) for choice in plan.evaluators})
     return people_cost(
         cases=cases, subjects=count * criteria, share=plan.audit_share, benchmark_id=plan.suite.benchmark_id
     )

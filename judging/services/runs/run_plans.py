@@ -33,8 +33,10 @@ from judging.selectors.pictures import with_images
 from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
+from judging.services.evaluation.comparisons import frozen_baseline
 from judging.services.evaluation.evaluator_tasks import SEES_IMAGES, freeze
 from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup, asked_cases, count_asked_prompts
+from judging.services.runs.comparison_plans import Comparison, against, compares
 from judging.services.runs.esi_plans import INDEX_NAME, EsiSetup, write_items
 from judging.services.systems import Worker, system_of, worker_of
 from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys
@@ -55,13 +57,16 @@ class EvaluatorChoice:
     rubric: Rubric | None = None
     criterion: str = ""
     options: JsonDict = field(default_factory=dict)
+    baseline: System | None = None  # whose responses the judge compares with; only of one that compares
 
     @property
     def name(self) -> str:
         if self.judge is None:
             return "rules"
-        parts = [self.judge.name, self.criterion or (self.rubric.name if self.rubric else "")]
-        return " · ".join(part for part in parts if part)[:160]
+        about = self.rubric.name if self.rubric else ""
+        parts = [self.judge.name, about if self.baseline else self.criterion or about]
+        end = f" · {against(self.baseline)}" if self.baseline else ""
+        return " · ".join(part for part in parts if part)[: 160 - len(end)] + end
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,12 @@ class RunPlan:
     only: Sequence[int] | None = None  # keys of the responses of the systems that count; None: all
     without_images: bool = False  # judges that cannot see judge without images; else such a run is refused
     asks: AskSetup | None = None  # the systems that are asked first; their responses are evaluated with the stored ones
+    baseline: System | None = None  # of the judges that compare
+
+    def __post_init__(self) -> None:
+        if self.baseline is not None:
+            choices = [replace(one, baseline=self.baseline) if compares(one.judge) else one for one in self.evaluators]
+            object.__setattr__(self, "evaluators", choices)
 
     @property
     def options(self) -> JsonDict:
@@ -91,7 +102,7 @@ class RunPlan:
             "first_attempts": self.first_attempts,
             "compat": self.compat,
             "fresh": self.fresh,
-            "asks_people": self.asks_people,
+            "asks_people": self.asks_people and not all(compares(choice.judge) for choice in self.evaluators),
             "audit_share": self.audit_share,
             "selection": self.selection.to_json(),
             FROZEN: freeze_endpoints(self.endpoints),
@@ -129,9 +140,11 @@ class RunPlan:
     @property
     def responses(self) -> QuerySet[Response]:
         """What is stored to be evaluated; a number of cases has to be drawn before (see `with_drawn_cases`)."""
-        found = responses_of(
-            suite=self.suite, systems=self.systems, first_attempts=self.first_attempts, selection=self.selection
-        )
+        return self._stored(self.systems)
+
+    def _stored(self, systems: Sequence[System]) -> QuerySet[Response]:
+        first, part = self.first_attempts, self.selection
+        found = responses_of(suite=self.suite, systems=systems, first_attempts=first, selection=part)
         return found if self.only is None else found.filter(pk__in=self.only)
 
     @property
@@ -145,7 +158,7 @@ class RunPlan:
         """How many of the responses have images, or their cases have; of models that respond, how many cases."""
         if self.workers:
             return Prompt.objects.filter(cases__links__suite=self.suite).exclude(images=[]).count()
-        return with_images(self.responses).count()
+        return with_images(self._stored([*self.systems, self.baseline] if self.baseline else self.systems)).count()
 
     @property
     def response_count(self) -> int:
@@ -154,8 +167,15 @@ class RunPlan:
             return len(self.workers) * self.suite.case_count
         return self.ask_count + self.responses.count()
 
+    def count_for(self, choice: EvaluatorChoice) -> int:
+        """Return how many responses an evaluator is to judge: a baseline is not compared with itself."""
+        own = self.responses.filter(system=choice.baseline).count() if choice.baseline else 0
+        return self.response_count - own
+
     def criterion_of(self, choice: EvaluatorChoice) -> str:
-        """Return what an evaluator judges; that of an ESI run judges what its kind says."""
+        """Return what an evaluator judges: that of an ESI run what its kind says, one that compares its baseline."""
+        if choice.baseline is not None:
+            return against(choice.baseline)
         return choice.judge.kind if self.esi and choice.judge else choice.criterion
 
 
@@ -207,6 +227,7 @@ def check_plan(plan: RunPlan) -> None:
         raise RunNotPossible("The same judge was chosen twice with the same rubric.")
     if plan.esi is None or not plan.workers:
         _check_responses(plan)
+    _check_comparison(plan)
     _check_images(plan)
     unpriced = _unpriced(plan.endpoints) if plan.budget is not None else []
     if unpriced:
@@ -214,6 +235,14 @@ def check_plan(plan: RunPlan) -> None:
             f"A budget needs the price of every endpoint, and the price of {', '.join(unpriced)} is unknown. "
             "Enter its prices on its page, or leave the budget empty."
         )
+
+
+def _check_comparison(plan: RunPlan) -> None:
+    judges = [choice.judge for choice in plan.evaluators if choice.judge and compares(choice.judge)]
+    comparison = Comparison(judges, plan.baseline, plan.all_systems, plan.asks.systems if plan.asks else ())
+    problem = comparison.problem(suite=plan.suite, selection=plan.selection)
+    if problem:
+        raise RunNotPossible(problem)
 
 
 def _check_images(plan: RunPlan) -> None:
@@ -227,10 +256,11 @@ def _check_images(plan: RunPlan) -> None:
         )
 
 
-def _sight(plan: RunPlan, choice: EvaluatorChoice) -> JsonDict:
-    """Return what an evaluator freezes of whether it sees; nothing where there is nothing to see."""
+def _frozen_of_plan(plan: RunPlan, choice: EvaluatorChoice) -> JsonDict:
+    """Return what an evaluator freezes of its baseline, and of whether it sees, where there is something to see."""
     endpoint = choice.judge.endpoint if choice.judge and plan.esi is None else None
-    return {SEES_IMAGES: True} if endpoint is not None and endpoint.sees_images and plan.image_count else {}
+    sees = endpoint is not None and endpoint.sees_images and plan.image_count
+    return frozen_baseline(choice.baseline) | ({SEES_IMAGES: True} if sees else {})
 
 
 def _check_systems(plan: RunPlan) -> None:
@@ -305,7 +335,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     if plan.asks is not None:  # those of plain questions may be new
         asked = [system if system.pk else system_of(worker_of(system), at) for system in plan.asks.systems]
         plan = replace(plan, asks=replace(plan.asks, systems=asked))
-    count = plan.response_count
+    counts = [plan.count_for(choice) for choice in plan.evaluators]
     run = Run.objects.create(
         kind=RunKind.GRADING if plan.esi is None else RunKind.ESI,
         name=plan.name[:200],
@@ -313,7 +343,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
         options=plan.options,
         status=RunStatus.QUEUED,
         budget=plan.budget,
-        total=plan.ask_count + count * len(plan.evaluators) if plan.esi is None else count,
+        total=plan.ask_count + sum(counts) if plan.esi is None else plan.response_count,
         planned_at=None if plan.esi is None else at,
         created_at=at,
         created_by=actor,
@@ -322,7 +352,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
         run.name = default_name(plan, number=run.pk)
         run.save(update_fields=["name"])
     run.systems.set(plan.all_systems)
-    for position, choice in enumerate(plan.evaluators):
+    for position, (choice, count) in enumerate(zip(plan.evaluators, counts, strict=True)):
         if choice.judge is not None and choice.judge.pk is None:
             choice.judge.save()
         RunEvaluator.objects.create(
@@ -334,7 +364,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
             rubric=choice.rubric,
             criterion=plan.criterion_of(choice),
             is_baseline=bool(choice.judge and choice.judge.is_baseline),
-            options=freeze(judge=choice.judge, options=choice.options) | _sight(plan, choice),
+            options=freeze(judge=choice.judge, options=choice.options) | _frozen_of_plan(plan, choice),
             total=count,
         )
     if plan.esi is not None:

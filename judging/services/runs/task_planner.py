@@ -76,12 +76,13 @@ def _missing_tasks(run: Run) -> Iterator[Piece]:
         first_attempts=run.options.get("first_attempts"),
         selection=selection_from_json(run.options.get("selection", {})),
     )
-    ids = list(responses.values_list("pk", flat=True))
-    for evaluator_id in list(run.evaluators.order_by("position").values_list("pk", flat=True)):
-        written = set(RunTask.objects.filter(evaluator_id=evaluator_id).values_list("response_id", flat=True))
-        missing = [pk for pk in ids if pk not in written]
+    rows = list(responses.values_list("pk", "system_id"))
+    for evaluator in list(run.evaluators.order_by("position")):
+        written = set(RunTask.objects.filter(evaluator=evaluator).values_list("response_id", flat=True))
+        own = evaluator.compared_with_id  # a baseline is not compared with itself
+        missing = [pk for pk, system_id in rows if pk not in written and system_id != own]
         for start in range(0, len(missing), TASKS_AT_ONCE):
-            yield partial(_write_tasks, evaluator_id, missing[start : start + TASKS_AT_ONCE])
+            yield partial(_write_tasks, evaluator.pk, missing[start : start + TASKS_AT_ONCE])
 
 
 @transaction.atomic

@@ -19,6 +19,7 @@ from judging.services.tasks import leases, run_lifecycle
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.comparison_rows import TIE, comparing_judge, replied_suite
 from tests.judging.services.run_rows import HALF, LEVELS, answered_suite, judged_run, level_judge, ruled_run, work
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -378,3 +379,17 @@ def test_run_suite_says_how_many_annotations_its_audit_takes_before_it_starts(se
     ]
     assert [run.options["audit_share"] for run in Run.objects.order_by("pk")] == [0.25, None]
     assert "from 0 to 1" in refusal("run_suite", "--suite", suite.benchmark.slug, "--rules", "--audit-share", "5")
+
+
+def test_run_suite_compares_with_the_baseline_that_it_names(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply=TIE)
+    suite, _ = replied_suite(1, base="Plain reply", other="Other reply")
+    judge = comparing_judge(url=fake_llm.url)
+    arguments = ("--suite", suite.pk, "--judges", judge.name)
+
+    lacking = refusal("run_suite", *arguments)
+    estimated = run_command("run_suite", *arguments, "--baseline", "base", "--estimate")
+    done = run_command("run_suite", *arguments, "--baseline", "base", "--wait")
+
+    assert lacking.endswith("Choose the baseline.")
+    assert (estimated["calls"], done["calls_made"], done["total"], done["done"]) == (2, 2, 1, 1)

@@ -7,6 +7,7 @@ make URL CASES [BUDGET [MAX_CONCURRENCY]]   the run's id
 ask URL CASES                               the id of a run that asks a system and judges its responses
 panel URL CASES                             the id of a run of a panel of ada, bea and cyd, of whom cyd is slow
 votes RUN                                   the calls and votes of a panel's run
+compare URL CASES                           the id of a run that compares responses with a baseline's in both orders
 poison RUN                                  the id of the answer that now breaks the endpoint
 state RUN [--lapse]                         what the database holds
 resume                                      how many runs were queued again
@@ -37,6 +38,7 @@ from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run  # noqa: E402
 from judging.services.runs.run_worker import work_through  # noqa: E402
 from tests.judging.panel_rows import PROMPT, member_at, panel_of  # noqa: E402
+from tests.judging.services.comparison_rows import compared_run  # noqa: E402
 from tests.judging.services.run_rows import answered_suite, asking_run, judged_run  # noqa: E402
 
 SLOW = "[[fake:latency=800]]"
@@ -85,6 +87,11 @@ def votes(run_id: str) -> dict[str, Any]:
         ],
         "without_verdict": len(models.keys() - {pk for verdict in verdicts for pk in verdict.call_ids}),
     }
+
+
+def compare(url: str, cases: str) -> int:
+    """Return the id of a run of a judge that compares, over the responses of one system beside the baseline."""
+    return compared_run(url=url, cases=int(cases)).pk
 
 
 def poison(run_id: str) -> int:
@@ -147,6 +154,7 @@ if __name__ == "__main__":
                 "ask": ask,
                 "panel": panel,
                 "votes": votes,
+                "compare": compare,
                 "poison": poison,
                 "resume": resume,
                 "state": state,

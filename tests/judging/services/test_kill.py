@@ -15,6 +15,7 @@ import pytest
 
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.panel_rows import grade, script
+from tests.judging.services.comparison_rows import TIE
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
 from tests.judging.services.served_site import ServedSite, served
 from tests.own_redis import OwnRedis
@@ -145,6 +146,27 @@ def test_killed_workers_of_a_panel_ask_no_member_twice_and_lose_no_vote(site: Ow
     assert all(0 < len(keys) < 3 * cases for _, keys in stored_at)
     assert min(open_calls) > 0
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
+
+
+def test_a_killed_worker_of_a_comparison_repeats_no_order_that_was_answered(site: OwnSite, fake_llm: FakeLLM) -> None:
+    cases = 40
+    fake_llm.config(latency=80, reply=TIE)
+    run = site.ask("compare", fake_llm.url, cases)
+    worker = site.start_worker(run, threads=8)
+    _wait_for_calls(fake_llm, 30)
+    worker.kill()
+    worker.communicate()
+    killed_at = time.monotonic()
+    stored = {fake_key(messages) for messages in site.ask("state", run, "--lapse")["finished"]}
+
+    last, _ = site.start_worker(run, threads=8).communicate()
+
+    end = site.ask("state", run)
+    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [cases, cases, 0])
+    assert (end["calls"], end["calls_made"]) == ({"finished": 2 * cases}, 2 * cases)  # each order of each case once
+    assert (end["verdicts"], end["leases"]) == ({"ok": cases}, 0)
+    assert 0 < len(stored) < 2 * cases
+    assert [line["key"] for line in fake_llm.log() if line["t"] > killed_at and line["key"] in stored] == []
 
 
 def test_a_worker_killed_in_its_first_second_books_every_call_it_had_sent(site: OwnSite, fake_llm: FakeLLM) -> None:

@@ -17,7 +17,7 @@ from pytest_django import DjangoAssertNumQueries
 from evalsite.accounts.roles import Role
 from judging.llm.limiter import LimiterFactory, connect
 from judging.llm.limits import Results
-from judging.models import ModelEndpoint, Run, RunTask
+from judging.models import ModelEndpoint, Response, Run, RunTask
 from judging.selectors.targets import config_of
 from judging.services.runs import run_archive as archive
 from judging.services.runs.task_planner import plan_tasks
@@ -26,6 +26,8 @@ from judging.specs.selections import CaseSelection
 from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
+from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.comparison_rows import TIE, comparing_judge, replied_suite
 from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run, work
 from tests.own_redis import OwnRedis
 
@@ -543,3 +545,28 @@ def test_run_create_starts_from_the_choices_of_an_earlier_run(client: Client, ad
         "asks_nobody": True,
     }
     assert link.replace("&", "&amp;") in client.get(run.get_absolute_url()).text
+
+
+def test_run_create_names_the_baseline_and_the_pages_say_against_it(
+    client: Client, ada: User, fake_llm: FakeLLM
+) -> None:
+    fake_llm.config(reply=TIE)
+    suite, systems = replied_suite(1, base="Plain reply", other="Other reply")
+    judge = comparing_judge(url=fake_llm.url)
+    form = {"suite": suite.pk, "systems": [one.pk for one in systems.values()], "judges": [judge.pk]}
+    url = reverse("judging:run-create")
+
+    lacking = client.post(url, form)
+    client.post(url, form | {"baseline": systems["base"].pk})
+    run = Run.objects.get()
+    work(run)
+    verdict = run.verdicts.get()
+    pages = [client.get(one.get_absolute_url()).content.decode() for one in (run, verdict)]
+    again = client.get(url, {"suite": suite.pk, "like": run.pk}).context["form"]
+
+    assert lacking.status_code == 400
+    assert "Choose the baseline." in lacking.content.decode()
+    assert all(f"{judge.name} · against base" in page for page in pages)
+    other = Response.objects.get(system=systems["base"])
+    assert f'<a href="{other.get_absolute_url()}">the response of base</a>' in pages[1]
+    assert (run.total, run.scores.get().share, again["baseline"].value()) == (1, 0.5, systems["base"].pk)

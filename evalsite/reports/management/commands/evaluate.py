@@ -49,6 +49,7 @@ class Command(JsonCommand):
         parser.add_argument("--rubrics", default="", help="slugs, slug@version or ids, separated by commas")
         parser.add_argument("--no-rules", action="store_true", help="do not grade by the rules of the cases")
         parser.add_argument("--attempts", type=int, default=1, help="responses of each system to a case; default: 1")
+        choices.add_baseline(parser)
         choices.add_selection(parser)
         parser.add_argument("--seed", type=int, default=0, help="random seed of the cases that --limit draws")
         parser.add_argument("--budget", default="", help="maximum spend in US dollars, for asking and judging")
@@ -122,6 +123,7 @@ def _plan(suite: Suite, options: JsonDict) -> RunPlan:
         asks_people=not options["no_review"],
         selection=choices.selection_of(options, suite=suite),
         asks=AskSetup(asked, options["attempts"]) if asked else None,
+        baseline=choices.baseline_of(options["baseline"]),
     )
 
 

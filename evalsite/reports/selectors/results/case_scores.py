@@ -127,6 +127,7 @@ def _read(evaluators: Sequence[RunEvaluator], options: Options, only: Q, *, whol
     cases = tuple(case for case in suite_cases(newest) if case.matches(options) and is_asked(case))
     runs = [evaluator.run_id for evaluator in evaluators]
     named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk")
+    named = named.exclude(name=newest.compared_with)  # a baseline is not compared with itself
     wanted = options.get("systems")
     if wanted:
         named, only = named.filter(pk__in=wanted), only & Q(response__system_id__in=wanted)

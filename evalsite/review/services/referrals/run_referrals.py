@@ -39,7 +39,7 @@ from evalsite.review.services.referrals.subject_referrals import (
 from judging.grading.grades import ScoreStatus
 from judging.judges.kinds.panel import DISPUTED, kind_asked
 from judging.judges.words import doubts_in_words
-from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
+from judging.models import BASELINE, Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
 from judging.services.trees import tree_from_json
 
 ChosenQuestions = Mapping[tuple[int, str], int]  # response and criterion, with the evaluator whose score was seen
@@ -130,6 +130,7 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: ChosenQue
 
 
 def _labels_of(evaluators: Sequence[RunEvaluator], parts: RubricParts) -> tuple[Label, ...]:
+    evaluators = [evaluator for evaluator in evaluators if not evaluator.compared_with]
     scales = [scale_of(None, judge=kind) for evaluator in evaluators if (kind := own_parts_of(evaluator))]
     scales += [
         scale_of(tree_from_json(tree), criterion=evaluator.criterion)
@@ -169,8 +170,12 @@ def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
 
 
 def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
-    """Yield what was found, response by response; both tables are read once, in step. `only`: about these alone."""
-    verdicts = Verdict.objects.filter(run=run).select_related("evaluator", "score").defer("rationale")
+    """Yield what was found, response by response; both tables are read once, in step. `only`: about these alone.
+
+    Comparisons are left out: their question is about two responses.
+    """
+    verdicts = Verdict.objects.filter(run=run).exclude(evaluator__options__has_key=BASELINE)
+    verdicts = verdicts.select_related("evaluator", "score").defer("rationale")
     verdicts = verdicts.order_by("response_id", "evaluator__position")
     scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
     scores = scores.select_related("evaluator")

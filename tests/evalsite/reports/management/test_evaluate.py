@@ -15,6 +15,7 @@ from evalsite.base.command_base import BadInput
 from judging.models import Run, Suite
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM
+from tests.judging.services.comparison_rows import TIE, comparing_judge, replied_suite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -119,3 +120,20 @@ def test_evaluate_refuses_in_words(suite_file: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(BadInput, match=words):
             evaluated(*arguments)
+
+
+def test_evaluate_ranks_by_the_win_rate_against_the_baseline_that_it_names(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply=TIE)
+    suite, _ = replied_suite(2, base="Plain reply", other="Other reply")
+    judge = comparing_judge(url=fake_llm.url)
+
+    report = evaluated(
+        str(suite.pk), "--systems", "base,other", "--judges", judge.name, "--baseline", "base", "--no-rules", "--wait"
+    )
+
+    (board,) = report["leaderboards"]
+    assert board["evaluator"] == f"{judge.name} · against base"
+    # the baseline is not compared with itself, so it has no row
+    assert [(row["system"], row["mean"], row["scored"], row["missing"]) for row in board["systems"]] == [
+        ("other", 0.5, 2, 0)
+    ]

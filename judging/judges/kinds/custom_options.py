@@ -1,0 +1,76 @@
+"""The options of the judge of one's own prompt, as its form and its file show them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, TOP_P, OptionField, asking_options
+from judging.judges.prompt_texts import load_prompt
+
+TAG, LAST_LINE, JSON, PATTERN = "tag", "last_line", "json", "pattern"
+_TEXTS = (
+    OptionField(
+        "prompt_text",
+        "text",
+        "",
+        "Template of the question about a response, with the variables listed beside. Empty: the shipped one.",
+        label="Prompt",
+    ),
+    OptionField(
+        "system_text",
+        "text",
+        "",
+        "Sent as the system's message, with the same variables. Empty: none.",
+        label="System text",
+        words=("none", "set"),
+        initial=load_prompt("system").text,
+    ),
+    OptionField(
+        "examples",
+        "text",
+        "",
+        "Few-shot examples, sent as earlier turns: a YAML list with question, response, reference, context and reply, "
+        "and response_b where the prompt compares.",
+        words=("none", "set"),
+    ),
+)
+_REPLY = (
+    OptionField(
+        "reply",
+        "choice",
+        TAG,
+        "Where the verdict stands in the reply.",
+        (TAG, LAST_LINE, JSON, PATTERN),
+        words=("in a tag", "at the end of the last line", "in a JSON object", "where a pattern finds it"),
+        label="Form of the reply",
+    ),
+    OptionField(
+        "reply_key",
+        "line",
+        "score",
+        "Name of the tag or JSON key. A pattern is a regular expression: its last match, or the first group, counts.",
+        label="Tag, key or pattern",
+    ),
+    OptionField(
+        "labels_text",
+        "text",
+        "",
+        "What the verdict may be and what it is worth, one per line: LABEL = SCORE. Empty: a number on the scale.",
+        label="Labels",
+        words=("none", "set"),
+    ),
+    OptionField("lowest", "number", 0, "Lowest number of the scale.", low=0, label="Lowest score"),
+    OptionField("highest", "number", 10, "Highest number of the scale; a full score.", low=0, label="Highest score"),
+    OptionField(
+        "both_orders",
+        "boolean",
+        True,
+        "A prompt with response_b is asked twice, with the responses swapped; the score is the mean over both orders.",
+    ),
+)
+_ASKING = tuple(
+    replace(option, group="Sampling and confidence")
+    for option in (JSON_SCHEMA, TOP_P, CONFIDENCE, *asking_options(2048))
+    if option.name != "prompt_text"
+)
+OPTIONS = (*_TEXTS, *_REPLY, *_ASKING)

@@ -1,0 +1,63 @@
+"""What only runs have whose judges compare each response with that of a baseline system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judging.models import Judge, Response, Suite, System
+from judging.selectors.selections import case_filters
+from judging.specs.selections import CaseSelection
+
+AGAINST = "against "  # what the criterion of an evaluator that compares begins with
+CRITERION_LENGTH = 100  # characters of a run's evaluator's criterion
+
+
+def compares(judge: Judge | None) -> bool:
+    """Return whether a judge is shown a second response."""
+    return judge is not None and "pair" in judge.needs
+
+
+def against(baseline: System) -> str:
+    """Return the criterion of evaluators that compare with a system.
+
+    It tells their verdicts, boards and questions from those of any other evaluator, and of any other baseline.
+    """
+    words = f"{AGAINST}{baseline.name}"
+    if len(words) <= CRITERION_LENGTH:
+        return words
+    end = f"… ({baseline.pk})"
+    return words[: CRITERION_LENGTH - len(end)] + end
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is to be compared: the judges, the systems whose responses they judge, and the baseline."""
+
+    judges: Sequence[Judge]
+    baseline: System | None
+    systems: Sequence[System]  # all that are evaluated
+    asked: Sequence[System]  # those of them that the run asks
+
+    def problem(self, *, suite: Suite, selection: CaseSelection) -> str:
+        """Return why it cannot be made; empty where it can."""
+        names = ", ".join(judge.name for judge in self.judges)
+        baseline = self.baseline
+        if not self.judges:
+            return "" if baseline is None else f"No selected judge compares with {baseline}. Deselect the baseline."
+        if baseline is None:
+            return f"{names}: compares each response with that of a baseline system. Choose the baseline."
+        if baseline in self.asked:
+            return (
+                f"{baseline} is the baseline, and this run asks it: its responses may come after those they are "
+                "compared with. Ask it in a run before, then choose it as baseline here."
+            )
+        if not [system for system in self.systems if system != baseline]:
+            return f"{baseline} is the baseline and is not compared with itself. Choose another system."
+        stored = Response.objects.filter(
+            prompt__cases__links__suite=suite,
+            system=baseline,
+            superseded_at__isnull=True,
+            **case_filters(selection, prefix="prompt__cases__"),
+        )
+        return "" if stored.exists() else f"{baseline} has no responses to these cases. Import some, or ask it first."
