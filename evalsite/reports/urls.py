@@ -6,7 +6,14 @@ from django.urls import path
 
 from evalsite.reports.views import agreement, bias, debate_items, debates, judges, labels, runs, spend, trust
 from evalsite.reports.views.boards import board_bundles, leaderboards, shares, suite_charts
-from evalsite.reports.views.golden import golden_items, golden_sets, golden_tests, golden_versions, golden_wordings
+from evalsite.reports.views.golden import (
+    golden_exports,
+    golden_items,
+    golden_sets,
+    golden_tests,
+    golden_versions,
+    golden_wordings,
+)
 from evalsite.reports.views.results import cases, result_questions, results, saved_views
 from evalsite.review.models import LabelTable, Queue
 
@@ -106,6 +113,11 @@ urlpatterns = [
         "golden/<int:set_id>/disagreements/<int:evaluator_id>/",
         golden_versions.golden_disagreements,
         name="golden-disagreements",
+    ),
+    path(
+        "golden/<int:set_id>/exports/<slug:table>.<slug:format_name>",
+        golden_exports.golden_export,
+        name="golden-export",
     ),
     path("golden/<int:set_id>/examples/", golden_items.golden_examples, name="golden-examples"),
     path("golden/<int:set_id>/items/<int:item_id>/", golden_items.golden_item, name="golden-item"),

@@ -13,6 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 from evalsite.base.http import PageRequest, page_of
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
+from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.forms import GoldenSetForm
 from evalsite.reports.services.golden.golden_figures import GOLDEN
 from evalsite.reports.views.pages import report_page
@@ -86,6 +87,7 @@ def golden_detail(request: PageRequest, set_id: int) -> HttpResponse:
         "golden_set": golden_set,
         "report": report,
         "content": report.content,
+        "formats": PAPER_FORMATS,
         "parts": counts,
         "rare": rare_labels(counts),
         "has_kappa": sum(part.cases for part in counts) >= FEWEST_FOR_KAPPA,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from django.conf import settings
 from django.contrib.auth.decorators import permission_required
 from django.db import transaction
@@ -12,6 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from evalsite.base.http import PageRequest, page_of, whole_number
 from evalsite.base.json_types import JsonDict
+from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.forms import GoldenRunForm
 from evalsite.reports.services.golden.golden_comparisons import compare_versions
 from evalsite.reports.views.golden.golden_sets import golden_set_of
@@ -69,11 +73,8 @@ def _plan(golden_set: GoldenSet, form: GoldenRunForm) -> RunPlan:
 def golden_compare(request: PageRequest, set_id: int) -> HttpResponse:
     """Compare two versions on development: how agreement changed, and every response on which they differ."""
     golden_set = golden_set_of(set_id)
-    versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
-    if len(versions) < 2:
-        raise Http404("Two versions have to be run on development first.")
-    before = _chosen(versions, request.GET.get("before", ""), versions[1])
-    after = _chosen(versions, request.GET.get("after", ""), versions[0])
+    chosen = compared_versions(golden_set, request.GET)
+    before, after = chosen.before, chosen.after
     found = compare_versions(golden_set, before.evaluator, after.evaluator)
     flips = {flip.before.golden_id: flip for flip in found.flips}
     page = page_of(request, GoldenItem.objects.filter(pk__in=flips).order_by("pk"), per_page=PER_PAGE)
@@ -81,7 +82,9 @@ def golden_compare(request: PageRequest, set_id: int) -> HttpResponse:
     sides = ({one.before.golden_id: one.before for one in shown}, {one.after.golden_id: one.after for one in shown})
     context = {
         "golden_set": golden_set,
-        "versions": versions,
+        "versions": chosen.versions,
+        "formats": PAPER_FORMATS,
+        "query": f"?before={before.evaluator.pk}&after={after.evaluator.pk}",
         "before": before,
         "after": after,
         "comparison": found,
@@ -120,6 +123,21 @@ def version_of_evaluator(golden_set: GoldenSet, evaluator_id: int) -> GoldenVers
     return found
 
 
-def _chosen(versions: list[GoldenVersion], given: str, default: GoldenVersion) -> GoldenVersion:
-    key = whole_number(given)
-    return next((one for one in versions if one.evaluator.pk == key), default)
+@dataclass(frozen=True, slots=True)
+class ComparedVersions:
+    """The versions on development, the newest first, and the two that are compared."""
+
+    versions: list[GoldenVersion]
+    before: GoldenVersion
+    after: GoldenVersion
+
+
+def compared_versions(golden_set: GoldenSet, query: Mapping[str, str]) -> ComparedVersions:
+    """Return the two versions that an address names by their evaluators; the newest two by default. Raises: Http404."""
+    versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
+    if len(versions) < 2:
+        raise Http404("Two versions have to be run on development first.")
+    known = {one.evaluator.pk: one for one in versions}
+    before = known.get(whole_number(query.get("before", "")) or 0, versions[1])
+    after = known.get(whole_number(query.get("after", "")) or 0, versions[0])
+    return ComparedVersions(versions, before, after)

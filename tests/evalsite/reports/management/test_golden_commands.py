@@ -29,6 +29,12 @@ def as_json(*arguments: str) -> dict[str, Any]:
     return found
 
 
+def printed(*arguments: str) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
 def refusal(*arguments: str) -> str:
     with pytest.raises(BadInput) as refused:
         call_command(*arguments)
@@ -71,6 +77,15 @@ def test_a_study_is_a_script() -> None:
         compared = as_json("golden_report", "Desk", "--compare", plain["key"], wary["key"])
         assert (compared["gains"], compared["losses"], len(compared["flips"])) == (sly, 0, sly)
         assert compared["paired"]["p_value"] == pytest.approx(0.5**sly)
+        both = ("--compare", plain["key"], wary["key"])
+        assert printed("golden_report", "Desk", "--csv").splitlines()[1].startswith(f"Grader {wary['key'][:8]},45,1.0,")
+        paper = printed("golden_report", "Desk", *both, "--tex").splitlines()
+        assert [line.split(" & ")[:4] for line in paper if line.startswith("45 ")] == [["45", str(sly), str(sly), "0"]]
+        flips = printed("golden_report", "Desk", *both, "--csv", "--table", "flips").splitlines()
+        assert [line.split(",")[2:6] for line in flips[1:]] == [["Wrong", "Right", "Wrong", "gained"]] * sly
+        assert refusal("golden_report", "Desk", "--tex", "--table", "flips") == (
+            "There is no table “flips” here. Tables: development, development-labels, test, test-labels. (--table)"
+        )
 
         stock = as_json("golden_item", "Desk")["examples"]
         assert (len(stock), {row["people"] for row in stock}) == (15, {"Right", "Wrong"})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -49,10 +52,30 @@ def test_two_versions_are_run_compared_and_read(researcher: Client) -> None:
     )
     assert (turned.context["comparison"].gains, turned.context["comparison"].losses) == (0, sly)
 
+    assert downloaded(researcher, page.content.decode(), "development", "tex").count(r"\toprule") == 1
+    assert (
+        downloaded(researcher, page.content.decode(), "development-labels", "csv")
+        .splitlines()[0]
+        .startswith("version,figure,share,")
+    )
+    paper = downloaded(researcher, turned.content.decode(), "comparison", "tex").splitlines()
+    assert [line.split(" & ")[:4] for line in paper if line.startswith("45 ")] == [["45", str(sly), "0", str(sly)]]
+    flips = downloaded(researcher, turned.content.decode(), "flips", "csv").splitlines()
+    assert [line.split(",")[2:6] for line in flips[1:]] == [["Wrong", "Wrong", "Right", "lost"]] * sly
+    assert researcher.get(reverse("reports:golden-export", args=[golden.pk, "secrets", "csv"])).status_code == 404
+
     listed = researcher.get(reverse("reports:golden-disagreements", args=[golden.pk, plain["evaluator_id"]]))
     assert [row.judges[0].label for row in listed.context["rows"]] == ["Right"] * sly
     none = researcher.get(reverse("reports:golden-disagreements", args=[golden.pk, wary["evaluator_id"]]))
     assert "This version gives every response of development the label that people gave." in none.content.decode()
+
+
+def downloaded(client: Client, text: str, table: str, format_name: str) -> str:
+    """Return the file behind the link of a page's text."""
+    (link,) = re.findall(rf'href="([^"]*/exports/{table}\.{format_name}[^"]*)"', text)
+    answer = client.get(unescape(link))
+    assert answer.status_code == 200
+    return b"".join(answer).decode("utf-8-sig")
 
 
 def plain_hash(row: JsonDict) -> str:
