@@ -73,6 +73,8 @@ class Response(models.Model):
                 condition=models.Q(superseded_at__isnull=True),
                 name="response_of_system",
             ),
+            # most have no images, so that this is small; counts of those that have read nothing else
+            models.Index(fields=["prompt", "system"], condition=~models.Q(images=[]), name="response_with_images"),
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Reads stored images for requests to models, and which responses have any."""
+"""Reads stored images for requests to models and exports, and how many responses have any."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def picture_files(paths: Mapping[str, str]) -> Iterator[tuple[str, Iterable[byte
             yield path, [bytes(data)]
 
 
-def with_images(responses: QuerySet[Response]) -> QuerySet[Response]:
-    """Return those of the responses that have images, or whose case has."""
-    return responses.filter(~Q(images=[]) | ~Q(prompt__images=[]))
+def count_with_images(responses: QuerySet[Response]) -> int:
+    """Return how many of the responses have images, or whose case has. Two queries, of which each has an index."""
+    bare = responses.order_by()
+    of_cases = bare.filter(~Q(prompt__images=[])).count()
+    return of_cases + bare.filter(~Q(images=[])).filter(prompt__images=[]).count()
 
 
 @lru_cache(maxsize=KEPT)

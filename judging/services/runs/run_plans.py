@@ -29,7 +29,7 @@ from judging.models import (
     System,
 )
 from judging.selectors.judges.panel_members import endpoints_of, member_judges
-from judging.selectors.pictures import with_images
+from judging.selectors.pictures import count_with_images
 from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
@@ -158,7 +158,7 @@ class RunPlan:
         """How many of the responses have images, or their cases have; of models that respond, how many cases."""
         if self.workers:
             return Prompt.objects.filter(cases__links__suite=self.suite).exclude(images=[]).count()
-        return with_images(self._stored([*self.systems, self.baseline] if self.baseline else self.systems)).count()
+        return count_with_images(self._stored([*self.systems, self.baseline] if self.baseline else self.systems))
 
     @property
     def response_count(self) -> int:
