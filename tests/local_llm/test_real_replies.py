@@ -6,10 +6,7 @@ first two carry a value, and that the value stands in the reply.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,10 +38,10 @@ from tests.debate import rows
 from tests.evalsite.golden import LABELS, PLAIN, golden_set, labelled_suite
 from tests.factories import NOON
 from tests.local_llm import server as local
+from tests.local_llm.server_process import local_model
 
 pytestmark = [pytest.mark.local_llm, pytest.mark.django_db(transaction=True)]
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 READABLE = {VerdictStatus.OK, VerdictStatus.REPAIRED}
 SETTLED = {*READABLE, VerdictStatus.REFUSED, VerdictStatus.UNPARSED}
 SHORT = {"max_tokens": 96}
@@ -86,26 +83,9 @@ JUDGES: list[tuple[str, dict[str, Any], dict[str, Any] | None]] = [
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Return the address of a local model; skip with the reason where it is not installed."""
-    reason = local.lacking()
-    if reason:
-        pytest.skip(reason)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.local_llm.server", "--port=0"],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    try:
-        assert " on http" in line, "the local model did not start"
-        yield line.split(" on ")[1].strip()
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-        process.stdout.close()
+    """Return the address of a local model."""
+    with local_model() as found:
+        yield found
 
 
 @pytest.fixture
