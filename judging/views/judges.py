@@ -124,11 +124,11 @@ def _differences(before: judge_uses.PromptUse, after: judge_uses.PromptUse) -> l
 
 @form_view("judging.add_run")
 def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Try a judge on a response of a suite: the one the address names, else the newest; a worker asks."""
+    """Try a judge on a response of a suite: the one the address names, else the judge's; a worker asks."""
     judge = _judge(judge_id)
     suites = judge_uses.suites_to_try()
     key = whole_number(request.GET.get("suite", ""))
-    suite = next((one for one in suites if one.pk == key), suites[0] if suites else None)
+    suite = next((one for one in suites if one.pk == key), None) or judge_uses.suite_to_try(judge, suites)
     responses = judge_uses.responses_to_try(suite) if suite is not None else []
     context: JsonDict = {"suites": suites, "suite": suite, "can_try": judge.is_active and "pair" not in judge.needs}
     if not (responses and context["can_try"]):

@@ -80,8 +80,9 @@ def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
 
 @get_view("judging.view_benchmark")
 def system_list(request: PageRequest) -> HttpResponse:
-    """List systems: those that answer here, or all of them."""
-    everything, query = request.GET.get("show") == "all", request.GET.get("q", "").strip()
+    """List systems: those that answer here, or all of them; all unless asked otherwise where none answers here."""
+    shown, query = request.GET.get("show", ""), request.GET.get("q", "").strip()
+    everything = shown == "all" or (shown != "here" and not responses.list_systems(answering=True).exists())
     rows = responses.list_systems(answering=not everything, search=query)
     context = {"page_obj": page_of(request, rows), "everything": everything, "query": query}
     return render(request, "judging/system_list.html", context)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Exists, Max, OuterRef, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from judging.judges.registry import judge_kind
-from judging.models import UNREPORTED_KINDS, Judge, Response, Run, RunEvaluator, RunKind, Suite, SuiteCase
+from judging.models import (
+    UNREPORTED_KINDS,
+    Judge,
+    Response,
+    Rubric,
+    RubricItem,
+    Run,
+    RunEvaluator,
+    RunKind,
+    Suite,
+    SuiteCase,
+)
+from judging.selectors.judges.suggested_judges import needs_rubric, uses_rubric
 
 MOST_SUITES = 100  # that are offered
 TRIED_CASES = 10  # of a suite
@@ -63,6 +76,26 @@ def suites_to_try() -> list[Suite]:
     answered = Response.objects.filter(prompt__cases__links__suite=OuterRef("pk"), superseded_at__isnull=True)
     suites = Suite.objects.filter(Exists(answered)).select_related("benchmark")
     return list(suites.order_by("-created_at", "-pk")[:MOST_SUITES])
+
+
+def suite_to_try(judge: Judge, suites: Sequence[Suite]) -> Suite | None:
+    """Return the suite that a judge judged last, else the first with a rubric that the judge uses, else the first."""
+    offered = {suite.pk: suite for suite in suites}
+    judged = RunEvaluator.objects.filter(judge=judge, run__suite__in=offered).order_by("-run_id")
+    last = judged.values_list("run__suite", flat=True).first()
+    if last is not None:
+        return offered[last]
+    fitting = _with_rubric(judge, list(offered)) if needs_rubric(judge) else set()
+    return next((suite for suite in suites if suite.pk in fitting), suites[0] if suites else None)
+
+
+def _with_rubric(judge: Judge, suite_ids: Collection[int]) -> set[int]:
+    """Return the suites that have a case with a tree in a rubric that a judge uses."""
+    used = [rubric.pk for rubric in Rubric.objects.all() if uses_rubric(judge, rubric)]
+    owned = Q(rubric__benchmark=OuterRef("suite__benchmark")) | Q(rubric__benchmark__isnull=True)
+    trees = RubricItem.objects.filter(owned, Q(case_key=OuterRef("case__key")) | Q(case_key=""), rubric__in=used)
+    links = SuiteCase.objects.filter(Exists(trees), suite__in=suite_ids)
+    return set(links.values_list("suite", flat=True).distinct())
 
 
 def responses_to_try(suite: Suite) -> list[Response]:

@@ -139,10 +139,20 @@ def test_system_list_needs_the_same_queries_for_any_number(
     for _ in range(rows):
         stored(Worker(factories.endpoint(model=f"m{factories.system().pk}"), shipped_asking(PLAIN)), f"s{_}")
 
-    with django_assert_num_queries(SHELL_QUERIES + 2):  # their number, and the systems with endpoint and responses
+    with django_assert_num_queries(SHELL_QUERIES + 3):  # whether any, their number, they with endpoint and responses
         page = client.get(reverse("judging:system-list"))
 
     assert len(page.context["page_obj"].object_list) == rows
+
+
+def test_system_list_shows_all_where_none_answers_here(client: Client, researcher: User) -> None:
+    imported, url = factories.system(), reverse("judging:system-list")
+
+    listed = {
+        query: [system.name for system in client.get(url + query).context["page_obj"]] for query in ("", "?show=here")
+    }
+
+    assert listed == {"": [imported.name], "?show=here": []}
 
 
 def test_commands_set_up_and_retire_a_system() -> None:

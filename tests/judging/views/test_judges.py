@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from evalsite.accounts.roles import Role
 from judging.judges.prompt_texts import load_prompt
 from judging.judges.registry import KINDS, judge_kind
-from judging.models import Judge, Run, RunKind
+from judging.models import Judge, Rubric, Run, RunKind
 from judging.services.endpoints import JudgeFields, save_judge
 from tests import factories
 from tests.judging.services.run_rows import judged_run
@@ -140,7 +140,7 @@ def test_judge_prompts_offers_the_current_version_before_any_run_used_it(client:
 def test_judge_try_asks_about_the_chosen_response(client: Client, admin: User) -> None:
     run = judged_run()
     judge = _judge_of(run)
-    other = judged_run()  # of a newer suite
+    judged_run()  # of a newer suite, by another judge
 
     opened = client.get(_tab(judge, "try"))
     chosen = client.get(_tab(judge, "try"), {"suite": run.suite_id})
@@ -151,11 +151,23 @@ def test_judge_try_asks_about_the_chosen_response(client: Client, admin: User) -
     )
 
     trial = Run.objects.get(kind=RunKind.SINGLE)
-    assert (opened.context["suite"], chosen.context["suite"]) == (other.suite, run.suite)
+    assert (opened.context["suite"], chosen.context["suite"]) == (run.suite, run.suite)
     assert len(chosen.context["form"].fields["response"].choices) == 3
     assert asked["Location"] == reverse("judging:trial-detail", args=[response.pk, trial.pk])
     assert trial.evaluators.get().judge == judge
     assert client.get(_tab(judge, "try")).context["trials"] == [(trial, response.pk)]
+
+
+def test_judge_try_opens_a_suite_with_a_rubric_for_a_judge_that_judged_nothing(client: Client, admin: User) -> None:
+    levels = judged_run()
+    Rubric.objects.update(benchmark=levels.suite.benchmark)
+    level_judge, plain_judge = factories.judge(kind=_judge_of(levels).kind), factories.judge(kind="accuracy")
+    newest = factories.suite()
+    factories.response(prompt=newest.cases.get().prompt)
+
+    opened = [client.get(_tab(judge, "try")).context["suite"] for judge in (level_judge, plain_judge)]
+
+    assert opened == [levels.suite, newest]
 
 
 def test_judge_try_says_what_is_missing(client: Client, admin: User) -> None:

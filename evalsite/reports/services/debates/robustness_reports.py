@@ -18,7 +18,7 @@ from evalsite.reports.selectors.debate_votes import (
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options
-from evalsite.reports.services.debates.debate_reports import READ, REFUSED
+from evalsite.reports.services.debates.debates_in_view import READ, REFUSED
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
 from judging.statistics.estimates import Estimate, undefined
