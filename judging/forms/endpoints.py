@@ -228,8 +228,9 @@ class JudgeForm(forms.Form):
         if judge is not None:
             own = {"name": judge.name, "description": judge.description, "endpoint": judge.endpoint_id}
             self.initial = {**self.initial, **own}
+        values = self.kind.new_options() if judge is None else judge.options
         for option in self.kind.options:
-            value = judge.options.get(option.name, option.default) if judge else option.value_for_new
+            value = values.get(option.name, option.default)
             self.fields[f"option_{option.name}"] = option_field(option, value)
 
     def clean_name(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.rubric_tree import is_rated, walk
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.interface import JudgeProgram
 from judging.judges.measured_confidence import MeasuredJudge
 from judging.judges.prompt_texts import VersionedPrompt
@@ -36,7 +37,7 @@ class OptionField:
 
     name: str
     kind: str  # choice | integer | number | boolean | line | text | members
-    default: Any
+    default: Any  # stands for judges stored without the option
     help: str
     choices: tuple[Any, ...] = ()
     low: float | None = None
@@ -46,7 +47,6 @@ class OptionField:
     label: str = ""  # empty: the name
     words: tuple[str, ...] = ()  # the choices as a form shows them; of a text: where there is none, and where one is
     group: str = ""  # heading under which a form folds the option
-    initial: Any = None  # what a new judge gets; None: the default, which stands for judges stored without the option
 
     def affects_calls_with(self, chosen: JsonObject) -> bool:
         """Return whether what a judge is asked depends on the option, beside all options as chosen."""
@@ -70,11 +70,6 @@ class OptionField:
         if self.kind == "text":
             return "edited" if value else "as shipped"
         return "not set" if value is None else str(value)
-
-    @property
-    def value_for_new(self) -> Any:
-        """What a new judge gets unless told otherwise."""
-        return self.default if self.initial is None else self.initial
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +122,9 @@ class JudgeKind:
         }
 
     def new_options(self) -> JsonDict:
-        """Return every option as a new judge gets it."""
-        return {option.name: option.value_for_new for option in self.options}
+        """Return every option as a new judge gets it: as its kind's shipped judge has it, else its default."""
+        shipped = shipped_judge(self.name).options or {}
+        return {option.name: shipped.get(option.name, option.default) for option in self.options}
 
     def needs_with(self, options: JsonObject) -> frozenset[str]:
         """Return what a judge with these options needs."""
@@ -236,7 +232,6 @@ def asking_options(max_tokens: int) -> tuple[OptionField, ...]:
             "Empty: not sent.",
             low=0,
             high=HIGHEST_SEED,
-            initial=1,
         ),
         OptionField("prompt_text", "text", "", "Edited version of the shipped prompt. Empty: the shipped prompt."),
     )
@@ -249,7 +244,6 @@ JSON_SCHEMA = OptionField(
     False,
     "Request itemised replies with a JSON schema if the endpoint accepts one.",
     label="JSON schema",
-    initial=True,
 )
 CONFIDENCE = OptionField(
     "confidence",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, OptionField, asking_options
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt, load_prompt
 from judging.judges.questions import AskingOnce
@@ -146,10 +147,11 @@ def read_as_original(text: str) -> OriginalReading:
     return OriginalReading(bool(data[KEY]), "Error" in reasoning, reasoning)
 
 
+SHIPPED = shipped_judge("accuracy")
 KIND = JudgeKind(
     "accuracy",
-    "Accuracy against a reference",
-    "Correct or not correct, in three degrees of strictness (Lunar-Bench).",
+    SHIPPED.name,
+    SHIPPED.description,
     frozenset({"reference"}),
     (
         OptionField("strictness", "choice", "L2", "Degree of strictness.", STRICTNESS),

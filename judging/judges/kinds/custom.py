@@ -16,6 +16,7 @@ from itertools import islice
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.regexes import compile_pattern
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
 from judging.judges.kinds import custom_pairs
 from judging.judges.kinds.custom_examples import read_examples
@@ -331,10 +332,11 @@ def _needs(options: JsonObject) -> frozenset[str]:
     return pair | (frozenset({"any_rubric"}) if uses else frozenset())
 
 
+SHIPPED = shipped_judge(NAME)
 KIND = JudgeKind(
     NAME,
-    "Own prompt",
-    "A prompt of your own or a published one, with examples, in the form of reply that it asks for.",
+    SHIPPED.name,
+    SHIPPED.description,
     frozenset(),
     OPTIONS,
     lambda options: CustomJudge(**options),

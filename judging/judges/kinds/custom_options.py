@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, TOP_P, OptionField, asking_options
-from judging.judges.prompt_texts import load_prompt
 
 TAG, LAST_LINE, JSON, PATTERN = "tag", "last_line", "json", "pattern"
 _TEXTS = (
@@ -23,7 +22,6 @@ _TEXTS = (
         "Sent as the system's message, with the same variables. Empty: none.",
         label="System text",
         words=("none", "set"),
-        initial=load_prompt("system").text,
     ),
     OptionField(
         "examples",

@@ -10,6 +10,7 @@ from typing import Any
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.assertions import BadAssertion, computed_verdicts
 from judging.grading.rubric_tree import Value, is_rated, is_scored_leaf, on_scale, score_tree, walk
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, JudgeKind, OptionField, asking_options
 from judging.judges.kinds.relevance import CONTEXT_NOTES
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
@@ -289,10 +290,11 @@ def combine_nodes(parts: Sequence[Sequence[NodeSpec]], verdicts: Sequence[JudgeV
     return JudgeVerdict(status, value={"nodes": nodes}, rationale=rationale, flags=flags, raw=raw)
 
 
+SHIPPED = shipped_judge("generic")
 KIND = JudgeKind(
     "generic",
-    "Any rubric",
-    "Every criterion of a rubric on its own scale; the score follows from the tree.",
+    SHIPPED.name,
+    SHIPPED.description,
     frozenset({"rubric"}),
     (
         OptionField("per_node", "boolean", False, "One call for each criterion."),

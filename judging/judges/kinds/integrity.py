@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, asking_options
 from judging.judges.kinds.accuracy import OriginalReading, original_part
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
@@ -114,10 +115,11 @@ def read_as_original(text: str) -> OriginalReading:
     return OriginalReading(int(data[KEY]), "Error" in reasoning, reasoning)
 
 
+SHIPPED = shipped_judge("integrity")
 KIND = JudgeKind(
     "integrity",
-    "Reasoning integrity",
-    "Soundness of the reasoning, 0 to 100, without a reference (Lunar-Bench).",
+    SHIPPED.name,
+    SHIPPED.description,
     frozenset(),
     (TOP_P, CONFIDENCE, *asking_options(1000)),
     lambda options: IntegrityJudge(**options),

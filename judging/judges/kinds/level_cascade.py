@@ -20,6 +20,7 @@ from judging.grading.cascade import (
     with_cascade_options,
 )
 from judging.grading.rubric_tree import score_tree
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, JudgeKind, OptionField, asking_options, gathered
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
@@ -362,10 +363,11 @@ _CASCADE = (
         group=ODD_SCORES,
     ),
 )
+SHIPPED = shipped_judge("level_cascade")
 KIND = JudgeKind(
     "level_cascade",
-    "Level cascade",
-    "Criteria at levels 100, 50 and 25; the highest level with a met criterion decides (ORD-MMBench).",
+    SHIPPED.name,
+    SHIPPED.description,
     frozenset({"rubric", "levels"}),
     (*_CASCADE, CONFIDENCE, *asking_options(1024), JSON_SCHEMA),
     lambda options: LevelCascadeJudge(**gathered(options, CascadeOptions, "cascade")),

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from evalsite.base.json_types import JsonObject
 from judging.grading.rubric_tree import exact, walk
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import JudgeKind, OptionField, asking_options
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingJudge, ask_all
@@ -190,10 +191,11 @@ def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdic
     )
 
 
+SHIPPED = shipped_judge("pairwise")
 KIND = JudgeKind(
     "pairwise",
-    "Comparison of two responses",
-    "Which of two responses is better, asked in both orders.",
+    SHIPPED.name,
+    SHIPPED.description,
     frozenset({"pair"}),
     (OptionField("both_orders", "boolean", True, "Ask in both orders of the responses."), *asking_options(768)),
     lambda options: PairwiseJudge(**options),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from evalsite.base.json_types import JsonDict, JsonObject
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.interface import JudgeProgram
 from judging.judges.judge_kinds import JudgeKind, OptionField
 from judging.judges.panel_votes import PanelRule, PanelVote, combine_votes, majority_of, votes_range
@@ -170,10 +171,11 @@ def panel_kind(kind_of: Callable[[str], JudgeKind]) -> JudgeKind:
         needs = [kind_of(entry["judge_kind"]).needs_with(entry["judge_options"]) for entry in defined]
         return frozenset().union(*needs)
 
+    shipped = shipped_judge(NAME)
     return JudgeKind(
         NAME,
-        "Panel",
-        "Several judges of one kind and scale vote; a rule makes one score of the votes, and people see disagreement.",
+        shipped.name,
+        shipped.description,
         frozenset(),
         _OPTIONS,
         build,
@@ -215,7 +217,6 @@ _OPTIONS = (
         high=1,
         affects_calls=False,
         label="Margin of disagreement",
-        initial=0.25,
     ),
     OptionField(
         "minimum",

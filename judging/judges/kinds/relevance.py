@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.relevance import Dimensions, RelevanceOptions, RelevanceScore, final_disagrees, relevance_score
+from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import CONFIDENCE, JudgeKind, OptionField, asking_options, gathered
 from judging.judges.prompt_texts import VersionedPrompt, as_data, chosen_prompt
 from judging.judges.questions import AskingOnce
@@ -268,10 +269,11 @@ _RELEVANCE = (
     ),
     OptionField("decimals", "choice", 1, "Decimals shown.", (1, 2), affects_calls=False),
 )
+SHIPPED = shipped_judge("relevance")
 KIND = JudgeKind(
     "relevance",
-    "Relevance 0-10",
-    "Accuracy, comprehensiveness and context precision, with caps; one score from 0 to 1.",
+    SHIPPED.name,
+    SHIPPED.description,
     frozenset(),
     (*_RELEVANCE, CONFIDENCE, *asking_options(256)),
     lambda options: RelevanceJudge(**gathered(options, RelevanceOptions, "scoring")),

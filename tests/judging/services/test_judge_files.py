@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from judging import judges
 from judging.judges.registry import KINDS
 from judging.services.judge_files import BadJudgeFile, JudgeFile, judge_file, read_judge_file
 from tests import factories
+
+DEFINITIONS = Path(judges.__file__).parent / "definitions"
 
 pytestmark = pytest.mark.django_db
 
@@ -68,3 +73,13 @@ def test_a_file_that_is_no_judge_is_refused_with_line_and_reason(text: str, says
         read_judge_file(text.encode(), "judge.yaml")
 
     assert says in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_the_judge_shipped_for_a_kind_is_a_judge_file_of_what_a_new_one_gets(kind: str) -> None:
+    path = DEFINITIONS / f"{kind}.yaml"
+
+    read = read_judge_file(path.read_bytes(), path.name)
+
+    described = KINDS[kind]
+    assert read == JudgeFile(described.title, described, described.description, "", described.new_options())

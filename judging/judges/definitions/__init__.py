@@ -1,0 +1,1 @@
+"""Judges shipped as files."""
