@@ -247,6 +247,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:golden-open": RESEARCHERS_OBJECT,
     "reports:golden-test": READERS_OBJECT,
     "reports:golden-use": RESEARCHERS_ACT,
+    "reports:golden-export": READERS_OBJECT,
     "reports:judge-list": READERS,
     "reports:judge-detail": READERS_OBJECT,
     "reports:judge-export": READERS_OBJECT,

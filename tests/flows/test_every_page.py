@@ -37,6 +37,7 @@ NOT_PAGES = {  # parts of pages, and files
     *("reports:agreement-items", "reports:labels-items", "reports:leaderboard-chart"),
     *("reports:leaderboard-bundle", "reports:case-export", "reports:charts-export"),
     "reports:spend-export",
+    "reports:golden-export",
     *("reports:judge-bias", "reports:bias-export", "reports:debate-bias", "reports:debate-bias-export"),
     *("judging:import-template", "judging:esi-create", "debate:set-export", "debate:set-archive"),
 }

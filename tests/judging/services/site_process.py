@@ -73,9 +73,9 @@ def panel(url: str, cases: str) -> int:
 
 def votes(run_id: str) -> dict[str, Any]:
     """Return the finished calls, each verdict's votes with the models that gave them, and the calls without a vote."""
+    verdicts = list(Verdict.objects.filter(run_id=int(run_id)).order_by("pk"))  # first: a worker stores on meanwhile
     calls = Call.objects.filter(run_id=int(run_id), status="finished").select_related("endpoint", "prompt")
     models = {call.pk: call.endpoint.model for call in calls}
-    verdicts = list(Verdict.objects.filter(run_id=int(run_id)).order_by("pk"))
     return {
         "finished": [[call.endpoint.model, call.messages] for call in calls],
         "votes": [
