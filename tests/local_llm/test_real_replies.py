@@ -19,6 +19,7 @@ from debate.services.set_plans import create_debate_set
 from evalsite.base.command_base import BadInput
 from evalsite.reports.jobs import require
 from evalsite.reports.services.golden.golden_figures import GOLDEN
+from judging.judges.measured_confidence import MeasuredJudge
 from judging.judges.questions import AskingJudge
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
@@ -128,6 +129,8 @@ def check_settled(verdict: Verdict, case: Case) -> None:
         return
     frozen = verdict.evaluator.options
     judge = judge_kind(frozen["judge_kind"]).build(frozen["judge_options"])
+    if isinstance(judge, MeasuredJudge):
+        judge = judge.inner
     assert isinstance(judge, AskingJudge)
     rubric = verdict.evaluator.rubric
     tree = rubric.items.get().tree if rubric else None
