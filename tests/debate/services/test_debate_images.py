@@ -102,7 +102,7 @@ def test_sets_without_images_say_nothing_of_them() -> None:
 
 
 def test_the_estimate_counts_the_images_of_agents_that_see() -> None:
-    price = {"input_price": Decimal(1_000_000), "output_price": Decimal(0)}  # a dollar a token
+    price = {"input_price": Decimal(100_000), "output_price": Decimal(0)}  # ten cents a token
     sees = factories.endpoint(name="sees", stated_images=True, **price)
     blind = factories.endpoint(name="blind", **price)
     wish = replace(wish_with_images(sees, blind), fresh=True)
@@ -114,6 +114,6 @@ def test_the_estimate_counts_the_images_of_agents_that_see() -> None:
 
     # two images for each seeing agent, in both orders of the responses
     assert (mixed - alone, both - alone) == (
-        Decimal(4 * TOKENS_PER_IMAGE),
-        Decimal(8 * TOKENS_PER_IMAGE),
+        4 * TOKENS_PER_IMAGE / Decimal(10),
+        8 * TOKENS_PER_IMAGE / Decimal(10),
     )
