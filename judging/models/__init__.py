@@ -2,6 +2,7 @@
 
 from judging.models.asks import Ask
 from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
+from judging.models.budgets import DayBudget, DayHold
 from judging.models.calls import Call, CallHour, CallPrompt
 from judging.models.endpoints import Judge, ModelEndpoint
 from judging.models.esi import EsiItem
@@ -54,6 +55,8 @@ __all__ = [
     "CallHour",
     "CallPrompt",
     "Case",
+    "DayBudget",
+    "DayHold",
     "EsiItem",
     "EvaluatorKind",
     "IN_WORK",

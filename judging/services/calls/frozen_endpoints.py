@@ -10,6 +10,7 @@ from judging.judges.kinds.panel import endpoints_asked
 from judging.llm.endpoints import EndpointConfig
 from judging.models import ModelEndpoint, Run
 from judging.selectors.targets import Target, target_of
+from judging.services.calls.day_budgets import limited_endpoints
 
 FROZEN = "frozen_endpoints"  # in the options of a run: by name, what each was
 
@@ -32,6 +33,7 @@ class RunEndpoints:
         for key, how in run.asked_systems.items():
             self._systems.setdefault(how["endpoint"], set()).add(int(key))
         self.targets: dict[str, Target] = {}
+        self.limited: frozenset[int] = frozenset()  # endpoints whose calls count against a budget of the day
         self.difference = ""  # why the run cannot go on; empty where it can
         self.read()
 
@@ -50,6 +52,7 @@ class RunEndpoints:
             elif now is not None:
                 self.targets[name] = now
         self.difference = " ".join(problems)[:300]
+        self.limited = limited_endpoints(by_id)
 
     def evaluators_on(self, names: Collection[str]) -> frozenset[int]:
         """Return the judges of the run that ask one of these endpoints, the panels with such a member among them."""

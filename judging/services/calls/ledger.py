@@ -16,6 +16,7 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.llm.identity import canonical_json
 from judging.models import Call, CallHour, CallPrompt, ModelEndpoint
+from judging.services.calls.day_budgets import book_unheard
 from judging.services.storable import storable
 
 LOOK_UP_SIZE = 500
@@ -35,6 +36,11 @@ class CallRecord:
     unheard: Decimal = Decimal(0)  # USD that attempts without an answer may have cost at most
     reused: bool = False
     pk: int = field(default=0)  # known once stored
+
+    @property
+    def most_cost(self) -> Decimal:
+        """USD that it may have cost at most."""
+        return self.unheard + (self.reserved if self.cost is None else self.cost)
 
 
 def find_finished(keys: Collection[str], *, at: datetime) -> dict[str, Call]:
@@ -103,6 +109,7 @@ def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: dateti
         ]
     )
     add_to_hour(rows, at)
+    add_uncertain(new, at, known=rows)
     for record, row in zip(to_store, rows, strict=True):
         record.pk = row.pk
 
@@ -158,6 +165,17 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
                 endpoint_id=endpoint_id, hour=hour, defaults={"calls": 0, "errors": 0, "seconds": 0.0}
             )
             sums.update(**more)
+
+
+def add_uncertain(records: Sequence[CallRecord], at: datetime, *, known: Sequence[Call] = ()) -> None:
+    """Add to the hour what these calls may have cost beyond those that are stored with a price: no answer was heard,
+    no tokens were told, or another worker stored the reply to the same call."""
+    most: dict[int, Decimal] = {}
+    for record in records:
+        most[record.endpoint_id] = most.get(record.endpoint_id, Decimal(0)) + record.most_cost
+    for row in known:
+        most[row.endpoint_id] -= row.cost or 0
+    book_unheard(amounts=most, at=at)
 
 
 def _row(record: CallRecord, body: JsonObject, prompt_id: int, run_id: int | None, at: datetime) -> Call:

@@ -10,14 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
 
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 from judging.llm.identity import call_key
+from judging.models import DayHold
 from judging.selectors.targets import Target, request_body
-from judging.services.calls import ledger, pools
+from judging.services.calls import day_budgets, ledger, pools
 from judging.services.calls.ledger import CallRecord
 from judging.services.calls.pools import CallResult, PoolShare
 
@@ -50,34 +52,74 @@ class HeldAlone:
 
 
 class Purse:
-    """The US dollars that a conversation may still cost. The most that a request can cost is set aside beforehand."""
+    """The US dollars that a conversation may still cost. The most that a request can cost is set aside beforehand, of
+    its own budget and of those of the day."""
 
-    def __init__(self, budget: Decimal | None) -> None:
+    def __init__(self, budget: Decimal | None, target: Target, at: datetime) -> None:
         self.budget, self.left = budget, budget
+        self.target, self.at = target, at
+        self.is_limited = bool(day_budgets.limited_endpoints([target.endpoint_id]))
+        self.holds: list[tuple[str, DayHold]] = []  # of each request, one for each time that it was sent
+        self.is_short = False  # its own budget does not carry the next request
 
-    def set_aside(self, target: Target, request: ChatRequest) -> Decimal | None:
-        """Return the amount set aside, without a budget nothing; None: the rest does not carry the request.
+    @property
+    def has_budget(self) -> bool:
+        return self.budget is not None or self.is_limited
+
+    def set_aside(self, token: str, request: ChatRequest) -> Decimal | None:
+        """Return the amount set aside for a request, without a budget nothing; None: the rest does not carry it.
 
         Raises:
             TrialRefused: there is a budget, and the price of the endpoint is unknown.
         """
-        if self.left is None:
+        if not self.has_budget:
             return Decimal(0)
-        worst = target.worst_case(request)
+        worst = self.target.worst_case(request)
         if worst is None:
             raise TrialRefused(
-                f"A budget needs a price, and the price of {target.config.name} is unknown. "
+                f"A budget needs a price, and the price of {self.target.config.name} is unknown. "
                 "Enter it on the page of the endpoint."
             )
-        if worst > self.left:
+        self.is_short = self.left is not None and worst > self.left
+        if self.is_short:
             return None
-        self.left -= worst
+        if self.is_limited:
+            hold = day_budgets.hold_outside_runs(endpoint_id=self.target.endpoint_id, amount=worst, at=self.at)
+            if hold is None:
+                return None
+            self.holds.append((token, hold))
+        self.left = None if self.left is None else self.left - worst
         return worst
 
-    def settle(self, amount: Decimal, cost: Decimal | None) -> None:
+    def settle(self, token: str, amount: Decimal, cost: Decimal | None) -> None:
         """Put back what a reply cost less than was set aside for it."""
         if self.left is not None and cost is not None:
             self.left += amount - cost
+        if cost is not None and self.is_limited:
+            held = [hold.pk for name, hold in self.holds if name == token]
+            DayHold.objects.filter(pk=held[-1]).update(amount=cost)
+
+    def settle_day(self, unheard: Decimal) -> None:
+        """Give back what was set aside of the day's budgets; what may have been paid for in vain counts as spent.
+
+        Must run in the transaction that stores the replies.
+        """
+        DayHold.objects.filter(pk__in=[hold.pk for _, hold in self.holds]).delete()
+        if self.holds:
+            day_budgets.book_unheard(amounts={self.target.endpoint_id: unheard}, at=self.at)
+        self.holds.clear()
+
+    def refusal(self, count: int) -> str:
+        """Return why the `count` remaining requests cannot be asked."""
+        if not self.is_short:
+            uses = day_budgets.uses_for([self.target.endpoint_id], at=self.at).values()
+            left, use = min(((use.left or Decimal(0), use) for use in uses), key=itemgetter(0))
+            return f"{day_budgets.little_left(use, left, at=self.at)} Try again tomorrow, or have it raised."
+        return (
+            f"The budget of ${_plain(self.budget)} does not cover the {count:,} remaining requests: one of them "
+            f"can cost more than the remaining ${_plain(self.left)}. Replies so far are kept; try again with a higher "
+            "budget."
+        )
 
 
 def hold(conversation: Conversation[Any], target: Target, *, at: datetime, budget: Decimal | None = None) -> HeldAlone:
@@ -86,7 +128,7 @@ def hold(conversation: Conversation[Any], target: Target, *, at: datetime, budge
     Raises:
         TrialRefused: the model did not answer in time, or the budget, in US dollars, does not carry all requests.
     """
-    purse = Purse(budget)
+    purse = Purse(budget, target, at)
     calls: list[TriedCall] = []
     pool = pools.open_pool(threads=THREADS)
     share = pool.share()
@@ -117,12 +159,19 @@ def _ask(
     finally:  # what came back is paid for, whatever becomes of the rest
         records = [
             CallRecord(
-                key, target.endpoint_id, request_body(wanted[key]), reply, target.cost(reply), target.prices_of(reply)
+                key,
+                target.endpoint_id,
+                request_body(wanted[key]),
+                reply,
+                target.cost(reply),
+                target.prices_of(reply),
+                reserved=asking.reserved[key],
             )
             for key, reply in asking.got.items()
         ]
         with transaction.atomic():
             ledger.store_calls(run_id=None, records=records, at=at)
+            purse.settle_day(unheard=sum(asking.amounts.values(), Decimal(0)))
     found = {key: TriedCall(wanted[key], reply, target.cost(reply), reused=False) for key, reply in asking.got.items()}
     for key, request in zip(keys, named, strict=True):
         if key in known:
@@ -140,6 +189,7 @@ class _Asking:
             (0.0, CallResult(key, NOT_ASKED)) for key in wanted
         ]  # (when it may be sent, what was heard of it)
         self.amounts: dict[str, Decimal] = {}  # set aside for the requests that are under way
+        self.reserved: dict[str, Decimal] = {}  # and for those that were replied to
 
     def finish(self) -> None:
         """Send everything and wait for the replies.
@@ -160,30 +210,27 @@ class _Asking:
         now = time.monotonic()
         for entry in [entry for entry in self.waiting if entry[0] <= now]:
             heard = entry[1]
-            amount = self.purse.set_aside(self.target, self.wanted[heard.token])
+            amount = self.purse.set_aside(heard.token, self.wanted[heard.token])
             if amount is None:
                 break
             self.waiting.remove(entry)
             self.amounts[heard.token] = amount
-            is_reserved = self.purse.budget is not None
-            self.share.submit(heard.token, self.target, self.wanted[heard.token], heard.paid, is_reserved=is_reserved)
+            self.share.submit(
+                heard.token, self.target, self.wanted[heard.token], heard.paid, is_reserved=self.purse.has_budget
+            )
         else:
             return
         if not self.amounts:
-            budget, left = _plain(self.purse.budget), _plain(self.purse.left)
-            raise TrialRefused(
-                f"The budget of ${budget} does not cover the {len(self.waiting):,} remaining requests: one of them "
-                f"can cost more than the remaining ${left}. Replies so far are kept; try again with a higher budget."
-            )
+            raise TrialRefused(self.purse.refusal(len(self.waiting)))
 
     def _hear(self, heard: CallResult) -> None:
         amount = self.amounts.pop(heard.token)
         if heard.again_seconds is None:
-            self.got[heard.token] = heard.reply
-            self.purse.settle(amount, self.target.cost(heard.reply))
+            self.got[heard.token], self.reserved[heard.token] = heard.reply, amount
+            self.purse.settle(heard.token, amount, self.target.cost(heard.reply))
         else:
             if not heard.paid:
-                self.purse.settle(amount, Decimal(0))
+                self.purse.settle(heard.token, amount, Decimal(0))
             self.waiting.append((time.monotonic() + heard.again_seconds, heard))
 
 

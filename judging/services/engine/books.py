@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
@@ -67,18 +68,28 @@ class Bookkeeping(EngineState):
         What waits in the pool cannot be told from what was sent.
         """
         sent = [asked for asked in (*self.asked.values(), *more) if not asked.target.is_lexical]
-        return InFlight(len(sent), sum((asked.at_stake for asked in sent), Decimal(0)))
+        return self._flight(len(sent), [(asked.target.endpoint_id, asked.at_stake) for asked in sent])
 
     def _in_flight(self, more: Sequence[PendingRequest] = ()) -> InFlight:
         """Return what nobody would hear of if this worker died now: calls on their way, and those not stored yet."""
         sent = self._sent(more)
-        if self.run.budget is None:
+        if not self._has_budget:
             worst = sent.worst + sum((record.cost or Decimal(0) for record in self.records), Decimal(0))
-        else:  # it must hold everything that is set aside
-            asked = (*self.asked.values(), *self.to_repeat.values(), *self.held_back.values())
-            reserved = [one.reserved for one in asked] + [record.reserved for record in self.records]
-            worst = sum(reserved, Decimal(0))
-        return InFlight(sent.calls + len(self.records), worst)
+            return InFlight(sent.calls + len(self.records), worst)
+        # it must hold everything that is set aside
+        amounts = [(asked.target.endpoint_id, asked.at_stake) for asked in self.asked.values()]
+        waiting = (*self.to_repeat.values(), *self.held_back.values())
+        amounts += [(asked.target.endpoint_id, asked.reserved) for asked in waiting]
+        amounts += [(record.endpoint_id, record.reserved) for record in self.records]
+        return self._flight(sent.calls + len(self.records), amounts)
+
+    def _flight(self, calls: int, amounts: Sequence[tuple[int, Decimal]]) -> InFlight:
+        by_endpoint: defaultdict[int, Decimal] = defaultdict(Decimal)
+        for endpoint_id, amount in amounts:
+            by_endpoint[endpoint_id] += amount
+        of_day = {key: amount for key, amount in by_endpoint.items() if key in self.endpoints.limited}
+        worst = sum(by_endpoint.values(), Decimal(0))
+        return InFlight(calls, worst, of_day if self.endpoints.limited else None)
 
     def _flush(self) -> None:
         records, finished, released = self.records, self.finished, self.released

@@ -85,17 +85,22 @@ class CallRequests(TaskWork):
             if asked.worst is None:
                 asked.worst = asked.target.worst_case(asked.request)
         affordable = self._next_in_turn()
-        if self.run.budget is not None:
+        if self._has_budget:
             affordable = self._paid_for(affordable)
         if affordable and self._announce(affordable):
             for asked in affordable:
                 self.asked[asked.key] = self.held_back.pop(asked.key)
-                is_reserved = self.run.budget is not None
-                self.calls.submit(asked.key, asked.target, asked.request, asked.past, is_reserved=is_reserved)
+                self.calls.submit(asked.key, asked.target, asked.request, asked.past, is_reserved=self._has_budget)
         if self.held_back and not self.stopping and not (self.asked or self.to_repeat or self.records):
-            least = min(asked.worst or Decimal(0) for asked in self.held_back.values())
-            if not persistently(partial(leases.may_become_affordable, lease=self.lease, amount=least)):
-                self._stop("budget")
+            self._stop_if_short()
+
+    def _stop_if_short(self) -> None:
+        """Stop where the budgets will not carry any request that waits, whatever comes back."""
+        wanted = {(asked.target.endpoint_id, asked.worst or Decimal(0)) for asked in self.held_back.values()}
+        at = self.options.now()
+        short = persistently(partial(leases.shortage, lease=self.lease, wanted=wanted, at=at))
+        if short is not None:
+            self._stop(short.ending, short.reason)
 
     def _announce(self, more: Sequence[PendingRequest]) -> bool:
         """Note what is about to be sent, so that it is booked should this worker die; False: the claim lapsed."""
@@ -112,16 +117,18 @@ class CallRequests(TaskWork):
 
     def _paid_for(self, wanted: Sequence[PendingRequest]) -> list[PendingRequest]:
         """Set money aside for what is wanted, and return what the budget carries now."""
-        unpriced = next((asked for asked in self.held_back.values() if asked.worst is None), None)
+        unpriced = next((asked for asked in self.held_back.values() if self._needs_price(asked)), None)
         if unpriced is not None:
             logger.warning("judging.price_unknown endpoint=%s", unpriced.endpoint)
             self._stop("unpriced")
             return []
-        amounts = [Decimal(0) if asked.reserved else asked.worst or Decimal(0) for asked in wanted]
+        amounts = [
+            (asked.target.endpoint_id, Decimal(0) if asked.reserved else asked.worst or Decimal(0)) for asked in wanted
+        ]
         if not wanted or time.monotonic() - self._reserved_at < RESERVE_SECONDS:
             return []
         try:
-            carried = persistently(partial(leases.reserve, lease=self.lease, amounts=amounts))
+            carried = persistently(partial(leases.reserve, lease=self.lease, wanted=amounts, at=self.options.now()))
         except leases.LeaseLost:
             self._stop("lost")
             return []
@@ -131,6 +138,11 @@ class CallRequests(TaskWork):
         for asked in affordable:
             asked.reserved = asked.reserved or asked.worst or Decimal(0)
         return affordable
+
+    def _needs_price(self, asked: PendingRequest) -> bool:
+        """Whether a budget cannot be kept, since nobody knows what the request may cost."""
+        is_limited = self.run.budget is not None or asked.target.endpoint_id in self.endpoints.limited
+        return is_limited and asked.worst is None
 
     def _next_in_turn(self) -> list[PendingRequest]:
         """Return what may be sent soon: little more than what an endpoint takes at once until this is looked at again,

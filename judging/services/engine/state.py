@@ -102,6 +102,11 @@ class EngineState:
         now = time.monotonic()
         return {name: one.blocked_until for name, one in self.troubles.items() if one.blocked_until > now}
 
+    @property
+    def _has_budget(self) -> bool:
+        """Whether money is set aside for calls before they are sent."""
+        return self.run.budget is not None or bool(self.endpoints.limited)
+
     def _stop(self, why: str, reason: str = "") -> None:
         if not self.stopping:
             self.stopping, self.reason = why, reason

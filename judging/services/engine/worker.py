@@ -52,10 +52,11 @@ class Engine(Hearing):
         """Why the work is over.
 
         "empty": nothing waits; "postponed": an endpoint takes no calls for long, and nothing else is left; "stopped":
-        the run was; "asked": this worker was asked to stop; "budget": it is reached; "unpriced": it cannot be kept,
-        since a price is unknown; "hopeless": an endpoint answers nothing but the same error; "endpoint": one is not
-        what the run was started with; "lost": the claim lapsed and others have the work; "cut-off": the process that
-        sends ended by itself, and what it had in flight goes back.
+        the run was; "asked": this worker was asked to stop; "budget": it is reached; "day": that of the day is;
+        "too-dear": one call may cost more than a day; "unpriced": no budget can be kept, since a price is unknown;
+        "hopeless": an endpoint answers nothing but the same error; "endpoint": one is not what the run was started
+        with; "lost": the claim lapsed and others have the work; "cut-off": the process that sends ended by itself, and
+        what it had in flight goes back.
         """
         return self.stopping or ("postponed" if self.blocked() else "empty")
 

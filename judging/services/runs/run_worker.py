@@ -20,7 +20,7 @@ from django.conf import settings
 from judging import stop_requests
 from judging.llm.sender_process import SenderLost
 from judging.models import Lease, Run
-from judging.services.calls import pools
+from judging.services.calls import day_budgets, pools
 from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.pools import OpenPool, PoolShare
 from judging.services.engine.state import FLUSH_SECONDS, EngineOptions
@@ -218,6 +218,8 @@ class _RunWork:
             ended = self.engine.ended
             if ended == "postponed":
                 self._postpone(self.engine, at)
+            elif ended == "day":
+                self._wait_for_next_day(self.engine.reason, at)
             elif ended in PAUSES or self.engine.reason:
                 self._pause(PAUSES.get(ended) or self.engine.reason)
         persistently(partial(run_lifecycle.finish_run_if_complete, run_id=self.run.pk, at=at))
@@ -258,6 +260,10 @@ class _RunWork:
                 answered=engine.was_answered,
             )
         )
+
+    def _wait_for_next_day(self, reason: str, at: datetime) -> None:
+        resume_at = day_budgets.next_day(at)
+        persistently(partial(run_lifecycle.wait_until, run_id=self.run.pk, resume_at=resume_at, reason=reason))
 
     def _pause(self, reason: str) -> None:
         try:

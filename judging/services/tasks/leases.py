@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from judging.models import Ask, Lease, Run, RunTask, TaskStatus
+from judging.services.calls import day_budgets
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,7 @@ class InFlight:
 
     calls: int = 0
     worst: Decimal = Decimal(0)  # USD that they may cost at most, as far as their prices are known
+    by_endpoint: Mapping[int, Decimal] | None = None  # the same, where they count against budgets of the day
 
 
 def open_lease(*, run: Run, worker: str) -> Lease:
@@ -51,6 +55,8 @@ def beat(*, lease: Lease, in_flight: InFlight | None = None) -> None:
     news = {"in_flight": in_flight.calls, "reserved": in_flight.worst} if in_flight is not None else {}
     if not Lease.objects.filter(pk=lease.pk).update(expires_at=Now() + timedelta(seconds=LEASE_SECONDS), **news):
         raise LeaseLost(f"lease {lease.token} was taken back")
+    if in_flight is not None and in_flight.by_endpoint is not None:
+        day_budgets.keep_only(lease_id=lease.pk, amounts=in_flight.by_endpoint)
 
 
 @transaction.atomic
@@ -109,6 +115,7 @@ def _book_unheard(run_id: int, unheard: InFlight) -> None:
         Run.objects.filter(pk=run_id).update(
             unheard_calls=F("unheard_calls") + unheard.calls, unheard=F("unheard") + unheard.worst
         )
+    day_budgets.book_unheard(amounts=unheard.by_endpoint or {}, at=timezone.now())
 
 
 def return_lapsed(*, runs: Sequence[int] | None = None) -> int:
@@ -138,37 +145,52 @@ def _return_lapsed(run_id: int) -> int:
     returned = RunTask.objects.filter(lease_id__in=keys, status=TaskStatus.LEASED).update(
         status=TaskStatus.WAITING, lease=None
     )
+    of_day = day_budgets.held_by(lost)
     Lease.objects.filter(pk__in=keys).delete()
     held = sum((lease.reserved for lease in lost), Decimal(0))
-    _book_unheard(run_id, InFlight(sum(lease.in_flight for lease in lost), held))
+    _book_unheard(run_id, InFlight(sum(lease.in_flight for lease in lost), held, of_day))
     return returned
 
 
 @transaction.atomic
-def reserve(*, lease: Lease, amounts: Sequence[Decimal]) -> list[bool]:
-    """Set each of these amounts (USD) of the run's budget aside, in order, and return which ones it carried.
+def reserve(*, lease: Lease, wanted: Sequence[tuple[int, Decimal]], at: datetime) -> list[bool]:
+    """Set each of these amounts (endpoint, USD) aside, of the run's budget and of those of the day, in order, and
+    return which ones all of them carried.
 
-    An amount that does not fit is passed over, so that cheaper ones behind it still get their turn. The run's row is
-    locked, so that workers on several machines together never reserve more than the budget.
+    An amount that does not fit is passed over, so that cheaper ones behind it still get their turn. The run's row and
+    the budgets of the day are locked, so that workers on several machines together never reserve more than there is.
 
     Raises:
         LeaseLost: the claim lapsed and was taken back.
     """
     run = Run.objects.select_for_update().only("budget", "spent", "unheard").get(pk=lease.run_id)
     held = Lease.objects.filter(run_id=run.pk).aggregate(total=Sum("reserved"))["total"] or Decimal(0)
-    left = run.budget_left(held=held)
-    if left is None:
-        return [True] * len(amounts)
-    carried, total = [], Decimal(0)
-    for amount in amounts:
-        carried.append(amount == 0 or total + amount <= left)
-        total += amount if carried[-1] else 0
+    of_run = run.budget_left(held=held)
+    uses = day_budgets.uses_for({endpoint_id for endpoint_id, _ in wanted}, at=at, lock=True)
+    of_day = {key: use.left for key, use in uses.items() if use.left is not None}
+    taken: defaultdict[int, Decimal] = defaultdict(Decimal)
+    carried = []
+    for endpoint_id, amount in wanted:
+        purses = [key for key in (day_budgets.SITE, endpoint_id) if key in of_day]
+        fits = (of_run is None or amount <= of_run) and all(amount <= of_day[key] for key in purses)
+        carried.append(amount == 0 or fits)
+        if amount and fits:
+            of_run = None if of_run is None else of_run - amount
+            for key in purses:
+                of_day[key] -= amount
+            taken[endpoint_id] += amount
+    total = sum(taken.values(), Decimal(0))
     if total and not Lease.objects.filter(pk=lease.pk).update(reserved=F("reserved") + total):
         raise LeaseLost(f"lease {lease.token} was taken back")
+    if of_day:
+        day_budgets.set_aside(lease=lease, amounts=taken, at=at)
     return carried
 
 
-def may_become_affordable(*, lease: Lease, amount: Decimal) -> bool:
-    """Return whether `amount` USD fits the budget once the calls that others have in flight are back."""
+def shortage(*, lease: Lease, wanted: Collection[tuple[int, Decimal]], at: datetime) -> day_budgets.Shortage | None:
+    """Return why none of these amounts (endpoint, USD) fits the budgets even once the calls that others have in flight
+    are back; None where one may."""
     run = Run.objects.only("budget", "spent", "unheard").get(pk=lease.run_id)
-    return run.budget is None or run.spent + run.unheard + amount <= run.budget
+    left = run.budget_left(held=Decimal(0))
+    affordable = {one for one in wanted if left is None or one[1] <= left}
+    return day_budgets.shortage(affordable, at=at) if affordable else day_budgets.Shortage("budget")

@@ -20,7 +20,7 @@ from django.db.models import F
 
 from judging.llm.chat import ReplyStatus
 from judging.models import Lease, Run, RunEvaluator, RunTask, TaskStatus
-from judging.services.calls import ledger
+from judging.services.calls import day_budgets, ledger
 from judging.services.calls.ledger import CallRecord
 from judging.services.tasks.executors import Crash, Executor, Finished
 from judging.services.tasks.leases import InFlight
@@ -95,7 +95,7 @@ def _store_calls(batch: Batch, at: datetime) -> None:
         if not (_can_store(alone, at) or _can_store(alone, at)):  # the second time after another worker's same call
             logger.error("judging.call_not_stored run_id=%s key=%s", batch.run.pk, record.key)
             record.pk = 0
-            persistently(partial(_book, alone))
+            persistently(partial(_book, alone, at))
 
 
 def _can_store(batch: Batch, at: datetime) -> bool:
@@ -111,9 +111,10 @@ def _can_store(batch: Batch, at: datetime) -> bool:
 
 
 @transaction.atomic
-def _book(batch: Batch) -> None:
+def _book(batch: Batch, at: datetime) -> None:
     """Count calls that the ledger cannot hold: they were paid for."""
     _lock(batch.run)
+    ledger.add_uncertain(batch.records, at)
     _count(batch, [], [])
 
 
@@ -183,6 +184,8 @@ def _count(batch: Batch, done: Sequence[RunTask], failed: Sequence[RunTask]) -> 
     if new:
         flight = batch.in_flight
         Lease.objects.filter(pk=batch.lease.pk).update(reserved=flight.worst, in_flight=flight.calls)
+        if flight.by_endpoint is not None:
+            day_budgets.keep_only(lease_id=batch.lease.pk, amounts=flight.by_endpoint)
     done_by = Counter(task.evaluator_id for task in done if task.evaluator_id is not None)
     failed_by = Counter(task.evaluator_id for task in failed if task.evaluator_id is not None)
     for evaluator_id in set(done_by) | set(failed_by):

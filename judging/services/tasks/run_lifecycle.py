@@ -68,9 +68,18 @@ def postpone_run(*, run_id: int, endpoint: str, resume_at: datetime, at: datetim
             reason=f"{endpoint} has accepted no call for two days. Resume the run to try again.",
         )
         return
-    run.resume_at = resume_at
-    run.status_reason = f"{endpoint} accepts no more calls for now. The run continues automatically."[:300]
-    run.save(update_fields=["resume_at", "postponed_since", "status_reason"])
+    run.save(update_fields=["postponed_since"])
+    reason = f"{endpoint} accepts no more calls for now. The run continues automatically."
+    wait_until(run_id=run_id, resume_at=resume_at, reason=reason)
+
+
+@transaction.atomic
+def wait_until(*, run_id: int, resume_at: datetime, reason: str) -> None:
+    """Let an active run go on by itself at a time."""
+    run = Run.objects.select_for_update().get(pk=run_id)
+    if run.status in ACTIVE:
+        run.resume_at, run.status_reason = resume_at, reason[:300]
+        run.save(update_fields=["resume_at", "status_reason"])
 
 
 @transaction.atomic

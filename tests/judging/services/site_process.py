@@ -8,6 +8,8 @@ ask URL CASES                               the id of a run that asks a system a
 panel URL CASES                             the id of a run of a panel of ada, bea and cyd, of whom cyd is slow
 votes RUN                                   the calls and votes of a panel's run
 compare URL CASES                           the id of a run that compares responses with a baseline's in both orders
+limit AMOUNT                                a budget of the site's day, and the end of waiting for the next one
+day                                         what today's calls cost, and what is held for those under way
 poison RUN                                  the id of the answer that now breaks the endpoint
 state RUN [--lapse]                         what the database holds
 resume                                      how many runs were queued again
@@ -35,6 +37,7 @@ from django.utils import timezone  # noqa: E402 models load only after setup
 
 from judging.jobs import resume_runs  # noqa: E402
 from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
+from judging.services.calls.day_budgets import set_day_budget, uses_of_day  # noqa: E402
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run  # noqa: E402
 from judging.services.runs.run_worker import work_through  # noqa: E402
 from tests.judging.panel_rows import PROMPT, member_at, panel_of  # noqa: E402
@@ -92,6 +95,17 @@ def votes(run_id: str) -> dict[str, Any]:
 def compare(url: str, cases: str) -> int:
     """Return the id of a run of a judge that compares, over the responses of one system beside the baseline."""
     return compared_run(url=url, cases=int(cases)).pk
+
+
+def limit(amount: str) -> None:
+    """Set what a day of the site may cost."""
+    set_day_budget(endpoint=None, amount=Decimal(amount), actor=None, at=timezone.now())
+
+
+def day() -> list[str]:
+    """Return what today's calls cost, and what is held for those under way."""
+    site = uses_of_day(at=timezone.now())[0]
+    return [str(site.spent), str(site.held)]
 
 
 def poison(run_id: str) -> int:
@@ -152,6 +166,8 @@ if __name__ == "__main__":
             {
                 "make": make,
                 "ask": ask,
+                "limit": limit,
+                "day": day,
                 "panel": panel,
                 "votes": votes,
                 "compare": compare,

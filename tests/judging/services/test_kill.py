@@ -254,6 +254,46 @@ def test_two_workers_never_spend_more_than_the_budget(site: OwnSite, fake_llm: F
     assert stats["calls"] == state["calls"]["finished"] == state["counts"][1]
 
 
+def test_workers_of_two_runs_never_spend_more_than_the_budget_of_a_day(site: OwnSite, fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=20, score=50)
+    site.ask("limit", "4")
+    runs = [site.ask("make", fake_llm.url, 150) for _ in range(2)]
+
+    workers = [site.start_worker(run, threads=4) for run in (*runs, runs[0])]
+    ended = {worker.communicate()[0].strip() for worker in workers}
+
+    (spent, held), states, stats = site.ask("day"), [site.ask("state", run) for run in runs], fake_llm.stats()
+    charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
+    assert '"day"' in ended <= {'"day"', '"not-active"'}
+    assert [(state["status"], state["leases"]) for state in states] == [("running", 0)] * 2
+    assert (Decimal(spent), Decimal(held)) == (charged, Decimal(0))
+    assert Decimal(3) < charged <= Decimal(4)
+
+
+def test_what_a_killed_worker_may_have_spent_counts_against_the_day(site: OwnSite, fake_llm: FakeLLM) -> None:
+    fake_llm.config(latency=80, score=50)
+    site.ask("limit", "6")
+    run = site.ask("make", fake_llm.url, 200)
+    for kill in range(1, 3):
+        worker = site.start_worker(run, threads=4)
+        _wait_for_calls(fake_llm, 10 * kill)
+        worker.kill()  # SIGKILL
+        worker.communicate()
+        assert Decimal(site.ask("day")[1]) > 0  # held until the claim lapses
+        site.ask("state", run, "--lapse")
+        site.ask("resume")
+        assert Decimal(site.ask("day")[1]) == 0
+    last, _ = site.start_worker(run, threads=4).communicate()
+
+    spent, held = site.ask("day")
+    end, stats = site.ask("state", run), fake_llm.stats()
+    charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
+    assert (last.strip(), end["status"], end["leases"]) == ('"day"', "running", 0)
+    assert charged <= Decimal(spent) <= 6
+    assert Decimal(held) == 0
+    assert Decimal(spent) > Decimal(end["cost"])  # calls that nobody heard are counted
+
+
 def test_three_workers_bring_a_faulty_endpoint_to_a_complete_end(shared_site: OwnSite, fake_llm: FakeLLM) -> None:
     faults = {"rate_429": 0.1, "rate_500": 0.05, "rate_drop": 0.03, "rate_malformed": 0.05, "rate_truncated": 0.02}
     fake_llm.config(latency=30, retry_after=0.5, seed=7, max_concurrency=0, **faults)

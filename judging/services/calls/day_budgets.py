@@ -1,0 +1,255 @@
+"""What the calls of one day (UTC) may cost, at each endpoint and on the whole site.
+
+Money is set aside before a call is sent, under a lock on the budgets that it counts against, so that workers on several
+machines together never set more aside than is left. What a day cost is the sum of its hours in the ledger; a call
+counts on the day on which its reply is stored, by the clock of whoever stores it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from operator import itemgetter
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Sum
+
+from evalsite.accounts.audit import record
+from judging.llm.endpoints import EndpointKind
+from judging.models import CallHour, DayBudget, DayHold, Lease, ModelEndpoint, Run
+from judging.states import ACTIVE
+
+MOST_BUDGET = 10**8  # what the column holds
+SITE = None  # instead of an endpoint's key
+A_DAY = timedelta(days=1)
+LONGEST_CALL = timedelta(minutes=10)  # outside runs; what is held longer is held by a process that ended
+
+Amounts = Mapping[int, Decimal]  # USD by endpoint
+
+
+class DayBudgetRefused(ValueError):
+    """The budget cannot be set so; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DayUse:
+    """A budget and what the day has used of it; without a budget only what it used."""
+
+    endpoint: ModelEndpoint | None  # None: the site
+    amount: Decimal | None  # USD; None: no budget
+    spent: Decimal  # stored calls, with the most that unanswered ones may have cost
+    held: Decimal  # set aside for calls under way
+
+    @property
+    def name(self) -> str:
+        """Whose budget it is, for people."""
+        return self.endpoint.name if self.endpoint else "the site"
+
+    @property
+    def left(self) -> Decimal | None:
+        """US dollars, never below zero; None without a budget."""
+        return None if self.amount is None else max(Decimal(0), self.amount - self.spent - self.held)
+
+    @property
+    def unspent(self) -> Decimal:
+        """US dollars of the budget, never below zero, once nothing is held any more."""
+        return max(Decimal(0), (self.amount or Decimal(0)) - self.spent)
+
+    @property
+    def share(self) -> float | None:
+        """What is used or set aside as a share of the budget, 0 to 1; None without a budget."""
+        return None if self.amount is None else min(1.0, float((self.spent + self.held) / self.amount))
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Why none of several requests can be paid for, now or once others' calls are back."""
+
+    ending: str  # of the engine: "budget", "day" or "too-dear"
+    reason: str = ""  # for people; empty: the ending says it
+
+
+def day_of(at: datetime) -> date:
+    """Return the day that a time belongs to."""
+    return at.astimezone(UTC).date()
+
+
+def next_day(at: datetime) -> datetime:
+    """Return when the next day begins."""
+    return (at.astimezone(UTC) + A_DAY).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def uses_of_day(*, at: datetime) -> list[DayUse]:
+    """Return the site and then every endpoint that may cost something, with or without a budget, by name."""
+    endpoints = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).order_by("name")
+    amounts = {budget.endpoint_id: budget.amount for budget in DayBudget.objects.all()}
+    held, spent = _held(at), _spent(at)
+    site = DayUse(None, amounts.get(SITE), sum(spent.values(), Decimal(0)), sum(held.values(), Decimal(0)))
+    return [site, *(DayUse(one, amounts.get(one.pk), spent[one.pk], held[one.pk]) for one in endpoints)]
+
+
+def uses_for(endpoint_ids: Collection[int], *, at: datetime, lock: bool = False) -> dict[int | None, DayUse]:
+    """Return the budgets that calls to these endpoints count against, by endpoint; `lock`: until the transaction ends.
+
+    What is held is read before what is spent: where a reply is stored meanwhile it counts twice, never not at all.
+    """
+    budgets = DayBudget.objects.filter(Q(endpoint=SITE) | Q(endpoint__in=endpoint_ids)).order_by("pk")
+    if lock:
+        budgets = budgets.select_for_update()
+    amounts = {budget.endpoint_id: budget.amount for budget in budgets}
+    if not amounts:
+        return {}
+    endpoints = ModelEndpoint.objects.in_bulk([key for key in amounts if key is not None])
+    held, spent = _held(at), _spent(at)
+    return {
+        key: DayUse(
+            endpoints[key] if key is not None else None,
+            amount,
+            sum(spent.values(), Decimal(0)) if key is None else spent[key],
+            sum(held.values(), Decimal(0)) if key is None else held[key],
+        )
+        for key, amount in amounts.items()
+    }
+
+
+def limited_endpoints(endpoint_ids: Collection[int]) -> frozenset[int]:
+    """Return those of the endpoints whose calls count against a budget."""
+    budgets = DayBudget.objects.filter(Q(endpoint=SITE) | Q(endpoint__in=endpoint_ids))
+    keys = {budget.endpoint_id for budget in budgets}
+    return frozenset(endpoint_ids) if SITE in keys else frozenset(key for key in endpoint_ids if key in keys)
+
+
+def shortage(wanted: Collection[tuple[int, Decimal]], *, at: datetime) -> Shortage | None:
+    """Return why none of these amounts (endpoint, USD) fits the budgets of the day once all that is held is back, said
+    of the cheapest; None where one may."""
+    uses = uses_for({endpoint_id for endpoint_id, _ in wanted}, at=at)
+    found: Shortage | None = None
+    for endpoint_id, amount in sorted(wanted, key=itemgetter(1)):
+        over = [uses[key] for key in (SITE, endpoint_id) if key in uses and amount > uses[key].unspent]
+        if not over:
+            return None
+        found = found or _shortage(over[0], amount, at)
+    return found
+
+
+def _shortage(use: DayUse, amount: Decimal, at: datetime) -> Shortage:
+    if amount > (use.amount or 0):
+        return Shortage(
+            "too-dear",
+            f"One call can cost ${_plain(amount)}, more than the budget of {use.name} for a whole day, "
+            f"${_plain(use.amount)}. Have it raised, then resume the run.",
+        )
+    return Shortage(
+        "day", f"{little_left(use, use.unspent, at=at)} The run continues automatically after midnight (UTC)."
+    )
+
+
+def little_left(use: DayUse, left: Decimal, *, at: datetime) -> str:
+    """Return in a sentence that what is left of a budget, in USD, does not cover the next call."""
+    return (
+        f"The budget of {use.name} for {day_of(at)} (UTC) is ${_plain(use.amount)}, and the ${_plain(left)} "
+        "that is left does not cover the next call."
+    )
+
+
+@transaction.atomic
+def hold_outside_runs(*, endpoint_id: int, amount: Decimal, at: datetime) -> DayHold | None:
+    """Set an amount aside for one call outside runs; None: the budgets do not carry it."""
+    uses = uses_for([endpoint_id], at=at, lock=True)
+    if any(use.left is not None and amount > use.left for use in uses.values()):
+        return None
+    DayHold.objects.filter(lease=None, opened_at__lt=next_day(at) - 2 * A_DAY).delete()
+    return DayHold.objects.create(endpoint_id=endpoint_id, opened_at=at, amount=amount)
+
+
+def set_aside(*, lease: Lease, amounts: Amounts, at: datetime) -> None:
+    """Add what was set aside to the holds of a claim.
+
+    Must run in the transaction that found, under the lock, that the budgets carry it.
+    """
+    for endpoint_id, amount in sorted(amounts.items()):
+        if not DayHold.objects.filter(lease=lease, endpoint=endpoint_id).update(amount=F("amount") + amount):
+            DayHold.objects.create(lease=lease, endpoint_id=endpoint_id, opened_at=at, amount=amount)
+
+
+def keep_only(*, lease_id: int, amounts: Amounts) -> None:
+    """Lower what a claim holds to what its calls under way may still cost."""
+    for hold in DayHold.objects.filter(lease=lease_id).order_by("endpoint"):
+        amount = amounts.get(hold.endpoint_id, Decimal(0))
+        if amount != hold.amount:
+            DayHold.objects.filter(pk=hold.pk).update(amount=amount)
+
+
+def book_unheard(*, amounts: Amounts, at: datetime) -> None:
+    """Count as spent what nobody will hear of."""
+    hour = at.replace(minute=0, second=0, microsecond=0)
+    for endpoint_id, amount in sorted(amounts.items()):
+        if amount:
+            CallHour.objects.get_or_create(
+                endpoint_id=endpoint_id, hour=hour, defaults={"calls": 0, "errors": 0, "seconds": 0.0}
+            )
+            CallHour.objects.filter(endpoint_id=endpoint_id, hour=hour).update(unheard=F("unheard") + amount)
+
+
+def held_by(leases: Iterable[Lease]) -> Amounts:
+    """Return what claims hold in all, by endpoint."""
+    return _sums(DayHold.objects.filter(lease__in=leases))
+
+
+@transaction.atomic
+def set_day_budget(
+    *, endpoint: ModelEndpoint | None, amount: Decimal | None, actor: User | None, at: datetime
+) -> DayBudget | None:
+    """Set what a day of an endpoint, or of the site, may cost, and let runs that wait for the next day look again.
+
+    `amount`: USD; None: no budget.
+
+    Raises:
+        DayBudgetRefused: the amount is no amount of money, or the endpoint costs nothing.
+    """
+    if endpoint is not None and endpoint.is_baseline:
+        raise DayBudgetRefused(f"{endpoint} is a lexical baseline and costs nothing.")
+    if amount is not None and not (amount.is_finite() and 0 < amount < MOST_BUDGET):
+        raise DayBudgetRefused(f"A budget is more than 0 and less than {MOST_BUDGET:,} USD.")
+    # Before the budget is locked, as reservations lock a run before it. They wait for the next day; one that waits for
+    # an endpoint until then asks it once more.
+    Run.objects.filter(status__in=ACTIVE, resume_at=next_day(at)).update(resume_at=at)
+    before = DayBudget.objects.select_for_update().filter(endpoint=endpoint).first()
+    former = before.amount if before else None
+    if amount == former:
+        return before
+    if amount is None:
+        DayBudget.objects.filter(endpoint=endpoint).delete()
+        budget = None
+    else:
+        budget, _ = DayBudget.objects.update_or_create(endpoint=endpoint, defaults={"amount": amount})
+    words = {"from": _plain(former) if former else "none", "to": _plain(amount) if amount else "none"}
+    record(actor, "day_budget.changed", endpoint or "the site", **words)
+    return budget
+
+
+def _held(at: datetime) -> defaultdict[int, Decimal]:
+    return _sums(DayHold.objects.filter(Q(lease__isnull=False) | Q(opened_at__gte=at - LONGEST_CALL)))
+
+
+def _spent(at: datetime) -> defaultdict[int, Decimal]:
+    first = next_day(at) - A_DAY
+    rows = CallHour.objects.filter(hour__gte=first, hour__lt=next_day(at)).order_by().values("endpoint")
+    found = _sums(DayHold.objects.filter(lease=None, opened_at__gte=first, opened_at__lt=at - LONGEST_CALL))
+    for row in rows.annotate(priced=Sum("cost"), uncertain=Sum("unheard")):
+        found[row["endpoint"]] += (row["priced"] or Decimal(0)) + row["uncertain"]
+    return found
+
+
+def _sums(holds: QuerySet[DayHold]) -> defaultdict[int, Decimal]:
+    found: defaultdict[int, Decimal] = defaultdict(Decimal)
+    found.update(holds.order_by().values_list("endpoint").annotate(total=Sum("amount")))
+    return found
+
+
+def _plain(amount: Decimal | None) -> str:
+    return f"{(amount or Decimal(0)).normalize():f}"
