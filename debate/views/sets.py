@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +25,7 @@ from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, form_view, get_view, page_of
 from evalsite.base.json_types import JsonDict
 from judging.models import ModelEndpoint, Rubric, Suite, System
+from judging.services.calls.day_budgets import too_small
 from judging.specs.selections import selection_from_json
 from judging.states import ACTIVE
 
@@ -179,8 +181,10 @@ def _estimate(form: DebateSetForm | None) -> JsonDict:
         wishes = robustness_wishes(wish, seed=data["variant_seed"] or 0, use_given=data["use_given"])
     else:
         wishes = [wish]
+    estimate = estimate_all(wishes, threads=settings.CALL_THREADS, at=now())
     return {
-        "estimate": estimate_all(wishes, threads=settings.CALL_THREADS, at=now()),
+        "estimate": estimate,
+        "too_small": too_small({"": estimate.cost_least or Decimal(0)}, at=now()),
         "is_fresh": wish.fresh,
         "people_cost": people_cost_of(wishes) if data["plan"] != "robustness" else None,
         "set_count": len(wishes),

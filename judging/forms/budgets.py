@@ -1,4 +1,4 @@
-"""What a run may cost."""
+"""What a run, or a day, may cost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from django import forms
 
 from evalsite.base.json_types import JsonDict
+from judging.llm.endpoints import EndpointKind
+from judging.models import ModelEndpoint
 
 
 class BudgetField(forms.DecimalField):
@@ -16,3 +18,10 @@ class BudgetField(forms.DecimalField):
     def __init__(self, **options: Any) -> None:
         usual: JsonDict = {"required": False, "min_value": Decimal("0.000001"), "label": "Budget in USD"}
         super().__init__(**usual | {"max_digits": 14, "decimal_places": 6} | options)
+
+
+class DayBudgetForm(forms.Form):
+    """What the calls of a day may cost at an endpoint, or without one on the whole site."""
+
+    endpoint = forms.ModelChoiceField(ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL), required=False)
+    amount = BudgetField()

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from evalsite.base.http import PageRequest, form_view, get_view, post_view
+from judging.forms.budgets import DayBudgetForm
 from judging.forms.endpoints import EndpointForm
 from judging.judges.registry import KINDS
 from judging.llm.endpoints import EndpointKind
@@ -18,6 +19,14 @@ from judging.llm.presets import PRESETS
 from judging.models import ModelEndpoint
 from judging.selectors import endpoints as selectors
 from judging.selectors.targets import config_of, key_is_set, target_of
+from judging.services.calls.day_budgets import (
+    DayBudgetRefused,
+    day_of,
+    next_day,
+    plain_dollars,
+    set_day_budget,
+    uses_of_day,
+)
 from judging.services.endpoint_trials import SHOWING, try_endpoint
 from judging.services.endpoints import EndpointNotValid, forget_capabilities, save_endpoint
 
@@ -42,6 +51,36 @@ FEATURES = {
 def endpoint_list(request: PageRequest) -> HttpResponse:
     """List endpoints with their last day."""
     return render(request, "judging/endpoint_list.html", {"rows": selectors.list_endpoints(at=timezone.now())})
+
+
+@get_view("judging.view_modelendpoint")
+def day_budgets(request: PageRequest) -> HttpResponse:
+    """Show what the day has cost, on the site and at each endpoint, beside what it may."""
+    return _day_budgets(request, DayBudgetForm())
+
+
+@post_view("judging.change_modelendpoint")
+def day_budget_set(request: PageRequest) -> HttpResponse:
+    """Set or remove one budget of the day."""
+    form = DayBudgetForm(request.POST)
+    if not form.is_valid():
+        return _day_budgets(request, form, status=400)
+    endpoint, amount = form.cleaned_data["endpoint"], form.cleaned_data["amount"]
+    try:
+        set_day_budget(endpoint=endpoint, amount=amount, actor=request.user, at=timezone.now())
+    except DayBudgetRefused as error:
+        form.add_error("amount", str(error))
+        return _day_budgets(request, form, status=400)
+    name = endpoint or "the site"
+    words = f"{plain_dollars(amount)} USD" if amount else "none"
+    messages.success(request, f"Budget of {name} for a day: {words}.")
+    return redirect("judging:day-budgets")
+
+
+def _day_budgets(request: PageRequest, form: DayBudgetForm, *, status: int = 200) -> HttpResponse:
+    at = timezone.now()
+    context = {"uses": uses_of_day(at=at), "day": day_of(at), "next_day": next_day(at), "form": form}
+    return render(request, "judging/day_budgets.html", context, status=status)
 
 
 @form_view("judging.add_modelendpoint")

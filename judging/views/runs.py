@@ -25,6 +25,7 @@ from judging.selectors import esi
 from judging.selectors import runs as selectors
 from judging.selectors.asks import attach_asks, read_asks
 from judging.selectors.selections import part_words
+from judging.services.calls.day_budgets import too_small
 from judging.services.runs import run_archive as archive
 from judging.services.runs.run_plans import RunNotPossible
 from judging.services.tasks import run_lifecycle
@@ -79,7 +80,8 @@ def run_estimate(request: PageRequest) -> HttpResponse:
     if form.is_valid():
         try:
             wanted = form.wanted()
-            context["estimate"] = wanted.estimate(settings.CALL_THREADS, timezone.now())
+            estimate = wanted.estimate(settings.CALL_THREADS, timezone.now())
+            context |= {"estimate": estimate, "too_small": too_small(estimate.costs, at=timezone.now())}
             context |= {"people_cost": wanted.people_cost()}
             context |= {"asks_nobody": form.cleaned_data.get("asks_nobody", False)}
         except RunNotPossible as error:

@@ -54,6 +54,7 @@ COMMANDS = {
     "judging:endpoint-update": "add_endpoint",
     "judging:endpoint-test": "add_endpoint --test",
     "judging:endpoint-forget": "add_endpoint --forget",
+    "judging:day-budget-set": "day_budget --set",
     "judging:language-probe": "probe_languages",
     "judging:prompt-detail": "add_prompt",
     "judging:prompt-retire": "control_prompt retire",

@@ -50,6 +50,11 @@ class DayUse:
         return self.endpoint.name if self.endpoint else "the site"
 
     @property
+    def entered(self) -> str:
+        """The budget as people enter it; empty without one."""
+        return "" if self.amount is None else plain_dollars(self.amount)
+
+    @property
     def left(self) -> Decimal | None:
         """US dollars, never below zero; None without a budget."""
         return None if self.amount is None else max(Decimal(0), self.amount - self.spent - self.held)
@@ -90,6 +95,17 @@ def uses_of_day(*, at: datetime) -> list[DayUse]:
     held, spent = _held(at), _spent(at)
     site = DayUse(None, amounts.get(SITE), sum(spent.values(), Decimal(0)), sum(held.values(), Decimal(0)))
     return [site, *(DayUse(one, amounts.get(one.pk), spent[one.pk], held[one.pk]) for one in endpoints)]
+
+
+def too_small(costs: Mapping[str, Decimal], *, at: datetime) -> list[DayUse]:
+    """Return the budgets of the day of which less is left than these costs, in USD by the endpoint's name."""
+    limited = [use for use in uses_of_day(at=at) if use.left is not None]
+    total = sum(costs.values(), Decimal(0))
+    return [
+        use
+        for use in limited
+        if (costs.get(use.endpoint.name, Decimal(0)) if use.endpoint else total) > (use.left or 0)
+    ]
 
 
 def uses_for(endpoint_ids: Collection[int], *, at: datetime, lock: bool = False) -> dict[int | None, DayUse]:
@@ -140,8 +156,8 @@ def _shortage(use: DayUse, amount: Decimal, at: datetime) -> Shortage:
     if amount > (use.amount or 0):
         return Shortage(
             "too-dear",
-            f"One call can cost ${_plain(amount)}, more than the budget of {use.name} for a whole day, "
-            f"${_plain(use.amount)}. Have it raised, then resume the run.",
+            f"One call can cost ${plain_dollars(amount)}, more than the budget of {use.name} for a whole day, "
+            f"${plain_dollars(use.amount)}. Have it raised, then resume the run.",
         )
     return Shortage(
         "day", f"{little_left(use, use.unspent, at=at)} The run continues automatically after midnight (UTC)."
@@ -151,8 +167,8 @@ def _shortage(use: DayUse, amount: Decimal, at: datetime) -> Shortage:
 def little_left(use: DayUse, left: Decimal, *, at: datetime) -> str:
     """Return in a sentence that what is left of a budget, in USD, does not cover the next call."""
     return (
-        f"The budget of {use.name} for {day_of(at)} (UTC) is ${_plain(use.amount)}, and the ${_plain(left)} "
-        "that is left does not cover the next call."
+        f"The budget of {use.name} for {day_of(at)} (UTC) is ${plain_dollars(use.amount)}, and the "
+        f"${plain_dollars(left)} that is left does not cover the next call."
     )
 
 
@@ -227,7 +243,7 @@ def set_day_budget(
         budget = None
     else:
         budget, _ = DayBudget.objects.update_or_create(endpoint=endpoint, defaults={"amount": amount})
-    words = {"from": _plain(former) if former else "none", "to": _plain(amount) if amount else "none"}
+    words = {"from": plain_dollars(former) if former else "none", "to": plain_dollars(amount) if amount else "none"}
     record(actor, "day_budget.changed", endpoint or "the site", **words)
     return budget
 
@@ -251,5 +267,6 @@ def _sums(holds: QuerySet[DayHold]) -> defaultdict[int, Decimal]:
     return found
 
 
-def _plain(amount: Decimal | None) -> str:
+def plain_dollars(amount: Decimal | None) -> str:
+    """Return an amount without zeros at its end; None is nothing."""
     return f"{(amount or Decimal(0)).normalize():f}"

@@ -102,6 +102,14 @@ class RunEstimate:
         return sum((part.cost for part in self.evaluators if part.cost is not None), Decimal(0))
 
     @property
+    def costs(self) -> dict[str, Decimal]:
+        """The known costs in USD by the name of the endpoint; empty for those of several endpoints."""
+        found: dict[str, Decimal] = {}
+        for part in self.evaluators:
+            found[part.endpoint] = found.get(part.endpoint, Decimal(0)) + (part.cost or Decimal(0))
+        return found
+
+    @property
     def cost(self) -> Decimal | None:
         """USD over all judges; None where the price of one is unknown, since unknown is not zero."""
         return None if self.unpriced else self.known_cost
