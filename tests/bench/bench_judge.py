@@ -5,8 +5,9 @@
 Prints, for each setting, the wall time from the first call that reaches the server to the end of the run, all verdicts
 stored, its ratio to the ideal ceil(N / C) x L, CPU per call and peak memory of the workers, and a plain `requests` loop
 on as many threads beside it.
-`--long` measures instead 2,000 calls in flight over four workers, and a run of 100,000 calls, whose peak of memory is
-to be that of 3,000; `--only stream` or `schema` measures one kind of request alone.
+`--long` measures instead 2,000 calls in flight over four workers, and a run of 100,000 calls, whose workers' peak of
+memory at the end is to be at most a tenth above that after a tenth of the calls; `--only stream` or `schema` measures
+one kind of request alone.
 Uses its own data folder, or the database and Redis that EVALSITE_DATABASE_URL and EVALSITE_REDIS_URL name.
 """
 
@@ -40,9 +41,11 @@ class Setting:
     workers: int
     threads: int
     target: float | None  # ratio to the ideal that is promised
+    is_flat: bool = False  # whether memory may not grow after a tenth of the calls
     asks: str = ""  # "stream": replies come as streams; "schema": as JSON by a schema
 
 
+MOST_GROWTH = 1.1  # of the peak of memory
 HEADINGS = (
     "calls",
     "latency",
@@ -63,14 +66,14 @@ SETTINGS = (
     Setting(1000, 0.5, 100, 2, 50, 1.15),
     Setting(1000, 0.05, 50, 1, 50, 1.5),
     Setting(3000, 0.0, 50, 1, 50, None),
-    Setting(1000, 0.5, 50, 1, 50, 1.05, "stream"),
-    Setting(1000, 0.05, 50, 1, 50, 1.5, "stream"),
-    Setting(1000, 0.5, 50, 1, 50, 1.05, "schema"),
-    Setting(1000, 0.05, 50, 1, 50, 1.5, "schema"),
+    Setting(1000, 0.5, 50, 1, 50, 1.05, asks="stream"),
+    Setting(1000, 0.05, 50, 1, 50, 1.5, asks="stream"),
+    Setting(1000, 0.5, 50, 1, 50, 1.05, asks="schema"),
+    Setting(1000, 0.05, 50, 1, 50, 1.5, asks="schema"),
 )
 LONG_SETTINGS = (
     Setting(8000, 0.5, 2000, 4, 500, 1.25),
-    Setting(100_000, 0.0, 50, 1, 50, None),
+    Setting(100_000, 0.0, 50, 1, 50, None, is_flat=True),
 )
 MET = '{"reasoning": "It answers the question.", "met": {"100.1": true}}'
 
@@ -121,11 +124,13 @@ def measure(setting: Setting, *, calls: int) -> None:
             time.sleep(3)  # imported and listening
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             launch(run_id)
-            wall = wait(run_id, processes) - min(line["t"] for line in server.log())
+            ended, peaks = wait(run_id, processes)
+            wall = ended - min(line["t"] for line in server.log())
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / calls
     ideal = ceil(calls / setting.concurrency) * setting.latency
     met = setting.target is None or not ideal or wall / ideal <= setting.target
+    met = met and not (setting.is_flat and peaks[-1] > MOST_GROWTH * peaks[0])
     say(
         (
             f"{calls}",
@@ -137,7 +142,7 @@ def measure(setting: Setting, *, calls: int) -> None:
             f"{wall / ideal:.3f}" if ideal else "-",
             f"{calls / wall:.0f}",
             f"{1000 * cpu:.2f} ms",
-            f"{after.ru_maxrss / 1024:.0f} MiB",
+            "-".join(f"{peak:.0f}" for peak in (peaks if setting.is_flat else peaks[-1:])) + " MiB",
             f"{plain:.2f} s",
             setting.asks,
             "ok" if met else "MISSED",
@@ -147,7 +152,7 @@ def measure(setting: Setting, *, calls: int) -> None:
 
 def say(cells: tuple[str, ...]) -> None:
     """Print one line of the table."""
-    sys.stdout.write("".join(f"{cell:>10}" for cell in cells) + "\n")
+    sys.stdout.write("".join(f"{cell:>12}" for cell in cells) + "\n")
     sys.stdout.flush()
 
 
@@ -224,18 +229,34 @@ def launch(run_id: int) -> None:
     launch_run(run_id=run_id, waiting=Run.objects.get(pk=run_id).total)
 
 
-def wait(run_id: int, processes: list[subprocess.Popen[bytes]]) -> float:
-    """Return when the run had ended, in seconds of the clock that the fake server's log tells too."""
+def wait(run_id: int, processes: list[subprocess.Popen[bytes]]) -> tuple[float, list[float]]:
+    """Return when the run had ended, in seconds of the clock that the fake server's log tells too, and the peak of
+    memory of the largest process of the workers, in MiB, after a tenth of the tasks and at the end."""
     from judging.models import Run
     from judging.states import RunStatus
 
-    while Run.objects.get(pk=run_id).status != RunStatus.FINISHED:
+    peaks: list[float] = []
+    while (run := Run.objects.get(pk=run_id)).status != RunStatus.FINISHED:
         assert all(process.poll() is None for process in processes), "a worker ended; its output says why"
+        if not peaks and run.done >= run.total / 10:
+            peaks.append(peak_of(processes))
         time.sleep(0.2)
-    run = Run.objects.get(pk=run_id)
+    peaks.append(peak_of(processes))
     assert run.failed == 0, f"{run.failed} tasks failed"
     assert run.finished_at is not None
-    return run.finished_at.timestamp() - time.time() + time.monotonic()
+    return run.finished_at.timestamp() - time.time() + time.monotonic(), peaks
+
+
+def peak_of(processes: list[subprocess.Popen[bytes]]) -> float:
+    """Return the peak of memory so far of the largest of these processes and their children, in MiB."""
+    wanted, peaks = {process.pid for process in processes}, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if int(folder.name) in wanted or parent in wanted:
+                status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+                peaks.append(int(status["VmHWM"].split()[0]) / 1024)
+    return max(peaks)
 
 
 @contextlib.contextmanager

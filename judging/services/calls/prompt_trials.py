@@ -115,10 +115,10 @@ class Purse:
             uses = day_budgets.uses_for([self.target.endpoint_id], at=self.at).values()
             left, use = min(((use.left or Decimal(0), use) for use in uses), key=itemgetter(0))
             return f"{day_budgets.little_left(use, left, at=self.at)} Try again tomorrow, or have it raised."
-        budget, left = day_budgets.plain_dollars(self.budget), day_budgets.plain_dollars(self.left)
+        budget, rest = day_budgets.plain_dollars(self.budget), day_budgets.plain_dollars(self.left)
         return (
             f"The budget of ${budget} does not cover the {count:,} remaining requests: one of them can cost more than "
-            f"the remaining ${left}. Replies so far are kept; try again with a higher budget."
+            f"the remaining ${rest}. Replies so far are kept; try again with a higher budget."
         )
 
 
