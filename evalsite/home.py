@@ -337,7 +337,7 @@ def spend_by_day(*, at: datetime) -> tuple[SpendBar, ...]:
 
 def _spend_since(first: datetime) -> tuple[SpendBar, ...]:
     priced = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).values_list("pk", flat=True)
-    hours = CallHour.objects.filter(endpoint__in=list(priced), hour__gte=first)
+    hours = CallHour.objects.filter(endpoint__in=list(priced), hour__gte=first, calls__gt=0)
     rows = list(
         hours.annotate(day=TruncDate("hour"))
         .values("day")

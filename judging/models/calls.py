@@ -93,7 +93,8 @@ class CallHour(models.Model):
     calls = models.PositiveIntegerField()
     errors = models.PositiveIntegerField()
     cost = models.DecimalField(max_digits=16, decimal_places=6, null=True)  # USD of those with a known price
-    # USD that may have been spent beside `cost`: on calls whose answer or tokens nobody heard, or that two workers made
+    # USD that may have been spent beside `cost`: on calls whose answer or tokens nobody heard, or that two workers
+    # made, and on tests of the endpoint, which the ledger does not hold; such an hour may have no `calls`
     unheard = models.DecimalField(max_digits=16, decimal_places=6, default=0)
     seconds = models.FloatField()
 

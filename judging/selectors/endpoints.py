@@ -71,10 +71,10 @@ def list_endpoints(*, at: datetime) -> list[EndpointRow]:
     """Return every endpoint with figures of the last 24 hours."""
     endpoints = list(ModelEndpoint.objects.order_by("-is_active", "name"))
     judges = dict(Judge.objects.order_by().values_list("endpoint_id").annotate(n=Count("pk")))
-    hours = CallHour.objects.filter(endpoint__in=endpoints, hour__gte=at - RECENT).order_by().values("endpoint_id")
+    hours = CallHour.objects.filter(endpoint__in=endpoints, hour__gte=at - RECENT, calls__gt=0).order_by()
     recent: dict[int, JsonDict] = {
         row["endpoint_id"]: dict(row)
-        for row in hours.annotate(
+        for row in hours.values("endpoint_id").annotate(
             n=Sum("calls"), n_errors=Sum("errors"), spent=Sum("cost"), latency=Sum("seconds") / Sum("calls")
         )
     }
@@ -121,7 +121,7 @@ def rate_states(endpoints: Iterable[ModelEndpoint]) -> list[RateState]:
 def spend_by_day(endpoint: ModelEndpoint, *, at: datetime, days: int = 14) -> list[DaySpend]:
     """Return calls and cost of each of the last days that had any, newest first."""
     rows = (
-        CallHour.objects.filter(endpoint=endpoint, hour__gte=at - timedelta(days=days))
+        CallHour.objects.filter(endpoint=endpoint, hour__gte=at - timedelta(days=days), calls__gt=0)
         .annotate(day=TruncDate("hour"))
         .values("day")
         .annotate(n=Sum("calls"), cost_sum=Sum("cost"))

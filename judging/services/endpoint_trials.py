@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from decimal import Decimal
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -16,11 +17,12 @@ from judging.llm.chat import ChatRequest, Message
 from judging.llm.endpoints import Capabilities, EndpointConfig, is_forbidden_variable, key_variable_refusal
 from judging.llm.limiter import LimiterFactory, connect
 from judging.llm.limits import Results
-from judging.llm.prices import estimate_tokens
+from judging.llm.prices import cost_of, estimate_tokens
 from judging.llm.transport.client import ChatClient
 from judging.llm.transport.tunnels import proxy_of
-from judging.models import ModelEndpoint
-from judging.selectors.targets import address_policy, config_of, unchanged_endpoints
+from judging.models import DayHold, ModelEndpoint
+from judging.selectors.targets import Target, address_policy, config_of, target_of, unchanged_endpoints
+from judging.services.calls import day_budgets
 from judging.services.sight_tests import new_sight_test
 
 TEST_SECONDS = 20.0
@@ -45,6 +47,9 @@ TRIAL = ChatRequest(
 )
 RATE_USED_UP = "The calls that this endpoint takes at once, or a minute, are used up. Test it again in {seconds} s."
 SHOWING = frozenset({"json_schema", "json_object", "logprobs", "stream"})  # whose effect an answer shows
+ANSWERED = frozenset(
+    {AttemptOutcome.FINISHED, AttemptOutcome.TRUNCATED, AttemptOutcome.REFUSED, AttemptOutcome.UNUSABLE}
+)
 PAGE_SECONDS = 50.0  # of both calls together: the page that waits for them is cut off after 60
 
 
@@ -73,7 +78,7 @@ def try_endpoint(*, endpoint: ModelEndpoint, at: datetime) -> EndpointTrial:
     if problem:
         trial, capabilities = EndpointTrial(works=False, problem=problem), config.capabilities
     else:
-        trial, capabilities = _ask(config)
+        trial, capabilities = _ask(target_of(endpoint), at)
     trial = replace(trial, at=at.isoformat())
     endpoint.last_test, endpoint.capabilities = asdict(trial), asdict(capabilities)
     rows = unchanged_endpoints(config).filter(pk=endpoint.pk)  # none where it was edited meanwhile
@@ -89,17 +94,64 @@ def _missing_key(endpoint: ModelEndpoint, config: EndpointConfig) -> str:
     return ""
 
 
-def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
+class _NotSent(Exception):
+    """A call of the test may not be made now; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Sends the calls of a test, within the limits of the endpoint and the budgets of the day."""
+
+    client: ChatClient
+    target: Target
+    at: datetime
+
+    def send(self, config: EndpointConfig, request: ChatRequest, capabilities: Capabilities) -> Attempt:
+        """Send one call and count what it cost.
+
+        Raises:
+            _NotSent: the rates are used up, or the budgets of the day do not carry it.
+        """
+        wait = _wait_for_rates(config)
+        if wait:
+            raise _NotSent(RATE_USED_UP.format(seconds=math.ceil(wait)))
+        hold = self._hold(request)
+        spent = hold.amount  # where nothing is heard any more
+        try:
+            attempt = self.client.send(config, request, capabilities=capabilities)
+            spent = self._cost(attempt, hold.amount)
+        finally:
+            day_budgets.settle_outside_runs(holds=[hold], spent=spent, at=self.at)
+        return attempt
+
+    def _hold(self, request: ChatRequest) -> DayHold:
+        endpoint_id, worst = self.target.endpoint_id, self.target.worst_case(request, truncation_retry=False)
+        if worst is None and day_budgets.limited_endpoints([endpoint_id]):
+            raise _NotSent(day_budgets.price_missing(self.target.config.name))
+        hold = day_budgets.hold_outside_runs(endpoint_id=endpoint_id, amount=worst or Decimal(0), at=self.at)
+        if hold is None:
+            raise _NotSent(day_budgets.refusal(endpoint_id=endpoint_id, at=self.at))
+        return hold
+
+    def _cost(self, attempt: Attempt, most: Decimal) -> Decimal:
+        """Return what an attempt cost, as far as that can be known, else the most that it can have cost."""
+        if attempt.outcome not in ANSWERED and not attempt.is_paid:
+            return Decimal(0)
+        counted = {"prompt_tokens": attempt.prompt_tokens, "completion_tokens": attempt.completion_tokens}
+        cost = None if attempt.is_unheard else cost_of(self.target.price, **counted, usage=attempt.usage)
+        return most if cost is None else cost
+
+
+def _ask(target: Target, at: datetime) -> tuple[EndpointTrial, Capabilities]:
+    config = target.config
     config = replace(config, read_timeout=TEST_SECONDS_REASONING if config.reasoning else TEST_SECONDS)
     capabilities, used = config.capabilities, frozenset[str]()
     attempt = Attempt(AttemptOutcome.PARAMETER_REFUSED)
     client = ChatClient(threads=1, policy=address_policy(), proxy=proxy_of(settings.PROXY))
+    caller = _Caller(client, target, at)
     try:
         for _ in range(TEST_TRIES):
-            wait = _wait_for_rates(config)
-            if wait:
-                return EndpointTrial(works=False, problem=RATE_USED_UP.format(seconds=math.ceil(wait))), capabilities
-            attempt = client.send(config, TRIAL, capabilities=capabilities)
+            attempt = caller.send(config, TRIAL, capabilities)
             used = used_by(attempt)
             capabilities = capabilities.learn(refused=attempt.refused)
             if attempt.outcome is not AttemptOutcome.PARAMETER_REFUSED:
@@ -107,7 +159,9 @@ def _ask(config: EndpointConfig) -> tuple[EndpointTrial, Capabilities]:
         trial = judge_attempt(attempt, used, config)
         capabilities = capabilities.learn(accepted=frozenset([*trial.verified, *trial.not_refused]))
         if trial.works:
-            trial, capabilities = _show_picture(client, config, trial, capabilities)
+            trial, capabilities = _show_picture(caller, config, trial, capabilities)
+    except _NotSent as refusal:
+        return EndpointTrial(works=False, problem=str(refusal)), capabilities
     finally:
         client.close()
     refused = [name for name, taken in asdict(capabilities).items() if taken is False and name != "images"]
@@ -126,15 +180,15 @@ def _wait_for_rates(config: EndpointConfig) -> float:
 
 
 def _show_picture(
-    client: ChatClient, config: EndpointConfig, trial: EndpointTrial, capabilities: Capabilities
+    caller: _Caller, config: EndpointConfig, trial: EndpointTrial, capabilities: Capabilities
 ) -> tuple[EndpointTrial, Capabilities]:
     """Return a trial that works with what a picture showed; where its answer did not come, sight stays as it was."""
-    wait = _wait_for_rates(config)
-    if wait:
-        return replace(trial, sight_reply=RATE_USED_UP.format(seconds=math.ceil(wait))), capabilities
     test = new_sight_test()
     config = replace(config, read_timeout=min(config.read_seconds, max(5.0, PAGE_SECONDS - trial.seconds)))
-    attempt = client.send(config, test.request, capabilities=capabilities)
+    try:
+        attempt = caller.send(config, test.request, capabilities)
+    except _NotSent as refusal:
+        return replace(trial, sight_reply=str(refusal)[:300]), capabilities
     if attempt.outcome is AttemptOutcome.FINISHED:
         trial = replace(trial, sight_reply=attempt.text[:300])
         return trial, replace(capabilities, images=test.is_passed(attempt.text))

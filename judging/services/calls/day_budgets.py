@@ -8,7 +8,7 @@ counts on the day on which its reply is stored, by the clock of whoever stores i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -172,6 +172,18 @@ def little_left(use: DayUse, left: Decimal, *, at: datetime) -> str:
     )
 
 
+def refusal(*, endpoint_id: int, at: datetime) -> str:
+    """Return why the budgets do not carry a call outside runs."""
+    uses = uses_for([endpoint_id], at=at).values()
+    left, use = min(((use.left or Decimal(0), use) for use in uses), key=itemgetter(0))
+    return f"{little_left(use, left, at=at)} Try again tomorrow, or have it raised."
+
+
+def price_missing(name: str) -> str:
+    """Return that an endpoint cannot be asked under a budget, since nobody knows what that may cost."""
+    return f"A budget needs a price, and the price of {name} is unknown. Enter it on the page of the endpoint."
+
+
 @transaction.atomic
 def hold_outside_runs(*, endpoint_id: int, amount: Decimal, at: datetime) -> DayHold | None:
     """Set an amount aside for one call outside runs; None: the budgets do not carry it."""
@@ -180,6 +192,14 @@ def hold_outside_runs(*, endpoint_id: int, amount: Decimal, at: datetime) -> Day
         return None
     DayHold.objects.filter(lease=None, opened_at__lt=next_day(at) - 2 * A_DAY).delete()
     return DayHold.objects.create(endpoint_id=endpoint_id, opened_at=at, amount=amount)
+
+
+@transaction.atomic
+def settle_outside_runs(*, holds: Sequence[DayHold], spent: Decimal, at: datetime) -> None:
+    """Give back what calls to one endpoint held, and count as spent what they cost beside what the ledger stores."""
+    DayHold.objects.filter(pk__in=[hold.pk for hold in holds]).delete()
+    for hold in holds[:1]:
+        book_unheard(amounts={hold.endpoint_id: spent}, at=at)
 
 
 def set_aside(*, lease: Lease, amounts: Amounts, at: datetime) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
@@ -76,10 +75,7 @@ class Purse:
             return Decimal(0)
         worst = self.target.worst_case(request)
         if worst is None:
-            raise TrialRefused(
-                f"A budget needs a price, and the price of {self.target.config.name} is unknown. "
-                "Enter it on the page of the endpoint."
-            )
+            raise TrialRefused(day_budgets.price_missing(self.target.config.name))
         self.is_short = self.left is not None and worst > self.left
         if self.is_short:
             return None
@@ -104,17 +100,13 @@ class Purse:
 
         Must run in the transaction that stores the replies.
         """
-        DayHold.objects.filter(pk__in=[hold.pk for _, hold in self.holds]).delete()
-        if self.holds:
-            day_budgets.book_unheard(amounts={self.target.endpoint_id: unheard}, at=self.at)
+        day_budgets.settle_outside_runs(holds=[hold for _, hold in self.holds], spent=unheard, at=self.at)
         self.holds.clear()
 
     def refusal(self, count: int) -> str:
         """Return why the `count` remaining requests cannot be asked."""
         if not self.is_short:
-            uses = day_budgets.uses_for([self.target.endpoint_id], at=self.at).values()
-            left, use = min(((use.left or Decimal(0), use) for use in uses), key=itemgetter(0))
-            return f"{day_budgets.little_left(use, left, at=self.at)} Try again tomorrow, or have it raised."
+            return day_budgets.refusal(endpoint_id=self.target.endpoint_id, at=self.at)
         budget, rest = day_budgets.plain_dollars(self.budget), day_budgets.plain_dollars(self.left)
         return (
             f"The budget of ${budget} does not cover the {count:,} remaining requests: one of them can cost more than "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.endpoints import EndpointConfig
 from judging.models import ModelEndpoint
+from judging.selectors.endpoints import list_endpoints, spend_by_day
 from judging.selectors.targets import config_of
+from judging.services.calls.day_budgets import set_day_budget, uses_of_day
 from judging.services.endpoint_trials import judge_attempt, try_endpoint
 from tests import factories
 from tests.factories import NOON
@@ -177,3 +180,72 @@ def test_try_endpoint_teaches_nothing_about_another_query(fake_llm: FakeLLM) -> 
 
     stored = ModelEndpoint.objects.get(pk=asked.pk)
     assert (trial.works, stored.capabilities, stored.last_test) == (True, {}, {})
+
+
+DEAR: dict[str, Any] = {"input_price": 0, "output_price": 10_000}  # a cent a token: of 200 at most, $2
+LITTLE_LEFT = (
+    f"The budget of the site for {NOON:%Y-%m-%d} (UTC) is $2.05, and the $1.99 that is left does not cover the next "
+    "call. Try again tomorrow, or have it raised."
+)
+
+
+def spent_today() -> Decimal:
+    site = uses_of_day(at=NOON)[0]
+    assert site.held == 0
+    return site.spent
+
+
+def limit(amount: str) -> None:
+    set_day_budget(endpoint=None, amount=Decimal(amount), actor=None, at=NOON)
+
+
+@pytest.mark.parametrize(
+    ("options", "spent"),
+    [
+        ({}, "0.12"),  # 22 characters are 6 tokens, of two calls
+        ({"reject": "json_schema,logprobs"}, "0.12"),  # what is refused costs nothing
+        ({"usage": 0}, "4"),  # no tokens told: the most of two calls
+    ],
+)
+def test_what_a_test_cost_counts_against_the_day(fake_llm: FakeLLM, options: dict[str, Any], spent: str) -> None:
+    fake_llm.config(reply=BY_SCHEMA, **options)
+    limit("10")
+    assert try_endpoint(endpoint=at(fake_llm, **DEAR), at=NOON).works
+    assert spent_today() == Decimal(spent)
+
+
+def test_a_test_is_refused_when_too_little_of_the_day_is_left(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply=BY_SCHEMA)
+    limit("2.05")
+    row = at(fake_llm, **DEAR)
+
+    first, second = (try_endpoint(endpoint=row, at=NOON) for _ in range(2))
+
+    assert (first.works, first.sight_reply) == (True, LITTLE_LEFT)
+    assert (second.works, second.problem) == (False, LITTLE_LEFT)
+    assert (fake_llm.stats()["calls"], spent_today()) == (1, Decimal("0.06"))
+
+
+def test_a_test_under_a_budget_needs_a_price(fake_llm: FakeLLM) -> None:
+    fake_llm.config(reply=BY_SCHEMA)
+    row = at(fake_llm, name="new")
+    before = try_endpoint(endpoint=row, at=NOON)
+    limit("5")
+
+    trial = try_endpoint(endpoint=row, at=NOON)
+
+    assert (before.works, trial.works, fake_llm.stats()["calls"]) == (True, False, 2)
+    assert spent_today() == 0
+    assert trial.problem == (
+        "A budget needs a price, and the price of new is unknown. Enter it on the page of the endpoint."
+    )
+
+
+def test_an_hour_with_nothing_but_a_test_is_no_call_of_the_lists(fake_llm: FakeLLM) -> None:
+    row = at(fake_llm, **DEAR)
+    try_endpoint(endpoint=row, at=NOON)
+
+    [listed] = [one for one in list_endpoints(at=NOON) if one.endpoint == row]
+
+    assert (listed.calls, listed.spent, listed.latency, spend_by_day(row, at=NOON)) == (0, None, None, [])
+    assert spent_today() > 0
