@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -46,6 +47,7 @@ class DebateEstimate:
     seconds_least: float | None = None  # None: nothing is known of the latency of an endpoint
     seconds_most: float | None = None
     untimed: tuple[str, ...] = ()  # endpoints of whose latency nothing is known
+    costs: Mapping[str, Decimal] = field(default_factory=dict)  # USD at least by endpoint, without those of no price
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,10 @@ def estimate_all(wishes: Sequence[DebateWish], *, threads: int, at: datetime) ->
     every = [target for group in targets for target in group]
     unpriced = tuple(dict.fromkeys(t.config.name for t in every if t.price is None and not t.is_lexical))
     untimed, seconds = _seconds([load for part in held_parts for load in part.loads], threads)
+    costs: defaultdict[str, Decimal] = defaultdict(Decimal)
+    for target, of_least, _ in [load for part in held_parts for load in part.loads]:
+        if target.price is not None:
+            costs[target.config.name] += _dollars(target.price, of_least)
     return DebateEstimate(
         debates=sum(part.debates for part in parts),
         calls_least=sum(part.calls_least for part in parts),
@@ -126,6 +132,7 @@ def estimate_all(wishes: Sequence[DebateWish], *, threads: int, at: datetime) ->
         seconds_least=None if untimed else max((least for least, _ in seconds), default=0.0),
         seconds_most=None if untimed else max((most for _, most in seconds), default=0.0),
         untimed=untimed,
+        costs=dict(costs),
     )
 
 

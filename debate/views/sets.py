@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -184,7 +183,7 @@ def _estimate(form: DebateSetForm | None) -> JsonDict:
     estimate = estimate_all(wishes, threads=settings.CALL_THREADS, at=now())
     return {
         "estimate": estimate,
-        "too_small": too_small({"": estimate.cost_least or Decimal(0)}, at=now()),
+        "too_small": too_small(estimate.costs, at=now()),
         "is_fresh": wish.fresh,
         "people_cost": people_cost_of(wishes) if data["plan"] != "robustness" else None,
         "set_count": len(wishes),

@@ -37,12 +37,19 @@ def test_estimate_all_counts_calls_and_dollars_at_both_ends() -> None:
     assert Decimal("0.024") < estimate.cost_most < Decimal("0.24")
     # 4 calls of 200 tokens: 0.0016 USD and prompts.
     assert Decimal("0.0016") < estimate.cost_least < Decimal("0.016")
+    # Both endpoints are asked the same at the same price.
+    half = pytest.approx(estimate.cost_least / 2)
+    assert estimate.costs == {"a": half, "b": half}
 
 
 def test_estimate_all_gives_no_cost_where_a_price_is_unknown() -> None:
     wish = rows.wish("One?", endpoints=[priced("a"), factories.endpoint(name="unknown")])
 
-    assert estimate_all([wish], threads=50, at=NOON) == DebateEstimate(
+    estimate = estimate_all([wish], threads=50, at=NOON)
+
+    assert list(estimate.costs) == ["a"]
+    assert Decimal("0.0004") < estimate.costs["a"] < Decimal("0.004")  # a reply of 200 tokens, and its prompt
+    assert replace(estimate, costs={}) == DebateEstimate(
         debates=1,
         calls_least=2,
         calls_most=12,
