@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, StreamingHttpResponse
@@ -17,6 +17,7 @@ from evalsite.reports.services.spend_figures import cells_within, days_chart, fi
 from evalsite.reports.services.spend_reports import SPEND
 from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page, waits_for_report
 from judging.selectors.runs import open_budgets
+from judging.services.calls.day_budgets import limited_uses, next_day
 
 PER_PAGE = 50
 RECENT_DAYS = (7, 30)
@@ -29,11 +30,11 @@ def spend_report(request: PageRequest) -> HttpResponse:
     report = jobs.obtain(SPEND, subject_id=0, options={}, at=now)
     context: JsonDict = {"form": form, "report": report, "recent": _recent(timezone.localdate(now))}
     if report.content is not None and form.is_valid():
-        context |= _figures(request, form, report.content)
+        context |= _figures(request, form, report.content, now)
     return report_page(request, "spend_report", context)
 
 
-def _figures(request: PageRequest, form: SpendForm, content: ReportContent) -> JsonDict:
+def _figures(request: PageRequest, form: SpendForm, content: ReportContent, at: datetime) -> JsonDict:
     cells = cells_within(content, form.period)
     table = table_of(content, cells, form.chosen_group)
     page = Paginator(table.ordered(request.GET.get("sort", "")), PER_PAGE).get_page(request.GET.get("page"))
@@ -45,6 +46,8 @@ def _figures(request: PageRequest, form: SpendForm, content: ReportContent) -> J
         "rows": table.linked_rows(list(page.object_list)),
         "chart": days_chart(cells),
         "budgets": open_budgets(),
+        "day_uses": limited_uses(at=at),
+        "day_ends": next_day(at),
         "formats": exports.BOARD_FORMATS,
         "command": report_command("spend", **{"from": form.data.get("from"), "to": form.data.get("to")}),
     }

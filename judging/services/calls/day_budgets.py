@@ -97,13 +97,17 @@ def uses_of_day(*, at: datetime) -> list[DayUse]:
     return [site, *(DayUse(one, amounts.get(one.pk), spent[one.pk], held[one.pk]) for one in endpoints)]
 
 
+def limited_uses(*, at: datetime) -> list[DayUse]:
+    """Return those that have a budget."""
+    return [use for use in uses_of_day(at=at) if use.amount is not None]
+
+
 def too_small(costs: Mapping[str, Decimal], *, at: datetime) -> list[DayUse]:
     """Return the budgets of the day of which less is left than these costs, in USD by the endpoint's name."""
-    limited = [use for use in uses_of_day(at=at) if use.left is not None]
     total = sum(costs.values(), Decimal(0))
     return [
         use
-        for use in limited
+        for use in limited_uses(at=at)
         if (costs.get(use.endpoint.name, Decimal(0)) if use.endpoint else total) > (use.left or 0)
     ]
 

@@ -15,13 +15,15 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.spend_reports import SPEND
-from judging.models import EvaluatorKind, Lease
+from judging.models import CallHour, EvaluatorKind, Lease
+from judging.services.calls.day_budgets import hold_outside_runs, set_day_budget
 from judging.states import RunStatus
 from tests import factories
 from tests.evalsite.reports.spent import NEXT_DAY, ledger
@@ -30,6 +32,7 @@ from tests.factories import NOON
 pytestmark = pytest.mark.django_db
 PAGE = "/reports/spend/"
 CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.DOTALL)
+WORDS = re.compile(r'<div class="progress-words">(.*?)</div>', re.DOTALL)  # above a bar
 
 
 def rows_of(page: str, heading: str) -> list[list[str]]:
@@ -201,6 +204,27 @@ def test_page_is_for_those_who_may_see_runs(client: Client, role: Role, status: 
     assert (f'href="{PAGE}"' in client.get("/").content.decode()) == (status == 200)
 
 
+def test_page_shows_what_today_has_used_of_its_budgets(researcher: Client) -> None:
+    figures = ledger()
+    without, at = shown(researcher), timezone.now()
+    hour = at.replace(minute=0, second=0, microsecond=0)
+    spent: dict[str, Any] = {"calls": 1, "errors": 0, "seconds": 1, "cost": Decimal(3), "unheard": Decimal(1)}
+    CallHour.objects.create(endpoint=figures.endpoint, hour=hour, **spent)
+    for endpoint, amount in ((None, 20), (figures.endpoint, 5)):
+        set_day_budget(endpoint=endpoint, amount=Decimal(amount), actor=None, at=at)
+    hold_outside_runs(endpoint_id=figures.endpoint.pk, amount=Decimal(1), at=at)
+
+    page = shown(researcher)
+
+    assert "Budgets of today" not in without
+    # 3 spent, 1 unanswered and 1 in flight: 5 of 20, and all of 5
+    assert [" ".join(re.sub(r"<[^>]+>", " ", line).split()) for line in WORDS.findall(page)] == [
+        "The whole site · 25.0% of $20.00, $1.00 of it in flight $15.00 left",
+        "Main · 100.0% of $5.00, $1.00 of it in flight $0.00 left",
+    ]
+    assert re.findall(r'<rect class="(\w+)" x="0" y="0" width="(\d+)"', page) == [("done", "250"), ("failed", "1000")]
+
+
 @pytest.mark.parametrize("group", ["judge", "day", "run", "endpoint", "person"])
 @pytest.mark.parametrize("runs", [1, 3])
 def test_page_takes_the_same_queries_whatever_its_size(
@@ -213,8 +237,10 @@ def test_page_takes_the_same_queries_whatever_its_size(
         paid = factories.call(endpoint=judge.endpoint, run=run, finished_at=NOON + timedelta(days=number))
         factories.verdict(evaluator=row, call_ids=[paid.pk])
     researcher.get(PAGE)  # the report is stored from here on
-    # session, user, rail and permissions; version and snapshot of the report; budgets; names but of judges and days
-    queries = 9 if group in ("run", "endpoint", "person") else 8
+    set_day_budget(endpoint=judge.endpoint, amount=Decimal(1), actor=None, at=NOON)
+    # session, user, rail and permissions; version and snapshot of the report; budgets; those of today: endpoints,
+    # amounts, holds, those of lost processes, hours; names but of judges and days
+    queries = 14 if group in ("run", "endpoint", "person") else 13
 
     with django_assert_num_queries(queries):
         shown(researcher, f"?group={group}")
