@@ -61,7 +61,7 @@ def key_of(*, shown: str, reference: str, scale: Iterable[tuple[str, float | Non
 
 @dataclass(frozen=True, slots=True)
 class KeyFrame:
-    """What the keys of all responses to one question under one criterion share, as canonical JSON."""
+    """What the keys of all responses, or pairs, to one question under one criterion share, as canonical JSON."""
 
     prompt_hash: bytes
     part: bytes
@@ -69,9 +69,9 @@ class KeyFrame:
     reference: bytes
     scale: bytes
 
-    def key(self, text_hash: str) -> str:
-        """Return what `subject_key` returns for one response with this hash."""
-        parts = (self.prompt_hash, canonical_json([text_hash]), self.part, self.criterion)
+    def key(self, *text_hashes: str) -> str:
+        """Return what `subject_key` returns for one response with this hash, or for a pair, whichever way round."""
+        parts = (self.prompt_hash, canonical_json(sorted(text_hashes)), self.part, self.criterion)
         shown = sha256(b"".join((b"[", b",".join(parts), b"]"))).hexdigest()
         return sha256(b"".join((b'["', shown.encode(), b'",', self.reference, b",", self.scale, b"]"))).hexdigest()
 
@@ -79,7 +79,7 @@ class KeyFrame:
 def key_frame(
     *, prompt_hash: str, part: bytes, criterion: str, reference: str, scale: Iterable[tuple[str, float | None]]
 ) -> KeyFrame:
-    """Return the frame of the keys of single responses."""
+    """Return the frame of the keys of responses or pairs."""
     scale_json = canonical_json([list(label) for label in scale])
     return KeyFrame(canonical_json(prompt_hash), part, canonical_json(criterion), canonical_json(reference), scale_json)
 

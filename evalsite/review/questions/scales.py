@@ -28,6 +28,11 @@ class Label:
 
 
 PREFERENCE = (Label("1", "A is better"), Label("0", "Neither is better"), Label("-1", "B is better"))
+COMPARED = (  # the same of a response and a baseline's, with what it is worth to the response
+    Label("1", "A is better", 1.0),
+    Label("0", "Neither is better", 0.5),
+    Label("-1", "B is better", 0.0),
+)
 JUDGEMENT = (Label("right", "Right", 1.0), Label("partly", "Partly right", 0.5), Label("wrong", "Wrong", 0.0))
 PREFERENCE_SHARES = {"1": 1.0, "0": 0.5, "-1": 0.0}  # what a preference is worth to the first of a pair
 _PREFERENCES = frozenset(label.value for label in PREFERENCE)
@@ -136,8 +141,8 @@ def judge_label(value: JsonObject | None, share: float | None, labels: Sequence[
     """
     if value is None:
         return None
-    if is_preference(labels):
-        return str(value["preference"]) if "preference" in value else None
+    if is_preference(labels) and "preference" in value:
+        return str(value["preference"])
     return nearest_label(share, labels) or None if share is not None else None
 
 

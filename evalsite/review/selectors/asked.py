@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
@@ -12,9 +12,11 @@ from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.thresholds import unsure_verdicts
 from evalsite.review.states import ItemStatus
+from evalsite.review.subject_keys import is_turned, turned_label
 from judging.judges.kinds.panel import DISPUTED
 from judging.judges.words import DOUBTFUL
-from judging.models import BASELINE, Run, RunEvaluator, RunKind, Score, Verdict
+from judging.models import Response, Run, RunKind, Score, Verdict
+from judging.services.evaluation.comparisons import BASELINE_RESPONSE
 from judging.services.runs.comparison_plans import AGAINST
 from judging.states import ACTIVE, RunStatus
 
@@ -32,11 +34,6 @@ class VerdictPeople:
     is_unsettled: bool  # the rules would send it
     label: str = ""  # of its subject, where that had one before anybody was asked
     labels: tuple[Label, ...] = ()  # the scale
-
-    @property
-    def refusal(self) -> str:
-        """Why it can never be sent; empty where it can."""
-        return why_not_compared_by_people(self.verdict.evaluator) if self.verdict.evaluator.compared_with else ""
 
     @property
     def can_take_back(self) -> bool:
@@ -76,18 +73,18 @@ def people_of(verdict: Verdict) -> VerdictPeople:
 
 def people_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictPeople]:
     """Return the same for many verdicts with their evaluators, by verdict, with two queries, and two more
-    where confidence was measured, and one where panels voted or responses were compared.
+    where confidence was measured, one where panels voted, and three where responses were compared.
     """
     referrals: dict[tuple[int | None, int | None, str], Referral] = {}
     for referral in _referrals(verdicts) if verdicts else ():
         referrals[referral.run_id, referral.response_id, referral.subject.criterion] = referral
-    unsure, comparing = unsure_verdicts(verdicts) | _disputed_verdicts(verdicts), _comparing_evaluators(verdicts)
+    unsure, turned = unsure_verdicts(verdicts) | _disputed_verdicts(verdicts), _turned_verdicts(verdicts)
     return {
         verdict.pk: _people_of(
             verdict,
             referrals.get((verdict.run_id, verdict.response_id, verdict.evaluator.criterion)),
             is_unsure=verdict.pk in unsure,
-            is_comparison=verdict.evaluator_id in comparing,
+            is_swapped=verdict.pk in turned,
         )
         for verdict in verdicts
     }
@@ -100,11 +97,18 @@ def _disputed_verdicts(verdicts: Sequence[Verdict]) -> set[int]:
     return {pk for pk, flags in rows if pk is not None and DISPUTED.intersection(flags)}
 
 
-def _comparing_evaluators(verdicts: Sequence[Verdict]) -> set[int]:
-    """Return the evaluators of these verdicts that compare two responses, whose options lists of tasks do not read."""
-    named = {verdict.evaluator_id for verdict in verdicts if verdict.evaluator.criterion.startswith(AGAINST)}
-    rows = RunEvaluator.objects.filter(pk__in=named, options__has_key=BASELINE) if named else ()
-    return {row.pk for row in rows}
+def _turned_verdicts(verdicts: Sequence[Verdict]) -> set[int]:
+    """Return the verdicts about pairs whose baseline's response comes first in their subject."""
+    compared = [verdict.pk for verdict in verdicts if verdict.evaluator.criterion.startswith(AGAINST)]
+    rows = Verdict.objects.filter(pk__in=compared).values_list("pk", "response_id", "value") if compared else ()
+    pairs = {
+        pk: (response_id, value[BASELINE_RESPONSE])
+        for pk, response_id, value in rows
+        if value and BASELINE_RESPONSE in value
+    }
+    wanted = {pk for pair in pairs.values() for pk in pair}
+    hashes = dict(Response.objects.filter(pk__in=wanted).values_list("pk", "text_hash")) if wanted else {}
+    return {pk for pk, pair in pairs.items() if is_turned([hashes[one] for one in pair if one in hashes])}
 
 
 def _referrals(verdicts: Sequence[Verdict]) -> QuerySet[Referral]:
@@ -115,16 +119,22 @@ def _referrals(verdicts: Sequence[Verdict]) -> QuerySet[Referral]:
     return referrals.order_by("pk")  # the newest wins
 
 
-def _people_of(verdict: Verdict, referral: Referral | None, *, is_unsure: bool, is_comparison: bool) -> VerdictPeople:
-    is_open = verdict.status in UNUSABLE or is_unsure or bool({*FLIP_FLAGS, *DOUBTFUL}.intersection(verdict.flags))
-    is_unsettled = is_open and not is_comparison
+def _people_of(verdict: Verdict, referral: Referral | None, *, is_unsure: bool, is_swapped: bool) -> VerdictPeople:
+    is_unsettled = verdict.status in UNUSABLE or is_unsure or bool({*FLIP_FLAGS, *DOUBTFUL}.intersection(verdict.flags))
     if referral is None:
         return VerdictPeople(verdict, None, None, is_unsettled)
     item, labels = referral.item, labels_from_json(referral.subject.labels)
     known = sorted(referral.subject.final_labels.all(), key=lambda row: (row.is_blind, row.pk))
-    return VerdictPeople(
-        verdict, item, item.queue if item else None, is_unsettled, known[-1].label if known else "", labels
-    )
+    label = turned_label(known[-1].label, turned=is_swapped) if known else ""
+    if referral.subject.is_pair:
+        labels = _words_against(labels, verdict.evaluator.criterion.removeprefix(AGAINST))
+    return VerdictPeople(verdict, item, item.queue if item else None, is_unsettled, label, labels)
+
+
+def _words_against(labels: Sequence[Label], baseline: str) -> tuple[Label, ...]:
+    """Return the scale of pairs in words about the response that was compared with a baseline's."""
+    words = {"1": f"better than {baseline}", "0": f"as good as {baseline}", "-1": f"worse than {baseline}"}
+    return tuple(replace(label, text=words.get(label.value, label.text)) for label in labels)
 
 
 def people_of_run(run: Run) -> RunPeople:
@@ -167,20 +177,8 @@ NOT_BY_ITSELF = "This run was started without automatic review. Send its respons
 NOTHING_ENDED = "No task of this run has finished, so there is nothing to send."
 
 
-def why_not_compared_by_people(evaluator: RunEvaluator) -> str:
-    """Return why no verdict of a judge that compares can be sent, and what to do."""
-    return (
-        f"{evaluator.name}: its verdicts compare two responses, and people are asked about single ones here. To have "
-        f"people compare them, hold debates of {evaluator.compared_with} and the other system, or make a queue from a "
-        "file of pairs."
-    )
-
-
 def why_not_yet(run: Run) -> str:
     """Return why nothing more of a run can be sent now; the audit of a run at work is not drawn yet."""
-    judges = list(run.evaluators.order_by("position")) if run.options.get("asks_people") is False else []
-    if judges and all(evaluator.compared_with for evaluator in judges):
-        return why_not_compared_by_people(judges[0])
     if run.kind == RunKind.SINGLE:
         return "This run has one judge and one response. Send it from the page of its verdict."
     if run.status in ACTIVE:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from judging.services.runs.ask_plans import count_asked_prompts
-from judging.services.runs.comparison_plans import compares
 from judging.services.runs.run_plans import RunPlan, with_drawn_cases
 
 
@@ -52,7 +51,7 @@ def people_cost(
 
 def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
     """Return the same for a run that is to be; None where it sends nothing to people."""
-    criteria = len({plan.criterion_of(choice) for choice in plan.evaluators if not compares(choice.judge)})
+    criteria = len({plan.criterion_of(choice) for choice in plan.evaluators})
     if not plan.asks_people or not criteria:
         return None
     if plan.esi is not None and plan.workers:

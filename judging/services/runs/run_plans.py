@@ -102,7 +102,7 @@ class RunPlan:
             "first_attempts": self.first_attempts,
             "compat": self.compat,
             "fresh": self.fresh,
-            "asks_people": self.asks_people and not all(compares(choice.judge) for choice in self.evaluators),
+            "asks_people": self.asks_people,
             "audit_share": self.audit_share,
             "selection": self.selection.to_json(),
             FROZEN: freeze_endpoints(self.endpoints),

@@ -13,7 +13,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.review.questions.scales import words_of
 from evalsite.review.services.labels.label_tables import LabelsRefused, LabelUpload, plan_labels, store_labels
 from evalsite.review.tables.labels import LabelColumns
-from judging.models import SCORED_KINDS, RunEvaluator
+from judging.models import BASELINE, SCORED_KINDS, RunEvaluator
 
 
 class Command(JsonCommand):
@@ -93,6 +93,7 @@ def _evaluator(run_id: int | None, name: str) -> RunEvaluator | None:
             raise BadInput("Name the run of the evaluator with --run.")
         return None
     evaluators = RunEvaluator.objects.filter(run=run_id, run__kind__in=SCORED_KINDS).select_related("run")
+    evaluators = evaluators.exclude(options__has_key=BASELINE)  # a table labels single responses
     every = list(evaluators.order_by("position", "pk"))
     named = [evaluator for evaluator in every if name in ("", evaluator.name)]
     if not named or len({(evaluator.rubric_id, evaluator.criterion) for evaluator in named}) > 1:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from evalsite.review.models import Referral, Subject
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.routing import ItemArm
-from evalsite.review.selectors.labels.final_labels import criterion_of, part_for
+from evalsite.review.selectors.labels.final_labels import criterion_of
 from evalsite.review.selectors.labels.known_labels import blind_labels, chunks
-from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, subject_facts
-from judging.models import SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite
+from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, part_for, subject_facts
+from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite
 
 MOST_READ = 2_000  # evaluators of the newest runs, among which criteria are offered
 
@@ -54,6 +54,7 @@ class GoldenMaterial:
 def golden_questions(suite: Suite | None = None) -> list[RunEvaluator]:
     """Return the newest evaluator of each criterion under which responses of a suite, or of any, were judged."""
     rows = RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
+    rows = rows.exclude(options__has_key=BASELINE)  # labels of pairs say nothing of one response
     rows = rows.filter(run__suite=suite) if suite is not None else rows
     found: dict[object, RunEvaluator] = {}
     for evaluator in rows.select_related("run__suite", "rubric").order_by("-run_id", "position")[:MOST_READ]:

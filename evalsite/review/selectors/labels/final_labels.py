@@ -20,11 +20,13 @@ from evalsite.review.selectors.labels.subjects import (
     RubricParts,
     first_cases,
     frame_of,
+    others_of,
     own_parts_of,
     pair_facts,
+    part_for,
     with_pairs,
 )
-from evalsite.review.subject_keys import KeyFrame
+from evalsite.review.subject_keys import KeyFrame, is_turned
 from judging.grading.rubric_tree import Value
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
@@ -117,6 +119,7 @@ class _Content:
     """A response under a criterion: the key of its subject, and where it belongs. No run is in it."""
 
     key: str
+    is_turned: bool  # what it is compared with comes first in the subject
     prompt_id: int
     case_key: str
     system_id: int
@@ -125,6 +128,7 @@ class _Content:
 
 
 _Criterion = tuple[int | None, str, str]  # rubric, criterion, and the kind of judge that rates parts of its own
+_Shelf = tuple[int, _Criterion, int]  # a run or suite, the criterion, and an evaluator that compares, else 0
 
 
 class LabelReader:
@@ -135,10 +139,10 @@ class LabelReader:
         self._cases = dict(cases or {})  # by suite and prompt
         self._prompts: dict[int, tuple[str, str]] = {}  # key and hash
         self._questions: dict[tuple[int, _Criterion, int], _Question] = {}
-        self._contents: dict[tuple[int, _Criterion], dict[int, _Content]] = defaultdict(dict)  # by response
+        self._contents: dict[_Shelf, dict[int, _Content]] = defaultdict(dict)  # by suite, then by response
         self._labels: dict[str, KnownLabel | None] = {}  # by the subject's key
         self._referred: dict[tuple[int, str], dict[int, _Referred] | None] = {}  # by run; None: not routed yet
-        self._rows: dict[tuple[int, _Criterion], dict[int, SubjectLabel | None]] = defaultdict(dict)
+        self._rows: dict[_Shelf, dict[int, SubjectLabel | None]] = defaultdict(dict)  # by run, then by response
 
     def labels_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
         """Return the labels of what one evaluator judged, ordered by response. `evaluator.run` is loaded."""
@@ -165,7 +169,7 @@ class LabelReader:
     def _rows_of(
         self, evaluator: RunEvaluator, wanted: Sequence[int], referred: Mapping[int, _Referred]
     ) -> list[SubjectLabel]:
-        known = self._rows[evaluator.run_id, criterion_of(evaluator)]
+        known = self._rows[_shelf(evaluator.run_id, evaluator)]
         for ids in chunks([pk for pk in wanted if pk not in known]):
             known |= dict.fromkeys(ids) | self._read(evaluator, ids, referred)
         rows = [row for row in map(known.__getitem__, wanted) if row is not None]
@@ -187,20 +191,36 @@ class LabelReader:
         contents = self._contents_of(evaluator, ids)
         known = self._known(contents, {pk: referred[pk] for pk in contents if pk in referred})
         return {
-            pk: _of_response(pk, contents[pk], evaluator.criterion, told, referred.get(pk, NOT_REFERRED))
+            pk: _of_response(
+                pk,
+                contents[pk],
+                evaluator.criterion,
+                turned_round(told, turned=contents[pk].is_turned),
+                referred.get(pk, NOT_REFERRED),
+            )
             for pk, told in known.items()
         }
 
     def _contents_of(self, evaluator: RunEvaluator, ids: Sequence[int]) -> dict[int, _Content]:
         """Return the contents of these responses; columns alone, since 100,000 objects take longer than all else."""
-        known = self._contents[evaluator.run.suite_id, criterion_of(evaluator)]
+        known = self._contents[_shelf(evaluator.run.suite_id, evaluator)]
         missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in known]).order_by()
         rows = list(missing.values_list("pk", "text_hash", "prompt_id", "system_id", "attempt"))
         self._read_prompts({prompt_id for _, _, prompt_id, _, _ in rows})
+        others = others_of(evaluator, [row[0] for row in rows]) if evaluator.compared_with else None
         for pk, text_hash, prompt_id, system_id, attempt in rows:
+            if others is not None and pk not in others:
+                continue  # nothing to compare it with
+            texts = [text_hash] if others is None else [text_hash, others[pk].text_hash]
             asked = self._asked(evaluator, prompt_id)
             known[pk] = _Content(
-                asked.frame.key(text_hash), prompt_id, self._prompts[prompt_id][0], system_id, attempt, asked
+                key=asked.frame.key(*texts),
+                is_turned=is_turned(texts),
+                prompt_id=prompt_id,
+                case_key=self._prompts[prompt_id][0],
+                system_id=system_id,
+                attempt=attempt,
+                asked=asked,
             )
         return {pk: known[pk] for pk in ids if pk in known}
 
@@ -252,11 +272,9 @@ def criterion_of(evaluator: RunEvaluator) -> _Criterion:
     return evaluator.rubric_id, evaluator.criterion, own_parts_of(evaluator)
 
 
-def part_for(evaluator: RunEvaluator, parts: RubricParts, *, case_key: str) -> RubricPart:
-    """Return the part of the rubric that an evaluator's responses to a case are judged by."""
-    return parts.get(
-        evaluator.rubric_id, case_key=case_key, criterion=evaluator.criterion, judge=own_parts_of(evaluator)
-    )
+def _shelf(owner_id: int, evaluator: RunEvaluator) -> _Shelf:
+    """Return where what was read of a run's or suite's responses is kept: what was compared is an evaluator's own."""
+    return owner_id, criterion_of(evaluator), evaluator.pk if evaluator.compared_with else 0
 
 
 def _of_response(pk: int, content: _Content, criterion: str, known: KnownLabel, told_of: _Referred) -> SubjectLabel:

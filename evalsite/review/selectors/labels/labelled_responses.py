@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from django.db.models import QuerySet
 
 from evalsite.review.questions.scales import Label, short_of
-from evalsite.review.selectors.labels.final_labels import part_for, responses_of
-from evalsite.review.selectors.labels.subjects import RubricParts, SubjectFacts, first_cases, subject_facts
+from evalsite.review.selectors.labels.final_labels import responses_of
+from evalsite.review.selectors.labels.subjects import RubricParts, SubjectFacts, first_cases, part_for, subject_facts
 from evalsite.review.tables.labels import LabelledRow, NamedResponse
 from evalsite.review.tables.rows import problem
-from judging.models import SCORED_KINDS, EvaluatorKind, Response, RunEvaluator
+from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator
 from judging.specs.files.problems import Problem
 
 CHUNK = 5_000
@@ -21,8 +21,9 @@ EVALUATORS_OFFERED = 200
 
 
 def evaluators_to_label(*, also: int | None = None) -> QuerySet[RunEvaluator]:
-    """Return the evaluators of the newest runs that score responses, and the one with the key `also`."""
+    """Return the evaluators of the newest runs that score single responses, and the one with the key `also`."""
     scored = RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
+    scored = scored.exclude(options__has_key=BASELINE)
     newest = list(scored.order_by("-run_id", "position", "pk").values_list("pk", flat=True)[:EVALUATORS_OFFERED])
     evaluators = scored.filter(pk__in=[*newest, also or 0]).select_related("run")
     return evaluators.order_by("-run_id", "position", "pk")

@@ -18,7 +18,7 @@ def machine_labels(*, queue: Queue, item_ids: Collection[int]) -> dict[int, str]
     Of several judges the run's first counts, a judge before rules.
     """
     items = queue.items.filter(pk__in=item_ids)
-    if is_preference(labels_from_json(queue.labels)):
+    if queue.run_id is None and is_preference(labels_from_json(queue.labels)):
         referrals = Referral.objects.filter(item__in=items, debate__verdict__isnull=False).order_by("-pk")
         fields = ("item_id", "debate__verdict", "debate__response_a__text_hash", "item__response_a__text_hash")
         return {

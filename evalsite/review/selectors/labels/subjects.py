@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from django.db.models import QuerySet
@@ -13,14 +13,15 @@ from debate.models import Debate
 from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Material, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import RELEVANCE, AnswerForm, form_of, needs_material, scale_of
-from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json
+from evalsite.review.questions.scales import COMPARED, JUDGEMENT, PREFERENCE, Label, labels_from_json
 from evalsite.review.subject_keys import KeyFrame, is_turned, key_frame, part_json, shown_hash, subject_key
 from judging.judges.kinds.panel import kind_asked
 from judging.judges.kinds.relevance import DIMENSIONS_TREE
 from judging.judges.subjects import JudgeSubject
 from judging.llm.identity import canonical_json
-from judging.models import Case, Response, Rubric, RubricItem, RunEvaluator, SuiteCase
+from judging.models import Case, Response, Rubric, RubricItem, RunEvaluator, SuiteCase, Verdict
 from judging.services.content_hashes import content_hash, text_hash
+from judging.services.evaluation.comparisons import BASELINE_RESPONSE, read_baselines
 from judging.services.trees import tree_from_json, tree_to_json
 from judging.specs.shown_content import ShownContent
 from judging.specs.types import NodeSpec
@@ -292,6 +293,33 @@ def own_parts_of(evaluator: RunEvaluator) -> str:
     """Return an evaluator's kind of judge where it rates parts of its own, whatever the rubric; else nothing."""
     kind = kind_asked(evaluator.options)
     return kind if kind in TREES else ""
+
+
+def others_of(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Response]:
+    """Return what an evaluator compared responses with, by response: what its verdict names, else the baseline's
+    current response. Without texts; at most four queries.
+    """
+    verdicts = Verdict.objects.filter(evaluator=evaluator, response__in=response_ids, value__isnull=False)
+    named = {pk: value.get(BASELINE_RESPONSE) for pk, value in verdicts.values_list("response_id", "value") if value}
+    bare = Response.objects.defer("text")
+    stored = bare.in_bulk([pk for pk in named.values() if pk is not None])
+    found = {pk: stored[other] for pk, other in named.items() if other in stored}
+    rest = list(bare.filter(pk__in=[pk for pk in response_ids if pk not in found]))
+    baselines = read_baselines(system_ids=[evaluator.compared_with_id], prompt_ids=[row.prompt_id for row in rest])
+    for row in rest:
+        other = baselines.beside(evaluator.compared_with_id, row)
+        if other is not None:
+            found[row.pk] = other
+    return found
+
+
+def part_for(evaluator: RunEvaluator, parts: RubricParts, *, case_key: str) -> RubricPart:
+    """Return the part of the rubric that an evaluator's responses to a case are judged by, with the scale of pairs
+    where it compares."""
+    part = parts.get(
+        evaluator.rubric_id, case_key=case_key, criterion=evaluator.criterion, judge=own_parts_of(evaluator)
+    )
+    return replace(part, labels=COMPARED) if evaluator.compared_with else part
 
 
 class RubricParts:

@@ -22,6 +22,7 @@ from evalsite.review.questions.scales import (
     key_of,
     labels_from_json,
     meaning_of,
+    nearest_label,
     short_of,
     shown_label,
     words_about_worth,
@@ -248,8 +249,8 @@ def _verdicts(
 ) -> tuple[MachineVerdict, ...]:
     if item.material_id is not None:
         return ()
-    if item.response_b_id is not None:
-        return tuple(_debate_verdict(debate, item, labels, swapped) for debate in debates_about(item))
+    debates = debates_about(item) if item.response_b_id is not None else []
+    debated = [_debate_verdict(debate, item, labels, swapped) for debate in debates]
     first_id = item.retest_of_id or item.pk
     asked = {
         "run__referrals__item": first_id,
@@ -260,7 +261,7 @@ def _verdicts(
     shown = [
         MachineVerdict(
             source=row.evaluator.name if ItemPart.MODEL_NAMES in parts else f"Judge {number}",
-            text=_value_text(row),
+            text=_value_text(row) if item.response_b_id is None else _preference_text(row, labels, swapped),
             rationale="" if row.votes else row.rationale,  # a panel's holds its members' names
             confidence=row.confidence,
             votes=_member_votes(row, with_names=ItemPart.MODEL_NAMES in parts),
@@ -272,7 +273,7 @@ def _verdicts(
         share = score.share
         text = f"could not decide: {score.status}" if share is None else f"{share:.0%} of the points"
         shown.append(MachineVerdict("Rules", text, "", None))
-    return tuple(shown)
+    return (*debated, *shown)
 
 
 def _member_votes(verdict: Verdict, *, with_names: bool) -> tuple[MachineVerdict, ...]:
@@ -295,6 +296,14 @@ def _debate_verdict(debate: Debate, item: ReviewItem, labels: tuple[Label, ...],
         seen = shown_text(turned_label(str(debate.verdict), turned=not is_same), labels, swapped=swapped)
         return MachineVerdict("The debate", f"{seen}, agreed in {told}", "", None)
     return MachineVerdict("The debate", f"{debate.get_status_display()} after {debate.round_count} rounds", "", None)
+
+
+def _preference_text(verdict: Verdict, labels: tuple[Label, ...], swapped: bool) -> str:
+    """Return which side a judge that compares found better, as the person sees the sides."""
+    score: Score | None = getattr(verdict, "score", None)
+    if score is None or score.share is None:
+        return f"no verdict: {verdict.status}"
+    return shown_text(nearest_label(score.share, labels), labels, swapped=swapped)
 
 
 def _value_text(verdict: Verdict) -> str:

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef
 from evalsite.accounts.audit import record
 from evalsite.review.models import Assignment, Queue, Referral, ReviewItem
 from evalsite.review.routing import ItemArm
-from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_compared_by_people, why_not_yet
+from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
 from evalsite.review.selectors.chosen_questions import ChosenQuestion
 from evalsite.review.services.items import queues
 from evalsite.review.services.items.audit_subjects import about
@@ -59,8 +59,6 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     known = people_of(verdict)
     if known.queue is not None:
         return ReferredItems(known.queue, 0)
-    if verdict.evaluator.compared_with:
-        raise ReviewRefused(why_not_compared_by_people(verdict.evaluator))
     if verdict.response.superseded_at is not None:
         raise ReviewRefused("This response has been replaced, so reports no longer count it.")
     refusal = why_not_yet(verdict.run) if verdict.run.kind == RunKind.ESI else ""
@@ -90,9 +88,6 @@ def send_chosen(*, questions: Sequence[ChosenQuestion], actor: User, at: datetim
     """
     if len(questions) > MOST_CHOSEN:
         raise ReviewRefused(f"At most {MOST_CHOSEN:,} responses can be sent at once. Narrow the filters.")
-    pair = next((question.evaluator for question in questions if question.evaluator.compared_with), None)
-    if pair is not None:
-        raise ReviewRefused(why_not_compared_by_people(pair))
     by_run = dict[Run, dict[tuple[int, str], int]]()
     for question in questions:
         by_run.setdefault(question.evaluator.run, {})[question.key] = question.evaluator.pk

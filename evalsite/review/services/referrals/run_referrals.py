@@ -14,12 +14,19 @@ from django.db.models import Avg, Count
 from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Queue, Referral
 from evalsite.review.questions.answer_forms import scale_of
-from evalsite.review.questions.scales import Label, joined_scale, nearest_label
+from evalsite.review.questions.scales import COMPARED, Label, joined_scale, nearest_label
 from evalsite.review.routing import Facts, ItemArm, Reason, RoutingDecision, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw
 from evalsite.review.selectors.asked import FLIP_FLAGS
 from evalsite.review.selectors.labels.audits import drawn_share, plan_of, share_to_draw, strata_of_run
-from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, own_parts_of, subject_facts
+from evalsite.review.selectors.labels.subjects import (
+    RubricParts,
+    first_cases,
+    others_of,
+    own_parts_of,
+    part_for,
+    subject_facts,
+)
 from evalsite.review.selectors.thresholds import thresholds_of
 from evalsite.review.services.items import queues
 from evalsite.review.services.referrals.audits import keep_draw
@@ -39,7 +46,7 @@ from evalsite.review.services.referrals.subject_referrals import (
 from judging.grading.grades import ScoreStatus
 from judging.judges.kinds.panel import DISPUTED, kind_asked
 from judging.judges.words import doubts_in_words
-from judging.models import BASELINE, Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
+from judging.models import Case, EvaluatorKind, Response, Run, RunEvaluator, Score, Verdict
 from judging.services.trees import tree_from_json
 
 ChosenQuestions = Mapping[tuple[int, str], int]  # response and criterion, with the evaluator whose score was seen
@@ -63,6 +70,11 @@ class _Finding:
     @property
     def rows(self) -> list[Verdict | Score]:
         return [*self.verdicts, *self.scores]
+
+    @property
+    def evaluator(self) -> RunEvaluator:
+        """The first that found something; all of one criterion compare with one baseline, or none does."""
+        return self.rows[0].evaluator
 
     def by_evaluator(self) -> list[_Finding]:
         """Return what each evaluator found alone."""
@@ -130,7 +142,11 @@ def _routing_of(run: Run, at: datetime, *, sent_by: User | None, only: ChosenQue
 
 
 def _labels_of(evaluators: Sequence[RunEvaluator], parts: RubricParts) -> tuple[Label, ...]:
-    evaluators = [evaluator for evaluator in evaluators if not evaluator.compared_with]
+    """Return the scale of a run's queue; where judges compare beside others, each item's own tells of them."""
+    single = [evaluator for evaluator in evaluators if not evaluator.compared_with]
+    if evaluators and not single:
+        return COMPARED
+    evaluators = single
     scales = [scale_of(None, judge=kind) for evaluator in evaluators if (kind := own_parts_of(evaluator))]
     scales += [
         scale_of(tree_from_json(tree), criterion=evaluator.criterion)
@@ -160,21 +176,35 @@ def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
     known = known_arms(referrals.values_list("response_id", "subject__criterion", "arm"))
     for findings in batches(_findings(run, routing.only), BATCH):
         responses = Response.objects.select_related("prompt").in_bulk([finding.response_id for finding in findings])
+        others = _others(findings)
         for finding in findings:
+            shown = [responses[finding.response_id]]
+            if finding.evaluator.compared_with:
+                other = others.get(finding.key)
+                if other is None:
+                    continue  # nothing to compare it with, which its verdict says
+                shown.append(other)
             yield from _referred(
-                finding,
-                responses[finding.response_id],
-                routing,
-                known.get((finding.response_id, finding.criterion), frozenset()),
+                finding, shown, routing, known.get((finding.response_id, finding.criterion), frozenset())
             )
 
 
-def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
-    """Yield what was found, response by response; both tables are read once, in step. `only`: about these alone.
+def _others(findings: Sequence[_Finding]) -> dict[str, Response]:
+    """Return what responses were compared with, by finding."""
+    by_evaluator: dict[int, list[_Finding]] = {}
+    for finding in findings:
+        if finding.evaluator.compared_with:
+            by_evaluator.setdefault(finding.evaluator.pk, []).append(finding)
+    found: dict[str, Response] = {}
+    for group in by_evaluator.values():
+        others = others_of(group[0].evaluator, [finding.response_id for finding in group])
+        found |= {finding.key: others[finding.response_id] for finding in group if finding.response_id in others}
+    return found
 
-    Comparisons are left out: their question is about two responses.
-    """
-    verdicts = Verdict.objects.filter(run=run).exclude(evaluator__options__has_key=BASELINE)
+
+def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
+    """Yield what was found, response by response; both tables are read once, in step. `only`: about these alone."""
+    verdicts = Verdict.objects.filter(run=run)
     verdicts = verdicts.select_related("evaluator", "score").defer("rationale")
     verdicts = verdicts.order_by("response_id", "evaluator__position")
     scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
@@ -208,11 +238,13 @@ def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterat
         yield from by_key.values()
 
 
-def _referred(finding: _Finding, response: Response, routing: _Routing, known: frozenset[str]) -> Iterator[Referred]:
-    shuffle = shuffle_of(routing.queue, finding.key)
+def _referred(
+    finding: _Finding, shown: Sequence[Response], routing: _Routing, known: frozenset[str]
+) -> Iterator[Referred]:
+    """Yield the subject of one response, or of it and what it was compared with, unless it was referred before."""
+    shuffle, response = shuffle_of(routing.queue, finding.key), shown[0]
     case_key = response.prompt.key
-    first = finding.rows[0].evaluator
-    part = routing.parts.get(first.rubric_id, case_key=case_key, criterion=finding.criterion, judge=own_parts_of(first))
+    part = part_for(finding.evaluator, routing.parts, case_key=case_key)
     finding.labels = part.labels
     facts = replace(
         _run_facts(finding, routing),
@@ -226,10 +258,11 @@ def _referred(finding: _Finding, response: Response, routing: _Routing, known: f
     item = new_item(routing.queue, decision, shuffle, routing.at)
     item.sent_by = routing.sent_by if routing.only or item.arm == ItemArm.ROUTED else None
     item.response_a, item.criterion = response, finding.criterion
+    item.response_b = shown[1] if len(shown) == 2 else None
     case = routing.cases.get(response.prompt_id)
     if case is not None:
         item.scenario, item.language = case.scenario, case.lang
-    subject = subject_facts(responses=[response], case=case, part=part, criterion=finding.criterion, labels=part.labels)
+    subject = subject_facts(responses=shown, case=case, part=part, criterion=finding.criterion, labels=part.labels)
     yield Referred(subject, item, _referrals(finding, decision, routing))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.selectors.asked import people_of, people_of_run, why_not_compared_by_people
+from evalsite.review.selectors.asked import people_of, people_of_run
 from evalsite.review.selectors.chosen_questions import ChosenQuestion
 from evalsite.review.selectors.unrouted import unheard_runs
 from evalsite.review.services.items.claims import claim_next, keep_draft
@@ -27,9 +27,6 @@ from judging.states import RunStatus
 from tests import factories
 from tests.evalsite.review.services.referrals.test_run_referrals import judged_run
 from tests.factories import NOON
-from tests.fake_llm.fixture import FakeLLM
-from tests.judging.services.comparison_rows import compare, comparing_judge, replied_suite
-from tests.judging.services.run_rows import work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_audit")]
 LATER = NOON + timedelta(minutes=1)
@@ -220,32 +217,3 @@ def test_take_back_keeps_items_for_which_somebody_left_a_draft() -> None:
 
     claim.refresh_from_db()
     assert (taken, claim.draft, people_of_run(run).unanswered) == (0, {"note": "half a thought"}, 0)
-
-
-def test_comparisons_are_refused_with_what_to_do_and_the_rest_of_the_run_goes_on(fake_llm: FakeLLM) -> None:
-    fake_llm.config(reply="The first.\n[[A]]")  # in both orders: of all verdicts people would see these first
-    suite, systems = replied_suite(1, base="Plain reply", other="Other reply")
-    judge, actor = comparing_judge(url=fake_llm.url), factories.user("ada")
-    alone = compare(suite, [systems["other"]], systems["base"], judge)
-    work(alone)
-    evaluator, verdict = alone.evaluators.get(), Verdict.objects.get()
-    words = why_not_compared_by_people(evaluator)
-
-    refusals = []
-    for send in (
-        lambda: send_verdict(verdict=verdict, actor=actor, at=NOON),
-        lambda: send_chosen(questions=[ChosenQuestion(evaluator, verdict.response_id)], actor=actor, at=NOON),
-        lambda: send_rest(run=alone, actor=actor, at=NOON),
-    ):
-        with pytest.raises(ReviewRefused) as refused:
-            send()
-        refusals.append(str(refused.value))
-
-    assert verdict.flags == ["position_flip"]
-    assert refusals == [words] * 3
-    assert "hold debates of base and the other system" in words
-    assert (people_of(verdict).refusal, people_of(verdict).is_unsettled) == (words, False)
-    assert people_of_run(alone).refusal == words
-    assert not unheard_runs().exists()
-    open_items_for_run(run=alone, at=NOON)
-    assert not ReviewItem.objects.exists()
