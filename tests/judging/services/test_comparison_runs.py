@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from judging.models import Call, Response, Run, RunEvaluator, Score, System, Verdict
+from judging.models import Call, Judge, ModelEndpoint, Response, Run, RunEvaluator, Score, Suite, System, Verdict
 from judging.selectors.judges.judge_versions import versions_of
+from judging.services.file_imports.imports import store_import
+from judging.services.file_imports.intake import ImportOptions
 from judging.services.runs.ask_plans import AskSetup
 from judging.services.runs.estimates import estimate_run
-from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, check_plan
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, check_plan, create_run
 from judging.services.tasks.run_lifecycle import retry_failed
-from tests import factories
+from tests import factories, image_files
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
-from tests.judging.services.comparison_rows import compare, comparing_judge, replied_suite
-from tests.judging.services.run_rows import work
+from tests.judging import import_files
+from tests.judging.services.comparison_rows import PAIRWISE, compare, comparing_judge, replied_suite
+from tests.judging.services.run_rows import LEVELS, work
 
 pytestmark = pytest.mark.django_db
 REPLIES = {"base": "Plain reply", "good": "Good reply", "poor": "Poor reply"}
@@ -188,3 +192,68 @@ def test_a_baseline_that_the_run_asks_is_refused(server: FakeLLM) -> None:
     )  # fmt: skip
 
     assert "Ask it in a run before" in _refusal(plan)
+
+
+def test_a_comparison_reads_the_rubric_of_its_run(server: FakeLLM) -> None:
+    suite, systems = replied_suite(1, **REPLIES)
+    prompt = PAIRWISE + "\nCompare by: {% for item in criteria %}{{ item.text }} {% endfor %}"
+    judge = comparing_judge(url=server.url, prompt_text=prompt)
+    rubric = factories.rubric(trees={"": LEVELS}, shape="levels")
+    evaluators = [EvaluatorChoice(judge=judge, rubric=rubric)]
+    plan = RunPlan(suite=suite, systems=list(systems.values()), evaluators=evaluators, baseline=systems["base"])
+    run = create_run(plan=plan, actor=None, at=NOON)
+
+    work(run)
+
+    assert (run.done, run.failed, shares(run)) == (2, 0, {"good": [1.0], "poor": [0.0]})
+    assert all("names the command chmod" in str(call.messages) for call in Call.objects.all())
+
+
+def test_samples_of_a_comparison_measure_its_confidence(server: FakeLLM) -> None:
+    suite, systems = replied_suite(1, **REPLIES)
+    judge = comparing_judge(url=server.url, confidence="samples")
+    run = compare(suite, list(systems.values()), systems["base"], judge)
+
+    work(run)
+
+    verdicts = Verdict.objects.order_by("response__system__name")
+    assert [(verdict.confidence, len(verdict.call_ids)) for verdict in verdicts] == [(1.0, 6)] * 2  # 3 in both orders
+    assert shares(run) == {"good": [1.0], "poor": [0.0]}
+
+
+def test_the_images_of_both_responses_are_sent_where_the_endpoint_sees(server: FakeLLM) -> None:
+    rows = [
+        {"case_id": "1", "system": name, "response": f"{text} 0.", "image": f"{name}.png"}
+        for name, text in (("base", "Plain reply"), ("good", "Good reply"))
+    ]
+    everything = import_files.zipped(
+        ("QA.jsonl", json.dumps({"id": "1", "question": "Which?", "answer": "This"}).encode()),
+        ("answers.jsonl", "\n".join(map(json.dumps, rows)).encode()),
+        ("base.png", image_files.image(colour=image_files.RED)),
+        ("good.png", image_files.image(colour=image_files.GREEN)),
+    )
+    store_import(files=[everything], options=ImportOptions(), source="all.zip", actor=None, at=NOON)
+    good, base = (System.objects.get(name=name) for name in ("good", "base"))
+    plan = RunPlan(
+        suite=Suite.objects.get(),
+        systems=[good],
+        evaluators=[EvaluatorChoice(judge=comparing_judge(url=server.url))],
+        baseline=base,
+    )
+    with pytest.raises(RunNotPossible, match="cannot see images"):
+        check_plan(plan)
+    ModelEndpoint.objects.update(stated_images=True)
+    seeing = replace(plan, evaluators=[EvaluatorChoice(judge=Judge.objects.get(kind="custom"))])
+    run = create_run(plan=seeing, actor=None, at=NOON)
+
+    work(run)
+
+    shown = {
+        response.system.name: response.images[0]["digest"] for response in Response.objects.select_related("system")
+    }
+    sent = [
+        [part["image"] for part in call.messages[-1]["parts"] if "image" in part]
+        for call in Call.objects.order_by("pk")
+    ]
+    assert (run.done, run.failed, shares(run)) == (1, 0, {"good": [1.0]})
+    assert sorted(sent) == sorted([[shown["good"], shown["base"]], [shown["base"], shown["good"]]])
