@@ -30,6 +30,7 @@ from evalsite.review.questions.scales import (
 from evalsite.review.selectors.labels.subjects import ShownSubject, form_of_item, subject_of
 from evalsite.review.subject_keys import part_of, turned_label
 from judging.models import EvaluatorKind, Score, Verdict
+from judging.services.runs.comparison_plans import AGAINST
 from judging.services.trees import tree_from_json
 from judging.specs.shown_content import ShownContent
 from judging.specs.types import NodeSpec
@@ -159,7 +160,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], swapped: bool)
         reference=subject.reference if has_rubric else "",
         sides=_sides(subject, parts, swapped) if ItemPart.RESPONSES in parts else (),
         rubric=rubric,
-        criterion=subject.criterion,
+        criterion="" if _names_baseline(subject) and ItemPart.SYSTEM_NAMES not in parts else subject.criterion,
         scenario=item.scenario,
         ask=item.queue.question or (PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION),
         choices=() if form is not None else choices_of(labels),
@@ -222,6 +223,11 @@ def _lines(node: NodeSpec, depth: int) -> list[RubricLine]:
     for child in node.children:
         shown.extend(_lines(child, depth))
     return shown
+
+
+def _names_baseline(subject: ShownSubject) -> bool:
+    """Whether the criterion is the name of the system that one of the two responses is of."""
+    return subject.is_pair and subject.criterion.startswith(AGAINST)
 
 
 def _sides(subject: ShownSubject, parts: frozenset[ItemPart], swapped: bool) -> tuple[Side, ...]:
