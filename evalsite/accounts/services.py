@@ -14,6 +14,7 @@ from django.db import transaction
 from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Role, role_of, set_role
 from evalsite.base.json_types import JsonDict
+from evalsite.base.row_locks import lock_row
 
 PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
 PASSWORD_LENGTH = 16  # 93 bits
@@ -77,7 +78,7 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
     Raises:
         PersonRefused: admins would shut themselves out, or the site would be left without an admin.
     """
-    person = User.objects.select_for_update().get(pk=person.pk)
+    person = lock_row(User, person.pk)
     before = role_of(person)
     stays_admin = role == Role.ADMIN and is_active
     if actor is not None and person.pk == actor.pk and not stays_admin:
@@ -96,7 +97,7 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
 @transaction.atomic
 def update_own_details(*, person: User, details: PersonDetails) -> User:
     """Change one's own name and address."""
-    person = User.objects.select_for_update().get(pk=person.pk)
+    person = lock_row(User, person.pk)
     changes = _apply(person, details, person.is_active)
     if changes:
         record(person, "person.changed", person, **changes)

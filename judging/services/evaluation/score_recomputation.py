@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.row_locks import lock_row
 from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
 from judging.grading.esi import EsiOptions, EsiStatus
@@ -168,7 +169,7 @@ def index_options(run: Run, changes: JsonObject) -> EsiOptions:
 
 def _locked(evaluator_id: int) -> RunEvaluator:
     run_id = RunEvaluator.objects.values_list("run_id", flat=True).get(pk=evaluator_id)
-    run = Run.objects.select_for_update().get(pk=run_id)  # the run first, as everywhere
+    run = lock_row(Run, run_id)  # the run first, as everywhere
     if run.status in ACTIVE:
         raise RescoringRefused("The run is active. Pause it, or wait until it has finished.")
     if run.leases.filter(
@@ -296,7 +297,7 @@ def _note_progress(evaluator: RunEvaluator, count: int) -> None:
 
 def _check_begun(evaluator: RunEvaluator) -> None:
     """Lock the run, and pass where nobody has started it or has begun to compute its scores again meanwhile."""
-    run = Run.objects.select_for_update().get(pk=evaluator.run_id)
+    run = lock_row(Run, evaluator.run_id)
     if run.status in ACTIVE:
         raise RescoringRefused("The run was started again in the meantime. Recompute the scores when it has finished.")
     stored = RunEvaluator.objects.values_list("options", flat=True).get(pk=evaluator.pk)

@@ -18,6 +18,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
+from evalsite.base.row_locks import lock_row
 from judging import stop_requests
 from judging.models import IN_WORK, ImportStatus, Upload
 from judging.services.file_imports import upload_store
@@ -135,7 +136,7 @@ def queue_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
     Raises:
         UploadRefused: it is being worked on, or was imported.
     """
-    upload = _locked(upload.pk)
+    upload = lock_row(Upload, upload.pk)
     _check_can_recheck(upload)
     upload.options, upload.result, upload.preview, upload.problems = options.as_json(), {}, {}, []
     return _launched(upload, ImportStatus.CHECKING)
@@ -153,7 +154,7 @@ def confirm_upload(*, upload: Upload, actor: User | None, at: datetime) -> Uploa
     Raises:
         UploadRefused: it has errors, is not checked, or is confirmed already.
     """
-    upload = _locked(upload.pk)
+    upload = lock_row(Upload, upload.pk)
     if upload.status == ImportStatus.REFUSED:
         raise UploadRefused("This upload has errors. Correct the file and upload it again.")
     if upload.status in (ImportStatus.RUNNING, ImportStatus.DONE):
@@ -173,7 +174,7 @@ def cancel_upload(*, upload: Upload, actor: User | None) -> Upload:
     Raises:
         UploadRefused: no worker has it in hand or is to take it.
     """
-    upload = _locked(upload.pk)
+    upload = lock_row(Upload, upload.pk)
     if upload.status == ImportStatus.DONE:
         raise UploadRefused("The import finished before it could be cancelled.")
     if not upload.is_in_work:
@@ -191,7 +192,7 @@ def discard_upload(*, upload: Upload, actor: User | None) -> None:
     Raises:
         UploadRefused: it is being checked or imported.
     """
-    upload = _locked(upload.pk)
+    upload = lock_row(Upload, upload.pk)
     if upload.status == ImportStatus.RUNNING:
         raise UploadRefused("This upload is being imported and cannot be discarded now.")
     if upload.status == ImportStatus.CHECKING:
@@ -199,10 +200,6 @@ def discard_upload(*, upload: Upload, actor: User | None) -> None:
     _record(upload, actor, "import.discarded")
     upload_store.drop_bytes(upload.bytes_name)
     upload.delete()
-
-
-def _locked(upload_id: int) -> Upload:
-    return Upload.objects.select_for_update().get(pk=upload_id)
 
 
 def _launched(upload: Upload, status: ImportStatus) -> Upload:

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
+from evalsite.base.row_locks import lock_row
 from judging.models import Run, RunKind, RunTag
 from judging.states import ACTIVE, RunRefused
 
@@ -37,7 +38,7 @@ def tags_in(text: str) -> list[str]:
 @transaction.atomic
 def tag_run(*, run_id: int, tags: Iterable[str], actor: User | None) -> Run:
     """Give a run these tags in place of those it has; the audit log keeps the former ones."""
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     former, wanted = sorted(run.tags.values_list("name", flat=True)), sorted(tags)
     if former == wanted:
         return run
@@ -54,7 +55,7 @@ def archive_run(*, run_id: int, actor: User | None, at: datetime) -> Run:
     Raises:
         RunRefused: it is still at work, or belongs to a set of debates.
     """
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.kind == RunKind.DEBATE:
         raise RunRefused("The run of a set of debates cannot be archived.")
     if run.status in ACTIVE:
@@ -69,7 +70,7 @@ def archive_run(*, run_id: int, actor: User | None, at: datetime) -> Run:
 @transaction.atomic
 def restore_run(*, run_id: int, actor: User | None) -> Run:
     """List an archived run again."""
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.archived_at is not None:
         run.archived_at = None
         run.save(update_fields=["archived_at"])

@@ -9,6 +9,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import Count
 
+from evalsite.base.row_locks import lock_row
 from judging.models import Run, RunEvaluator, RunKind, RunTask
 from judging.services.runs.ask_plans import count_asked_prompts, missing_asks, write_asks
 from judging.services.runs.run_plans import responses_of
@@ -88,7 +89,7 @@ def _missing_tasks(run: Run) -> Iterator[Piece]:
 @transaction.atomic
 def _write_piece(run_id: int, piece: Piece) -> bool:
     """Write some tasks; False where the run was stopped, or another worker has planned it meanwhile."""
-    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    run = lock_row(Run, run_id, no_key=True)
     if run.planned_at is not None or run.status not in ACTIVE:
         return False
     piece(run_id)
@@ -113,7 +114,7 @@ def _count_cases(run_id: int) -> int:
 @transaction.atomic
 def _end_planning(run_id: int, cases: int, at: datetime) -> None:
     """Note that every task is written, how many each evaluator has or will have, and how many cases they are about."""
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.planned_at is not None:
         return
     run.planned_at = at

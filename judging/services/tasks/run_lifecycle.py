@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Count, F
 
 from evalsite.accounts.audit import record
+from evalsite.base.row_locks import lock_row
 from judging import signals
 from judging.models import Run, RunEvaluator, RunKind, RunTask, TaskStatus
 from judging.selectors.runs import tasks_to_retry
@@ -30,7 +31,7 @@ OPEN_TASKS = (TaskStatus.WAITING, TaskStatus.LEASED)
 @transaction.atomic
 def start_run(*, run_id: int, at: datetime) -> Run | None:
     """Mark a queued run as running and return it; None where it may not be worked on now."""
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.status not in ACTIVE or (run.resume_at is not None and run.resume_at > at):
         return None
     if run.status == RunStatus.QUEUED or run.resume_at is not None:
@@ -56,7 +57,7 @@ def postpone_run(*, run_id: int, endpoint: str, resume_at: datetime, at: datetim
 
     `answered`: calls were answered since it was last postponed. After two days without an answer it pauses instead.
     """
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.status not in ACTIVE:
         return
     run.postponed_since = at if answered or run.postponed_since is None else run.postponed_since
@@ -76,7 +77,7 @@ def postpone_run(*, run_id: int, endpoint: str, resume_at: datetime, at: datetim
 @transaction.atomic
 def wait_until(*, run_id: int, resume_at: datetime, reason: str) -> None:
     """Let an active run go on by itself at a time."""
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.status in ACTIVE:
         run.resume_at, run.status_reason = resume_at, reason[:300]
         run.save(update_fields=["resume_at", "status_reason"])
@@ -85,7 +86,7 @@ def wait_until(*, run_id: int, resume_at: datetime, reason: str) -> None:
 @transaction.atomic
 def note_crash(*, run_id: int, error: str) -> None:
     """Count a crash of a worker on this run; the third pauses it, so that nothing is asked over and over."""
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     run.crashes += 1
     run.save(update_fields=["crashes"])
     if run.crashes >= MOST_CRASHES and run.status in ACTIVE:
@@ -100,7 +101,7 @@ def resume_run(*, run_id: int, actor: User | None) -> Run:
     Raises:
         RunRefused: the run is not paused.
     """
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.status != RunStatus.PAUSED:
         raise RunRefused(f"The run is {run.get_status_display().lower()}; only a paused run can be resumed.")
     return _move(run_id, RunStatus.QUEUED, actor, "run.resumed")
@@ -130,7 +131,7 @@ def retry_failed(*, run_id: int, actor: User | None) -> int:
     Raises:
         RunRefused: the run is cancelled, or no failed task would be asked again.
     """
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.status == RunStatus.CANCELLED:
         raise RunRefused("The run is cancelled; start a new one.")
     tasks = tasks_to_retry(run)
@@ -154,7 +155,7 @@ def retry_failed(*, run_id: int, actor: User | None) -> int:
 @transaction.atomic
 def finish_run_if_complete(*, run_id: int, at: datetime) -> bool:
     """End a run whose tasks are all done or failed, and announce it; return whether this call did."""
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.status not in ACTIVE or run.planned_at is None:
         return False
     if RunTask.objects.filter(run_id=run_id, status__in=OPEN_TASKS).exists():
@@ -169,7 +170,7 @@ def finish_run_if_complete(*, run_id: int, at: datetime) -> bool:
 
 
 def _move(run_id: int, wanted: RunStatus, actor: User | None, action: str, reason: str = "") -> Run:
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     check_transition(run.status, wanted)
     run.status, run.status_reason = wanted, reason
     run.resume_at, run.postponed_since, run.crashes = None, None, 0
@@ -187,7 +188,7 @@ def rename_run(*, run_id: int, name: str, actor: User | None) -> Run:
     Raises:
         RunRefused: the name is empty, or the run is called after its debate set.
     """
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     name = " ".join(name.split())[:NAME_LENGTH]
     if not name:
         raise RunRefused("Enter a name.")
@@ -208,7 +209,7 @@ def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
     Raises:
         RunRefused: it is not paused, or has spent as much already.
     """
-    run = Run.objects.select_for_update().get(pk=run_id)
+    run = lock_row(Run, run_id)
     if run.status != RunStatus.PAUSED:
         raise RunRefused("Pause the run before you change its budget.")
     gone = run.spent + run.unheard

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from evalsite.base.row_locks import lock_row
 from evalsite.review.states import ReviewRefused
 from judging.judges.versions import changes_between, version_of_options
 from judging.models import Judge, RunEvaluator
@@ -31,7 +32,7 @@ def use_version(*, evaluator: RunEvaluator, actor: User | None) -> Judge:
     """
     if evaluator.judge is None:
         raise ReviewRefused("This version has no judge; rules are used as the cases state them.")
-    judge = Judge.objects.select_for_update(of=("self",)).select_related("endpoint").get(pk=evaluator.judge.pk)
+    judge = lock_row(Judge, evaluator.judge.pk, "endpoint")
     evaluator.judge = judge
     if not differences_from(evaluator):
         return judge

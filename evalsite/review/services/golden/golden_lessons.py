@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.row_locks import lock_row
 from evalsite.review.models import GoldenItem, GoldenRule, GoldenSet
 from evalsite.review.questions.scales import Label, labels_from_json
 from evalsite.review.sampling import GoldenPart
@@ -45,7 +46,7 @@ def add_example(*, item: GoldenItem, judge: Judge, reply: str, actor: User | Non
     Raises:
         ReviewRefused: the item is in the test, the judge takes no examples, or the reply does not say people's label.
     """
-    judge = Judge.objects.select_for_update(of=("self",)).select_related("endpoint").get(pk=judge.pk)
+    judge = lock_row(Judge, judge.pk, "endpoint")
     item = _locked(item)
     if item.part == GoldenPart.TEST:
         raise ReviewRefused("The test part stays shut: none of its responses can be an example.")
@@ -142,7 +143,7 @@ def _built(judge: Judge) -> CustomJudge:
 
 def _locked(item: GoldenItem) -> GoldenItem:
     joined = ("golden_set", "subject__case", "response__prompt")
-    return GoldenItem.objects.select_for_update(of=("self",)).select_related(*joined).get(pk=item.pk)
+    return lock_row(GoldenItem, item.pk, *joined)
 
 
 def _label(item: GoldenItem) -> Label:

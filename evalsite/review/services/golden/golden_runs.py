@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.row_locks import lock_row
 from evalsite.review.models import GoldenRun, GoldenSet
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.states import ReviewRefused
@@ -87,7 +88,7 @@ def open_test(
         ReviewRefused: the version was not compared on development, has changed since, or has had the test already.
         RunNotPossible: see `check_plan`.
     """
-    locked = GoldenSet.objects.select_for_update().select_related("suite").get(pk=golden_set.pk)
+    locked = lock_row(GoldenSet, golden_set.pk, "suite")
     version = versions_of([evaluator])[evaluator.pk]
     _check_chosen(locked, evaluator, version.key)
     plan = golden_plan(golden_set=locked, choices=[version_choice(evaluator)], part=GoldenPart.TEST, limits=limits)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.row_locks import lock_row
 from evalsite.review.models import GoldenSet, ProposalStatus, WordingProposal
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.golden.golden_texts import golden_texts, with_texts
@@ -161,8 +162,8 @@ def accept_wording(*, proposal: WordingProposal, accepted: Collection[int], acto
         ReviewRefused: nothing was accepted, the proposal is used or not ready, the judge's prompt has changed since,
             or the prompt with these lines cannot be used.
     """
-    row = WordingProposal.objects.select_for_update(of=("self",)).select_related("golden_set").get(pk=proposal.pk)
-    judge = Judge.objects.select_for_update(of=("self",)).select_related("endpoint").get(pk=row.judge_id)
+    row = lock_row(WordingProposal, proposal.pk, "golden_set")
+    judge = lock_row(Judge, row.judge_id, "endpoint")
     if row.status != ProposalStatus.READY:
         raise ReviewRefused("This proposal cannot be accepted: it is not ready, or was accepted before.")
     places = {line.place for line in wording_lines(row.before, row.after) if line.place is not None}

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F
 
 from evalsite.accounts.audit import record
+from evalsite.base.row_locks import lock_row
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import (
     LEFT_OUT,
@@ -135,7 +136,7 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
     Raises:
         ReviewRefused: it is closed, they annotated it or hold it themselves, no reason, or a label off the scale.
     """
-    item = _locked(item_id)
+    item = lock_row(ReviewItem, item_id, "queue", "subject")
     has_answered = item.annotations.filter(annotator=adjudicator).exists()
     check_can_adjudicate(_facts(item, has_answered=has_answered), reason=word.reason)
     adopted = item.annotations.filter(pk=word.adopted_id, label=word.label).first() if word.adopted_id else None
@@ -175,7 +176,7 @@ def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> None:
     Raises:
         ReviewRefused: the item is not decided yet.
     """
-    item = _locked(item_id)
+    item = lock_row(ReviewItem, item_id, "queue", "subject")
     if item.decided_at is None:
         raise ReviewRefused("Decide first. The machine verdicts are shown afterwards.")
     note_look(item=item, person=person, at=at)
@@ -191,7 +192,7 @@ def revise_adjudication(
     Raises:
         ReviewRefused: it is not their adjudication, revised already, not revealed, no reason, or a label off the scale.
     """
-    item = _locked(item_id)
+    item = lock_row(ReviewItem, item_id, "queue", "subject")
     word = Adjudication.objects.filter(item=item, adjudicator=adjudicator).first()
     if word is None or word.revealed_at is None or item.status != ItemStatus.ADJUDICATED:
         raise ReviewRefused("Only the adjudicator can revise the decision, after seeing the machine verdicts.")
@@ -219,7 +220,7 @@ def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Revi
     Raises:
         ReviewRefused: it is not decided, or no reason.
     """
-    item = _locked(item_id)
+    item = lock_row(ReviewItem, item_id, "queue", "subject")
     check_can_reopen(_facts(item), reason=reason)
     if item.status == ItemStatus.EXCLUDED:
         return _bring_back(item, actor=actor, reason=reason, at=at)
@@ -241,7 +242,7 @@ def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
     Raises:
         ReviewRefused: it is not split, or has been asked too often.
     """
-    item = _locked(item_id)
+    item = lock_row(ReviewItem, item_id, "queue", "subject")
     if item.status != ItemStatus.SPLIT:
         raise ReviewRefused("Only an item on which annotators disagree can get one more annotator.")
     if item.quorum >= MOST_ANSWERS:
@@ -270,7 +271,7 @@ def exclude_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Rev
     Raises:
         ReviewRefused: no reason, out of date already, or drawn for the audit.
     """
-    item = _locked(item_id)
+    item = lock_row(ReviewItem, item_id, "queue", "subject")
     check_can_exclude(_facts(item), reason=reason, is_audited=item.arm == ItemArm.AUDIT)
     Adjudication.objects.filter(item=item).delete()
     detail = {"reason": reason.strip()[:REASON_LIMIT], "label": item.label, "status": item.status}
@@ -280,10 +281,6 @@ def exclude_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Rev
     recount(queue_id=item.queue_id)
     record(actor, "item.excluded", about(item), **detail)
     return item
-
-
-def _locked(item_id: int) -> ReviewItem:
-    return ReviewItem.objects.select_for_update(of=("self",)).select_related("queue", "subject").get(pk=item_id)
 
 
 def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:

@@ -12,6 +12,7 @@ from django.utils.text import slugify
 from debate.models import DebateSet
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonObject
+from evalsite.base.row_locks import lock_row
 from evalsite.review.blinding import blind_name, told_by
 from evalsite.review.models import LEFT_OUT, LabelTable, Queue, ReviewItem
 from evalsite.review.questions.scales import Label, labels_to_json
@@ -89,7 +90,7 @@ def recount(*, queue_id: int) -> Queue:
     The queue's row is locked before counting: whoever settles an item meanwhile has either been counted or waits to
     count down after this.
     """
-    queue = Queue.objects.select_for_update(of=("self",)).get(pk=queue_id)
+    queue = lock_row(Queue, queue_id)
     items = ReviewItem.objects.filter(queue=queue).exclude(arm=ItemArm.RETEST)
     queue.total_count = items.exclude(status__in=LEFT_OUT).count()
     queue.open_count = items.filter(status=ItemStatus.OPEN).count()
@@ -113,7 +114,7 @@ def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User | None) -
     Raises:
         ReviewRefused: the queue cannot go there from where it is.
     """
-    queue = Queue.objects.select_for_update(of=("self",)).get(pk=queue.pk)
+    queue = lock_row(Queue, queue.pk)
     check_transition(QueueStatus(queue.status), QueueStatus(status))
     queue.status = status
     queue.save(update_fields=["status"])

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from evalsite.base.row_locks import lock_row
 from evalsite.review.models import LEFT_OUT, Adjudication, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import (
@@ -88,7 +89,7 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
 
 @transaction.atomic
 def _refresh(item_id: int, facts: SubjectFacts | None, done: Refreshed, at: datetime) -> None:
-    item = ReviewItem.objects.select_for_update(of=("self",)).select_related("queue").get(pk=item_id)
+    item = lock_row(ReviewItem, item_id, "queue")
     if facts is not None and facts.content_hash == item.content_hash:
         if item.status == ItemStatus.STALE:
             _restore(item, at)
