@@ -15,7 +15,7 @@ from judging.judges.registry import COMPARING
 from judging.llm.endpoints import EndpointKind
 from judging.models import Case, Judge, ModelEndpoint, Rubric, RunKind, Suite, System
 from judging.selectors.endpoints import active_judges
-from judging.selectors.judges.suggested_judges import needs_rubric, uses_rubric
+from judging.selectors.judges.judge_needs import is_baseline, needs_of, needs_rubric, uses_rubric
 from judging.selectors.responses import answering_systems
 from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup
 from judging.services.runs.run_archive import tags_in
@@ -47,7 +47,7 @@ class _JudgeField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # 
     def label_from_instance(self, judge: Any) -> str:
         if judge.endpoint and judge.endpoint.failed_test:
             return f"{judge.name} (the last test of {judge.endpoint} failed)"
-        return f"{judge.name} (baseline)" if judge.is_baseline else str(judge.name)
+        return f"{judge.name} (baseline)" if is_baseline(judge) else str(judge.name)
 
 
 class RunForm(NewRunForm, SelectionForm):
@@ -161,7 +161,7 @@ class RunForm(NewRunForm, SelectionForm):
             raise forms.ValidationError("Choose the rule graders, a judge, or both.")
         choices, lacking = pair_judges(judges, rubrics)
         for judge in lacking:
-            wanted = NEEDED_RUBRICS[next(need for need in NEEDED_RUBRICS if need in judge.needs)]
+            wanted = NEEDED_RUBRICS[next(need for need in NEEDED_RUBRICS if need in needs_of(judge))]
             self.add_error("rubrics", f"{judge.name} needs {wanted}; choose one or deselect the judge.")
         unused = [rubric for rubric in rubrics if not any(choice.rubric == rubric for choice in choices)]
         for rubric in unused:

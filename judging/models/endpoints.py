@@ -7,10 +7,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from evalsite.base.choices import choices_of
-from judging.judges.kinds.panel import members_of
-from judging.judges.registry import KINDS, judge_kind
 from judging.llm.endpoints import EndpointKind, KeyHeader
-from judging.llm.presets import PRESETS
 
 
 class ModelEndpoint(models.Model):
@@ -68,11 +65,6 @@ class ModelEndpoint(models.Model):
         return self.capabilities.get("images") is True if self.stated_images is None else self.stated_images
 
     @property
-    def provider(self) -> str:
-        """The preset's name for people; empty without one."""
-        return PRESETS[self.preset].title if self.preset in PRESETS else ""
-
-    @property
     def offered_as(self) -> str:
         """The name, with a warning, for lists to choose from."""
         return f"{self.name} (its last test failed)" if self.failed_test else self.name
@@ -104,18 +96,6 @@ class Judge(models.Model):
         """The endpoint of a judge whose kind asks a model."""
         assert self.endpoint is not None
         return self.endpoint
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What it cannot be asked without; see `JudgeKind`."""
-        return judge_kind(self.kind).needs_with(self.options)
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether no language model is behind it: by its kind, or because a lexical baseline answers it or a member."""
-        by_kind = self.kind in KINDS and KINDS[self.kind].is_baseline
-        by_member = any(member.get("is_baseline") for member in members_of(self.options))
-        return by_kind or by_member or (self.endpoint is not None and self.endpoint.is_baseline)
 
     def get_absolute_url(self) -> str:
         return reverse("judging:judge-detail", args=[self.pk])

@@ -123,8 +123,10 @@ def endpoint_detail(request: PageRequest, endpoint_id: int) -> HttpResponse:
     """Show an endpoint: what it accepts, its limiter, spending and errors."""
     endpoint = get_object_or_404(ModelEndpoint, pk=endpoint_id)
     config = config_of(endpoint)
+    preset = PRESETS.get(endpoint.preset)
     context = {
         "endpoint": endpoint,
+        "provider": preset.title if preset else "",
         "price": None if endpoint.is_baseline else target_of(endpoint).price,
         "key_is_set": key_is_set(endpoint),
         "least_tokens": config.output_limit(0),

@@ -19,6 +19,7 @@ from judging.judges.registry import KINDS, judge_kind
 from judging.models import Judge, ModelEndpoint, PromptVersion
 from judging.selectors import endpoints as selectors
 from judging.selectors.judges import judge_uses
+from judging.selectors.judges.judge_needs import is_baseline, needs_of
 from judging.selectors.judges.panel_members import member_judges
 from judging.services.endpoints import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
 from judging.services.evaluation.evaluator_tasks import NEEDS
@@ -29,7 +30,7 @@ from judging.views.trials import ask_once
 @get_view("judging.view_judge")
 def judge_list(request: PageRequest) -> HttpResponse:
     """List the judges that runs can use."""
-    judges = [(judge, KINDS.get(judge.kind)) for judge in selectors.list_judges()]
+    judges = [(judge, KINDS.get(judge.kind), is_baseline(judge)) for judge in selectors.list_judges()]
     return render(request, "judging/judge_list.html", {"judges": judges})
 
 
@@ -130,7 +131,7 @@ def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     key = whole_number(request.GET.get("suite", ""))
     suite = next((one for one in suites if one.pk == key), None) or judge_uses.suite_to_try(judge, suites)
     responses = judge_uses.responses_to_try(suite) if suite is not None else []
-    context: JsonDict = {"suites": suites, "suite": suite, "can_try": judge.is_active and "pair" not in judge.needs}
+    context: JsonDict = {"suites": suites, "suite": suite, "can_try": judge.is_active and "pair" not in needs_of(judge)}
     if not (responses and context["can_try"]):
         return render(request, "judging/judge_try.html", _context(judge) | context)
     form = JudgeTrialForm(request.POST or None, judge=judge, responses=responses)
@@ -187,7 +188,7 @@ def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpRes
                 judge=judge, fields=form.entered(), kind=kind, options=form.options(), actor=request.user
             )
             messages.success(request, f"{saved} is saved. Existing runs keep their settings.")
-            is_tried = judge is None and request.user.has_perm("judging.add_run") and "pair" not in saved.needs
+            is_tried = judge is None and request.user.has_perm("judging.add_run") and "pair" not in needs_of(saved)
             return redirect("judging:judge-try", saved.pk) if is_tried else redirect(saved)
         except JudgeNotValid as error:
             form.add_error(None, str(error))
@@ -221,6 +222,7 @@ def _context(judge: Judge) -> JsonDict:
     return {
         "judge": judge,
         "kind": KINDS[judge.kind],
+        "is_baseline": is_baseline(judge),
         "is_used": judge.evaluators.exists(),
         "members": member_judges(judge),
     }

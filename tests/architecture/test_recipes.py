@@ -25,6 +25,7 @@ from judging.grading.rule_graders.metrics import METRICS, HandlerReply
 from judging.judges.judge_kinds import JudgeKind
 from judging.judges.registry import KINDS
 from judging.models import Judge, Response, Run, Score, Verdict
+from judging.selectors.judges.judge_needs import is_baseline
 from judging.services.file_imports.imports import check_import, store_checked
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
@@ -84,7 +85,7 @@ def test_a_judge_that_calls_no_model_is_chosen_run_and_seen_on_a_leaderboard(
 
     assert "Length" in offered.text
     assert list(form.context["form"].fields) == ["name", "description", "option_most_words"]
-    assert (made.status_code, judge.endpoint, judge.options, judge.is_baseline) == (302, None, {"most_words": 3}, True)
+    assert (made.status_code, judge.endpoint, judge.options, is_baseline(judge)) == (302, None, {"most_words": 3}, True)
     assert "Brief (baseline)" in chosen.text
     evaluator = run.evaluators.get()
     run.refresh_from_db()

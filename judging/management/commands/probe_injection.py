@@ -15,6 +15,7 @@ from evalsite.base.json_types import JsonDict
 from judging.judges.kinds.hostile import Probe, probe_judge
 from judging.judges.registry import judge_kind
 from judging.management import choices
+from judging.selectors.judges.judge_needs import needs_of
 from judging.selectors.targets import Target, target_of
 from judging.services.calls.prompt_trials import HeldAlone, TrialRefused, hold
 
@@ -44,7 +45,7 @@ class Command(JsonCommand):
         built = judge_kind(judges[0].kind).build(judges[0].options)
         if judge_kind(judges[0].kind).asks_members:
             raise BadInput(f"{judges[0]} is a panel. Probe its members one by one.")
-        if "pair" in judges[0].needs:
+        if "pair" in needs_of(judges[0]):
             raise BadInput(f"{judges[0]} compares two responses, and the probes are single ones.")
         if judges[0].endpoint is None:
             raise BadInput(f"{judges[0]} calls no model, so a response cannot talk it into a score.")

@@ -20,7 +20,7 @@ from judging.models import (
     Suite,
     SuiteCase,
 )
-from judging.selectors.judges.suggested_judges import needs_rubric, uses_rubric
+from judging.selectors.judges.judge_needs import needs_rubric, uses_rubric
 
 MOST_SUITES = 100  # that are offered
 TRIED_CASES = 10  # of a suite

@@ -10,6 +10,7 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from judging.judges.kinds import panel
 from judging.judges.registry import COMPARING, KINDS, judge_kind
 from judging.models import Judge, ModelEndpoint
+from judging.selectors.judges.judge_needs import is_baseline, needs_of
 
 FEWEST = 2
 
@@ -40,7 +41,7 @@ def defined_members(entries: Sequence[JsonObject]) -> list[JsonDict]:
             "judge": entry["judge"],
             "weight": entry["weight"],
             "id": found[entry["judge"]].pk,
-            "is_baseline": found[entry["judge"]].is_baseline,
+            "is_baseline": is_baseline(found[entry["judge"]]),
             "judge_kind": found[entry["judge"]].kind,
             "judge_options": dict(found[entry["judge"]].options),
         }
@@ -69,7 +70,7 @@ def _check_scale(judges: Sequence[Judge]) -> None:
         own = kind.complete_options(other.options)
         if any(own[name] != options[name] for name in kind.scale):
             raise PanelRefused(f"{first} and {other} have different labels or lowest and highest scores.")
-    pair = next((judge for judge in judges if "pair" in judge.needs), None)
+    pair = next((judge for judge in judges if "pair" in needs_of(judge)), None)
     if pair is not None:
         raise PanelRefused(f"{pair} compares two responses, so it cannot be a member of a panel.")
     asked = [(judge.endpoint_id, kind.complete_options(judge.options), judge.name) for judge in judges]

@@ -10,8 +10,7 @@ from django.db.models import F, Max, Q
 from judging.judges.registry import COMPARING
 from judging.models import EvaluatorKind, Judge, Rubric, Run, RunEvaluator, RunKind, Suite
 from judging.selectors.endpoints import active_judges
-
-LEVEL_SHAPE = "levels"
+from judging.selectors.judges.judge_needs import is_baseline, needs_of, needs_rubric, uses_rubric
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,28 +58,16 @@ def _judges_by_use() -> list[Judge]:
     """Return the judges that may be asked about one response: models before baselines, the one used last first."""
     by_use = F("used").desc(nulls_last=True)
     judges = active_judges().exclude(kind__in=COMPARING).annotate(used=Max("evaluators__pk")).order_by(by_use, "pk")
-    return sorted(judges, key=lambda judge: judge.is_baseline)
+    return sorted(judges, key=is_baseline)
 
 
 def _fits(judge: Judge, rubrics: Collection[Rubric], has_references: bool, *, is_asked: bool) -> bool:
     """Return whether a judge's needs are met; where a rubric was just imported, it must be one that uses it."""
-    if "reference" in judge.needs and not has_references:
+    if "reference" in needs_of(judge) and not has_references:
         return False
     if not needs_rubric(judge):
         return not is_asked
     return any(uses_rubric(judge, rubric) for rubric in rubrics)
-
-
-def needs_rubric(judge: Judge) -> bool:
-    """Return whether a judge cannot be asked without a rubric."""
-    return bool(judge.needs & {"rubric", "levels", "any_rubric"})
-
-
-def uses_rubric(judge: Judge, rubric: Rubric) -> bool:
-    """Return whether a judge needs a rubric of this shape."""
-    if "any_rubric" in judge.needs:
-        return True
-    return needs_rubric(judge) and (rubric.shape == LEVEL_SHAPE) == ("levels" in judge.needs)
 
 
 def _paired(judges: Collection[Judge], rubrics: Collection[Rubric]) -> SuggestedJudges:

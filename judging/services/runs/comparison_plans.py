@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judging.models import Judge, Response, Suite, System
+from judging.selectors.judges.judge_needs import needs_of
 from judging.selectors.selections import case_filters
 from judging.specs.selections import CaseSelection
 
@@ -15,7 +16,7 @@ CRITERION_LENGTH = 100  # characters of a run's evaluator's criterion
 
 def compares(judge: Judge | None) -> bool:
     """Return whether a judge is shown a second response."""
-    return judge is not None and "pair" in judge.needs
+    return judge is not None and "pair" in needs_of(judge)
 
 
 def against(baseline: System) -> str:

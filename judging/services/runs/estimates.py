@@ -20,6 +20,7 @@ from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus
 from judging.llm.identity import call_key
 from judging.llm.prices import cost_of, estimate_tokens
 from judging.models import Case, Response, RubricItem, RunEvaluator
+from judging.selectors.judges.judge_needs import is_baseline
 from judging.selectors.judges.panel_members import member_judges
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import ledger
@@ -271,7 +272,7 @@ def _estimate(
     if choice.judge.endpoint is None:
         lacking = sum(bool(kind.missing_needs(subject, options)) for subject in subjects)
         counts = (count, 0, 0, Decimal(0), 0.0, lacking, len(subjects))
-        return EvaluatorEstimate(choice.name, *counts, is_baseline=choice.judge.is_baseline)
+        return EvaluatorEstimate(choice.name, *counts, is_baseline=is_baseline(choice.judge))
     judge = kind.build(options)
     asked, guesses = (
         [None if kind.missing_needs(one, options) else _first_requests(judge, one) for one in each]

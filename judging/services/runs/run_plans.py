@@ -28,6 +28,7 @@ from judging.models import (
     Suite,
     System,
 )
+from judging.selectors.judges.judge_needs import is_baseline
 from judging.selectors.judges.panel_members import endpoints_of, member_judges
 from judging.selectors.pictures import count_with_images
 from judging.selectors.selections import case_filters, check_selection
@@ -363,7 +364,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
             judge=choice.judge,
             rubric=choice.rubric,
             criterion=plan.criterion_of(choice),
-            is_baseline=bool(choice.judge and choice.judge.is_baseline),
+            is_baseline=choice.judge is not None and is_baseline(choice.judge),
             options=freeze(judge=choice.judge, options=choice.options) | _frozen_of_plan(plan, choice),
             total=count,
         )
@@ -381,7 +382,7 @@ def _add_index(run: Run, plan: RunPlan) -> RunEvaluator:
         position=len(plan.evaluators),
         kind=EvaluatorKind.INDEX,
         name=INDEX_NAME,
-        is_baseline=any(choice.judge and choice.judge.is_baseline for choice in plan.evaluators),
+        is_baseline=any(choice.judge and is_baseline(choice.judge) for choice in plan.evaluators),
         options={"esi": run.options["esi"], "reading": run.options["reading"]},
         total=run.total,
     )

@@ -14,7 +14,7 @@ from django.db.models import Sum
 from evalsite.base.json_types import JsonDict
 from judging.judges.registry import judge_kind
 from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
-from judging.selectors.judges.suggested_judges import needs_rubric
+from judging.selectors.judges.judge_needs import needs_of, needs_rubric
 from judging.services.evaluation.evaluator_tasks import NEEDS, subject_of
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
 
@@ -46,8 +46,7 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
     suite = Suite.objects.filter(cases__prompt=response.prompt_id).order_by("-number", "-pk").first()
     if suite is None:
         raise RunNotPossible("No suite has the case of this response.")
-    needs = judge.needs
-    if "pair" in needs:
+    if "pair" in needs_of(judge):
         raise RunNotPossible(f"{judge.name} compares two responses; it cannot judge a single one.")
     if wish.prompt_text and judge_kind(judge.kind).asks_members:
         raise RunNotPossible(f"{judge.name} is a panel: its members send their own prompts. Try a member instead.")

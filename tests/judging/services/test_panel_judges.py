@@ -10,6 +10,7 @@ from judging.judges.kinds.panel import endpoints_asked, kind_asked
 from judging.judges.registry import KINDS
 from judging.judges.versions import changes_between, version_of_options
 from judging.models import Judge, ModelEndpoint
+from judging.selectors.judges.judge_needs import is_baseline, needs_of
 from judging.services.endpoints import (
     JudgeFields,
     JudgeInUse,
@@ -43,9 +44,9 @@ def test_a_panel_needs_what_its_members_need_and_freezes_each_with_its_endpoint(
     panel = panel_of(first, second, weights=(2, 1))
     frozen = freeze(judge=panel, options={})
 
-    assert panel.needs == {"reference"}
+    assert needs_of(panel) == {"reference"}
     assert panel.endpoint is None
-    assert not panel.is_baseline
+    assert not is_baseline(panel)
     members = frozen["judge_options"]["members"]
     assert [(one["judge"], one["weight"], one["model"], one["judge_options"]["strictness"]) for one in members] == [
         ("ada", 2, "fake", "L2"),
@@ -144,7 +145,7 @@ def test_a_panel_with_a_lexical_member_is_a_baseline() -> None:
 
     panel = panel_of(accuracy("ada"), factories.judge(name="bea", kind="accuracy", endpoint=lexical))
 
-    assert panel.is_baseline
+    assert is_baseline(panel)
 
 
 def test_a_panel_is_written_as_yaml_and_read_again_the_same() -> None:

@@ -17,8 +17,8 @@ from evalsite.review.sampling import GoldenPart
 from evalsite.review.states import ReviewRefused
 from judging.judges.versions import changes_between
 from judging.models import Judge, Rubric, Run, RunEvaluator, RunKind, System
+from judging.selectors.judges.judge_needs import needs_of, needs_rubric, uses_rubric
 from judging.selectors.judges.judge_versions import versions_of
-from judging.selectors.judges.suggested_judges import needs_rubric, uses_rubric
 from judging.services.runs.chosen_runs import write_chosen_tasks
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
 from judging.states import RunStatus
@@ -40,7 +40,7 @@ def development_choices(golden_set: GoldenSet, judges: Sequence[Judge], rubric: 
     """
     found = []
     for judge in judges:
-        if "pair" in judge.needs:
+        if "pair" in needs_of(judge):
             raise ReviewRefused(f"{judge.name} compares two responses; a golden set holds single ones.")
         if needs_rubric(judge) and (rubric is None or not uses_rubric(judge, rubric)):
             raise ReviewRefused(f"{judge.name} needs another rubric than the one of the golden set; choose it.")

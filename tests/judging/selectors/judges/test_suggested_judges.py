@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.models import EvaluatorKind, Judge, Rubric
-from judging.selectors.judges.suggested_judges import SuggestedJudges, suggest_judges, uses_rubric
+from judging.selectors.judges.suggested_judges import SuggestedJudges, suggest_judges
 from tests import factories
 from tests.judging.services.run_rows import LEVELS, answered_suite, judged_run, level_judge
 
@@ -91,17 +91,3 @@ def test_suggest_judges_takes_no_judge_of_references_where_there_are_none() -> N
 
     assert suggest_judges(suite=without) == SuggestedJudges()
     assert suggest_judges(suite=referenced).judges == (judge.pk,)
-
-
-@pytest.mark.parametrize(
-    ("kind", "shape", "is_used"),
-    [
-        ("level_cascade", "levels", True),
-        ("level_cascade", "criteria", False),
-        ("generic", "criteria", True),
-        ("generic", "levels", False),
-        ("relevance", "criteria", False),
-    ],
-)
-def test_uses_rubric_tells_levels_from_criteria(kind: str, shape: str, is_used: bool) -> None:
-    assert uses_rubric(factories.judge(kind=kind), factories.rubric(trees={"": TREE}, shape=shape)) is is_used
