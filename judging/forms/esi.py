@@ -9,6 +9,7 @@ from django import forms
 from django.http import QueryDict
 
 from evalsite.base.json_types import JsonDict
+from judging.forms.files import SizedFileField
 from judging.forms.new_runs import NewRunForm
 from judging.forms.systems import prompt_choices
 from judging.grading.esi import DEFAULT_WEIGHTS, SUB_SCORES, BadEsiOption, EsiOptions, keyword_list
@@ -19,8 +20,62 @@ from judging.models import Judge, ModelEndpoint, RunKind, Suite, System
 from judging.selectors.esi import SUB_SCORE_WORDS
 from judging.selectors.responses import answering_systems
 from judging.services.runs.esi_plans import EsiSetup, default_judge, default_judge_name
+from judging.services.runs.lunar_imports import ROLES, LunarDataset, LunarImport
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.systems import Worker, asking_of_version, worker_of
+
+
+class LunarFileForm(forms.Form):
+    """The file, whose keys of APIs are never read."""
+
+    file = SizedFileField(label="settings.json")
+
+
+class LunarImportForm(forms.Form):
+    """The suite of each data set, and the variables that hold the keys of new endpoints."""
+
+    settings = forms.CharField(widget=forms.HiddenInput)  # without keys of APIs: `LunarSettings.to_json`
+
+    def __init__(self, *args: Any, planned: LunarImport, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.planned = planned
+        self.initial = {"settings": planned.settings.to_json(), **self.initial}
+        self.roles = [role for role in ROLES if any(one.pk is None for one in planned.endpoints[role])]
+        for role in self.roles:
+            self.fields[f"{role}_key_variable"] = forms.CharField(
+                required=False,
+                max_length=100,
+                label=f"Key variable, {role}",
+                initial=planned.endpoints[role][0].key_variable,
+                help_text="NAME of the environment variable that contains the key, ending in _KEY or _TOKEN.",
+            )
+        for number, dataset in enumerate(planned.datasets):
+            self.fields[f"suite_{number}"] = forms.ModelChoiceField(
+                Suite.objects.select_related("benchmark").order_by("-created_at", "-pk"),
+                required=False,
+                label=f"Suite of {dataset.name}",
+                initial=dataset.suite,
+                empty_label="choose",
+                help_text=dataset.advice,
+            )
+
+    def key_fields(self) -> list[forms.BoundField]:
+        """Return the fields of key variables, for the template."""
+        return [self[f"{role}_key_variable"] for role in self.roles]
+
+    def rows(self) -> list[tuple[LunarDataset, forms.BoundField]]:
+        """Return each data set with the field of its suite."""
+        return [(dataset, self[f"suite_{number}"]) for number, dataset in enumerate(self.planned.datasets)]
+
+    def key_variables(self) -> dict[str, str]:
+        """Return what was entered by role; the form must be valid."""
+        return {role: self.cleaned_data[f"{role}_key_variable"] for role in self.roles}
+
+    def suites(self) -> dict[str, Suite]:
+        """Return the suites that were chosen, by data set; the form must be valid."""
+        chosen = {one.name: self.cleaned_data[f"suite_{n}"] for n, one in enumerate(self.planned.datasets)}
+        return {name: suite for name, suite in chosen.items() if suite is not None}
+
 
 DEFAULTS = EsiOptions()
 LISTS = ("asked", "workers", "prompts")

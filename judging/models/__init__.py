@@ -1,11 +1,10 @@
 """Tables of the bottom layer. Thin: fields, constraints and names; reading is in selectors, writing in services."""
 
-from judging.models.asks import Ask
 from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
 from judging.models.budgets import DayBudget, DayHold
 from judging.models.calls import Call, CallHour, CallPrompt
 from judging.models.endpoints import Judge, ModelEndpoint
-from judging.models.esi import EsiItem
+from judging.models.esi import Ask, EsiItem
 from judging.models.imports import (
     IN_WORK,
     BatchCase,

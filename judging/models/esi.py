@@ -1,4 +1,4 @@
-"""Items of ESI runs: one case to be answered by one system, then judged."""
+"""What runs ask of systems: attempts at cases, and the items of ESI runs."""
 
 from __future__ import annotations
 
@@ -30,3 +30,24 @@ class EsiItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.position}. {self.case_id} by {self.system_id}"
+
+
+class Ask(models.Model):
+    """An attempt of a system at a case in a run. Its task carries it out, and graders and judges follow."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="asks", db_index=False)
+    system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="asks")
+    case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="asks")
+    attempt = models.PositiveIntegerField(default=0)
+    response = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="asks")
+    # of a reply without a response ("content_filter", "refusal", "empty"); empty where nobody replied, or not yet
+    stop_reason = models.CharField(max_length=40, blank=True)
+    failure = models.CharField(max_length=60, blank=True)  # why there is no response; empty: there is one, or not yet
+    reason = models.CharField(max_length=500, blank=True)  # the same in a sentence
+    call_ids = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "system", "case", "attempt"], name="ask_once")]
+
+    def __str__(self) -> str:
+        return f"ask {self.pk}"

@@ -16,9 +16,8 @@ from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from judging.forms.esi import EsiRunForm
-from judging.forms.first_choices import first_choices
 from judging.forms.new_runs import NewRunForm
-from judging.forms.runs import RunForm, RunNameForm
+from judging.forms.runs import RunForm, RunNameForm, first_choices
 from judging.jobs import launch_run
 from judging.models import EvaluatorKind, Run, RunKind, Suite
 from judging.selectors import esi

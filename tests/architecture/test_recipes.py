@@ -21,7 +21,7 @@ from evalsite.reports.services.boards.leaderboards import LEADERBOARD
 from evalsite.reports.services.kinds import KINDS as REPORTS
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
-from judging.grading.rule_graders.metrics import METRICS, HandlerReply
+from judging.grading.rule_graders.custom import METRICS, HandlerReply
 from judging.judges.judge_kinds import JudgeKind
 from judging.judges.registry import KINDS
 from judging.models import Judge, Response, Run, Score, Verdict

@@ -11,9 +11,8 @@ from judging.grading.aggregates import reduce_scores
 from judging.grading.grades import GradingOptions
 from judging.grading.reports import CaseAttempts, metric_points, suite_report
 from judging.grading.rule_graders.alignment import align
-from judging.grading.rule_graders.extraction import extract_code
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
-from judging.grading.rule_graders.unit_tests import canonical_language
+from judging.grading.rule_graders.unit_tests import canonical_language, extract_code
 from tests.parity.grade_differences import Graded, parity_report, recorded_form
 from tests.parity.recorded_data import Attempt, attempts, read_jsonl, recorded_report, regrade, sha256
 

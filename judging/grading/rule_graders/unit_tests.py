@@ -5,6 +5,7 @@ Without a runner, a toolchain or a stored test file a test is not run: the crite
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +21,94 @@ from judging.grading.grades import (
     number,
     readable_weight,
 )
-from judging.grading.rule_graders.extraction import extract_code
 from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
-from judging.grading.rule_graders.suspicions import suspicious_parts
+
+# Response and tests share a process, so a response that knows the sandbox could say "passed" by itself; to do so it has
+# to name one of these. Honest programs name them now and then: a sign is for a person to look at, never points lost.
+SIGNS = re.compile(
+    # the open files and sources of the run
+    r"/proc/\w+|/src/[\w.]*|/dev/fd\b|php://fd\b|memfd"
+    # the harness's frames
+    r"|\b_getframe\b|\bcurrentframe\b|\bf_locals\b|\bf_back\b|\bget_objects\b|\bsettrace\b|\bctypes\b"
+    # leaving early
+    r"|\b_exit\s*\(|\bquick_exit\b|\breallyExit\b|\.halt\s*\(|\bbeforeExit\b|\bat_exit\b|\batexit\b|\bexit!"
+    # the entry point, and what the tests stand on
+    r"|\b__wrap_\w+|\b__real_\w+|\b__attribute__\s*\(\(\s*constructor"
+    r"|\bAssertionError\s*=|\bbuiltins\.\w+\s*=|__builtins__"
+)
+MOST = 5
+
+
+def suspicious_parts(code: str) -> tuple[str, ...]:
+    """Return the first few different places in a response's code that deserve a look, as they are written."""
+    return tuple(dict.fromkeys(match[0].strip() for match in SIGNS.finditer(code)))[:MOST]
+
+
+FENCES = ("```", "\\begin{code}", "\\end{code}")
+_STOP_WORDS = {
+    "python": ("\nclass", "\ndef", "\n#", "\n@", "\nprint", "\nif", "\nassert"),
+    "go": ("\n//", "\nfunc main(", "struct", "\nfunc"),
+}
+_BRACES = {"java", "javascript", "go", "cpp", "rust"}
+_JAVA_MAIN = "public static void main"
+
+
+def extract_code(text: str, language: str, *, only_longest: bool = False) -> str:
+    """Return the code in `text` (prefix and response) for a canonical language name.
+
+    With two or more fence marks: the lines strictly between the 1st and 2nd, 3rd and 4th, ... line that holds a
+    mark, joined by an empty line (or the block with most lines, the first on a tie). With fewer: `truncate` decides.
+    """
+    if sum(text.count(fence) for fence in FENCES) < 2:
+        return truncate(text, language)
+    lines = text.split("\n")
+    marked = [index for index, line in enumerate(lines) if any(fence in line for fence in FENCES)]
+    blocks = [lines[start + 1 : end] for start, end in zip(marked[::2], marked[1::2], strict=False)]
+    if only_longest:
+        blocks = [max(blocks, key=len)] if blocks else []
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def truncate(text: str, language: str) -> str:
+    """Return unfenced `text` cut where a completion of a function body ends; unknown languages are kept whole."""
+    for word in _STOP_WORDS.get(language, ()):
+        text = text.partition(word)[0]
+    if language == "python":
+        return _indented_head(text)
+    return _close_braces(text, language) if language in _BRACES else text
+
+
+def _indented_head(text: str) -> str:
+    """Return the lines before the first that is neither blank nor indented."""
+    lines = text.split("\n")
+    for index, line in enumerate(lines):
+        if line.strip() and line[0] not in " \t":
+            return "\n".join(lines[:index])
+    return text
+
+
+def _close_braces(text: str, language: str) -> str:
+    """Return `text` up to the brace that closes the function (java: the class) the response is taken to be in."""
+    depth = 2 if language == "java" else 1
+    for index, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            return text[: index + 1]
+    if language == "java":
+        return _close_java(text)
+    return text[: text.rfind("}") + 1] if "}" in text else text
+
+
+def _close_java(text: str) -> str:
+    head, main, _ = text.partition(_JAVA_MAIN)
+    if main:
+        text = head + "}"
+    if "}" in text:
+        text = text[: text.rfind("}") + 1]
+    if text.count("{") - 1 == text.count("}"):
+        text += "\n}"
+    return text
+
 
 __all__ = ["Program", "ProgramOutcome", "ProgramRunner", "build_program", "canonical_language", "grade_unit_tests"]
 

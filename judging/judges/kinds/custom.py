@@ -20,8 +20,7 @@ from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
 from judging.judges.kinds import custom_pairs
 from judging.judges.kinds.custom_examples import read_examples
-from judging.judges.kinds.custom_options import JSON, LAST_LINE, OPTIONS, PATTERN, TAG
-from judging.judges.kinds.template_values import criteria_of
+from judging.judges.kinds.custom_options import JSON, LAST_LINE, OPTIONS, PATTERN, TAG, criteria_of
 from judging.judges.prompt_templates import VARIABLES, read_template
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, load_prompt
 from judging.judges.questions import AskingOnce, ask_all

@@ -8,16 +8,45 @@ from itertools import combinations
 
 import numpy as np
 
-from judging.statistics.coefficients.ac1 import gwet_of
 from judging.statistics.coefficients.alpha import Metric, alpha_of
-from judging.statistics.coefficients.fleiss import brennan_prediger_of, fleiss_of
-from judging.statistics.coefficients.interpret import NO_PAIRS, prevalence_warning
+from judging.statistics.coefficients.fleiss import brennan_prediger_of, corrected_agreement, fleiss_of
+from judging.statistics.coefficients.interpret import NO_PAIRS, ONE_LABEL, prevalence_warning
 from judging.statistics.coefficients.kappa import CohenKappa, Weights, cohen_of, contingency
-from judging.statistics.coefficients.percent import percent_of
-from judging.statistics.coefficients.profiles import count_profiles, item_features
+from judging.statistics.coefficients.profiles import (
+    ItemFeatures,
+    count_profiles,
+    divide,
+    item_features,
+    label_shares,
+    observed_agreement,
+)
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
-from judging.statistics.estimates import Estimate, undefined
+from judging.statistics.estimates import Estimate, Floats, undefined
 from judging.statistics.intervals import share_of
+
+
+def gwet_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimate:
+    """Return AC1; n = items with two answers or more. It depends on how many labels are DECLARED.
+
+    (Po - Pe) / (1 - Pe) with Po as in Fleiss' kappa and Pe = sum_k pi_k (1 - pi_k) / (q - 1) for q declared labels, so
+    that it is 1 when everyone chose the same label. Source: Gwet 2008, eq. for AC1 with many raters.
+    """
+    if len(labels) == 1 and items.n_pairable:
+        return undefined(ONE_LABEL, n=items.n_pairable)
+    return corrected_agreement(items, labels, gwet_chance)
+
+
+def gwet_chance(sums: Floats) -> Floats:
+    """Return sum_k pi_k (1 - pi_k) / (q - 1), shape (rows of sums,); NaN for one declared label."""
+    shares = label_shares(sums)
+    return divide((shares * (1 - shares)).sum(axis=1), np.array([float(shares.shape[1] - 1)]))
+
+
+def percent_of(items: ItemFeatures) -> Estimate:
+    """Return the mean over items of the agreeing share of their pairs, in [0, 1]; n = items with two answers."""
+    if not items.n_pairable:
+        return undefined(NO_PAIRS)
+    return items.sums.estimate(observed_agreement, n=items.n_pairable, lowest=0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Spearman's rank correlation with its interval."""
+"""Rank agreement: Spearman's correlation with its interval, and Kendall's tau-b."""
 
 from __future__ import annotations
 
@@ -7,8 +7,34 @@ import math
 import numpy as np
 import scipy
 
-from judging.statistics.estimates import Estimate, Floats, undefined
+from judging.statistics.estimates import Estimate, Floats, Ints, undefined
 from judging.statistics.intervals import LEVEL, z_value
+
+
+def tau_of(matrix: Ints) -> float | None:
+    """Return Kendall's tau-b of a table of counts whose rows and columns are in ascending order, in [-1, 1].
+
+    Undefined (None) where either side has one value only. Source: Kendall 1945; Agresti, Categorical Data Analysis.
+    """
+    counts = matrix.astype(np.float64)
+    n = counts.sum()
+    pairs = n * (n - 1) / 2
+    tied_rows, tied_columns = (_pairs_within(counts.sum(axis=axis)) for axis in (1, 0))
+    untied = (pairs - tied_rows) * (pairs - tied_columns)
+    if untied <= 0:
+        return None
+    return (_concordant(counts) - _concordant(counts[:, ::-1])) / math.sqrt(untied)
+
+
+def _pairs_within(totals: np.ndarray) -> float:
+    return float((totals * (totals - 1) / 2).sum())
+
+
+def _concordant(counts: np.ndarray) -> float:
+    """Return how many pairs differ in the same direction on both sides."""
+    above = counts[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+    return float((counts[:-1, :-1] * above[1:, 1:]).sum())
+
 
 FEWEST_PAIRS = 20  # behind an interval
 FEW_PAIRS = "Too few pairs for an interval: {} of {}."

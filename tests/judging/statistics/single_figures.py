@@ -6,12 +6,10 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from judging.statistics.coefficients.ac1 import gwet_of
-from judging.statistics.coefficients.agreement import agreement_report
+from judging.statistics.coefficients.agreement import agreement_report, gwet_of, percent_of
 from judging.statistics.coefficients.alpha import Metric
 from judging.statistics.coefficients.fleiss import brennan_prediger_of
 from judging.statistics.coefficients.kappa import CohenKappa, Weights, cohen_of, contingency
-from judging.statistics.coefficients.percent import percent_of
 from judging.statistics.coefficients.profiles import count_profiles, item_features
 from judging.statistics.coefficients.ratings import MISSING, RatingTable, numeric_values
 from judging.statistics.estimates import Estimate

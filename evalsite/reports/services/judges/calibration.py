@@ -11,9 +11,8 @@ from evalsite.reports.services.judges.judge_trust import measured_verdicts
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.review.models import Certificate, EvaluatorThreshold
 from evalsite.review.routing import wrong_in_words
-from evalsite.review.services.certificates import issue_certificate
 from evalsite.review.services.items.queues import DEFAULT_QUORUM
-from evalsite.review.services.thresholds import ChosenThreshold, save_threshold
+from evalsite.review.services.thresholds import ChosenThreshold, issue_certificate, save_threshold
 from judging.judges.versions import JudgeVersion, version_from_json
 from judging.statistics.coefficients.alternative_annotator import Annotators
 from judging.statistics.risk_coverage import (

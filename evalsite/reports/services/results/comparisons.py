@@ -9,7 +9,7 @@ import numpy as np
 from evalsite.reports.services.results.cells import ResultGrid
 from evalsite.reports.services.results.row_order import SAME
 from judging.statistics.coefficients.kappa import Weights, cohen_of
-from judging.statistics.coefficients.rank_agreement import tau_of
+from judging.statistics.coefficients.rank_correlation import tau_of
 from judging.statistics.estimates import Estimate, Floats, Ints
 from judging.statistics.estimators.strata import DIFFERENCE, census_mean
 

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from debate.protocol.meta.figures import all_figures, ballot_figures
+from debate.protocol.meta.figures import (
+    all_figures,
+    ballot_figures,
+    cohen_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    raw_agreement,
+)
 from debate.protocol.meta.metaeval import (
     OutcomeRule,
     PositionBias,
@@ -23,7 +30,6 @@ from debate.protocol.meta.metaeval import (
     outcome_of,
     position_bias,
 )
-from debate.protocol.meta.panel_agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha, raw_agreement
 from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
 from debate.protocol.recorded.recorded import read_recorded_debates
 from judging.specs.files.bundles import Bundle

@@ -9,11 +9,11 @@ import pytest
 
 from judging.grading.grades import NotDecided, SpecFault
 from judging.grading.rule_graders.custom import (
+    HandlerReply,
     Handlers,
     handler_program,
     read_reply,
 )
-from judging.grading.rule_graders.metrics import HandlerReply
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 
 SOURCE = """
