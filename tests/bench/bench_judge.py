@@ -255,7 +255,8 @@ def peak_of(processes: list[subprocess.Popen[bytes]]) -> float:
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             if int(folder.name) in wanted or parent in wanted:
                 status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-                peaks.append(int(status["VmHWM"].split()[0]) / 1024)
+                if "VmHWM" in status:  # one that ended and is not waited for yet has no memory
+                    peaks.append(int(status["VmHWM"].split()[0]) / 1024)
     return max(peaks)
 
 
