@@ -4,42 +4,67 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import faults
-from tests.flows.conftest import LiveSite, SignIn, open_item
+from tests.flows.conftest import FLAGS, find_chromium, open_item
+from tests.flows.test_trust import Site
 from tests.judging.services.comparison_rows import PAIRWISE, READ
+from tests.judging.services.own_site import own_site
+from tests.judging.services.served_site import ServedSite
 
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
 A_MINUTE = 60_000
+PEOPLE = {"rita": "researcher", "ann": "annotator", "ben": "annotator"}
 QUESTION = "How is a tap closed?"
-REPLIES = {"reply-base": "Turn it.", "reply-other": "Turn it clockwise, gently, until the water stops."}
+REPLIES = {"base": "Turn it.", "other": "Turn it clockwise, gently, until the water stops."}
 
 
-def set_up(site: LiveSite, folder: Path, url: str) -> str:
-    """Store a suite that two systems replied to and a judge that compares; return the suite's number."""
+@pytest.fixture
+def site(tmp_path: Path, own_database: str) -> Iterator[Site]:
+    """Return a site of its own, with a suite that two systems replied to, a judge that compares, and three people."""
+    path = find_chromium()
+    with (
+        FakeLLM(latency=1) as models,
+        own_site(tmp_path, own_database) as own,
+        sync_playwright() as playwright,
+    ):
+        models.config(reply="The first.\n[[A]]")  # in both orders
+        own.environment["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"  # with the hashed files that a browser loads
+        served = ServedSite(own.environment, threads=8, web=2)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            made = Site(own, served, browser, {})
+            _fill(made, tmp_path, models.url)
+            served.wait_until(served.answers, "the site")
+            yield made
+        finally:
+            browser.close()
+            served.close()
+
+
+def _fill(site: Site, folder: Path, url: str) -> None:
     suite = {"name": "Taps", "version": "1", "cases": [{"id": "tap", "prompt": QUESTION}]}
     (folder / "taps.yaml").write_text(yaml.safe_dump(suite))
     rows = [{"case_id": "tap", "system": name, "response": text} for name, text in REPLIES.items()]
     (folder / "replies.jsonl").write_text("\n".join(map(json.dumps, rows)))
     options = READ | {"prompt_text": PAIRWISE}
-    said = [
-        site.command("import_suite", str(folder / "taps.yaml"), "--json"),
-        site.command("import_responses", str(folder / "replies.jsonl"), "--json"),
-        site.command("add_endpoint", "--name", "Pair model", "--url", url, "--model", "pairs"),
-        site.command(
-            *("add_judge", "--name", "Which is better", "--kind", "custom", "--endpoint", "Pair model"),
-            *(part for name, value in options.items() for part in ("--option", f"{name}={value}")),
-        ),
-    ]
-    assert [one.returncode for one in said] == [0] * 4, [one.stderr for one in said]
-    return str(json.loads(said[0].stdout)["suite_id"])
+    site.command("import_suite", str(folder / "taps.yaml"))
+    site.command("import_responses", str(folder / "replies.jsonl"))
+    site.command("add_endpoint", "--name", "Pair model", "--url", url, "--model", "pairs")
+    site.command(
+        *("add_judge", "--name", "Pairs", "--kind", "custom", "--endpoint", "Pair model"),
+        *(part for name, value in options.items() for part in ("--option", f"{name}={value}")),
+    )
+    for person, role in PEOPLE.items():
+        site.passwords[person] = site.command("create_person", "--username", person, "--role", role)["password"]
 
 
 def answer_by_key(page: Page, queue: str) -> None:
@@ -47,21 +72,17 @@ def answer_by_key(page: Page, queue: str) -> None:
     open_item(page, queue)
     expect(page.locator("#item-panel")).to_contain_text("Which response is better?")
     text = page.locator("#item-panel").inner_text()
-    assert "reply-" not in text  # no system is named
-    page.keyboard.press("1" if text.index(REPLIES["reply-other"]) < text.index(REPLIES["reply-base"]) else "2")
+    assert "against" not in text  # no system is named
+    page.keyboard.press("1" if text.index(REPLIES["other"]) < text.index(REPLIES["base"]) else "2")
     page.keyboard.press("Control+Enter")
     expect(page.locator("main")).to_contain_text(re.compile("no items|nothing|All", re.IGNORECASE))
 
 
-def test_people_decide_what_two_orders_left_open(
-    site: LiveSite, signed_in: SignIn, fake_llm: FakeLLM, tmp_path: Path
-) -> None:
-    fake_llm.config(latency=1, reply="The first.\n[[A]]")  # in both orders
-    suite = set_up(site, tmp_path, fake_llm.url)
-    page = signed_in("demo-researcher")
-    page.goto(f"/runs/new/?suite={suite}")
-    page.get_by_label("Which is better").check()
-    page.get_by_role("combobox", name="Baseline").select_option(label="reply-base")
+def test_people_decide_what_two_orders_left_open(site: Site) -> None:
+    page = site.page("rita")
+    page.goto("/runs/new/?suite=1")
+    page.get_by_label("Pairs").check()
+    page.get_by_role("combobox", name="Baseline").select_option(label="base")
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     expect(page.locator("#run-progress")).to_contain_text("Finished", timeout=A_MINUTE)
@@ -70,11 +91,10 @@ def test_people_decide_what_two_orders_left_open(
     expect(link).to_be_visible(timeout=A_MINUTE)
     queue = str(link.get_attribute("href")).rstrip("/").rpartition("/")[2]
 
-    for person in ("demo-anna", "demo-ben"):
-        answer_by_key(signed_in(person), queue)
+    for person in ("ann", "ben"):
+        answer_by_key(site.page(person), queue)
 
     page.goto(run)
     page.locator("a[href*='/verdicts/']").first.click()
-    expect(page.locator("#verdict-people")).to_contain_text("Their label: better than reply-base.", timeout=A_MINUTE)
+    expect(page.locator("#verdict-people")).to_contain_text("Their label: better than base.", timeout=A_MINUTE)
     assert faults(page) == []
-    assert signed_in.complaints == []
