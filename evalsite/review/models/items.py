@@ -140,7 +140,7 @@ class Referral(models.Model):
     item = models.ForeignKey(  # None: nothing was opened, since the subject had its label
         ReviewItem, null=True, on_delete=models.SET_NULL, related_name="referrals"
     )
-    run = models.ForeignKey(Run, null=True, on_delete=models.CASCADE, related_name="referrals")
+    run = models.ForeignKey(Run, null=True, on_delete=models.CASCADE, related_name="referrals", db_index=False)
     debate_set = models.ForeignKey(DebateSet, null=True, on_delete=models.CASCADE, related_name="referrals")
     evaluator = models.ForeignKey(  # whose finding it was; None: the audit's, or a debate's
         RunEvaluator, null=True, on_delete=models.SET_NULL, related_name="referrals"
@@ -153,6 +153,7 @@ class Referral(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
+        indexes = [models.Index(fields=["run", "arm", "inclusion_probability"], name="referral_by_arm")]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(run__isnull=False, debate_set=None, response__isnull=False)

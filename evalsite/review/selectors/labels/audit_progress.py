@@ -52,10 +52,12 @@ def audited_systems(subject: AuditSubject) -> list[AuditedSystem]:
 def _summed_by_database(run: Run) -> list[AuditedSystem] | None:
     """Return the same where each drawn case has one response of a system with one label at most; None: otherwise.
 
-    It takes a fourth of the time: the rows of 20,000 drawn responses are added up where they are.
+    It takes a fourth of the time: the rows of 20,000 drawn responses are added up where they are. Asking for a system,
+    which every response has, makes inner joins of outer ones: PostgreSQL takes a fourth less for them.
     """
     blind = FilteredRelation("subject__final_labels", condition=Q(subject__final_labels__is_blind=True))
-    drawn = Referral.objects.filter(run=run, arm=ItemArm.AUDIT).annotate(label=blind).order_by()
+    drawn = Referral.objects.filter(run=run, arm=ItemArm.AUDIT, response__system__isnull=False)
+    drawn = drawn.annotate(label=blind).order_by()
     rows = list(
         drawn.values_list("response__system__name", "subject__criterion").annotate(
             Count("pk"),

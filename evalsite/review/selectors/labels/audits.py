@@ -211,9 +211,12 @@ def quote_audit(cases: int, subjects: int, share: float | None, benchmark_id: in
 
 
 def _median_seconds(queue: Queue | None) -> float | None:
-    answers = Annotation.objects.all() if queue is None else Annotation.objects.filter(queue=queue)
-    timed = (
-        answers.exclude(label="").annotate(spent=Coalesce("active_seconds", "seconds")).order_by("-created_at", "-pk")
+    """Return the seconds of the newest answers of a queue, or of the site; each is read from the end of an index."""
+    newest = (
+        Annotation.objects.order_by("-pk")
+        if queue is None
+        else Annotation.objects.filter(queue=queue).order_by("-created_at")
     )
+    timed = newest.exclude(label="").annotate(spent=Coalesce("active_seconds", "seconds"))
     times = [spent for spent in timed.values_list("spent", flat=True)[:RECENT] if spent is not None]
     return median(times) if times else None
