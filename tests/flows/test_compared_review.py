@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import faults
 from tests.flows.conftest import FLAGS, find_chromium, open_item
+from tests.flows.test_page_layout import CUT_TABLES
 from tests.flows.test_trust import Site
 from tests.judging.services.comparison_rows import PAIRWISE, READ
 from tests.judging.services.own_site import own_site
@@ -22,9 +23,10 @@ from tests.judging.services.served_site import ServedSite
 pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
 
 A_MINUTE = 60_000
+JUDGE = "Which response is better"
 PEOPLE = {"rita": "researcher", "ann": "annotator", "ben": "annotator"}
 QUESTION = "How is a tap closed?"
-REPLIES = {"base": "Turn it.", "other": "Turn it clockwise, gently, until the water stops."}
+REPLIES = {"reply-base": "Turn it.", "other": "Turn it clockwise, gently, until the water stops."}
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def _fill(site: Site, folder: Path, url: str) -> None:
     site.command("import_responses", str(folder / "replies.jsonl"))
     site.command("add_endpoint", "--name", "Pair model", "--url", url, "--model", "pairs")
     site.command(
-        *("add_judge", "--name", "Pairs", "--kind", "custom", "--endpoint", "Pair model"),
+        *("add_judge", "--name", JUDGE, "--kind", "custom", "--endpoint", "Pair model"),
         *(part for name, value in options.items() for part in ("--option", f"{name}={value}")),
     )
     for person, role in PEOPLE.items():
@@ -73,7 +75,7 @@ def answer_by_key(page: Page, queue: str) -> None:
     expect(page.locator("#item-panel")).to_contain_text("Which response is better?")
     text = page.locator("#item-panel").inner_text()
     assert "against" not in text  # no system is named
-    page.keyboard.press("1" if text.index(REPLIES["other"]) < text.index(REPLIES["base"]) else "2")
+    page.keyboard.press("1" if text.index(REPLIES["other"]) < text.index(REPLIES["reply-base"]) else "2")
     page.keyboard.press("Control+Enter")
     expect(page.locator("main")).to_contain_text(re.compile("no items|nothing|All", re.IGNORECASE))
 
@@ -81,8 +83,8 @@ def answer_by_key(page: Page, queue: str) -> None:
 def test_people_decide_what_two_orders_left_open(site: Site) -> None:
     page = site.page("rita")
     page.goto("/runs/new/?suite=1")
-    page.get_by_label("Pairs").check()
-    page.get_by_role("combobox", name="Baseline").select_option(label="base")
+    page.get_by_label(JUDGE).check()
+    page.get_by_role("combobox", name="Baseline").select_option(label="reply-base")
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     expect(page.locator("#run-progress")).to_contain_text("Finished", timeout=A_MINUTE)
@@ -96,5 +98,18 @@ def test_people_decide_what_two_orders_left_open(site: Site) -> None:
 
     page.goto(run)
     page.locator("a[href*='/verdicts/']").first.click()
-    expect(page.locator("#verdict-people")).to_contain_text("Their label: better than base.", timeout=A_MINUTE)
+    expect(page.locator("#verdict-people")).to_contain_text("Their label: better than reply-base.", timeout=A_MINUTE)
     assert faults(page) == []
+    assert _cut_tables(page, queue) == {}
+
+
+def _cut_tables(page: Page, queue: str) -> dict[str, list[str]]:
+    """Return the tables that scroll sideways on a small laptop, by address: the names of comparisons are long."""
+    page.set_viewport_size({"width": 1280, "height": 900})
+    cut = {}
+    for address in ("/reports/judges/", f"/reports/agreement/{queue}/", "/reports/leaderboards/", "/judges/", "/runs/"):
+        page.goto(address)
+        expect(page.locator("main")).not_to_contain_text("Computing", timeout=A_MINUTE)
+        if tables := page.evaluate(CUT_TABLES):
+            cut[address] = tables
+    return cut

@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 import scipy
 
-from judging.statistics.coefficients.interpret import NEGATIVE_RATIO, NO_PAIRS, NO_VALUES, everyone_chose
+from judging.statistics.coefficients.interpret import NEGATIVE_RATIO, NO_PAIRS, NO_VALUES, SAME_LABEL
 from judging.statistics.coefficients.item_intervals import Features, ItemSums, pair_rows
 from judging.statistics.coefficients.profiles import Profiles, divide
 from judging.statistics.coefficients.ratings import RatingTable
@@ -64,7 +64,7 @@ def alpha_of(profiles: Profiles, table: RatingTable, metric: Metric) -> Estimate
     per_label = profiles.multiplicity @ counts
     sums = ItemSums(features, profiles.multiplicity, pseudo_features * (per_label.sum() / n / 2), pseudo.weights)
     if np.isnan(coefficient(sums.totals)[0]):
-        return undefined(everyone_chose(table.labels[int(np.argmax(per_label))]), n=n)
+        return undefined(SAME_LABEL, n=n)
     return sums.estimate(coefficient, n=n)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from judging.statistics.coefficients.interpret import NO_PAIRS, ONE_LABEL, everyone_chose
+from judging.statistics.coefficients.interpret import NO_PAIRS, ONE_LABEL, SAME_LABEL
 from judging.statistics.coefficients.profiles import (
     ItemFeatures,
     chance_corrected,
@@ -69,11 +69,5 @@ def corrected_agreement(
         return undefined(NO_PAIRS)
     value = float(coefficient(items.totals)[0])
     if np.isnan(value):
-        return undefined(_why_undefined(items, labels), n=items.n_pairable)
+        return undefined(ONE_LABEL if len(labels) == 1 else SAME_LABEL, n=items.n_pairable)
     return items.sums.estimate(coefficient, n=items.n_pairable)
-
-
-def _why_undefined(items: ItemFeatures, labels: tuple[str, ...]) -> str:
-    if len(labels) == 1:
-        return ONE_LABEL
-    return everyone_chose(labels[int(np.argmax(label_shares(items.totals)[0]))])

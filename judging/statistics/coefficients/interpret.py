@@ -6,17 +6,13 @@ from judging.statistics.estimates import Estimate
 
 NO_PAIRS = "No item has two or more annotations, so agreement cannot be computed."
 ONE_LABEL = "The scale declares a single label, so agreement beyond chance has no meaning."
+SAME_LABEL = "Everyone chose the same label; chance-corrected agreement is undefined."  # kappa and alpha are 0/0
 NO_VALUES = "The labels are not numbers; interval and ratio agreement need a number for each label."
 NEGATIVE_RATIO = "Ratio agreement needs numbers that are not negative."
 
 HIGH_AGREEMENT = 0.8
 PREVALENCE_GAP = 0.2  # between AC1 and kappa
 FEW_ITEMS = 30
-
-
-def everyone_chose(label: str) -> str:
-    """Say why kappa and alpha are undefined (0/0) when one label was used throughout."""
-    return f"Everyone chose “{label}”; chance-corrected agreement is undefined."
 
 
 def describe_reliability(estimate: Estimate) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from judging.statistics.coefficients.interpret import NO_PAIRS, ONE_LABEL, everyone_chose
+from judging.statistics.coefficients.interpret import NO_PAIRS, ONE_LABEL, SAME_LABEL
 from judging.statistics.coefficients.item_intervals import PSEUDO_ITEMS, ItemSums, pair_rows
 from judging.statistics.coefficients.profiles import chance_corrected, distinct_rows, divide
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
@@ -65,7 +65,7 @@ def cohen_of(matrix: Ints, labels: tuple[str, ...], weights: Weights = Weights.N
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     observed, expected = float((shares * agreement).sum()), float(rows @ agreement @ columns)
     if 1 - expected < 1e-12:
-        return CohenKappa(undefined(everyone_chose(labels[int(np.argmax(rows))]), n=n), observed, expected)
+        return CohenKappa(undefined(SAME_LABEL, n=n), observed, expected)
     kappa = (observed - expected) / (1 - expected)
     error, error_null = _errors(shares, agreement, kappa, n)
     return CohenKappa(
@@ -160,6 +160,5 @@ def conger_kappa(table: RatingTable) -> Estimate:
     sums, coefficient = conger_parts(table)
     n = int(sums.totals[0, 1])
     if np.isnan(coefficient(sums.totals)[0]):
-        label = table.labels[int(table.codes.max())]
-        return undefined(everyone_chose(label), n=n)
+        return undefined(SAME_LABEL, n=n)
     return sums.estimate(coefficient, n=n)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judging.statistics.coefficients.interpret import SAME_LABEL
 from judging.statistics.estimates import Estimate, Floats, Interval, Ints, undefined, with_interval
 from judging.statistics.estimators.differences import paired_difference
 from judging.statistics.estimators.shares import shown_share
@@ -24,7 +25,6 @@ from judging.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 PSEUDO_CASES = 2.0
 SHOWN_PSEUDO_CASES = 3.0  # of what pages show: see `weighted_kappa`
-ONE_LABEL = "Everyone chose the same label; agreement corrected for chance is undefined."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class KappaInference:
     def estimate(self) -> Estimate:
         """The figure as reports show it."""
         if self.point is None:
-            return undefined(ONE_LABEL, n=self.n)
+            return undefined(SAME_LABEL, n=self.n)
         return with_interval(self.point, Interval(self.low, self.high), n=self.n)
 
 

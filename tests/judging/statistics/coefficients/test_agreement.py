@@ -220,7 +220,7 @@ def test_prevalence_warning_names_an_undefined_kappa() -> None:
     unanimous = from_rows([["no", "no"]] * 3, ["no", "yes"])
     report = agreement_report(unanimous)
 
-    assert report.fleiss.reason == "Everyone chose “no”; chance-corrected agreement is undefined."
+    assert report.fleiss.reason == "Everyone chose the same label; chance-corrected agreement is undefined."
     assert report.warning.startswith("100% of annotations agree, but kappa is undefined")
     assert prevalence_warning(report.percent, report.fleiss, Estimate(None, None, None, 0, "x")) == ""
 

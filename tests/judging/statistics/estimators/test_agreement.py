@@ -79,4 +79,4 @@ def test_shown_kappa_of_one_label_is_undefined() -> None:
     found = shown_kappa([agreed(n, is_equal=True) for n in range(30)], labels=2)
 
     assert found.estimate.value is None
-    assert found.estimate.reason == "Everyone chose the same label; agreement corrected for chance is undefined."
+    assert found.estimate.reason == "Everyone chose the same label; chance-corrected agreement is undefined."

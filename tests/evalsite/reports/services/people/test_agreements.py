@@ -101,7 +101,7 @@ def test_compute_agreement_says_in_words_that_kappa_is_undefined() -> None:
     fleiss = next(row for row in content["figures"] if row["key"] == "fleiss")
     assert (fleiss["value"], fleiss["reason"]) == (
         None,
-        "Everyone chose “1”; chance-corrected agreement is undefined.",
+        "Everyone chose the same label; chance-corrected agreement is undefined.",
     )
     assert values(content)["ac1"] == 1.0
     assert "kappa is undefined" in content["warning"]
