@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
+from evalsite.base.row_pages import row_pages
 from judging.llm.chat import ReplyStatus
 from judging.models import Ask, Call, CallPrompt, EsiItem, RunKind, Verdict
 from judging.states import RunStatus
@@ -32,13 +33,13 @@ def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> Prunabl
     """
     needed = _needed()
     calls = errors = looked_at = 0
-    for batch in _batches(_old_calls(older_than)):
+    for batch in row_pages(_old_calls(older_than).only("status"), BATCH):
         looked_at += len(batch)
-        prunable = [(pk, status) for pk, status in batch if not needed[pk] or status != ReplyStatus.FINISHED]
+        prunable = [call for call in batch if not needed[call.pk] or call.status != ReplyStatus.FINISHED]
         calls += len(prunable)
-        errors += sum(status != ReplyStatus.FINISHED for _, status in prunable)
+        errors += sum(call.status != ReplyStatus.FINISHED for call in prunable)
         if prunable and not dry_run:
-            rows = Call.objects.filter(pk__in=[pk for pk, _ in prunable])
+            rows = Call.objects.filter(pk__in=[call.pk for call in prunable])
             rows.update(request={}, prompt=None, text="", label_logprobs={}, pruned_at=at)
     if not dry_run:
         _drop_unused_prompts()
@@ -58,14 +59,6 @@ def _old_calls(older_than: datetime) -> QuerySet[Call]:
     ended = Q(run=None) | Q(run__status__in=[RunStatus.FINISHED, RunStatus.CANCELLED])
     replayed = Q(run__kind=RunKind.DEBATE, status=ReplyStatus.FINISHED)
     return Call.objects.filter(ended, finished_at__lt=older_than, pruned_at=None).exclude(replayed)
-
-
-def _batches(calls: QuerySet[Call]) -> Iterator[list[tuple[int, str]]]:
-    """Yield keys and statuses in the order of the keys, each batch read when the one before is done."""
-    last = 0
-    while batch := list(calls.filter(pk__gt=last).order_by("pk").values_list("pk", "status")[:BATCH]):
-        yield batch
-        last = batch[-1][0]
 
 
 def _needed() -> bytearray:

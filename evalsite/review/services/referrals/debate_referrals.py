@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 
 from django.db import transaction
 from django.db.models import Prefetch, Q
 
 from debate.models import Debate, DebateSet, DebateStatus, Statement
+from evalsite.base.row_pages import row_pages
 from evalsite.review.models import Queue, Referral
 from evalsite.review.questions.scales import PREFERENCE
 from evalsite.review.routing import Facts, ItemArm, Reason, route
@@ -66,7 +68,7 @@ def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: 
     ended = ended.prefetch_related(
         Prefetch("speakers__statements", Statement.objects.only("speaker", "round", "verdict"))
     )
-    for debate in ended.order_by("pk").iterator(BATCH):
+    for debate in chain.from_iterable(row_pages(ended, BATCH)):
         shuffle = shuffle_of(queue, f"debate:{debate.pk}")
         decision = route(_debate_facts(debate, draw, shuffle), rules)
         if decision.arms <= known.get((debate.pk,), frozenset()):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import groupby, pairwise
-from typing import Any
+from itertools import pairwise
 
 from django.contrib.auth.models import User
 from django.db.models import Avg, Count
@@ -203,39 +202,24 @@ def _others(findings: Sequence[_Finding]) -> dict[str, Response]:
 
 
 def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
-    """Yield what was found, response by response; both tables are read once, in step. `only`: about these alone."""
-    verdicts = Verdict.objects.filter(run=run)
-    verdicts = verdicts.select_related("evaluator", "score").defer("rationale")
-    verdicts = verdicts.order_by("response_id", "evaluator__position")
+    """Yield what was found, response by response, page by page (see `row_pages`). `only`: about these alone."""
+    verdicts = Verdict.objects.filter(run=run).select_related("evaluator", "score").defer("rationale")
     scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
     scores = scores.select_related("evaluator")
-    scores = scores.order_by("response_id", "evaluator__position")
-    if only:
-        responses = {response_id for response_id, _ in only}
-        verdicts, scores = verdicts.filter(response__in=responses), scores.filter(response__in=responses)
-    score_groups = groupby(scores.iterator(BATCH), key=lambda row: row.response_id)
-    verdict_groups = groupby(verdicts.iterator(BATCH), key=lambda row: row.response_id)
-    merged = _merge(verdict_groups, score_groups)
-    yield from (finding for finding in merged if not only or (finding.response_id, finding.criterion) in only)
-
-
-def _merge(verdict_groups: Iterable[Any], score_groups: Iterable[Any]) -> Iterator[_Finding]:
-    left, right = iter(verdict_groups), iter(score_groups)
-    judged, ruled = next(left, None), next(right, None)
-    while judged is not None or ruled is not None:
-        response_id = min(group[0] for group in (judged, ruled) if group is not None)
-        by_key: dict[str, _Finding] = {}
-        if judged is not None and judged[0] == response_id:
-            for verdict in judged[1]:
-                criterion = verdict.evaluator.criterion
-                by_key.setdefault(criterion, _Finding(response_id, criterion)).verdicts.append(verdict)
-            judged = next(left, None)
-        if ruled is not None and ruled[0] == response_id:
-            for score in ruled[1]:
-                criterion = score.evaluator.criterion
-                by_key.setdefault(criterion, _Finding(response_id, criterion)).scores.append(score)
-            ruled = next(right, None)
-        yield from by_key.values()
+    response_ids = {response_id for response_id, _ in only} or {
+        *verdicts.order_by().values_list("response_id", flat=True),
+        *scores.order_by().values_list("response_id", flat=True),
+    }
+    for page in batches(sorted(response_ids), BATCH):
+        by_key: dict[tuple[int, str], _Finding] = {}
+        for verdict in verdicts.filter(response__in=page).order_by("response_id", "evaluator__position"):
+            key = (verdict.response_id, verdict.evaluator.criterion)
+            by_key.setdefault(key, _Finding(*key)).verdicts.append(verdict)
+        for score in scores.filter(response__in=page).order_by("response_id", "evaluator__position"):
+            key = (score.response_id, score.evaluator.criterion)
+            by_key.setdefault(key, _Finding(*key)).scores.append(score)
+        found = sorted(by_key.items(), key=lambda pair: pair[0][0])
+        yield from (finding for key, finding in found if not only or key in only)
 
 
 def _referred(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from django.db import transaction
 
 from evalsite.base.row_locks import lock_row
+from evalsite.base.row_pages import row_pages
 from evalsite.review.models import LEFT_OUT, Adjudication, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import (
@@ -75,7 +77,7 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
     done, now = Refreshed(), _Now()
     touched: set[int] = set()
     items = with_subjects(ReviewItem.objects.filter(response_a__prompt__benchmark=benchmark_id))
-    for item in items.select_related("subject__rubric_item__rubric").order_by("pk").iterator(BATCH):
+    for item in chain.from_iterable(row_pages(items.select_related("subject__rubric_item__rubric"), BATCH)):
         facts = now.facts_of(item)
         is_same = facts is not None and facts.content_hash == item.content_hash
         if (item.status == ItemStatus.STALE) == is_same:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from debate.models import Debate, DebateSet, DebateStatus
 from debate.protocol.setups import Method
@@ -16,12 +21,13 @@ from evalsite.review.selectors.labels.final_labels import labels_of_evaluators
 from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.items.queues import update_queue
+from evalsite.review.services.referrals import debate_referrals, run_referrals, stale_items, subject_referrals
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import close_systems, open_items_for_run
 from evalsite.review.services.referrals.stale_items import Refreshed, refresh_items
 from evalsite.review.states import ItemStatus, ReviewRefused
-from judging.models import EvaluatorKind, Run
+from judging.models import Benchmark, EvaluatorKind, Response, Run, System
 from tests import factories
 from tests.factories import NOON
 
@@ -42,6 +48,43 @@ def judged_run(*verdicts: dict[str, Any], judges: int = 1) -> Run:
         for evaluator, share in zip(evaluators, shares, strict=True):
             factories.verdict(evaluator=evaluator, response=response, share=share, **fields)
     return run
+
+
+@contextmanager
+def another_writer(system: System) -> Iterator[None]:
+    """Let another connection write all the time, as workers and web processes do."""
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.is_set():
+            System.objects.filter(pk=system.pk).update(name=f"renamed at {time.monotonic()}")
+        connection.close()  # that of this thread
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_items_are_opened_batch_by_batch_while_others_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (run_referrals, debate_referrals, stale_items, subject_referrals):
+        monkeypatch.setattr(module, "BATCH", 2)
+    run = judged_run(*({"status": "unparsed"} for _ in range(30)))
+    owner = factories.debate_set()
+    for _ in range(10):
+        factories.debate(debate_set=owner, round_count=4)
+
+    with another_writer(factories.system("busy")):
+        opened = open_items_for_run(run=run, at=NOON), open_items_for_debates(debate_set=owner, at=NOON)
+        Response.objects.update(superseded_at=NOON)
+        benchmarks = list(Benchmark.objects.values_list("pk", flat=True))
+        stale = sum(refresh_items(benchmark_id=pk, at=NOON).stale for pk in benchmarks)
+
+    assert (opened, stale) == ((30, 10), 40)
 
 
 @pytest.mark.usefixtures("no_audit")
