@@ -20,7 +20,7 @@ from debate.services.pairs import DebateWish, Pair
 from debate.services.set_plans import DebatesRefused, check_seats, draw_of
 from judging.llm.prices import MILLION, TOKENS_PER_IMAGE, Price
 from judging.models import Case, ModelEndpoint, Prompt, Response
-from judging.selectors.targets import Target, target_of
+from judging.selectors.targets import Target, target_of, unpriced
 from judging.services.calls.replays import Replay, replay
 from judging.services.runs.call_times import latency_of, seconds_at
 
@@ -114,7 +114,7 @@ def estimate_all(wishes: Sequence[DebateWish], *, threads: int, at: datetime) ->
     ]
     parts = [part.estimate for part in held_parts]
     every = [target for group in targets for target in group]
-    unpriced = tuple(dict.fromkeys(t.config.name for t in every if t.price is None and not t.is_lexical))
+    lacking = tuple(unpriced(every))
     untimed, seconds = _seconds([load for part in held_parts for load in part.loads], threads)
     costs: defaultdict[str, Decimal] = defaultdict(Decimal)
     for target, of_least, _ in [load for part in held_parts for load in part.loads]:
@@ -125,9 +125,9 @@ def estimate_all(wishes: Sequence[DebateWish], *, threads: int, at: datetime) ->
         calls_least=sum(part.calls_least for part in parts),
         calls_most=sum(part.calls_most for part in parts),
         made=sum(part.made for part in parts),
-        cost_least=None if unpriced else _sum(part.cost_least for part in parts),
-        cost_most=None if unpriced else _sum(part.cost_most for part in parts),
-        unpriced=unpriced,
+        cost_least=None if lacking else _sum(part.cost_least for part in parts),
+        cost_most=None if lacking else _sum(part.cost_most for part in parts),
+        unpriced=lacking,
         baselines=tuple(dict.fromkeys(t.config.name for t in every if t.is_lexical)),
         seconds_least=None if untimed else max((least for least, _ in seconds), default=0.0),
         seconds_most=None if untimed else max((most for _, most in seconds), default=0.0),

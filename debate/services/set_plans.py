@@ -18,7 +18,7 @@ from debate.signals import debates_finished
 from evalsite.accounts.audit import record
 from judging.models import ModelEndpoint, Run, RunKind, RunTask
 from judging.selectors.selections import check_selection
-from judging.selectors.targets import target_of
+from judging.selectors.targets import price_missing, target_of, unpriced
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.specs.selections import SelectionRefused
 
@@ -158,13 +158,9 @@ def announce_finished(set_id: int) -> None:
 
 
 def _check_budget(endpoints: Sequence[ModelEndpoint]) -> None:
-    targets = [target_of(endpoint) for endpoint in endpoints]
-    unpriced = dict.fromkeys(t.config.name for t in targets if t.price is None and not t.is_lexical)
-    if unpriced:
-        raise DebatesRefused(
-            f"A budget needs the price of every agent, and {', '.join(unpriced)} has none. "
-            "Enter its price, or leave the budget empty."
-        )
+    lacking = unpriced(map(target_of, endpoints))
+    if lacking:
+        raise DebatesRefused(f"{price_missing(lacking)} Or leave the budget empty.")
 
 
 def _store_debates(debate_set: DebateSet, pairs: Sequence[Pair], wish: DebateWish) -> list[Debate]:

@@ -15,7 +15,8 @@ from evalsite.review.services.referrals.audits import plan_audit
 from judging import jobs
 from judging.models import Judge, ModelEndpoint, Run, RunKind
 from judging.services.baselines import LENSES, endpoint_name, judge_name
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.task_planner import plan_tasks
 
 RUN_NAME = "Demo: rules and lexical baselines"

@@ -59,10 +59,15 @@ def estimate_report(estimate: RunEstimate) -> JsonDict:
         "calls": estimate.calls,
         "calls_already_made": estimate.made,
         "prompt_tokens": estimate.prompt_tokens,
-        "cost": None if estimate.cost is None else str(estimate.cost),
-        "most_cost": None if estimate.most is None else str(estimate.most),
+        "cost": None if estimate.cost is None else f"{estimate.cost:.6f}",
+        "most_cost": None if estimate.most is None else f"{estimate.most:.6f}",
         "unpriced": list(estimate.unpriced),
         "seconds": estimate.seconds,
+        "cannot_be_asked": {
+            part.name: {"responses": part.not_possible, "sample": part.sample}
+            for part in estimate.evaluators
+            if part.not_possible
+        },
         "judges_without_images": list(estimate.blind) if estimate.unseen else [],
         "responses_judged_without_images": estimate.unseen,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from urllib.parse import quote
@@ -142,6 +143,18 @@ def target_of(endpoint: ModelEndpoint) -> Target:
     if config.kind is EndpointKind.OPENAI:
         price = prices.price_for(base_url=config.base_url, model=config.model, override=override)
     return Target(endpoint_id=endpoint.pk, config=config, price=price)
+
+
+def unpriced(targets: Iterable[Target]) -> list[str]:
+    """Return the names of the endpoints whose price is unknown, each once; baselines are free."""
+    return list(dict.fromkeys(one.config.name for one in targets if one.price is None and not one.is_lexical))
+
+
+def price_missing(names: Iterable[str]) -> str:
+    """Say that a budget cannot be kept for these endpoints."""
+    return (
+        f"A budget needs a price, and the price of {', '.join(names)} is unknown. Enter it on the page of the endpoint."
+    )
 
 
 def address_policy() -> AddressPolicy:

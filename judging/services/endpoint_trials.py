@@ -25,7 +25,14 @@ from judging.llm.prices import cost_of, estimate_tokens
 from judging.llm.transport.client import ChatClient
 from judging.llm.transport.tunnels import proxy_of
 from judging.models import DayHold, ModelEndpoint
-from judging.selectors.targets import Target, address_policy, config_of, target_of, unchanged_endpoints
+from judging.selectors.targets import (
+    Target,
+    address_policy,
+    config_of,
+    price_missing,
+    target_of,
+    unchanged_endpoints,
+)
 from judging.services.calls import day_budgets
 
 COLOURS = {
@@ -173,7 +180,7 @@ class _Caller:
     def _hold(self, request: ChatRequest) -> DayHold:
         endpoint_id, worst = self.target.endpoint_id, self.target.worst_case(request, truncation_retry=False)
         if worst is None and day_budgets.limited_endpoints([endpoint_id]):
-            raise _NotSent(day_budgets.price_missing(self.target.config.name))
+            raise _NotSent(price_missing([self.target.config.name]))
         hold = day_budgets.hold_outside_runs(endpoint_id=endpoint_id, amount=worst or Decimal(0), at=self.at)
         if hold is None:
             raise _NotSent(day_budgets.refusal(endpoint_id=endpoint_id, at=self.at))

@@ -30,7 +30,8 @@ from judging.services.file_imports.imports import check_import, store_checked
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.services.runs.estimates import estimate_run
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.problems import Parsed
 from judging.specs.replies.response_formats import RESPONSE_FORMATS, ResponseFormat

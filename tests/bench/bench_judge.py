@@ -182,7 +182,8 @@ def make_run(url: str, setting: Setting, *, calls: int) -> int:
     from judging.models import ModelEndpoint
     from judging.services.endpoints import EndpointFields, JudgeFields, save_endpoint, save_judge
     from judging.services.file_imports import suites
-    from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+    from judging.services.runs.new_runs import create_run
+    from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
     from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
     from tests.content import store_responses, store_rubric
 

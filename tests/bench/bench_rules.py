@@ -64,7 +64,8 @@ def made_up(attempts: int) -> tuple[int, int]:
 
     from judging.models import Response
     from judging.services.content_hashes import text_hash
-    from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+    from judging.services.runs.new_runs import create_run
+    from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
     from tests import factories
 
     work = generated_work(random.Random(3), cases=20, attempts=attempts)

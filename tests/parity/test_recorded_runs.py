@@ -19,7 +19,8 @@ from judging.grading.rule_graders.programs import Program, ProgramOutcome, Progr
 from judging.grading.rule_graders.rules import grade_responses
 from judging.models import Case, Response, Run, Suite, System
 from judging.services.evaluation.evaluator_tasks import GradingExecutor, graded_case
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_through
 from tests.parity.recorded_data import read_jsonl, recorded_runner
 from tests.parity.run_differences import compare_with_results

@@ -10,7 +10,8 @@ import pytest
 from django.utils import timezone
 
 from judging.models import RunEvaluator
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_through
 from tests import factories
 from tests.factories import NOON

@@ -17,7 +17,8 @@ from debate.models import DebateStatus
 from judging.llm.presets import PRESETS
 from judging.models import Call, ModelEndpoint, Run, RunTask, Verdict
 from judging.services.endpoint_trials import try_endpoint
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
 from tests.debate.services.test_executors import hold
 from tests.debate.services.test_executors import work as work_debates

@@ -183,11 +183,6 @@ def refusal(*, endpoint_id: int, at: datetime) -> str:
     return f"{little_left(use, left, at=at)} Try again tomorrow, or have it raised."
 
 
-def price_missing(name: str) -> str:
-    """Return that an endpoint cannot be asked under a budget, since nobody knows what that may cost."""
-    return f"A budget needs a price, and the price of {name} is unknown. Enter it on the page of the endpoint."
-
-
 @transaction.atomic
 def hold_outside_runs(*, endpoint_id: int, amount: Decimal, at: datetime) -> DayHold | None:
     """Set an amount aside for one call outside runs; None: the budgets do not carry it."""

@@ -17,7 +17,7 @@ from django.db import transaction
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 from judging.llm.identity import call_key
 from judging.models import DayHold
-from judging.selectors.targets import Target, request_body
+from judging.selectors.targets import Target, price_missing, request_body
 from judging.services.calls import day_budgets, ledger, pools
 from judging.services.calls.ledger import CallRecord
 from judging.services.calls.pools import CallResult, PoolShare
@@ -75,7 +75,7 @@ class Purse:
             return Decimal(0)
         worst = self.target.worst_case(request)
         if worst is None:
-            raise TrialRefused(day_budgets.price_missing(self.target.config.name))
+            raise TrialRefused(price_missing([self.target.config.name]))
         self.is_short = self.left is not None and worst > self.left
         if self.is_short:
             return None

@@ -1,49 +1,36 @@
-"""Makes runs: what is to be evaluated by whom, frozen, with an estimate before and the tasks after."""
+"""Plans of runs: what is to be evaluated by whom, and whether that is possible."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from decimal import Decimal
 
-from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import QuerySet
 
-from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict
 from judging.judges.kinds.esi_items import JUDGES
 from judging.models import (
     Case,
-    EvaluatorKind,
     Judge,
     ModelEndpoint,
     Prompt,
     Response,
     Rubric,
-    Run,
-    RunEvaluator,
-    RunKind,
     Suite,
     System,
 )
-from judging.selectors.judges.judge_needs import is_baseline
+from judging.selectors.judges.judge_needs import needs_of
 from judging.selectors.judges.panel_members import endpoints_of, member_judges
 from judging.selectors.pictures import count_with_images
 from judging.selectors.selections import case_filters, check_selection
-from judging.selectors.targets import target_of
+from judging.selectors.targets import price_missing, target_of, unpriced
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
-from judging.services.evaluation.comparisons import frozen_baseline
-from judging.services.evaluation.evaluator_tasks import SEES_IMAGES, freeze
 from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup, asked_cases, count_asked_prompts
 from judging.services.runs.comparison_plans import Comparison, against, compares
-from judging.services.runs.esi_plans import INDEX_NAME, EsiSetup, write_items
-from judging.services.systems import Worker, system_of, worker_of
+from judging.services.runs.esi_plans import EsiSetup
+from judging.services.systems import Worker
 from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys
-from judging.states import RunStatus
-
-JUDGES_NAMED = 3  # in the name of a run
 
 
 class RunNotPossible(ValueError):
@@ -230,12 +217,10 @@ def check_plan(plan: RunPlan) -> None:
         _check_responses(plan)
     _check_comparison(plan)
     _check_images(plan)
-    unpriced = _unpriced(plan.endpoints) if plan.budget is not None else []
-    if unpriced:
-        raise RunNotPossible(
-            f"A budget needs the price of every endpoint, and the price of {', '.join(unpriced)} is unknown. "
-            "Enter its prices on its page, or leave the budget empty."
-        )
+    _check_references(plan)
+    lacking = unpriced(map(target_of, plan.endpoints)) if plan.budget is not None else []
+    if lacking:
+        raise RunNotPossible(f"{price_missing(lacking)} Or leave the budget empty.")
 
 
 def _check_comparison(plan: RunPlan) -> None:
@@ -257,11 +242,18 @@ def _check_images(plan: RunPlan) -> None:
         )
 
 
-def _frozen_of_plan(plan: RunPlan, choice: EvaluatorChoice) -> JsonDict:
-    """Return what an evaluator freezes of its baseline, and of whether it sees, where there is something to see."""
-    endpoint = choice.judge.endpoint if choice.judge and plan.esi is None else None
-    sees = endpoint is not None and endpoint.sees_images and plan.image_count
-    return frozen_baseline(choice.baseline) | ({SEES_IMAGES: True} if sees else {})
+def _check_references(plan: RunPlan) -> None:
+    """Refuse judges that need a reference where no case has one: they would be asked nothing."""
+    judges = [choice.judge for choice in plan.evaluators if choice.judge]
+    needing = [judge.name for judge in judges if "reference" in needs_of(judge)]
+    if not needing or plan.esi is not None or plan.only is not None:
+        return  # an item of the ESI says itself what it lacks, and so does the trial of one response
+    cases = Case.objects.filter(links__suite=plan.suite, **case_filters(plan.selection))
+    if not cases.exclude(reference="").exists():
+        raise RunNotPossible(
+            f"{', '.join(needing)}: needs a reference for each case, and none of the selected cases has one. "
+            "Import a suite with references, or choose another judge."
+        )
 
 
 def _check_systems(plan: RunPlan) -> None:
@@ -312,90 +304,3 @@ def _check_esi(plan: RunPlan) -> None:
         raise RunNotPossible(f"{twice} was chosen twice; two endpoints may have the same model on the same server.")
     if not plan.suite.case_count:
         raise RunNotPossible("The suite has no cases.")
-
-
-def _unpriced(endpoints: Sequence[ModelEndpoint]) -> list[str]:
-    """Return the names of the endpoints whose price is unknown; baselines are free."""
-    targets = [target_of(endpoint) for endpoint in endpoints]
-    return [target.config.name for target in targets if target.price is None and not target.is_lexical]
-
-
-@transaction.atomic
-def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
-    """Make a run with everything its results depend on frozen.
-
-    The tasks of a grading run are written by its first worker, those of an ESI run at once.
-
-    Raises:
-        RunNotPossible: see `check_plan`.
-    """
-    plan = with_drawn_cases(plan)
-    check_plan(plan)
-    if plan.esi is not None and plan.workers:
-        plan = replace(plan, systems=[system_of(worker, at) for worker in plan.workers])
-    if plan.asks is not None:  # those of plain questions may be new
-        asked = [system if system.pk else system_of(worker_of(system), at) for system in plan.asks.systems]
-        plan = replace(plan, asks=replace(plan.asks, systems=asked))
-    counts = [plan.count_for(choice) for choice in plan.evaluators]
-    run = Run.objects.create(
-        kind=RunKind.GRADING if plan.esi is None else RunKind.ESI,
-        name=plan.name[:200],
-        suite=plan.suite,
-        options=plan.options,
-        status=RunStatus.QUEUED,
-        budget=plan.budget,
-        total=plan.ask_count + sum(counts) if plan.esi is None else plan.response_count,
-        planned_at=None if plan.esi is None else at,
-        created_at=at,
-        created_by=actor,
-    )
-    if not run.name:
-        run.name = default_name(plan, number=run.pk)
-        run.save(update_fields=["name"])
-    run.systems.set(plan.all_systems)
-    for position, (choice, count) in enumerate(zip(plan.evaluators, counts, strict=True)):
-        if choice.judge is not None and choice.judge.pk is None:
-            choice.judge.save()
-        RunEvaluator.objects.create(
-            run=run,
-            position=position,
-            kind=EvaluatorKind.JUDGE if choice.judge else EvaluatorKind.GRADER,
-            name=choice.name,
-            judge=choice.judge,
-            rubric=choice.rubric,
-            criterion=plan.criterion_of(choice),
-            is_baseline=choice.judge is not None and is_baseline(choice.judge),
-            options=freeze(judge=choice.judge, options=choice.options) | _frozen_of_plan(plan, choice),
-            total=count,
-        )
-    if plan.esi is not None:
-        index = _add_index(run, plan)
-        write_items(index, systems=plan.systems, responses=None if plan.workers else plan.responses)
-    record(actor, "run.created", run, tasks=run.total, budget=str(plan.budget) if plan.budget is not None else None)
-    return run
-
-
-def _add_index(run: Run, plan: RunPlan) -> RunEvaluator:
-    """Give an ESI run the evaluator that makes the index of its judges' verdicts, and return it."""
-    return RunEvaluator.objects.create(
-        run=run,
-        position=len(plan.evaluators),
-        kind=EvaluatorKind.INDEX,
-        name=INDEX_NAME,
-        is_baseline=any(choice.judge and is_baseline(choice.judge) for choice in plan.evaluators),
-        options={"esi": run.options["esi"], "reading": run.options["reading"]},
-        total=run.total,
-    )
-
-
-def default_name(plan: RunPlan, *, number: int) -> str:
-    """Return a name that tells a run from all others: "#12 Encke + Halley, 3 systems, first 2 attempts"."""
-    names = list(dict.fromkeys(choice.judge.name if choice.judge else "Rules" for choice in plan.evaluators))
-    names = names if plan.esi is None else [INDEX_NAME]
-    more = len(names) - JUDGES_NAMED
-    graders = " + ".join(names[:JUDGES_NAMED]) + (f" and {more} more" if more > 0 else "")
-    chosen = plan.all_systems
-    systems = chosen[0].name if len(chosen) == 1 else f"{len(chosen)} systems"
-    first = plan.first_attempts
-    attempts = f"first {first} attempt{'' if first == 1 else 's'}" if first is not None else ""
-    return ", ".join(filter(None, (f"#{number} {graders}", systems, plan.selection.words, attempts)))[:200]

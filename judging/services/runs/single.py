@@ -16,7 +16,8 @@ from judging.judges.registry import judge_kind
 from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
 from judging.selectors.judges.judge_needs import needs_of, needs_rubric
 from judging.services.evaluation.evaluator_tasks import NEEDS, subject_of
-from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
 
 A_DAY = timedelta(hours=24)
 
@@ -61,16 +62,16 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
         evaluators=[EvaluatorChoice(judge=judge, rubric=rubric, options=options)],
         name=f"{judge.name} on one response",
         budget=wish.budget,
+        only=[response.pk],
         without_images=True,  # the verdict says so
     )
     run = create_run(plan=plan, actor=actor, at=at)
     evaluator = run.evaluators.get()
     _check_needs(suite, response, evaluator)
     RunTask.objects.create(run=run, evaluator=evaluator, response=response)
-    run.evaluators.update(total=1)
-    run.total, run.planned_at = 1, at
+    run.planned_at = at
     run.kind = RunKind.SINGLE  # reports leave such runs out
-    run.save(update_fields=["total", "planned_at", "kind"])
+    run.save(update_fields=["planned_at", "kind"])
     return run
 
 

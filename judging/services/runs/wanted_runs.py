@@ -9,8 +9,9 @@ from django.contrib.auth.models import User
 
 from judging.models import Run
 from judging.services.runs.estimates import RunEstimate, estimate_run
+from judging.services.runs.new_runs import create_run
 from judging.services.runs.people_costs import PeopleCost, people_cost_of_plan
-from judging.services.runs.run_plans import RunPlan, check_plan, create_run
+from judging.services.runs.run_plans import RunPlan, check_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def test_create_debate_set_refuses_systems_without_a_common_case() -> None:
 def test_create_debate_set_refuses_a_budget_where_a_price_is_unknown() -> None:
     wish = rows.wish("One?", endpoints=[priced("a"), factories.endpoint(name="unknown")])
 
-    with pytest.raises(DebatesRefused, match="unknown has none"):
+    with pytest.raises(DebatesRefused, match="the price of unknown is unknown"):
         create_debate_set(wish=replace(wish, budget=Decimal(5)), actor=None, at=NOON)
     assert create_debate_set(wish=wish, actor=None, at=NOON).run is not None  # without a budget nothing must be known
 

@@ -16,7 +16,8 @@ from openpyxl import load_workbook
 
 from evalsite.reports.exports import score_table
 from judging.models import Call, EvaluatorKind, System
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
 from tests.evalsite.reports.conftest import Scored
 from tests.fake_llm.fixture import FakeLLM

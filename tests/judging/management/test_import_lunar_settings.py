@@ -126,7 +126,7 @@ def test_a_start_that_is_refused_stores_nothing(path: Path) -> None:
     path.write_bytes(lunar_file(DATASETS_TO_RUN=["L1", "L2"]))
 
     assert "No suite is called L2. Import L2-1K.jsonl" in refusal(path, "--start")
-    assert "A budget needs the price of every endpoint" in refusal(path, "--start", "--dataset", "L1", "--budget", "1")
+    assert "A budget needs a price" in refusal(path, "--start", "--dataset", "L1", "--budget", "1")
     assert "There is no data set 'L3' to run. There are: L1, L2." in refusal(path, "--start", "--dataset", "L3")
     assert "Write --suite as DATASET=SUITE. Data sets: L1, L2." in refusal(path, "--suite", "L3=l1")
     assert "without --start" in refusal(path, "--wait")

@@ -26,6 +26,18 @@ def _version(name: str = "integrity", label: str = "stern") -> PromptVersion:
     return save_prompt_version(name=name, label=label, text=text, actor=None, at=timezone.now())
 
 
+def test_add_judge_lists_the_choices_of_an_option() -> None:
+    endpoint = factories.endpoint(name="Model")
+    wanted = ("add_judge", "--name", "Own", "--kind", "custom", "--endpoint", endpoint.name)
+
+    refused = refusal(*wanted, "--option", "reply=poem")
+
+    assert refused == (
+        'Form of the reply: Select a valid choice. "poem" is not one of the available choices.'
+        " Choices: tag, last_line, json, pattern."
+    )
+
+
 def test_control_judge_retires_and_restores() -> None:
     run = judged_run()
     judge = run.evaluators.get().judge

@@ -146,6 +146,19 @@ def test_run_suite_estimates_without_starting(fake_llm: FakeLLM) -> None:
     assert not Run.objects.exists()
 
 
+def test_an_estimate_says_how_many_responses_a_judge_cannot_be_asked_about(fake_llm: FakeLLM) -> None:
+    suite, _ = answered_suite(cases=4)
+    endpoint = factories.endpoint(base_url=fake_llm.url, input_price=1, output_price=1)
+    factories.judge(name="Exact", kind="accuracy", endpoint=endpoint)
+    suite.cases.update(reference="")
+    suite.cases.filter(pk=suite.cases.order_by("pk")[0].pk).update(reference="4")
+
+    result = run_command("run_suite", "--suite", suite.pk, "--judges", "Exact", "--estimate")
+
+    assert (result["calls"], result["cannot_be_asked"]) == (1, {"Exact": {"responses": 3, "sample": 4}})
+    assert [len(result[name].partition(".")[2]) for name in ("cost", "most_cost")] == [6, 6]
+
+
 def test_run_suite_refuses_what_a_page_would_refuse() -> None:
     suite, (system,) = answered_suite()
     judge, rubric = level_judge(url="http://127.0.0.1:9/v1", name="nowhere")

@@ -6,7 +6,8 @@ from typing import Any
 
 from judging.judges.kinds.custom import KIND
 from judging.models import Judge, Run, Suite, System
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
 from tests.factories import NOON
 

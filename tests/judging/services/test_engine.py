@@ -19,7 +19,8 @@ from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.pools import CallResult
 from judging.services.engine.state import EngineOptions
 from judging.services.engine.worker import Engine
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_through
 from judging.services.runs.task_planner import plan_tasks
 from judging.services.tasks import leases, run_lifecycle

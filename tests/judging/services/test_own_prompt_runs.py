@@ -6,7 +6,8 @@ import pytest
 
 from judging.judges.registry import KINDS
 from judging.models import Run, Score, Verdict
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM

@@ -14,7 +14,8 @@ from judging.models import Call, CallPrompt, Judge, ModelEndpoint, Picture, Resp
 from judging.services.endpoint_trials import try_endpoint
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions
-from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
 from judging.services.runs.wanted_runs import WantedRun
 from tests import factories, image_files
 from tests.factories import NOON

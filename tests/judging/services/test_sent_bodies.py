@@ -13,7 +13,8 @@ from judging.models import Call, Judge
 from judging.selectors.targets import request_body, target_of
 from judging.services.calls.ledger import sent_body
 from judging.services.calls.prompt_trials import hold
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM

@@ -17,7 +17,8 @@ from judging.llm.retries import RetryPolicy
 from judging.models import Call, Lease, ModelEndpoint, Run, RunTask, Verdict
 from judging.services import transactions
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_on_runs, work_through
 from judging.services.tasks import recovery, run_lifecycle
 from judging.services.tasks.executors import Finished

@@ -30,7 +30,7 @@ from judging.judges.wordings import (
 )
 from judging.llm.chat import ChatRequest
 from judging.models import Judge, ModelEndpoint, RunEvaluator
-from judging.selectors.targets import target_of
+from judging.selectors.targets import price_missing, target_of
 from judging.services.calls.prompt_trials import HeldAlone, TrialRefused, hold
 from judging.services.endpoints import JudgeFields, JudgeNotValid, save_judge
 
@@ -113,7 +113,7 @@ def ask_for_wording(
     if endpoint.is_baseline or not endpoint.is_active:
         raise ReviewRefused("Choose an active endpoint of a language model; a lexical baseline words nothing.")
     if budget is not None and question.most_cost(endpoint) is None:
-        raise ReviewRefused(f"A budget needs a price, and the price of {endpoint.name} is unknown.")
+        raise ReviewRefused(price_missing([endpoint.name]))
     made = WordingProposal.objects.create(
         golden_set=golden_set,
         evaluator=evaluator,

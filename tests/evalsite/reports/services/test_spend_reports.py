@@ -13,7 +13,8 @@ from evalsite.reports.services.spend_figures import SpendGroup, SpendPeriod, cel
 from evalsite.reports.services.spend_reports import compute_spend
 from judging.models import Call, EsiItem, EvaluatorKind, RunKind
 from judging.services.calls.ledger import add_to_hour
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
 from tests.evalsite.reports.spent import NEXT_DAY, ledger
 from tests.factories import NOON

@@ -20,7 +20,8 @@ from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.models import PastScore, PastVerdict, Run, Score, Verdict
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.evaluation.score_recomputation import begin_judge, finish_rescoring
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.tasks.run_lifecycle import retry_failed
 from judging.states import RunRefused, RunStatus
 from tests import factories

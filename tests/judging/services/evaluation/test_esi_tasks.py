@@ -24,7 +24,8 @@ from judging.services.evaluation.esi_options import ORIGINAL, options_from_json
 from judging.services.runs.ask_plans import AskSetup
 from judging.services.runs.esi_plans import EsiSetup, default_judge
 from judging.services.runs.estimates import estimate_run
-from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
 from judging.services.runs.run_worker import work_through
 from judging.services.systems import Worker, add_system, worker_of
 from judging.services.tasks.run_lifecycle import retry_failed

@@ -22,7 +22,8 @@ from judging.models import Lease, Run, RunTask, Score
 from judging.services.evaluation.cores import core_count
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.evaluation.rule_tasks import CaseBatch, SharedOutcomes, grade_all
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_through
 from judging.states import RunStatus
 from tests import factories

@@ -12,7 +12,8 @@ from judging.models import Call, ModelEndpoint
 from judging.services.runs import estimates
 from judging.services.runs.call_times import TYPICAL_REPLY_TOKENS
 from judging.services.runs.estimates import estimate_run
-from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, create_run
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
