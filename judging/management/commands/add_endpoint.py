@@ -100,7 +100,7 @@ class Command(JsonCommand):
             saved.refresh_from_db()
         shown = model_to_dict(saved, fields=["id", "name", "base_url", "model", "key_variable", "max_concurrency"])
         trial = {"trial": asdict(try_endpoint(endpoint=saved, at=timezone.now()))} if options["test"] else {}
-        return {**shown, "changed": existed, **trial}
+        return {**shown, "created": not existed, **trial}
 
 
 def _file_text(name: str) -> str:

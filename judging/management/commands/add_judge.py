@@ -56,7 +56,7 @@ class Command(JsonCommand):
             "kind": saved.kind,
             "endpoint": saved.endpoint.name if saved.endpoint else None,
             "options": saved.options,
-            "changed": judge is not None,
+            "created": judge is None,
         }
 
 

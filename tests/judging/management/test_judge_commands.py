@@ -95,8 +95,8 @@ def test_add_judge_sets_up_a_judge_and_changes_only_what_is_given() -> None:
     changed = run_command("add_judge", "--name", "strict", "--option", "strictness=L1", "--prompt", "stern")
 
     judge = Judge.objects.get(name="strict")
-    assert (made["changed"], made["endpoint"], made["options"]["strictness"]) == (False, endpoint.name, "L3")
-    assert (changed["changed"], changed["options"]) == (True, judge.options)
+    assert (made["created"], made["endpoint"], made["options"]["strictness"]) == (True, endpoint.name, "L3")
+    assert (changed["created"], changed["options"]) == (False, judge.options)
     assert (judge.options["strictness"], judge.options["max_tokens"]) == ("L1", 500)
     assert judge.options["prompt_text"] == version.text
     assert judge.endpoint == endpoint
@@ -159,9 +159,9 @@ def test_add_judge_reads_the_file_that_export_judge_writes(tmp_path: Path) -> No
     changed = run_command("add_judge", str(path), "--option", "highest=4")
 
     assert (printed.getvalue(), out.getvalue()) == (path.read_text(), f"Written: {path}\n")
-    assert (made["name"], made["endpoint"], made["options"], made["changed"]) == ("Helpful", "local", options, False)
+    assert (made["name"], made["endpoint"], made["options"], made["created"]) == ("Helpful", "local", options, True)
     judge = Judge.objects.get()
-    assert (judge.description, judge.options["highest"], changed["changed"]) == ("It helps.", 4, True)
+    assert (judge.description, judge.options["highest"], changed["created"]) == ("It helps.", 4, False)
 
 
 @pytest.mark.parametrize(

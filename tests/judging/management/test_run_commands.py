@@ -245,8 +245,8 @@ def test_add_endpoint_stores_changes_and_tests(fake_llm: FakeLLM) -> None:
     changed = run_command(*given, "two", "--input-price", "1", "--output-price", "2", "--max-concurrency", "7")
 
     row = ModelEndpoint.objects.get(name="local")
-    assert (added["changed"], added["trial"]["works"]) == (False, True)
-    assert (changed["changed"], changed["id"]) == (True, row.pk)
+    assert (added["created"], added["trial"]["works"]) == (True, True)
+    assert (changed["created"], changed["id"]) == (False, row.pk)
     assert (row.model, row.input_price, row.max_concurrency) == ("two", Decimal(1), 7)
 
 
