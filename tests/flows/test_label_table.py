@@ -18,7 +18,7 @@ pytestmark = pytest.mark.flow
 
 RESPONSES = REPOSITORY / "evalsite" / "demo" / "data" / "responses.jsonl"
 LABELS = {"willow-large": "right", "alder-medium": "partly right", "moss-small": "wrong"}
-CASES = 24
+CASES = 32
 
 
 def write_table(path: Path, *, wrong: str = "") -> Path:
@@ -82,7 +82,7 @@ def import_labels(page: Page, path: Path) -> str:
     expect(fact(page, "New final labels")).to_have_text(str(len(LABELS) * CASES))
     expect(fact(page, "Already stored")).to_contain_text("0")  # the check of the wrong table stored nothing
     page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.locator("body")).to_contain_text("72 labels of 72 items imported, 72 final labels created")
+    expect(page.locator("body")).to_contain_text("96 labels of 96 items imported, 96 final labels created")
     return page.url
 
 

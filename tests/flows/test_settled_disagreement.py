@@ -48,7 +48,7 @@ def start_run(page: Page, name: str) -> None:
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
     expect(page.locator("#run-progress")).to_contain_text("Finished", timeout=A_MINUTE)
-    expect(page.locator("#run-progress")).to_contain_text("144")  # 24 cases x 3 systems x 2 evaluators
+    expect(page.locator("#run-progress")).to_contain_text("192")  # 32 cases x 3 systems x 2 evaluators
 
 
 def read_debate(page: Page) -> None:
@@ -146,5 +146,5 @@ def test_from_a_spreadsheet_to_a_settled_disagreement(site: LiveSite, signed_in:
     expect(rosa.get_by_role("row", name=re.compile("^Fleiss' kappa"))).to_contain_text(shown)
     rosa.get_by_role("link", name="Leaderboards").click()
     rosa.get_by_role("link", name=re.compile("Desk questions")).first.click()
-    expect(rosa.get_by_role("row", name=re.compile("willow-large")).first).to_contain_text("24", timeout=A_MINUTE)
+    expect(rosa.get_by_role("row", name=re.compile("willow-large")).first).to_contain_text("32", timeout=A_MINUTE)
     assert signed_in.complaints == []

@@ -32,13 +32,13 @@ def test_load_content_stores_the_benchmark_its_answers_and_both_rubrics() -> Non
 
     cases = Case.objects.filter(suites=content.suite)
     assert Counter(cases.values_list("scenario", flat=True)) == {
-        "shell and git": 6,
-        "spreadsheets": 6,
-        "statistics basics": 6,
-        "travel and logistics": 6,
+        "shell and git": 8,
+        "spreadsheets": 8,
+        "statistics basics": 8,
+        "travel and logistics": 8,
     }
     assert not cases.filter(reference="").exists()
-    assert Counter(Response.objects.values_list("system__name", flat=True)) == dict.fromkeys(SYSTEMS, 24)
+    assert Counter(Response.objects.values_list("system__name", flat=True)) == dict.fromkeys(SYSTEMS, 32)
     keys = set(cases.values_list("key", flat=True))
     assert set(RubricItem.objects.filter(rubric=content.levels).values_list("case_key", flat=True)) == keys
     assert [child["key"] for child in content.criteria.items.get().tree["children"]] == [
@@ -54,7 +54,7 @@ def test_load_content_again_changes_nothing() -> None:
 
     assert (first.is_new, second.is_new) == (True, False)
     assert (second.suite, second.levels, second.criteria) == (first.suite, first.levels, first.criteria)
-    assert (Benchmark.objects.count(), Suite.objects.count(), Response.objects.count()) == (1, 1, 72)
+    assert (Benchmark.objects.count(), Suite.objects.count(), Response.objects.count()) == (1, 1, 96)
 
 
 @pytest.mark.parametrize("name", ["suite.yaml", "responses.jsonl", "levels.xlsx", "criteria.yaml"])
@@ -82,7 +82,7 @@ def test_rules_tell_the_three_systems_apart() -> None:
         )
         totals.update({name: grade.score or 0 for name, grade in zip(SYSTEMS, grades, strict=True)})
 
-    strong, middling, weak = (totals[name] / 24 for name in SYSTEMS)
+    strong, middling, weak = (totals[name] / 32 for name in SYSTEMS)
     assert strong > middling + 0.15
     assert middling > weak + 0.3
 
@@ -107,13 +107,13 @@ def test_start_work_launches_one_run_and_one_set_of_debates_once() -> None:
     assert start_work(content=content, actor=None, at=NOON) is False
 
     run = Run.objects.get(kind="grading")
-    # rules, three lenses over the levels and one over the criteria, for 72 answers
+    # rules, three lenses over the levels and one over the criteria, for 96 answers
     assert (run.total, [one.is_baseline for one in run.evaluators.order_by("position")]) == (
-        5 * 72,
+        5 * 96,
         [False, True, True, True, True],
     )
     debates = DebateSet.objects.get()
-    assert (debates.debates.count(), debates.criterion) == (24, "helpfulness")
+    assert (debates.debates.count(), debates.criterion) == (32, "helpfulness")
     assert not any(system in debates.name for system in SYSTEMS)  # annotators read the name
 
 

@@ -34,16 +34,16 @@ def test_start_work_leaves_people_few_of_the_responses_and_debates() -> None:
     route_run(run.pk)
     route_debates(debate_set)
     responses, debates = Queue.objects.get(run=run), Queue.objects.get(debate_set=debate_set)
-    # 1 case with 3 responses and 3 debates drawn, and what the baselines left undecided: 17 splits among 72 responses,
-    # 2 of 24 debates
-    for queue, undecided, drawn in ((responses, 17, 3), (debates, 2, 3)):
+    # 1 case with 3 responses and 3 debates drawn, and what the baselines left undecided: 23 splits among 96 responses,
+    # 2 of 32 debates
+    for queue, undecided, drawn in ((responses, 23, 3), (debates, 2, 3)):
         audited = queue.items.filter(arm=ItemArm.AUDIT)
         assert audited.count() == drawn
         assert queue.items.exclude(reason="audit").count() == undecided
         assert queue.items.count() == undecided + audited.filter(reason="audit").count()
-    assert (run.systems.count() * 24, Debate.objects.filter(status=DebateStatus.AGREED).count()) == (72, 22)
+    assert (run.systems.count() * 32, Debate.objects.filter(status=DebateStatus.AGREED).count()) == (96, 30)
     sent = [json.dumps(messages) for messages in Call.objects.values_list("prompt__messages", flat=True)]
     sent = [text for text in sent if "criteria in levels" in text]
-    assert len(sent) == 3 * 72
+    assert len(sent) == 3 * 96
     assert not [text for text in sent if "EDA" in text or "electronic design" in text]
     assert all("Everyday questions from the desk" in text for text in sent)
