@@ -48,11 +48,9 @@ def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> Prunabl
 
 def _drop_unused_prompts() -> None:
     """Delete the messages that no call refers to any more, batch by batch."""
-    unused = CallPrompt.objects.filter(~Exists(Call.objects.filter(prompt=OuterRef("pk")))).order_by("pk")
-    last = 0
-    while batch := list(unused.filter(pk__gt=last).values_list("pk", flat=True)[:BATCH]):
-        unused.filter(pk__in=batch).delete()
-        last = batch[-1]
+    unused = CallPrompt.objects.filter(~Exists(Call.objects.filter(prompt=OuterRef("pk"))))
+    for batch in row_pages(unused.only("pk"), BATCH):
+        unused.filter(pk__in=[prompt.pk for prompt in batch]).delete()
 
 
 def _old_calls(older_than: datetime) -> QuerySet[Call]:

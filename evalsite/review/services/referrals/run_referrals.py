@@ -207,18 +207,18 @@ def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
     scores = Score.objects.filter(run=run, verdict__isnull=True).exclude(evaluator__kind=EvaluatorKind.INDEX)
     scores = scores.select_related("evaluator")
     response_ids = {response_id for response_id, _ in only} or {
-        *verdicts.order_by().values_list("response_id", flat=True),
-        *scores.order_by().values_list("response_id", flat=True),
+        *verdicts.values_list("response_id", flat=True),
+        *scores.values_list("response_id", flat=True),
     }
     for page in batches(sorted(response_ids), BATCH):
         by_key: dict[tuple[int, str], _Finding] = {}
-        for verdict in verdicts.filter(response__in=page).order_by("response_id", "evaluator__position"):
+        for verdict in verdicts.filter(response__in=page).order_by("evaluator__position"):
             key = (verdict.response_id, verdict.evaluator.criterion)
             by_key.setdefault(key, _Finding(*key)).verdicts.append(verdict)
-        for score in scores.filter(response__in=page).order_by("response_id", "evaluator__position"):
+        for score in scores.filter(response__in=page).order_by("evaluator__position"):
             key = (score.response_id, score.evaluator.criterion)
             by_key.setdefault(key, _Finding(*key)).scores.append(score)
-        found = sorted(by_key.items(), key=lambda pair: pair[0][0])
+        found = sorted(by_key.items(), key=lambda pair: pair[0][0])  # stable: evaluators keep their order
         yield from (finding for key, finding in found if not only or key in only)
 
 
