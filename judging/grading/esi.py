@@ -178,15 +178,15 @@ def esi_score(measures: EsiMeasures, options: EsiOptions | None = None) -> EsiSc
 
 
 def _combined(parts: Mapping[str, float | None], options: EsiOptions, *, flags: tuple[str, ...]) -> EsiScore:
-    known = {name: value for name, value in parts.items() if value is not None}
-    missing = tuple(name for name in SUB_SCORES if name not in known)
+    sub_scores = {name: value for name, value in parts.items() if value is not None}
+    missing = tuple(name for name in SUB_SCORES if name not in sub_scores)
     return EsiScore(
         accuracy=parts["accuracy"],
         true_integrity=parts["true_integrity"],
         efficiency=parts["efficiency"],
-        safety=known["safety"],
+        safety=sub_scores["safety"],
         alignment_simple=parts["alignment_simple"],
-        esi=None if missing else weighted_index(known, options.weights),
+        esi=None if missing else weighted_index(sub_scores, options.weights),
         missing=missing,
         flags=flags,
     )

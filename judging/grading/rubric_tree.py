@@ -171,23 +171,23 @@ def _score(node: NodeSpec, work: _Work) -> Fraction | None:
         child for child in node.children if child.role == "scored" and (child.children or is_scored_leaf(child))
     ]
     scored = [(child, _score(child, work)) for child in children]
-    known = [(child, value) for child, value in scored if value is not None]
-    result = _aggregate(node, known, work) if known and len(known) == len(scored) else None
+    valued = [(child, value) for child, value in scored if value is not None]
+    result = _aggregate(node, valued, work) if valued and len(valued) == len(scored) else None
     work.values[node.key] = result
     return result
 
 
-def _aggregate(node: NodeSpec, known: Sequence[tuple[NodeSpec, Fraction]], work: _Work) -> Fraction | None:
+def _aggregate(node: NodeSpec, valued: Sequence[tuple[NodeSpec, Fraction]], work: _Work) -> Fraction | None:
     kind = str(node.aggregator.get("type", "mean"))
     if kind == "cascade":
-        child, value = next(((c, v) for c, v in known if v > 0), (None, Fraction(0)))
+        child, value = next(((c, v) for c, v in valued if v > 0), (None, Fraction(0)))
         work.deciding[node.key] = child.key if child else ""
         return _clipped(value, node.aggregator.get("clip"))
     if kind == "weighted_mean":
-        return _ratio(known, lambda child: exact(child.weight), node, work)
+        return _ratio(valued, lambda child: exact(child.weight), node, work)
     if kind == "points_over_positive":
-        return _points(node, known, work)
-    values = [value for _, value in known]
+        return _points(node, valued, work)
+    values = [value for _, value in valued]
     if kind not in _SIMPLE:
         raise BadRubric(f"The aggregator {kind!r} of {node.key!r} is not known.")
     return _clipped(_SIMPLE[kind](values, node.aggregator), node.aggregator.get("clip"))
@@ -203,18 +203,18 @@ _SIMPLE: Mapping[str, Callable[[list[Fraction], JsonObject], Fraction]] = {
 
 
 def _ratio(
-    known: Sequence[tuple[NodeSpec, Fraction]], weigh: Callable[[NodeSpec], Fraction], node: NodeSpec, work: _Work
+    valued: Sequence[tuple[NodeSpec, Fraction]], weigh: Callable[[NodeSpec], Fraction], node: NodeSpec, work: _Work
 ) -> Fraction | None:
-    total = sum((weigh(child) for child, _ in known), Fraction(0))
+    total = sum((weigh(child) for child, _ in valued), Fraction(0))
     if total == 0:
         work.flags.append(f"no_weight:{node.key}")
         return None
-    return sum((weigh(child) * value for child, value in known), Fraction(0)) / total
+    return sum((weigh(child) * value for child, value in valued), Fraction(0)) / total
 
 
-def _points(node: NodeSpec, known: Sequence[tuple[NodeSpec, Fraction]], work: _Work) -> Fraction | None:
+def _points(node: NodeSpec, valued: Sequence[tuple[NodeSpec, Fraction]], work: _Work) -> Fraction | None:
     """Points met over the sum of positive points; not clipped for one item (HealthBench, DRACO)."""
-    points = [(exact(child.points if child.points is not None else child.weight), value) for child, value in known]
+    points = [(exact(child.points if child.points is not None else child.weight), value) for child, value in valued]
     positive = sum((worth for worth, _ in points if worth > 0), Fraction(0))
     if positive == 0:
         work.flags.append(f"no_positive_points:{node.key}")

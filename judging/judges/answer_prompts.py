@@ -98,10 +98,10 @@ def check_worker_prompt(text: str) -> None:
     Raises:
         BadPrompt: it does not show the question, or names a placeholder that there is not.
     """
-    found = VersionedPrompt(OWN, text).placeholders
-    if "question" not in found:
+    placeholders = VersionedPrompt(OWN, text).placeholders
+    if "question" not in placeholders:
         raise BadPrompt("The prompt must contain {{question}}; {{instruction}} and {{context}} are optional.")
-    unknown = found - PLACEHOLDERS
+    unknown = placeholders - PLACEHOLDERS
     if unknown:
         raise BadPrompt(
             f"There is no {{{{{min(unknown)}}}}}; there are {{{{instruction}}}}, {{{{question}}}} and {{{{context}}}}."
@@ -127,7 +127,7 @@ def answer_request(asking: ResponseSettings, shown: AskedQuestion, *, endpoint: 
     usual = REASONED_MAX_TOKENS if asking.is_reasoned else MAX_TOKENS
     messages: tuple[Message, ...] = (Message("user", text),)
     if shown.turns:
-        messages = chat_messages(shown.turns, shown.images, question=shown.turn_text.strip(), asked=text)
+        messages = chat_messages(shown.turns, shown.images, question=shown.turn_text.strip(), prompt=text)
     return ChatRequest(
         with_rules(messages, asking.system_text),
         endpoint=endpoint,

@@ -109,14 +109,14 @@ class JudgeKind:
         judge = self.builder(complete)
         return judge if way == NOT_MEASURED else MeasuredJudge(judge, way)
 
-    def complete_options(self, given: JsonObject) -> JsonDict:
+    def complete_options(self, options: JsonObject) -> JsonDict:
         """Return every option with its value, checked."""
-        unknown = set(given) - {option.name for option in self.options}
+        unknown = set(options) - {option.name for option in self.options}
         if unknown:
             raise BadJudgeOption(f"The judge {self.name!r} has no option {min(unknown)!r}.")
         return {
             option.name: (_checked_members if option.kind == "members" else _checked)(
-                option, given.get(option.name, option.default)
+                option, options.get(option.name, option.default)
             )
             for option in self.options
         }
@@ -164,20 +164,20 @@ def lines_of_members(members: Sequence[JsonObject]) -> str:
 
 def members_from_lines(text: str) -> list[JsonDict]:
     """Return the members that lines of NAME or NAME = WEIGHT name; what is no weight belongs to the name."""
-    found: list[JsonDict] = []
+    members: list[JsonDict] = []
     for line in filter(None, map(str.strip, text.splitlines())):
         name, equals, weight = (part.strip() for part in line.rpartition("="))
         is_weight = bool(equals and name and _WEIGHT.fullmatch(weight))
-        found.append({"judge": name, "weight": float(weight)} if is_weight else {"judge": line, "weight": 1})
-    return found
+        members.append({"judge": name, "weight": float(weight)} if is_weight else {"judge": line, "weight": 1})
+    return members
 
 
 def _checked_members(option: OptionField, value: Any) -> list[JsonDict]:
     """Return the members of a panel, each with its weight; what was read of their judges stays beside it."""
     if not isinstance(value, (list, tuple)) or not all(isinstance(entry, Mapping) for entry in value):
         raise BadJudgeOption(f"{option.name} is a list of entries with judge and weight.")
-    found = [{"weight": 1, **entry} for entry in value]
-    for entry in found:
+    members = [{"weight": 1, **entry} for entry in value]
+    for entry in members:
         name, weight = entry.get("judge"), entry["weight"]
         if not isinstance(name, str) or not name:
             raise BadJudgeOption("Each member of a panel names its judge: judge: NAME.")
@@ -186,13 +186,13 @@ def _checked_members(option: OptionField, value: Any) -> list[JsonDict]:
         foreign = sorted(set(entry) - _MEMBER_FIELDS)
         if foreign:
             raise BadJudgeOption(f"The member {name} has no field {foreign[0]!r}: a member has judge and weight.")
-    names = [entry["judge"] for entry in found]
+    names = [entry["judge"] for entry in members]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise BadJudgeOption(f"{twice} is a member twice. Give it a higher weight instead.")
-    if option.high is not None and len(found) > option.high:
-        raise BadJudgeOption(f"A panel has at most {option.high:g} members, not {len(found)}.")
-    return [entry | {"weight": _plain_weight(entry["weight"])} for entry in found]
+    if option.high is not None and len(members) > option.high:
+        raise BadJudgeOption(f"A panel has at most {option.high:g} members, not {len(members)}.")
+    return [entry | {"weight": _plain_weight(entry["weight"])} for entry in members]
 
 
 def _plain_weight(weight: float) -> float:

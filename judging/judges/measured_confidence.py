@@ -56,11 +56,11 @@ class MeasuredJudge(JudgeProgram):
         labels = self.inner.labels(subject) if self.way == "labels" else {}
         if not labels:
             return (yield from self._sampled(subject))
-        held = yield from together(
+        batch = yield from together(
             {"verdict": self.inner.converse(subject), "probe": _probe(self.inner.request(subject), labels)}
         )
-        verdict: JudgeVerdict = held.results["verdict"]
-        shares: Mapping[str, float] | None = held.results["probe"]
+        verdict: JudgeVerdict = batch.results["verdict"]
+        shares: Mapping[str, float] | None = batch.results["probe"]
         if verdict.value is None:
             return verdict
         label = next((name for name, value in labels.items() if dict(value) == dict(verdict.value)), "")
@@ -96,17 +96,17 @@ def combine_samples(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
 
 def label_shares(logprobs: Mapping[str, float], labels: Sequence[str]) -> dict[str, float] | None:
     """Return each label's share of the labels' probability; None where they hold less than .9 of it in all."""
-    found = dict.fromkeys(labels, 0.0)
+    probabilities = dict.fromkeys(labels, 0.0)
     for token, logprob in logprobs.items():
-        if token.strip() in found:
-            found[token.strip()] += exp(min(0.0, logprob))
-    mass = sum(found.values())
-    return {label: value / mass for label, value in found.items()} if mass >= LABEL_MASS else None
+        if token.strip() in probabilities:
+            probabilities[token.strip()] += exp(min(0.0, logprob))
+    mass = sum(probabilities.values())
+    return {label: value / mass for label, value in probabilities.items()} if mass >= LABEL_MASS else None
 
 
 def _probe(request: ChatRequest, labels: JsonObject) -> Conversation[dict[str, float] | None]:
     """Ask for the bare label and return the labels' shares of its probability."""
-    asked = (
+    instruction = (
         "Do not explain and do not use the format described above. "
         f"Reply with one character and nothing else: {_choices(labels)}."
     )
@@ -114,7 +114,7 @@ def _probe(request: ChatRequest, labels: JsonObject) -> Conversation[dict[str, f
     (reply,) = yield (
         replace(
             request,
-            messages=(*before, replace(last, content=f"{last.content}\n\n{asked}")),
+            messages=(*before, replace(last, content=f"{last.content}\n\n{instruction}")),
             response_format=None,
             max_tokens=PROBE_TOKENS,
             top_logprobs=TOP_LOGPROBS,
@@ -132,9 +132,9 @@ def _choices(labels: JsonObject) -> str:
 
 
 def _samples(judge: JudgeProgram, subject: JudgeSubject, numbers: Sequence[int]) -> Talk:
-    talks = {str(number): _resampled(judge.converse(subject), number) for number in numbers}
-    held = yield from together(talks)
-    return [held.results[str(number)] for number in numbers]
+    conversations = {str(number): _resampled(judge.converse(subject), number) for number in numbers}
+    batch = yield from together(conversations)
+    return [batch.results[str(number)] for number in numbers]
 
 
 def _resampled(conversation: Conversation[JudgeVerdict], number: int) -> Conversation[JudgeVerdict]:
@@ -162,8 +162,8 @@ def _key(verdict: JudgeVerdict) -> str:
     marks says nothing beside them. Empty for a verdict without a value."""
     if verdict.value is None:
         return ""
-    said = {name: value for name, value in verdict.value.items() if name != "stated_final"}
-    return json.dumps(_plain(said), sort_keys=True, default=str)
+    values = {name: value for name, value in verdict.value.items() if name != "stated_final"}
+    return json.dumps(_plain(values), sort_keys=True, default=str)
 
 
 def _plain(value: object) -> Any:

@@ -112,39 +112,41 @@ def read_template(text: str) -> PromptTemplate:
     return PromptTemplate(template, names)
 
 
-def _names(node: nodes.Node, own: frozenset[str], loops: int = 0) -> Iterator[str]:
-    """Yield the variables below a node; `own` are those of the loops around it."""
-    _check(node, own, loops)
+def _names(node: nodes.Node, loop_names: frozenset[str], loops: int = 0) -> Iterator[str]:
+    """Yield the variables below a node; `loop_names` are those of the loops around it."""
+    _check(node, loop_names, loops)
     if isinstance(node, nodes.For):
-        yield from _names(node.iter, own, loops)
-        inside = own | {target.name for target in (node.target,) if isinstance(target, nodes.Name)} | {"loop"}
+        yield from _names(node.iter, loop_names, loops)
+        inside = loop_names | {target.name for target in (node.target,) if isinstance(target, nodes.Name)} | {"loop"}
         for child in (*node.body, *node.else_):
             yield from _names(child, inside, loops + 1)
         return
-    if isinstance(node, nodes.Name) and node.name not in own:
+    if isinstance(node, nodes.Name) and node.name not in loop_names:
         yield node.name
     for child in node.iter_child_nodes():
-        yield from _names(child, own, loops)
+        yield from _names(child, loop_names, loops)
 
 
-def _check(node: nodes.Node, own: frozenset[str], loops: int) -> None:
+def _check(node: nodes.Node, loop_names: frozenset[str], loops: int) -> None:
     problem = ""
     if not isinstance(node, _ALLOWED):
         problem = f"{_WORDS.get(type(node), 'This')} cannot be used in a prompt."
-    elif isinstance(node, nodes.Name) and node.name not in own and node.name not in VARIABLES:
+    elif isinstance(node, nodes.Name) and node.name not in loop_names and node.name not in VARIABLES:
         problem = f"There is no variable {node.name!r}. Variables: {', '.join(VARIABLES)}."
     elif isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
         problem = f"The part {node.attr!r} cannot be used."
     elif isinstance(node, nodes.For):
-        problem = _loop_problem(node, own, loops)
+        problem = _loop_problem(node, loop_names, loops)
     if problem:
         raise BadPrompt(f"Line {node.lineno} of the prompt: {problem}")
 
 
-def _loop_problem(node: nodes.For, own: frozenset[str], loops: int) -> str:
+def _loop_problem(node: nodes.For, loop_names: frozenset[str], loops: int) -> str:
     is_whole = isinstance(node.iter, nodes.Name) and node.iter.name == CRITERIA and not loops
     is_part = (
-        isinstance(node.iter, nodes.Getattr) and isinstance(node.iter.node, nodes.Name) and node.iter.node.name in own
+        isinstance(node.iter, nodes.Getattr)
+        and isinstance(node.iter.node, nodes.Name)
+        and node.iter.node.name in loop_names
     )
     if not (is_whole or is_part):
         return "Only the criteria can be gone through, and inside them the anchors of one."

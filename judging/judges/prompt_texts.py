@@ -59,11 +59,11 @@ def chosen_prompt(name: str, own_text: str) -> VersionedPrompt:
     shipped = load_prompt(name)
     if not own_text:
         return shipped
-    own = VersionedPrompt(name, own_text.strip())
-    if own.placeholders not in (shipped.placeholders, _EARLIER.get(name)):
-        wrong = ", ".join(f"{{{{{word}}}}}" for word in sorted(own.placeholders ^ shipped.placeholders))
+    edited = VersionedPrompt(name, own_text.strip())
+    if edited.placeholders not in (shipped.placeholders, _EARLIER.get(name)):
+        wrong = ", ".join(f"{{{{{word}}}}}" for word in sorted(edited.placeholders ^ shipped.placeholders))
         raise BadPrompt(f"The prompt must use exactly the placeholders of {name}.md; these differ: {wrong}.")
-    return own
+    return edited
 
 
 def fill(prompt: VersionedPrompt, values: Mapping[str, str]) -> str:

@@ -56,8 +56,8 @@ class SpendSum:
     @property
     def reuse_share(self) -> float | None:
         """The share of the replies that were used without a new call; None without any reply."""
-        asked = self.calls + self.reused
-        return self.reused / asked if asked else None
+        replies = self.calls + self.reused
+        return self.reused / replies if replies else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,12 +69,12 @@ class SpendCells:
     def within(self, first: int | None, last: int | None) -> SpendCells:
         """Return the cells of the days from `first` to `last`, both included; None: no limit."""
         days = self.columns["days"]
-        kept = np.ones(len(days), bool)
+        is_within = np.ones(len(days), bool)
         if first is not None:
-            kept &= days >= first
+            is_within &= days >= first
         if last is not None:
-            kept &= days <= last
-        return SpendCells({name: column[kept] for name, column in self.columns.items()})
+            is_within &= days <= last
+        return SpendCells({name: column[is_within] for name, column in self.columns.items()})
 
     def total(self) -> SpendSum:
         """Return the sum of all cells."""
@@ -82,11 +82,11 @@ class SpendCells:
 
     def sums_by(self, keys: Ints) -> dict[int, SpendSum]:
         """Return the sums of the cells that share a key, in the order of keys; `keys` has one for each cell."""
-        groups, places = np.unique(keys, return_inverse=True)
-        sums = {name: _added(places, self.columns[name], len(groups)).tolist() for name in FIGURES}
+        groups, indexes = np.unique(keys, return_inverse=True)
+        sums = {name: _added(indexes, self.columns[name], len(groups)).tolist() for name in FIGURES}
         return {
-            key: _sum_of({name: column[place] for name, column in sums.items()})
-            for place, key in enumerate(groups.tolist())
+            key: _sum_of({name: column[index] for name, column in sums.items()})
+            for index, key in enumerate(groups.tolist())
         }
 
 
@@ -103,8 +103,8 @@ def attribute(called: np.ndarray, used: np.ndarray) -> Attribution:
     there = places < len(called)
     there[there] = called["calls"][places[there]] == used["calls"][there]  # others came in between
     used, places = used[there], places[there]
-    own = np.flatnonzero(called["runs"][places] == used["runs"])
-    paid = own[np.unique(places[own], return_index=True)[1]]
+    of_own_run = np.flatnonzero(called["runs"][places] == used["runs"])
+    paid = of_own_run[np.unique(places[of_own_run], return_index=True)[1]]
     evaluators = np.full(len(called), NOBODY, np.int64)
     evaluators[places[paid]] = used["evaluators"][paid]
     rest = np.ones(len(used), bool)
@@ -112,9 +112,9 @@ def attribute(called: np.ndarray, used: np.ndarray) -> Attribution:
     return Attribution(evaluators, used[rest], places[rest])
 
 
-def cells_of(called: np.ndarray, found: Attribution, *, judges: Ints, reuse_judges: Ints) -> SpendCells:
+def cells_of(called: np.ndarray, attribution: Attribution, *, judges: Ints, reuse_judges: Ints) -> SpendCells:
     """Return the sums by day, run, endpoint and judge; the judges are those of each call and of each reuse."""
-    reuses, again = found.reuses, called[found.places]
+    reuses, again = attribution.reuses, called[attribution.places]
     days = np.concatenate([called["days"], reuses["days"]])
     runs = np.concatenate([called["runs"], reuses["runs"]])
     endpoints = np.concatenate([called["endpoints"], again["endpoints"]])
@@ -123,7 +123,7 @@ def cells_of(called: np.ndarray, found: Attribution, *, judges: Ints, reuse_judg
     shape = [max(1, len(values)) for values, _ in spread]
     groups, places = np.unique(np.ravel_multi_index([inverse for _, inverse in spread], shape), return_inverse=True)
     parts = np.unravel_index(groups, shape)
-    columns = {name: spread[place][0][parts[place]] for place, name in enumerate(KEYS)}
+    columns = {name: values[part] for name, (values, _), part in zip(KEYS, spread, parts, strict=True)}
     of_calls, of_reuses = places[: len(called)], places[len(called) :]
     priced = called["costs"] != UNPRICED
     paid = {
@@ -136,8 +136,12 @@ def cells_of(called: np.ndarray, found: Attribution, *, judges: Ints, reuse_judg
         "reasoning_tokens": called["reasoning_tokens"],
         "costs": np.where(priced, called["costs"], 0),
     }
-    known = again["costs"] != UNPRICED
-    unpaid = {"reused": np.ones(len(again)), "reused_unpriced": ~known, "saved": np.where(known, again["costs"], 0)}
+    is_priced_again = again["costs"] != UNPRICED
+    unpaid = {
+        "reused": np.ones(len(again)),
+        "reused_unpriced": ~is_priced_again,
+        "saved": np.where(is_priced_again, again["costs"], 0),
+    }
     columns |= {name: _added(of_calls, values, len(groups)) for name, values in paid.items()}
     columns |= {name: _added(of_reuses, values, len(groups)) for name, values in unpaid.items()}
     return SpendCells(columns)

@@ -63,36 +63,36 @@ def version_of_options(options: JsonObject, *, rubric_hash: str, criterion: str)
 def _members_versioned(members: Sequence[JsonObject]) -> JsonDict:
     """Return what each member of a panel is, by its place, without the site's own names of judges and endpoints."""
     return {
-        str(place): {name: value for name, value in member.items() if name not in NOT_VERSIONED_OF_MEMBERS}
-        for place, member in enumerate(members, 1)
+        str(number): {name: value for name, value in member.items() if name not in NOT_VERSIONED_OF_MEMBERS}
+        for number, member in enumerate(members, 1)
     }
 
 
 def changes_between(before: JudgeVersion, now: JudgeVersion) -> tuple[str, ...]:
     """Return a sentence for each part in which two versions differ; none for equal ones."""
-    found = []
+    changes = []
     if before.model != now.model:
-        found.append(f"The model was {before.model} and is {now.model}.")
+        changes.append(f"The model was {before.model} and is {now.model}.")
     if before.prompt != now.prompt:
-        found.append(f"The prompt changed, from {_short(before.prompt)} to {_short(now.prompt)}.")
+        changes.append(f"The prompt changed, from {_short(before.prompt)} to {_short(now.prompt)}.")
     if (before.rubric, before.criterion) != (now.rubric, now.criterion):
-        found.append(f"The rubric changed, from {_short(before.rubric)} to {_short(now.rubric)}.")
-    found += _option_changes(before.options, now.options, set(IN_PROMPT))
+        changes.append(f"The rubric changed, from {_short(before.rubric)} to {_short(now.rubric)}.")
+    changes += _option_changes(before.options, now.options, set(IN_PROMPT))
     if before.parser != now.parser:
-        found.append(f"Replies are parsed by parser version {now.parser} and were parsed by version {before.parser}.")
-    return tuple(found)
+        changes.append(f"Replies are parsed by parser version {now.parser} and were parsed by version {before.parser}.")
+    return tuple(changes)
 
 
 def _option_changes(before: JsonObject, now: JsonObject, hidden: set[str]) -> list[str]:
     """Return the changed options, those of nested groups by their own names; the prompt's text has its own sentence."""
-    found: list[str] = []
+    changes: list[str] = []
     for name in sorted({*before, *now} - hidden):
         old, new = before.get(name), now.get(name)
         if isinstance(old, Mapping) or isinstance(new, Mapping):
-            found += _option_changes(old or {}, new or {}, hidden)
+            changes += _option_changes(old or {}, new or {}, hidden)
         elif old != new:
-            found.append(f"The option “{name}” was {_shown(old)} and is {_shown(new)}.")
-    return found
+            changes.append(f"The option “{name}” was {_shown(old)} and is {_shown(new)}.")
+    return changes
 
 
 def _shown(value: object) -> str:

@@ -51,23 +51,26 @@ class WordingLine:
 
 def wording_request(prompt: str, disagreements: Sequence[ToldDisagreement], rules: Sequence[str]) -> ChatRequest:
     """Return the question for a better wording; all texts are data that cannot end their own frame."""
-    told = [as_data(_told(one), f"DISAGREEMENT {n}") for n, one in enumerate(disagreements[:MOST_DISAGREEMENTS], 1)]
+    sections = [
+        as_data(_told(disagreement), f"DISAGREEMENT {n}")
+        for n, disagreement in enumerate(disagreements[:MOST_DISAGREEMENTS], 1)
+    ]
     values = {
         "prompt": as_data(prompt, "PROMPT"),
-        "disagreements": "\n\n".join(told) or "There are no disagreements.",
+        "disagreements": "\n\n".join(sections) or "There are no disagreements.",
         "rules": as_data("\n".join(rules), "RULES") if rules else "People noted no rules.",
     }
     return ChatRequest((Message("user", fill(load_prompt("proposal"), values)),), max_tokens=MOST_TOKENS)
 
 
-def _told(one: ToldDisagreement) -> str:
+def _told(disagreement: ToldDisagreement) -> str:
     rows = (
-        ("Question", one.question),
-        ("Response", one.response),
-        ("People's label", one.people),
-        ("People's reasons", one.people_reasons),
-        ("Judge's label", one.judge),
-        ("Judge's reasons", one.judge_reasons),
+        ("Question", disagreement.question),
+        ("Response", disagreement.response),
+        ("People's label", disagreement.people),
+        ("People's reasons", disagreement.people_reasons),
+        ("Judge's label", disagreement.judge),
+        ("Judge's reasons", disagreement.judge_reasons),
     )
     return "\n".join(f"{name}: {text[:MOST_CHARACTERS]}" for name, text in rows if text)
 
@@ -75,9 +78,9 @@ def _told(one: ToldDisagreement) -> str:
 def propose_wording(request: ChatRequest) -> Conversation[ProposedWording]:
     """Ask, ask once more where no prompt can be read, and return what is proposed."""
     (reply,) = yield (request,)
-    found = read_wording(reply)
-    if found.text or reply.status in (ReplyStatus.FAILED, ReplyStatus.REFUSED):
-        return found
+    proposal = read_wording(reply)
+    if proposal.text or reply.status in (ReplyStatus.FAILED, ReplyStatus.REFUSED):
+        return proposal
     (reply,) = yield (reask(request, reply, UNREADABLE),)
     return read_wording(reply)
 
@@ -87,8 +90,8 @@ def read_wording(reply: ChatReply) -> ProposedWording:
     if reply.status is not ReplyStatus.FINISHED:
         reason = reply.error_text or reply.error_kind or "The reply was cut off or refused."
         return ProposedWording("", f"The model did not propose a wording: {reason}")
-    found = _PROMPT.findall(reply.text)
-    text = found[-1].strip() if found else ""
+    prompts = _PROMPT.findall(reply.text)
+    text = prompts[-1].strip() if prompts else ""
     if not text:
         return ProposedWording("", "The reply of the model holds no prompt between <prompt> and </prompt>.")
     if len(text) > LONGEST:
@@ -98,15 +101,15 @@ def read_wording(reply: ChatReply) -> ProposedWording:
 
 def wording_lines(before: str, after: str) -> tuple[WordingLine, ...]:
     """Return both prompts line by line; each changed, added or removed line is a change of its own."""
-    found: list[WordingLine] = []
+    lines: list[WordingLine] = []
     changes = 0
     for old, new in _line_pairs(before.splitlines(), after.splitlines()):
         if old == new:
-            found.append(WordingLine(old, new))
+            lines.append(WordingLine(old, new))
         else:
-            found.append(WordingLine(old, new, changes))
+            lines.append(WordingLine(old, new, changes))
             changes += 1
-    return tuple(found)
+    return tuple(lines)
 
 
 def _line_pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
@@ -116,9 +119,9 @@ def _line_pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[s
 
 def accepted_wording(before: str, after: str, accepted: Collection[int]) -> str:
     """Return the prompt with the accepted changes alone."""
-    kept = []
+    lines = []
     for line in wording_lines(before, after):
         text = line.after if line.place is None or line.place in accepted else line.before
         if text is not None:
-            kept.append(text)
-    return "\n".join(kept)
+            lines.append(text)
+    return "\n".join(lines)

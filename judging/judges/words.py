@@ -124,8 +124,8 @@ def flag_in_words(flag: str) -> str:
 
 def doubts_in_words(flags: Iterable[str]) -> tuple[str, ...]:
     """Return why the value of a verdict with these flags is in doubt, in words; empty where it is not."""
-    given = set(flags)
-    return tuple(FLAG_WORDS[flag] for flag in DOUBTFUL if flag in given)
+    flags_given = set(flags)
+    return tuple(FLAG_WORDS[flag] for flag in DOUBTFUL if flag in flags_given)
 
 
 def failure_in_words(kind: str) -> str:

@@ -68,8 +68,8 @@ def build_body(
 def _body(fields: JsonDict, messages: Sequence[Message], request: ChatRequest, used: frozenset[str]) -> Body:
     spelt = [sent_message(message) for message in messages]
     content = json.dumps({**fields, "messages": spelt}, separators=(",", ":"), default=dict).encode()
-    kept = {} if messages is request.messages else {"messages": [kept_message(message) for message in messages]}
-    return Body(content, used, {**fields, **kept})
+    stored = {} if messages is request.messages else {"messages": [kept_message(message) for message in messages]}
+    return Body(content, used, {**fields, **stored})
 
 
 def _streaming(endpoint: EndpointConfig, capabilities: Capabilities) -> JsonDict:
@@ -84,26 +84,26 @@ def _spelt(names: tuple[str, str], value: int | None, capabilities: Capabilities
     """Return the value under the first name that the endpoint is not known to refuse; nothing where it refuses both."""
     if value is None:
         return {}
-    taken = [name for name in names if getattr(capabilities, name) is not False]
-    return {taken[0]: value} if taken else {}
+    usable_names = [name for name in names if getattr(capabilities, name) is not False]
+    return {usable_names[0]: value} if usable_names else {}
 
 
 def folded(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return the messages with the system's text at the head of the first message of the user."""
     rules = [message.content for message in messages if message.role == "system"]
     others = [message for message in messages if message.role != "system"]
-    first = next((place for place, message in enumerate(others) if message.role == "user"), None)
+    first = next((index for index, message in enumerate(others) if message.role == "user"), None)
     if first is None:
         return (Message("user", "\n\n".join(rules)), *others)
     others[first] = replace(others[first], content="\n\n".join([*rules, others[first].content]))
     return tuple(others)
 
 
-def _response_format(asked: JsonObject | None, capabilities: Capabilities) -> JsonObject | None:
-    if asked is None:
+def _response_format(wanted_format: JsonObject | None, capabilities: Capabilities) -> JsonObject | None:
+    if wanted_format is None:
         return None
-    if asked.get("type") == "json_schema" and capabilities.json_schema is False:
-        asked = {"type": "json_object"}
-    if asked.get("type") == "json_object" and capabilities.json_object is False:
+    if wanted_format.get("type") == "json_schema" and capabilities.json_schema is False:
+        wanted_format = {"type": "json_object"}
+    if wanted_format.get("type") == "json_object" and capabilities.json_object is False:
         return None
-    return asked
+    return wanted_format

@@ -120,16 +120,16 @@ def sent_message(message: Message) -> JsonDict:
 
 def kept_message(message: Message) -> JsonDict:
     """Return a message for the ledger: images by their hashes, so that a call stays small."""
-    kept: JsonDict = {"role": message.role, "content": message.content, **message.extra}
-    return kept | ({"parts": [_kept_part(part) for part in message.parts]} if message.parts else {})
+    fields: JsonDict = {"role": message.role, "content": message.content, **message.extra}
+    return fields | ({"parts": [_kept_part(part) for part in message.parts]} if message.parts else {})
 
 
 def message_identity(message: Message) -> list[Any]:
     """Return what tells a message from others; of a text alone it is what it was before there were parts."""
-    found: list[Any] = [message.role, message.content]
+    parts: list[Any] = [message.role, message.content]
     if message.parts or message.extra:
-        found.append([[part.text, part.digest] for part in message.parts])
-    return [*found, message.extra] if message.extra else found
+        parts.append([[part.text, part.digest] for part in message.parts])
+    return [*parts, message.extra] if message.extra else parts
 
 
 def with_data(request: ChatRequest, pictures: dict[str, bytes]) -> ChatRequest:
@@ -147,8 +147,8 @@ def with_data(request: ChatRequest, pictures: dict[str, bytes]) -> ChatRequest:
 
 def images_of(request: ChatRequest) -> list[str]:
     """Return the hashes of the images of a request, each once."""
-    found = (part.digest for message in request.messages for part in message.parts if part.digest)
-    return list(dict.fromkeys(found))
+    digests = (part.digest for message in request.messages for part in message.parts if part.digest)
+    return list(dict.fromkeys(digests))
 
 
 def _sent_part(part: MessagePart) -> JsonDict:

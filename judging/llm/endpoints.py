@@ -97,12 +97,12 @@ class EndpointConfig:
             return self.read_timeout
         return 600.0 if self.reasoning else 180.0
 
-    def output_limit(self, asked: int | None) -> int | None:
-        """Return the token limit of a request that asks for `asked`; a model's thinking counts against it."""
-        if asked is None:
+    def output_limit(self, requested: int | None) -> int | None:
+        """Return the token limit of a request that asks for `requested`; a model's thinking counts against it."""
+        if requested is None:
             return None
         least = self.min_output_tokens
-        return max(asked, (REASONING_TOKENS if self.reasoning else 0) if least is None else least)
+        return max(requested, (REASONING_TOKENS if self.reasoning else 0) if least is None else least)
 
     def is_streamed(self, capabilities: Capabilities) -> bool:
         """Whether to ask for a stream, given what the endpoint is known to take."""

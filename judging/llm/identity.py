@@ -25,16 +25,18 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
     response_format, sample index and schema version. A field added to `ChatRequest` later takes part by itself.
     """
     left_out = NOT_IDENTITY | WHERE_ANY
-    asked = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in left_out}
+    request_fields = {
+        field.name: getattr(request, field.name) for field in fields(request) if field.name not in left_out
+    }
     further = {"query": endpoint.query, "headers": endpoint.headers, "request_extra": request.extra}
-    asked["messages"] = [message_identity(message) for message in request.messages]
+    request_fields["messages"] = [message_identity(message) for message in request.messages]
     return sha256(
         canonical_json(
             {
                 "url": endpoint.base_url.rstrip("/"),
                 "model": endpoint.model,
                 "extra": endpoint.extra,
-                "request": asked,
+                "request": request_fields,
                 "schema_version": SCHEMA_VERSION,
                 **{name: value for name, value in further.items() if value},  # most have none, as all once had
             }

@@ -146,12 +146,12 @@ class RedisLimiter:
         return read_status(self._redis, self._keys, maximum=self._maximum)
 
     def leave(self) -> None:
-        _, held, seen, hungry, _ = self._keys  # what was sent still counts
+        _, held_key, seen_key, hungry_key, _ = self._keys  # what was sent still counts
         try:
             pipe = self._redis.pipeline()
-            pipe.hdel(held, self._worker)
-            pipe.zrem(seen, self._worker)
-            pipe.hdel(hungry, self._worker)
+            pipe.hdel(held_key, self._worker)
+            pipe.zrem(seen_key, self._worker)
+            pipe.hdel(hungry_key, self._worker)
             pipe.execute()
         except redis.RedisError:
             logger.warning("limiter.leave_failed worker=%s", self._worker)  # the lease runs out by itself
@@ -175,7 +175,7 @@ def read_status(connection: redis.Redis, keys: LimiterKeys, *, maximum: int) -> 
     pipe.zcard(seen_key)
     pipe.hvals(rates_key)
     pipe.time()
-    raw, held, workers, logs, (seconds, micros) = pipe.execute()
+    raw, slots_by_worker, workers, logs, (seconds, micros) = pipe.execute()
     state = {name.decode(): float(value) for name, value in raw.items()}
     now = seconds + micros / 1e6
     calls = state.get("rate_calls", 0.0)
@@ -185,7 +185,7 @@ def read_status(connection: redis.Redis, keys: LimiterKeys, *, maximum: int) -> 
     fade = math.exp(-max(0.0, now - state.get("rate_at", now)) / RATE_SECONDS)
     return LimiterStatus(
         limit=int(state.get("limit", maximum)),
-        in_flight=sum(int(slots) for slots in held.values()),
+        in_flight=sum(int(slots) for slots in slots_by_worker.values()),
         workers=workers,
         wait_seconds=max(0.0, state.get("blocked_until", 0.0) - now),
         limited_at=state.get("limited_at") or None,

@@ -121,13 +121,13 @@ class CallPool:
 
     def completed(self, timeout: float) -> list[Completed]:
         """Return what is finished, waiting up to `timeout` seconds for the first; empty when nothing is."""
-        done: list[Completed] = []
+        completed: list[Completed] = []
         for item in self._drain(timeout):
             if isinstance(item, Completed):
-                done.append(item)
+                completed.append(item)
             elif self._options.on_capabilities is not None:
                 self._options.on_capabilities(item.endpoint, item.capabilities)
-        return done
+        return completed
 
     def withdraw(self, group: Hashable) -> None:
         """Send no more for a group. What is not on its way is given back through `completed`, to be asked again in 0 s;
@@ -313,10 +313,10 @@ class CallPool:
         grant = lane.exchange(now, want=want)
         if lane.held > self._fair_share() and self._owed(lane):
             lane.may_hand_on = False  # else its threads would stay with it
-        for given in range(grant.slots):
+        for used_slots in range(grant.slots):
             job = lane.take()
             if job is None:  # a slot was handed on meanwhile; what is left goes back with the next exchange
-                lane.held -= grant.slots - given
+                lane.held -= grant.slots - used_slots
                 break
             self._start(job, lane)
         if grant.wait_seconds > self._options.retry.cap_seconds:

@@ -49,17 +49,17 @@ def _listed_price(base_url: str, model: str) -> Price | None:
     if not base_url or not model:
         return None
     try:
-        found = calc_price(Usage(input_tokens=1_000, output_tokens=1_000), model, provider_api_url=base_url)
+        uncached = calc_price(Usage(input_tokens=1_000, output_tokens=1_000), model, provider_api_url=base_url)
         cached = calc_price(Usage(input_tokens=1_000, cache_read_tokens=1_000), model, provider_api_url=base_url)
     except LookupError:
         return None
-    if found.model_price.input_mtok is None or found.model_price.output_mtok is None:
+    if uncached.model_price.input_mtok is None or uncached.model_price.output_mtok is None:
         return None
     return Price(
-        found.input_price * 1_000,
-        found.output_price * 1_000,
+        uncached.input_price * 1_000,
+        uncached.output_price * 1_000,
         source="genai-prices",
-        cached_per_million=None if found.model_price.cache_read_mtok is None else cached.input_price * 1_000,
+        cached_per_million=None if uncached.model_price.cache_read_mtok is None else cached.input_price * 1_000,
     )
 
 

@@ -86,17 +86,17 @@ class RateLog:
     def tokens(self) -> int:
         return sum(tokens for _, tokens in self.parts.values())
 
-    def room(self, limits: RateLimits, wanted: Sequence[int]) -> int:
+    def room(self, limits: RateLimits, most_tokens: Sequence[int]) -> int:
         """Return how many of these requests, each with the most tokens that it may use, may go now, in order.
 
         One that may use more than the limit goes where nothing else counts: it would never go otherwise.
         """
         requests, tokens = self.requests, self.tokens
-        for place, more in enumerate(wanted):
+        for count, more in enumerate(most_tokens):
             if _is_over(limits, requests, tokens, more):
-                return place
+                return count
             requests, tokens = requests + 1, tokens + more
-        return len(wanted)
+        return len(most_tokens)
 
     def wait(self, limits: RateLimits, tokens: int, now: float) -> float:
         """Return the seconds until a request that may use so many tokens may go, if nothing else goes before."""

@@ -98,7 +98,7 @@ def _once_more(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPol
     same = sum(attempt.error_kind == last.error_kind for attempt in attempts)
     if same > (2 if last.json_at_fault else 1):
         return None
-    sleep = sleep_seconds(same, jitter=now.jitter, asked=last.retry_after_seconds, policy=policy)
+    sleep = sleep_seconds(same, jitter=now.jitter, asked_seconds=last.retry_after_seconds, policy=policy)
     if sleep > policy.cap_seconds or now.elapsed_seconds + sleep >= policy.deadline_seconds:
         return None
     return RetryDecision(Action.RETRY, sleep, without_json=same == 2)
@@ -118,7 +118,7 @@ def _after_truncation(attempts: Sequence[Attempt], now: Circumstances, policy: R
 
 def _after_failure(counted: Sequence[Attempt], now: Circumstances, policy: RetryPolicy) -> RetryDecision:
     last = counted[-1]
-    sleep = sleep_seconds(len(counted), jitter=now.jitter, asked=last.retry_after_seconds, policy=policy)
+    sleep = sleep_seconds(len(counted), jitter=now.jitter, asked_seconds=last.retry_after_seconds, policy=policy)
     if sleep > policy.cap_seconds:
         return RetryDecision(Action.REQUEUE, sleep, reason=last.error_kind)
     if len(counted) >= policy.max_attempts and last.outcome is AttemptOutcome.RATE_LIMITED:
@@ -136,7 +136,7 @@ def _same_error(counted: Sequence[Attempt], policy: RetryPolicy) -> bool:
     return last.outcome is AttemptOutcome.SERVER_ERROR and same >= policy.same_error_limit
 
 
-def sleep_seconds(failures: int, *, jitter: float, asked: float | None, policy: RetryPolicy) -> float:
+def sleep_seconds(failures: int, *, jitter: float, asked_seconds: float | None, policy: RetryPolicy) -> float:
     """Return max(what the server asked for, jitter x min(cap, base x 2^(failures - 1))) in seconds."""
     backoff = jitter * min(policy.cap_seconds, policy.base_seconds * 2.0 ** (failures - 1))
-    return max(asked or 0.0, backoff)
+    return max(asked_seconds or 0.0, backoff)

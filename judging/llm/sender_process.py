@@ -44,12 +44,12 @@ class SendingProcess:
         self._on_capabilities = on_capabilities
         self._orders: list[methodcaller] = []  # calls of the pool, which leave with the next look
         context = multiprocessing.get_context("fork")
-        self._link, theirs = context.Pipe()
+        self._link, child_link = context.Pipe()
         self._process = context.Process(
-            target=_work, args=(theirs, self._link, make_pool), name="calls-sender", daemon=True
+            target=_work, args=(child_link, self._link, make_pool), name="calls-sender", daemon=True
         )
         self._process.start()
-        theirs.close()
+        child_link.close()
 
     def submit(
         self,
@@ -75,17 +75,17 @@ class SendingProcess:
         Raises:
             SenderLost: the child is gone; nothing more will come.
         """
-        done: list[Completed] = []
+        completed: list[Completed] = []
         try:
             self._hand_over()
             patience = timeout
-            while len(done) < BATCH and self._link.poll(patience):
-                done += self._heard(self._link.recv())
+            while len(completed) < BATCH and self._link.poll(patience):
+                completed += self._heard(self._link.recv())
                 patience = 0.0
         except (EOFError, OSError) as trouble:
-            if not done:  # what was heard is returned first
+            if not completed:  # what was heard is returned first
                 raise SenderLost("The process that sends calls ended unexpectedly.") from trouble
-        return done
+        return completed
 
     def end(self) -> None:
         """Let the child go, whatever it still waits for."""
@@ -101,10 +101,10 @@ class SendingProcess:
             self._orders = []
 
     def _heard(self, message: tuple[list[Learned], list[Completed]]) -> list[Completed]:
-        news, done = message
+        news, completed = message
         for endpoint, capabilities in news:
             self._on_capabilities(endpoint, capabilities)
-        return done
+        return completed
 
 
 # --- in the child
@@ -124,9 +124,9 @@ def _work(
     threading.Thread(target=_listen, args=(link, pool), name="calls-listen", daemon=True).start()
     try:
         while True:
-            done = pool.completed(LOOK_SECONDS)
-            if done or news:
-                link.send((news.copy(), done))
+            completed = pool.completed(LOOK_SECONDS)
+            if completed or news:
+                link.send((news.copy(), completed))
                 news.clear()
     except OSError:  # nobody listens any more
         os._exit(0)

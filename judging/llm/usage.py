@@ -22,15 +22,15 @@ NO_DETAILS = UsageDetails()
 
 def total_details(each: Sequence[UsageDetails]) -> UsageDetails:
     """Return the details of several attempts together; what was charged is known only where each of them says so."""
-    billed = [one.billed for one in each if one.billed is not None]
+    billed = [details.billed for details in each if details.billed is not None]
     return UsageDetails(
-        cached_tokens=_known_sum([one.cached_tokens for one in each]),
-        reasoning_tokens=_known_sum([one.reasoning_tokens for one in each]),
-        apart_tokens=sum(one.apart_tokens for one in each),
+        cached_tokens=_known_sum([details.cached_tokens for details in each]),
+        reasoning_tokens=_known_sum([details.reasoning_tokens for details in each]),
+        apart_tokens=sum(details.apart_tokens for details in each),
         billed=sum(billed, Decimal(0)) if billed and len(billed) == len(each) else None,
     )
 
 
 def _known_sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    known_counts = [count for count in counts if count is not None]
+    return sum(known_counts) if known_counts else None

@@ -94,10 +94,10 @@ class Watch:
 
     def meet(self, info: bytes) -> None:
         """Take hold of the sandbox's first process: when it is dead, the kernel has ended every process inside."""
-        found = re.search(rb'"child-pid"\s*:\s*(\d+)', info)
-        if found is None:
+        match = re.search(rb'"child-pid"\s*:\s*(\d+)', info)
+        if match is None:
             return
-        self.init = int(found[1])
+        self.init = int(match[1])
         try:
             self.init_handle = os.pidfd_open(self.init)
         except ProcessLookupError:
@@ -110,15 +110,15 @@ class Watch:
             return
         self.looked_at = now
         usage = tree_usage(self.process.pid)
-        held = usage.memory_bytes + (socket_bytes(self.init) if self.init is not None else 0)
+        memory_bytes = usage.memory_bytes + (socket_bytes(self.init) if self.init is not None else 0)
         self.cpu_seconds = max(self.cpu_seconds, usage.cpu_seconds)
-        self.peak_memory_bytes = max(self.peak_memory_bytes, held)
+        self.peak_memory_bytes = max(self.peak_memory_bytes, memory_bytes)
         self.starved_seconds = max(self.starved_seconds, usage.starved_seconds)
         if now - self.started > self.limits.wall_seconds + min(self.starved_seconds, self.limits.most_starved_seconds):
             self.stop(Stop.WALL)
         elif self.cpu_seconds > self.limits.cpu_seconds:
             self.stop(Stop.CPU)
-        elif held > self.limits.memory_mib * MIB:
+        elif memory_bytes > self.limits.memory_mib * MIB:
             self.stop(Stop.PROCESSES if len(usage.pids) > self.limits.processes else Stop.MEMORY)
         elif self.init is not None and files_held(self.init) > self.limits.files:
             self.stop(Stop.FILES)

@@ -29,8 +29,8 @@ class Token:
 
     def fill(self, template: str) -> str:
         """Return the template with this token's path, descriptor and tag."""
-        known = {"{token}": self.path, "{descriptor}": str(self.descriptor), "{tag}": self.tag}
-        return re.sub("|".join(known), lambda match: known[match[0]], template)
+        values = {"{token}": self.path, "{descriptor}": str(self.descriptor), "{tag}": self.tag}
+        return re.sub("|".join(values), lambda match: values[match[0]], template)
 
 
 @contextmanager
@@ -82,11 +82,11 @@ class Ending:
             statement = self.resumed[1] + statement
         data = [*re.finditer(self.data_from, test)]
         if data:
-            place = len(source) - len(test) + data[-1].start()
-            return f"{source[:place]}{statement}\n{source[place:]}"
-        kept, _, last = source.rstrip().rpartition("\n")
+            position = len(source) - len(test) + data[-1].start()
+            return f"{source[:position]}{statement}\n{source[position:]}"
+        before, _, last = source.rstrip().rpartition("\n")
         if re.fullmatch(self.last_exit, last.strip()):
-            return f"{kept}{statement}\n{last}\n"
+            return f"{before}{statement}\n{last}\n"
         return f"{source}{statement}\n"
 
     def files(self, token: Token) -> dict[str, str]:

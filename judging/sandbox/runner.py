@@ -191,11 +191,11 @@ def _excused(outcome: SandboxOutcome, language: Language, program: ProgramLike) 
     if outcome.passed:
         return outcome
     absent = available_languages()[language.name].missing_libraries
-    said = f"{outcome.result_text}\n{outcome.stderr}"
+    output = f"{outcome.result_text}\n{outcome.stderr}"
     for library in language.libraries:
         if library.name not in absent:
             continue
-        if re.search(library.mention, program.test_text) or _failed_for(library, program.source, said):
+        if re.search(library.mention, program.test_text) or _failed_for(library, program.source, output):
             reason = (
                 f"The program uses {library.name}, which is not installed on this machine: install {library.install}."
             )
@@ -203,18 +203,18 @@ def _excused(outcome: SandboxOutcome, language: Language, program: ProgramLike) 
     return outcome
 
 
-def _failed_for(library: Library, source: str, said: str) -> bool:
+def _failed_for(library: Library, source: str, output: str) -> bool:
     name = re.escape(library.name)
     lacks = (
         rf"No module named '{name}\b|\b{name} is not installed here|Cannot find module '{name}\b"
         rf"|no package called .{name}\b|\b{name}/\S*: No such file"
     )
-    return bool(re.search(library.mention, source) and re.search(lacks, said))
+    return bool(re.search(library.mention, source) and re.search(lacks, output))
 
 
 def _split_report(ended: Confined, token: Token) -> tuple[str, dict[str, object]]:
-    stdout, found, report = _decoded(ended.stdout).rpartition(f"\n{token.text}")
-    if not found:
+    stdout, separator, report = _decoded(ended.stdout).rpartition(f"\n{token.text}")
+    if not separator:
         return report, {}
     try:
         return stdout, dict(json.loads(report))
@@ -236,8 +236,8 @@ def _passed(language: Language, stdout: str, stderr: str) -> str:
 
 def _failure(ended: Confined, stdout: str) -> str:
     stderr = _decoded(ended.stderr)
-    said = f"stderr: {stderr}" if stderr else f"stdout: {stdout}"
-    return f"failed: returncode: {ended.exit_code} {said}"
+    output = f"stderr: {stderr}" if stderr else f"stdout: {stdout}"
+    return f"failed: returncode: {ended.exit_code} {output}"
 
 
 def _decoded(data: bytes) -> str:

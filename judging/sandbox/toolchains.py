@@ -92,7 +92,7 @@ def available_languages() -> dict[str, LanguageStatus]:
     if not status:
         return {language.name: LanguageStatus(language.name, None, status.reason) for language in LANGUAGES}
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        return {found.name: found for found in pool.map(probe, LANGUAGES)}
+        return {language_status.name: language_status for language_status in pool.map(probe, LANGUAGES)}
 
 
 def forget_toolchains() -> None:
@@ -117,17 +117,17 @@ def probe(language: Language) -> LanguageStatus:
     text, *libraries = result.stdout.decode("utf-8", "replace").split(nonce)
     version = re.search(r"\d+(?:\.\d+)+", text)
     if version is None:
-        said = (text or result.stderr.decode("utf-8", "replace")).strip()[:300]
-        return LanguageStatus(language.name, None, f"does not start: {said}; install {language.install}")
-    versions = dict(_library_version(said) for said in libraries)
-    absent = tuple(name for name, found in versions.items() if not found)
+        output = (text or result.stderr.decode("utf-8", "replace")).strip()[:300]
+        return LanguageStatus(language.name, None, f"does not start: {output}; install {language.install}")
+    versions = dict(_library_version(section) for section in libraries)
+    absent = tuple(name for name, installed in versions.items() if not installed)
     return LanguageStatus(
-        language.name, version[0], "", absent, {name: found for name, found in versions.items() if found}
+        language.name, version[0], "", absent, {name: installed for name, installed in versions.items() if installed}
     )
 
 
-def _library_version(said: str) -> tuple[str, str]:
-    name, _, version = said.strip().partition("\n")
+def _library_version(text: str) -> tuple[str, str]:
+    name, _, version = text.strip().partition("\n")
     return name.strip(), version.strip()[:60]
 
 

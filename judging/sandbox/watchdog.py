@@ -51,16 +51,16 @@ def socket_bytes(init: int) -> int:
     says what lies in it; that counts those that are closed but still on their way to another process, too. For TCP and
     UDP the kernel tells what is queued.
     """
-    held = 0
+    total = 0
     for line in _read(f"/proc/{init}/net/protocols").splitlines():
         fields = line.split()
         if fields and fields[0] in UNIX_PROTOCOLS:
-            held += int(fields[2]) * (_default_buffer() + SOCKET_OVERHEAD)
+            total += int(fields[2]) * (_default_buffer() + SOCKET_OVERHEAD)
     for table in QUEUE_TABLES:
         for line in _read(f"/proc/{init}/net/{table}").splitlines()[1:]:
             sent, _, received = line.split()[4].partition(b":")
-            held += 2 * (int(sent, 16) + int(received, 16)) + SOCKET_OVERHEAD
-    return held
+            total += 2 * (int(sent, 16) + int(received, 16)) + SOCKET_OVERHEAD
+    return total
 
 
 @lru_cache(maxsize=1)

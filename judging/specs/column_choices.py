@@ -80,9 +80,9 @@ def choose_columns(
     columns look like those of responses or of questions. `kinds` are what the upload is known to hold.
     """
     tables = [table for path in _candidates(bundle, kinds) if (table := _look(bundle, path, chosen)) is not None]
-    seen = {name for table in tables for name in table.fields}
+    table_columns = {name for table in tables for name in table.fields}
     for name in chosen:
-        if name not in seen:
+        if name not in table_columns:
             findings.add(UNKNOWN_COLUMN, "", "", f"No table of the upload has a column {name!r}.", name)
     for table in tables:
         _check_fields(table, findings)
@@ -93,11 +93,11 @@ def _candidates(bundle: Bundle, kinds: Collection[str]) -> list[str]:
     """Return the tables that may be read by columns: beside a suite those at the top that it does not name."""
     tables = [path for path in bundle if path.lower().endswith((*TABLE_ENDINGS, *JSON_ENDINGS))]
     others = set(kinds) - {UploadKind.LEVEL_RUBRIC, UploadKind.QUESTIONS, *RESPONSE_FORMATS}
-    taken = set(scaleeval_files(bundle)) if UploadKind.SCALEEVAL_RESPONSES in others else set()
+    excluded_paths = set(scaleeval_files(bundle)) if UploadKind.SCALEEVAL_RESPONSES in others else set()
     if tables and others:
-        taken |= {name for path in yaml_paths(bundle) for name in named_files(bundle.read(path), path)}
+        excluded_paths |= {name for path in yaml_paths(bundle) for name in named_files(bundle.read(path), path)}
         tables = [path for path in tables if "/" not in path]
-    return [path for path in tables if path not in taken]
+    return [path for path in tables if path not in excluded_paths]
 
 
 def _look(bundle: Bundle, path: str, chosen: Mapping[str, str]) -> _ReadTable | None:
@@ -107,14 +107,14 @@ def _look(bundle: Bundle, path: str, chosen: Mapping[str, str]) -> _ReadTable | 
         return None
     is_known = kind_of_table(bundle, path) is not None
     guess = guess_fields(head.names, head.samples, is_known=is_known)
-    told = {name: ColumnField(field) for name, field in chosen.items() if name in guess}
-    fields = {**_without_taken(guess, told), **told}
-    is_told = is_known or has_provider_columns(head.names) or not _TELLING.isdisjoint(told.values())
+    chosen_fields = {name: ColumnField(field) for name, field in chosen.items() if name in guess}
+    fields = {**_without_taken(guess, chosen_fields), **chosen_fields}
+    is_told = is_known or has_provider_columns(head.names) or not _TELLING.isdisjoint(chosen_fields.values())
     if not is_told and _is_rubric(bundle, path, head):
         return None
     is_wide = ColumnField.RESPONSES_OF in guess.values()
     is_fit = holds_mapped_responses(fields) or holds_mapped_questions(fields)
-    return _ReadTable(path, head, guess, fields, is_used=bool(told) or (is_fit and (is_wide or not is_known)))
+    return _ReadTable(path, head, guess, fields, is_used=bool(chosen_fields) or (is_fit and (is_wide or not is_known)))
 
 
 def _check_fields(table: _ReadTable, findings: Findings) -> None:
@@ -144,18 +144,20 @@ def _is_rubric(bundle: Bundle, path: str, head: TableHead) -> bool:
     return not _RUBRIC_KEYS.isdisjoint(names)
 
 
-def _without_taken(guess: Mapping[str, ColumnField], told: Mapping[str, ColumnField]) -> dict[str, ColumnField]:
+def _without_taken(
+    guess: Mapping[str, ColumnField], chosen_fields: Mapping[str, ColumnField]
+) -> dict[str, ColumnField]:
     """Return a guess without the fields that were given to other columns."""
-    taken = set(told.values()) - _REPEATED
-    return {name: ColumnField.DETAIL if field in taken else field for name, field in guess.items()}
+    chosen_once = set(chosen_fields.values()) - _REPEATED
+    return {name: ColumnField.DETAIL if field in chosen_once else field for name, field in guess.items()}
 
 
 def _choices(tables: list[_ReadTable]) -> ColumnChoices:
     columns: dict[str, ColumnChoice] = {}
     for table in tables:
-        for place, name in enumerate(table.head.names):
+        for position, name in enumerate(table.head.names):
             if name and name not in columns:
-                cells = (row[place] for row in table.head.samples[:SAMPLES] if place < len(row))
+                cells = (row[position] for row in table.head.samples[:SAMPLES] if position < len(row))
                 samples = tuple(_cut(cell) for cell in cells if cell.strip())
                 columns[name] = ColumnChoice(name, table.fields[name], table.guess[name], samples)
     return ColumnChoices(

@@ -52,8 +52,8 @@ class SettingsProblem:
     line: int | None = None
 
     def __str__(self) -> str:
-        place = ", ".join(filter(None, (self.key, f"line {self.line}" if self.line else "")))
-        return f"{place}: {self.message}" if place else self.message
+        location = ", ".join(filter(None, (self.key, f"line {self.line}" if self.line else "")))
+        return f"{location}: {self.message}" if location else self.message
 
 
 class BadLunarSettings(ValueError):
@@ -77,12 +77,12 @@ class LunarSettings:
     @property
     def options(self) -> JsonDict:
         """The options of the index by the names of this site; those that the file leaves out are left out."""
-        return {ours: self.values[theirs] for theirs, (_, ours) in OPTIONS.items() if theirs in self.values}
+        return {name: self.values[lunar_key] for lunar_key, (_, name) in OPTIONS.items() if lunar_key in self.values}
 
     @property
     def weights(self) -> dict[str, float]:
         """The weights that the file gives, by sub-score."""
-        return {ours: self.values[theirs] for theirs, ours in WEIGHTS.items() if theirs in self.values}
+        return {name: self.values[lunar_key] for lunar_key, name in WEIGHTS.items() if lunar_key in self.values}
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -133,13 +133,13 @@ def _names(value: object) -> list[str]:
 def _configs(value: object) -> JsonDict:
     if not isinstance(value, dict) or len(value) > MOST_NAMES:
         raise _Wrong('Write an object with a path for each data set, such as {"L1": {"path": "L1-1K.jsonl"}}.')
-    found: JsonDict = {}
+    configs: JsonDict = {}
     for name, config in value.items():
         path = config.get("path") if isinstance(config, dict) else None
         if not isinstance(path, str):
             raise _Wrong(f'The data set {name[:SHOWN_KEY]!r} needs a path, such as {{"path": "L1-1K.jsonl"}}.')
-        found[_text(name)] = {"path": _text(path)}
-    return found
+        configs[_text(name)] = {"path": _text(path)}
+    return configs
 
 
 def _number(low: float, high: float, *, whole: bool = False) -> Reader:
@@ -186,19 +186,19 @@ def read_lunar_settings(data: bytes) -> LunarSettings:
         BadLunarSettings: it is no such file, or says what cannot be; with all its problems.
     """
     text = _decoded(data)
-    found = _parsed(text)
-    lines = _lines(text, [name for name in (*READERS, *SECRETS, *UNUSED) if name in found])
+    entries = _parsed(text)
+    lines = _lines(text, [name for name in (*READERS, *SECRETS, *UNUSED) if name in entries])
     problems = [
         SettingsProblem("This entry is missing. Add it as in Lunar-Bench's settings.json.", name)
         for name in REQUIRED
-        if name not in found
+        if name not in entries
     ]
     values: JsonDict = {}
     for name, reader in READERS.items():
-        if name not in found:
+        if name not in entries:
             continue
         try:
-            values[name] = reader(found[name])
+            values[name] = reader(entries[name])
         except _Wrong as wrong:
             problems.append(SettingsProblem(str(wrong), name, lines.get(name)))
     if not problems and "DATASET_CONFIGS" in values:
@@ -215,13 +215,13 @@ def read_lunar_settings(data: bytes) -> LunarSettings:
         raise BadLunarSettings(problems)
     if "DATASET_CONFIGS" in values:
         values["DATASET_CONFIGS"] = {name: values["DATASET_CONFIGS"][name] for name in values["DATASETS_TO_RUN"]}
-    known = {*READERS, *SECRETS, *UNUSED}
-    others = [name for name in found if name not in known and not name.startswith(COMMENT)]
+    known_names = {*READERS, *SECRETS, *UNUSED}
+    others = [name for name in entries if name not in known_names and not name.startswith(COMMENT)]
     return LunarSettings(
         values=values,
-        unread=tuple(name for name in SECRETS if name in found),
+        unread=tuple(name for name in SECRETS if name in entries),
         ignored=tuple(_shown(name) for name in others[:MOST_NAMES]),
-        unused=tuple(name for name in UNUSED if name in found),
+        unused=tuple(name for name in UNUSED if name in entries),
         lines=lines,
     )
 
@@ -253,18 +253,18 @@ def _parsed(text: str) -> JsonDict:
         return dict(pairs)
 
     try:
-        found = json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+        entries = json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise _refusal(_json_message(text, error), line=error.lineno) from None
     except ValueError:  # an integer of thousands of digits, NaN
         raise _refusal("A number of the file is none that JSON has, or has too many digits.") from None
-    if not isinstance(found, dict):
+    if not isinstance(entries, dict):
         raise _refusal("The file is JSON, but not an object: it must start with { and end with }.")
     if twice:
         raise BadLunarSettings(
             [SettingsProblem("This entry is there twice. Remove one of them.", name) for name in dict.fromkeys(twice)]
         )
-    return found
+    return entries
 
 
 def _no_constant(name: str) -> None:
@@ -287,5 +287,5 @@ def _refusal(message: str, *, line: int | None = None) -> BadLunarSettings:
 
 def _lines(text: str, names: list[str]) -> dict[str, int]:
     """Return the line at which each of these names first stands as a key."""
-    found = {name: re.search(rf'"{name}"\s*:', text) for name in names}
-    return {name: text.count("\n", 0, match.start()) + 1 for name, match in found.items() if match is not None}
+    matches = {name: re.search(rf'"{name}"\s*:', text) for name in names}
+    return {name: text.count("\n", 0, match.start()) + 1 for name, match in matches.items() if match is not None}

@@ -104,17 +104,21 @@ def draw_keys(keys: Iterable[str], *, limit: int | None, seed: int) -> list[str]
     return [key for key in unique if key in chosen]
 
 
-def check_names(wanted: Sequence[str], known: Sequence[str], *, what: str, owner: str) -> None:
+def check_names(names: Sequence[str], existing_names: Sequence[str], *, what: str, owner: str) -> None:
     """Pass where all names are known.
 
     Raises:
         SelectionRefused: names the unknown ones, and what they are close to.
     """
-    missing = [name for name in wanted if name not in set(known)]
+    missing = [name for name in names if name not in set(existing_names)]
     if not missing:
         return
-    close = [near for name in missing[:SHOWN] for near in get_close_matches(name, known, n=1)]
-    hint = f"Did you mean {_few(tuple(dict.fromkeys(close)))}?" if close else f"There are: {_few(known) or 'none'}."
+    close = [near for name in missing[:SHOWN] for near in get_close_matches(name, existing_names, n=1)]
+    hint = (
+        f"Did you mean {_few(tuple(dict.fromkeys(close)))}?"
+        if close
+        else f"There are: {_few(existing_names) or 'none'}."
+    )
     raise SelectionRefused(f"{owner} has no {what} {_few(missing)}. {hint}")
 
 

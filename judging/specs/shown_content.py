@@ -75,13 +75,13 @@ def _shown(image: JsonObject, number: int, address: Callable[[str], str]) -> Sho
 def _turn(turn: JsonObject, images: Sequence[ShownImage]) -> ShownTurn:
     parts: list[JsonDict] = []
     for part in turn["parts"]:
-        place = part.get("image")
-        if place is None:
+        number = part.get("image")
+        if number is None:
             parts.append({"text": part["text"]})
-        elif place < len(images):
-            parts.append({"image": images[place]})
+        elif number < len(images):
+            parts.append({"image": images[number]})
         else:  # a preview has the first ones only
-            parts.append({"text": f"[image {place + 1}]"})
+            parts.append({"text": f"[image {number + 1}]"})
     return ShownTurn(
         turn["role"], heading_of(turn), tuple(parts), tuple(turn.get("calls", ())), str(turn.get("call_id", ""))
     )

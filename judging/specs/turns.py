@@ -55,19 +55,19 @@ def first_messages(fields: JsonObject, names: Sequence[str]) -> object:
     return None
 
 
-def read_turns(bundle: Bundle, findings: Findings, place: ImagePlace, value: object) -> ReadTurns | None:
+def read_turns(bundle: Bundle, findings: Findings, source: ImagePlace, value: object) -> ReadTurns | None:
     """Return a conversation in the one form; None, with findings, where it cannot be read."""
-    reader = _TurnReader(bundle, findings, place)
+    reader = _TurnReader(bundle, findings, source)
     if not isinstance(value, list) or not value or len(value) > MAX_TURNS:
-        reader.say(f"{place.owner}: `messages` must be a list of 1 to {MAX_TURNS} messages.", value)
+        reader.say(f"{source.owner}: `messages` must be a list of 1 to {MAX_TURNS} messages.", value)
         return None
     turns = [reader.turn(entry, number) for number, entry in enumerate(value, start=1)]
     if len(reader.images) > MAX_IMAGES:
-        message = f"{place.owner} has {len(reader.images)} images; {MAX_IMAGES} at most."
-        findings.add(TOO_MANY_IMAGES, place.file, place.place, message)
+        message = f"{source.owner} has {len(reader.images)} images; {MAX_IMAGES} at most."
+        findings.add(TOO_MANY_IMAGES, source.file, source.place, message)
         return None
-    kept = tuple(turn for turn in turns if turn is not None)
-    return ReadTurns(kept, tuple(reader.images)) if len(kept) == len(turns) else None
+    read_messages = tuple(turn for turn in turns if turn is not None)
+    return ReadTurns(read_messages, tuple(reader.images)) if len(read_messages) == len(turns) else None
 
 
 def plain_text(messages: Sequence[JsonObject]) -> str:
@@ -105,15 +105,15 @@ class _TurnReader:
         if not isinstance(entry, dict):
             self.say(f"{self.place.owner}: message {number} is no object.", entry)
             return None
-        said = str(entry.get("role", entry.get("from", ""))).strip().lower()
-        if said not in ROLES:
+        role = str(entry.get("role", entry.get("from", ""))).strip().lower()
+        if role not in ROLES:
             words = ", ".join(ROLE_WORDS)
-            self.say(f"{self.place.owner}: the role of message {number} is none of {words}.", said)
+            self.say(f"{self.place.owner}: the role of message {number} is none of {words}.", role)
             return None
         content = entry.get("content", entry.get("value"))
-        parts = [part for one in _listed(content) for part in self._part(one, number)]
-        turn: JsonDict = {"role": ROLES[said], "parts": parts}
-        calls = [found for call in _listed(entry.get("tool_calls")) if (found := self._call(call, number))]
+        parts = [part for entry_part in _listed(content) for part in self._part(entry_part, number)]
+        turn: JsonDict = {"role": ROLES[role], "parts": parts}
+        calls = [tool_call for call in _listed(entry.get("tool_calls")) if (tool_call := self._call(call, number))]
         if calls:
             turn["calls"] = calls
         for name, key in (("call_id", "tool_call_id"), ("name", "name")):
@@ -136,7 +136,7 @@ class _TurnReader:
             if kind in _IMAGE_PARTS or "image" in part or "image_url" in part:
                 images = read_images(self.bundle, self.findings, self.place, [part])
                 self.images += images
-                return [{"image": len(self.images) - len(images) + place} for place in range(len(images))]
+                return [{"image": len(self.images) - len(images) + index} for index in range(len(images))]
         self.say(f"{self.place.owner}: a part of message {number} is neither text nor image.", part)
         return []
 
@@ -145,8 +145,8 @@ class _TurnReader:
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(function.get("name"), str):
             self.say(f"{self.place.owner}: a tool call of message {number} has no name.", call)
             return None
-        given = function.get("arguments", "")
-        arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        raw_arguments = function.get("arguments", "")
+        arguments = raw_arguments if isinstance(raw_arguments, str) else json.dumps(raw_arguments, ensure_ascii=False)
         return {"id": str(call.get("id", "")), "name": function["name"], "arguments": arguments}
 
 

@@ -65,8 +65,8 @@ def differs(row: DebateRow, figure: Behind) -> bool:
 
 def debates_behind(rows: Sequence[DebateRow], figure: Behind) -> list[DebateRow]:
     """Return the debates that a figure counts, those on which the two sides differ first."""
-    found = [row for row in rows if _is_in_group(row, figure) and _is_counted(row, figure)]
-    return sorted(found, key=lambda row: (not differs(row, figure), row.pk))
+    debates = [row for row in rows if _is_in_group(row, figure) and _is_counted(row, figure)]
+    return sorted(debates, key=lambda row: (not differs(row, figure), row.pk))
 
 
 def _is_in_group(row: DebateRow, figure: Behind) -> bool:

@@ -40,16 +40,16 @@ def effective_judges(votes: Floats) -> EffectiveJudges:
     n = int((np.sum(~np.isnan(votes), axis=1) > 1).sum())
     if members < 2:
         return EffectiveJudges(None, None, 0, n, ONE_MEMBER)
-    found = [value for value in _correlations(votes) if value is not None]
-    if not found:
+    correlations = [value for value in _correlations(votes) if value is not None]
+    if not correlations:
         return EffectiveJudges(None, None, 0, n, NO_PAIRS)
-    mean = float(np.mean(found))
-    return EffectiveJudges(members / (1 + (members - 1) * max(0.0, mean)), mean, len(found), n)
+    mean = float(np.mean(correlations))
+    return EffectiveJudges(members / (1 + (members - 1) * max(0.0, mean)), mean, len(correlations), n)
 
 
 def _correlations(votes: Floats) -> Iterator[float | None]:
-    for one, other in combinations(range(votes.shape[1]), 2):
-        yield correlation_of(votes[:, one], votes[:, other])
+    for first, second in combinations(range(votes.shape[1]), 2):
+        yield correlation_of(votes[:, first], votes[:, second])
 
 
 def correlation_of(first: Floats, second: Floats) -> float | None:
@@ -58,7 +58,7 @@ def correlation_of(first: Floats, second: Floats) -> float | None:
     Both have the shape (responses,), NaN where there is no vote.
     """
     both = ~np.isnan(first) & ~np.isnan(second)
-    one, other = first[both], second[both]
-    if len(one) < FEWEST or not np.ptp(one) or not np.ptp(other):
+    first_votes, second_votes = first[both], second[both]
+    if len(first_votes) < FEWEST or not np.ptp(first_votes) or not np.ptp(second_votes):
         return None
-    return float(np.clip(np.corrcoef(one, other)[0, 1], -1.0, 1.0))
+    return float(np.clip(np.corrcoef(first_votes, second_votes)[0, 1], -1.0, 1.0))

@@ -42,7 +42,7 @@ def reliability(verdicts: Sequence[AuditedVerdict]) -> tuple[ReliabilityBin, ...
         cases[-1].add(verdict.case)
     if len(bins) > 1 and len(cases[-1]) < fewest:
         bins[-2:], cases[-2:] = [bins[-2] + bins[-1]], [cases[-2] | cases[-1]]
-    return tuple(_bin(part) for part, own in zip(bins, cases, strict=True) if len(own) >= FEWEST_CASES)
+    return tuple(_bin(part) for part, bin_cases in zip(bins, cases, strict=True) if len(bin_cases) >= FEWEST_CASES)
 
 
 def _bin(verdicts: Sequence[AuditedVerdict]) -> ReliabilityBin:

@@ -66,5 +66,5 @@ def formatting_marks(text: str) -> int:
 def model_family(name: str) -> str | None:
     """Return the family of a model by its name: "openai/gpt-4o-mini" is "gpt". None where the name has no word."""
     words = _WORD.findall(name.lower().rsplit("/", 1)[-1])
-    known = next((MAKERS[word] for word in words if word in MAKERS), None)
-    return known or next(iter(words), None)
+    maker = next((MAKERS[word] for word in words if word in MAKERS), None)
+    return maker or next(iter(words), None)

@@ -59,17 +59,17 @@ def risk_coverage(verdicts: Sequence[AuditedVerdict], *, delta: float = DELTA) -
     total = sum(verdict.weight for verdict in ranked)
     errors, weight, wrong, cases = 0, 0.0, 0.0, dict[Hashable, float]()
     sums, squares = 0.0, 0.0  # of the weights of cases
-    for place, verdict in enumerate(ranked, start=1):
+    for rank, verdict in enumerate(ranked, start=1):
         weight += verdict.weight
         if not verdict.is_correct:
             errors, wrong = errors + 1, wrong + verdict.weight
         before = cases.get(verdict.case, 0.0)
         heaviest = cases[verdict.case] = max(before, verdict.weight)
         sums, squares = sums + heaviest - before, squares + heaviest**2 - before**2
-        if place == len(ranked) or ranked[place].confidence != verdict.confidence:  # equal ones are accepted together
+        if rank == len(ranked) or ranked[rank].confidence != verdict.confidence:  # equal ones are accepted together
             proving, risk = math.floor(sums**2 / squares + 1e-9), wrong / weight
             bound = error_bound(math.ceil(risk * proving - 1e-9), proving, delta=delta)
-            step = Step(verdict.confidence, place, errors, len(cases), proving, weight / total, risk, bound)
+            step = Step(verdict.confidence, rank, errors, len(cases), proving, weight / total, risk, bound)
             steps.append(step)
     return tuple(steps)
 

@@ -120,12 +120,12 @@ def _locate(character: str, columns: _Columns, kind: type[np.signedinteger[Any]]
     inside = np.flatnonzero(equal)
     equal[starts] = True
     unit = 1 << columns.bits
-    own = inside - starts[columns.floors[inside] // columns.span]
+    offsets = inside - starts[columns.floors[inside] // columns.span]
     return _Letter(
         equal=equal,
         inside=columns.place(inside),
         before=columns.place(inside - 1),
-        gain=(own + unit).astype(kind),
+        gain=(offsets + unit).astype(kind),
         border=(np.where(at_start, unit, 0) + columns.floors[starts]).astype(kind),
     )
 
@@ -140,10 +140,10 @@ def _fill(template: str, columns: _Columns) -> _Ints:
     keys[0] = columns.kept(columns.floors)
     keys[0, first.inside] += first.gain
     keys[0, starts] = first.border
-    done = _fill_restarting(template, columns, letters, keys)
+    rows_filled = _fill_restarting(template, columns, letters, keys)
     length_part = -1 << columns.bits
-    above = keys[done - 1]
-    for row, character in zip(keys[done:], template[done:], strict=True):
+    above = keys[rows_filled - 1]
+    for row, character in zip(keys[rows_filled:], template[rows_filled:], strict=True):
         letter = letters[character]
         row[:] = above
         row[starts] = letter.border
@@ -162,7 +162,7 @@ def _fill_restarting(template: str, columns: _Columns, letters: dict[str, _Lette
     length_part = -1 << columns.bits
     offsets: dict[str, _Ints] = {}
     above = keys[0].astype(np.int64)
-    for done, character in enumerate(template[1:], start=2):
+    for rows_filled, character in enumerate(template[1:], start=2):
         letter = letters[character]
         if character not in offsets:
             offsets[character] = columns.kept(np.cumsum(letter.equal, dtype=np.int64) * columns.end)
@@ -172,23 +172,23 @@ def _fill_restarting(template: str, columns: _Columns, letters: dict[str, _Lette
         row[letter.inside] = (above[letter.before] & length_part) + letter.gain + offset[letter.inside]
         _run_maximum(row.reshape(columns.depth, columns.width))
         row -= offset
-        keys[done - 1] = above = row
+        keys[rows_filled - 1] = above = row
         if (row[letter.before] <= row[letter.inside]).all():
-            return done
+            return rows_filled
     return len(template)
 
 
-def _run_maximum(kept: _Ints) -> None:
+def _run_maximum(columns: _Ints) -> None:
     """Replace each value by the largest of those in the columns up to its own."""
-    above = kept[0]
-    for row in kept[1:]:
+    above = columns[0]
+    for row in columns[1:]:
         np.maximum(above, row, out=row)
         above = row
-    if len(kept) == 1:
+    if len(columns) == 1:
         np.maximum.accumulate(above, out=above)
     else:
         so_far = np.maximum.accumulate(above)
-        np.maximum(kept[:, 1:], so_far[:-1], out=kept[:, 1:])
+        np.maximum(columns[:, 1:], so_far[:-1], out=columns[:, 1:])
 
 
 def _back_track(template: str, response: str, keys: _Ints, columns: _Columns, ends: tuple[int, int]) -> Alignment:
@@ -205,6 +205,6 @@ def _back_track(template: str, response: str, keys: _Ints, columns: _Columns, en
             continue
         positions[index] = position
         if index:
-            left = start + position - 1 if position else end - 1  # its place is spelt out: a call costs a quarter here
-            position = int(keys[index - 1, left % depth * width + left // depth]) & low
+            cell = start + position - 1 if position else end - 1  # its place is spelt out: a call costs a quarter here
+            position = int(keys[index - 1, cell % depth * width + cell // depth]) & low
     return Alignment(last >> columns.bits, tuple(positions))

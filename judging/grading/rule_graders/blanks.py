@@ -97,18 +97,18 @@ def align_responses(spec: object, texts: Sequence[str], options: GradingOptions)
     blanks = read_blank_spec(spec)
     filled = [blanks.filled(text) for text in texts]
     allowed = [text for text in dict.fromkeys(filled) if _affordable(blanks, text, options)]
-    known: dict[str, Alignment] = {}
+    alignments: dict[str, Alignment] = {}
     batch: list[str] = []
     cells = 0
     for text in sorted(allowed, key=len):
         cells += len(text) * len(blanks.template)
         if batch and cells > _CELLS_AT_ONCE:
-            known |= dict(zip(batch, align_many(blanks.template, batch), strict=True))
+            alignments |= dict(zip(batch, align_many(blanks.template, batch), strict=True))
             batch, cells = [], len(text) * len(blanks.template)
         batch.append(text)
     if batch:
-        known |= dict(zip(batch, align_many(blanks.template, batch), strict=True))
-    return [known.get(text) for text in filled]
+        alignments |= dict(zip(batch, align_many(blanks.template, batch), strict=True))
+    return [alignments.get(text) for text in filled]
 
 
 def grade_blanks(
@@ -184,12 +184,12 @@ def _rate(alignment: Alignment, blanks: BlankSpec, count: int) -> float:
     return alignment.length / outside if outside else float("inf")
 
 
-def _cut(alignment: Alignment, blanks: BlankSpec, place: int) -> tuple[int, int]:
-    """Return where the answer to the blank at `place` starts and ends in the aligned text."""
-    after = place + len(blanks.blank)
+def _cut(alignment: Alignment, blanks: BlankSpec, position: int) -> tuple[int, int]:
+    """Return where the answer to the blank at `position` starts and ends in the aligned text."""
+    after = position + len(blanks.blank)
     if after >= len(blanks.template):
         raise SpecFault("IndexError", "The template must not end with a blank.", "13.16")
-    start = alignment.positions[place - 1] + 1 if place else alignment.positions[0]
+    start = alignment.positions[position - 1] + 1 if position else alignment.positions[0]
     return start, alignment.positions[after]
 
 
@@ -207,8 +207,8 @@ def _try_blank(raw: object, answer: str, texts: list[str], context: GradingConte
         trial.answer, trial.text = "", f"unmatched: match rate too low - {rate}"
         return trial
     target = _read_target(raw)
-    for wanted in target.answers:
-        _try_answer(wanted, target, trial, texts, context)
+    for acceptable in target.answers:
+        _try_answer(acceptable, target, trial, texts, context)
         if trial.matched:
             break
     prefix = "matched: " if trial.matched else "unmatched: "
@@ -229,8 +229,8 @@ def _read_target(raw: Any) -> _Target:
     return _Target(list(answers), 1.0, bool(raw.get("to_lower", False)), bool(raw.get("substr_match", False)))
 
 
-def _try_answer(wanted: object, target: _Target, trial: _Trial, texts: list[str], context: GradingContext) -> None:
-    content, is_regex, condition = _read_answer(wanted)
+def _try_answer(acceptable: object, target: _Target, trial: _Trial, texts: list[str], context: GradingContext) -> None:
+    content, is_regex, condition = _read_answer(acceptable)
     trial.target = content
     trial.text = f"response string: {trial.answer}, ans: {content}"
     sought = content
@@ -249,17 +249,17 @@ def _try_answer(wanted: object, target: _Target, trial: _Trial, texts: list[str]
         trial.matched = True
 
 
-def _read_answer(wanted: object) -> tuple[str, Any, Any]:
+def _read_answer(acceptable: object) -> tuple[str, Any, Any]:
     """Return text, whether it is a regular expression, and the condition, of one acceptable answer."""
-    if isinstance(wanted, str):
-        return wanted, False, None
-    if not isinstance(wanted, Mapping):
-        raise SpecFault("TypeError", f"An answer must be text or a mapping, not {wanted!r}.")
-    if "content" not in wanted:
+    if isinstance(acceptable, str):
+        return acceptable, False, None
+    if not isinstance(acceptable, Mapping):
+        raise SpecFault("TypeError", f"An answer must be text or a mapping, not {acceptable!r}.")
+    if "content" not in acceptable:
         raise SpecFault("KeyError", "An answer needs `content`.")
-    if not isinstance(wanted["content"], str):
-        raise SpecFault("TypeError", f"An answer's `content` must be text, not {wanted['content']!r}.")
-    return wanted["content"], wanted.get("regex", False), wanted.get("cond")
+    if not isinstance(acceptable["content"], str):
+        raise SpecFault("TypeError", f"An answer's `content` must be text, not {acceptable['content']!r}.")
+    return acceptable["content"], acceptable.get("regex", False), acceptable.get("cond")
 
 
 def _hits(sought: str, answer: str, *, is_regex: object, target: _Target, context: GradingContext) -> bool:

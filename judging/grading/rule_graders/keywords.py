@@ -229,13 +229,13 @@ def _apply_condition(node: JsonObject, scope: _Scope, shown: JsonDict, run: _Pas
     if run.context.options.compat:
         names |= {"rule": node, "regex": scope.regex, "to_lower": scope.rule.to_lower, "response": run.text}
     try:
-        held = evaluate_condition(node["cond"], names)
+        holds = evaluate_condition(node["cond"], names)
     except ConditionFault as fault:
         if run.context.options.compat:
             raise SpecFault(fault.kind, str(fault), "13.12") from fault
         run.notes.append(Note("13.12", str(fault)))
-        held = False
-    shown["cond_held"] = shown["matched"] = held
+        holds = False
+    shown["cond_held"] = shown["matched"] = holds
 
 
 def _finish(run: _Pass, got: float, total: float, shown: list[JsonDict], post_handler: object) -> CriterionGrade:

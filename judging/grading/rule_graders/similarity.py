@@ -78,7 +78,7 @@ def _walk(layout: Layout, tokens: list[int]) -> int:
         level = ((level + hit) | (level - hit)) & layout.body
         rises.append(layout.body ^ level)
     below = layout.body  # of each line, the tokens before the walk's place
-    taken = 0
+    taken_bits = 0
     for mask, rise in zip(reversed(tokens), reversed(rises), strict=True):
         filled = (rise | mask) & below
         if not filled:
@@ -87,9 +87,9 @@ def _walk(layout: Layout, tokens: list[int]) -> int:
             filled |= (filled >> distance) & within
         top = filled ^ ((filled >> 1) & layout.shifts[0][1]) if layout.shifts else filled
         hit = top & mask
-        taken |= hit
+        taken_bits |= hit
         below = filled ^ hit
-    return taken
+    return taken_bits
 
 
 TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")

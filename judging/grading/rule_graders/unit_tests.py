@@ -184,12 +184,12 @@ def canonical_language(name: object, *, compat: bool = False) -> str:
     Raises:
         SpecFault: nothing runs it.
     """
-    known = _NAMES if compat else _NAMES | _ADDED_NAMES
-    if not isinstance(name, str) or name not in known:
+    names = _NAMES if compat else _NAMES | _ADDED_NAMES
+    if not isinstance(name, str) or name not in names:
         raise SpecFault(
-            "NotImplementedError", f"Tests cannot be run in {name!r}; use one of {', '.join(known)}.", "13.19"
+            "NotImplementedError", f"Tests cannot be run in {name!r}; use one of {', '.join(names)}.", "13.19"
         )
-    return known[name]
+    return names[name]
 
 
 def build_program(test: object, response: str, language: str, index: int = 0) -> Program:

@@ -33,5 +33,5 @@ def shipped_judge(kind: str) -> ShippedJudge:
     parsed = read_yaml(path.read_bytes(), path.name)
     if parsed.value is None:
         raise ValueError(f"{path.name}, {parsed.errors[0].place}: {parsed.errors[0].message}")
-    found: Any = parsed.value.plain()
-    return ShippedJudge(found["name"], found["description"], found["options"])
+    fields: Any = parsed.value.plain()
+    return ShippedJudge(fields["name"], fields["description"], fields["options"])

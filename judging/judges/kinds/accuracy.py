@@ -101,16 +101,16 @@ def read_accuracy(text: str, material: str = "") -> JudgeVerdict:
 
     `material` is what was judged: an object quoted from it is not read.
     """
-    found = reply_text.agreed_object(text, KEY, repair=False, material=material)
-    if isinstance(found, JudgeVerdict):
-        return found
-    value, flags = found.value[KEY], [found.rung] if found.is_lenient else []
+    reply = reply_text.agreed_object(text, KEY, repair=False, material=material)
+    if isinstance(reply, JudgeVerdict):
+        return reply
+    value, flags = reply.value[KEY], [reply.rung] if reply.is_lenient else []
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
         value = value.strip().lower() == "true"
         flags.append("string_bool")
     if not isinstance(value, bool):
         return reply_text.unread(f'"{KEY}" must be true or false.', "non_boolean")
-    reasoning = found.value.get("reasoning")
+    reasoning = reply.value.get("reasoning")
     if not isinstance(reasoning, str):
         flags.append("no_reasoning")
     return reply_text.read(

@@ -91,12 +91,12 @@ class CustomJudge(AskingOnce):
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
         """Return the system's text, the examples as earlier turns, and the question about the subject."""
-        found: list[Message] = []
+        messages: list[Message] = []
         if self.system_text.strip():
-            found.append(Message("system", read_template(self.system_text.strip()).fill(self._values(subject))))
+            messages.append(Message("system", read_template(self.system_text.strip()).fill(self._values(subject))))
         for example in read_examples(self.examples):
-            found += [Message("user", self._fill(_as_subject(example))), Message("assistant", example["reply"])]
-        return (*found, Message("user", self._fill(subject), subject.image_parts()))
+            messages += [Message("user", self._fill(_as_subject(example))), Message("assistant", example["reply"])]
+        return (*messages, Message("user", self._fill(subject), subject.image_parts()))
 
     def _fill(self, subject: JudgeSubject) -> str:
         return read_template(self.prompt.text).fill(self._values(subject))
@@ -145,7 +145,7 @@ class CustomJudge(AskingOnce):
         def parse(text: str) -> JudgeVerdict:
             return self.parse_reply(text, subject)
 
-        verdicts = yield from ask_all([(self.request(one), parse) for one in shown])
+        verdicts = yield from ask_all([(self.request(version), parse) for version in shown])
         return custom_pairs.combine_orders(verdicts[0], verdicts[1], self.scores) if self.asks_twice else verdicts[0]
 
     def _reply_form(self) -> JsonDict | None:
@@ -164,19 +164,19 @@ class CustomJudge(AskingOnce):
         if isinstance(body, JudgeVerdict):
             return body
         readers = {TAG: self._tagged, LAST_LINE: self._on_last_line, PATTERN: self._matched}
-        found = readers[self.reply](body, reply_text.bare(subject.material))
-        return found if isinstance(found, JudgeVerdict) else self._verdict(*found)
+        reading = readers[self.reply](body, reply_text.bare(subject.material))
+        return reading if isinstance(reading, JudgeVerdict) else self._verdict(*reading)
 
     def _read_json(self, text: str, material: str) -> JudgeVerdict:
-        found = reply_text.agreed_object(text, self.reply_key, repair=True, material=material)
-        if isinstance(found, JudgeVerdict):
-            return found
-        value, reasons = found.value[self.reply_key], found.value.get("reasoning")
-        said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        reply = reply_text.agreed_object(text, self.reply_key, repair=True, material=material)
+        if isinstance(reply, JudgeVerdict):
+            return reply
+        value, reasons = reply.value[self.reply_key], reply.value.get("reasoning")
+        answer = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         return self._verdict(
-            said,
+            answer,
             reasons if isinstance(reasons, str) else reply_text.compact(reasons),
-            (found.rung,) if found.is_lenient else (),
+            (reply.rung,) if reply.is_lenient else (),
         )
 
     def _tagged(self, body: str, judged: str) -> tuple[str, str] | JudgeVerdict:
@@ -185,15 +185,15 @@ class CustomJudge(AskingOnce):
         whole = pattern.fullmatch(body.strip())
         if whole is not None:
             return whole[1], ""
-        found = list(islice(pattern.finditer(body), MOST_MATCHES))
-        own = [match for match in found if reply_text.bare(match[0]) not in judged]
-        if not own:
+        matches = list(islice(pattern.finditer(body), MOST_MATCHES))
+        own_matches = [match for match in matches if reply_text.bare(match[0]) not in judged]
+        if not own_matches:
             return reply_text.unread(f"The reply must hold <{self.reply_key}>VALUE</{self.reply_key}>.", "no_score_tag")
-        if len({match[1].strip().lower() for match in own}) > 1:
+        if len({match[1].strip().lower() for match in own_matches}) > 1:
             return reply_text.unread("The reply holds two different values.", "conflict")
-        if not reply_text.only_courtesy(body[own[-1].end() :]):
+        if not reply_text.only_courtesy(body[own_matches[-1].end() :]):
             return reply_text.unread("Nothing may follow the verdict.", "text_after")
-        return own[-1][1], body[: own[-1].start()].strip()
+        return own_matches[-1][1], body[: own_matches[-1].start()].strip()
 
     def _on_last_line(self, body: str, judged: str) -> tuple[str, str] | JudgeVerdict:
         """Return the label or number that ends the last line, and the text before."""
@@ -217,24 +217,26 @@ class CustomJudge(AskingOnce):
     def _matched(self, body: str, judged: str) -> tuple[str, str] | JudgeVerdict:
         """Return what the last match of the pattern says: its first group, or all of it."""
         try:
-            matches = compile_pattern(self.reply_key).finditer(body, timeout=SEARCH_SECONDS)
-            found = [match for match in islice(matches, MOST_MATCHES) if reply_text.bare(match[0]) not in judged]
+            candidates = compile_pattern(self.reply_key).finditer(body, timeout=SEARCH_SECONDS)
+            own_matches = [
+                match for match in islice(candidates, MOST_MATCHES) if reply_text.bare(match[0]) not in judged
+            ]
         except TimeoutError:
             return reply_text.unread("The pattern took too long on this reply.", "pattern_timeout")
-        if not found:
+        if not own_matches:
             return reply_text.unread("The reply does not hold what its pattern looks for.", "no_match")
-        last = found[-1]
+        last = own_matches[-1]
         return (last[1] or "") if last.re.groups else last[0], body[: last.start()].strip()
 
-    def _verdict(self, said: str, rationale: str, flags: tuple[str, ...] = ()) -> JudgeVerdict:
+    def _verdict(self, answer: str, rationale: str, flags: tuple[str, ...] = ()) -> JudgeVerdict:
         """Return the verdict of what a reply says, where it is a label or on the scale."""
-        said = said.strip().strip("*_`[]()\"'").strip()
+        answer = answer.strip().strip("*_`[]()\"'").strip()
         if self.scores:
-            label = next((name for name in self.scores if name.lower() == said.lower()), None)
+            label = next((name for name in self.scores if name.lower() == answer.lower()), None)
             if label is None:
                 return reply_text.unread(f"The verdict is one of {', '.join(self.scores)}.", "off_menu")
             return reply_text.read({"label": label}, rationale=rationale, flags=flags, repaired=bool(flags))
-        number = said.split("/")[0].strip()
+        number = answer.split("/")[0].strip()
         if not _NUMBER.fullmatch(number) or not self.lowest <= float(number) <= self.highest:
             return reply_text.unread(f"The score is a number from {self.lowest:g} to {self.highest:g}.", "out_of_range")
         return reply_text.read({"score": float(number)}, rationale=rationale, flags=flags, repaired=bool(flags))
@@ -261,15 +263,15 @@ class CustomJudge(AskingOnce):
         """
         best = max(self.scores.values(), default=Fraction(str(self.highest)))
         worth = round(share * float(best), 6)
-        said = next((name for name, score in self.scores.items() if round(float(score), 6) == worth), "")
+        answer = next((name for name, score in self.scores.items() if round(float(score), 6) == worth), "")
         if not self.scores and self.lowest <= worth <= self.highest:
-            said = f"{worth:g}"
-        if not said:
+            answer = f"{worth:g}"
+        if not answer:
             raise BadJudgeOption(f"No verdict of this judge is worth {share:.0%} of its best.")
         if self.reply == JSON:
-            value = said if self.scores else worth
+            value = answer if self.scores else worth
             return json.dumps({"reasoning": reasons, self.reply_key: value}, ensure_ascii=False)
-        verdict = f"<{self.reply_key}>{said}</{self.reply_key}>" if self.reply == TAG else said
+        verdict = f"<{self.reply_key}>{answer}</{self.reply_key}>" if self.reply == TAG else answer
         return f"{reasons.strip()}\n{verdict}".strip()
 
 
@@ -279,19 +281,19 @@ def read_labels(text: str) -> dict[str, Fraction]:
     Raises:
         BadJudgeOption: a line cannot be read, a label stands twice, or no label is worth more than 0.
     """
-    found: dict[str, Fraction] = {}
+    scores: dict[str, Fraction] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         name, equals, number = (part.strip() for part in line.rpartition("="))
         if not equals or not name or not _NUMBER.fullmatch(number):
             raise BadJudgeOption(f"Write each label as LABEL = SCORE, not {line!r}.")
-        if name.lower() in {known.lower() for known in found}:
+        if name.lower() in {label.lower() for label in scores}:
             raise BadJudgeOption(f"The label {name!r} stands twice.")
-        found[name] = Fraction(number)
-    if len(found) > MAX_LABELS:
-        raise BadJudgeOption(f"There are {len(found)} labels; {MAX_LABELS} at most.")
-    if found and (min(found.values()) < 0 or max(found.values()) <= 0):
+        scores[name] = Fraction(number)
+    if len(scores) > MAX_LABELS:
+        raise BadJudgeOption(f"There are {len(scores)} labels; {MAX_LABELS} at most.")
+    if scores and (min(scores.values()) < 0 or max(scores.values()) <= 0):
         raise BadJudgeOption("Scores of labels are 0 or more, and one of them is more than 0.")
-    return found
+    return scores
 
 
 def _as_subject(example: Mapping[str, str]) -> JudgeSubject:

@@ -50,10 +50,12 @@ def with_example(text: str, example: Mapping[str, str]) -> str:
     Raises:
         BadJudgeOption: there are as many as there may be, or the same question and response are among them.
     """
-    known = read_examples(text)
-    if len(known) >= MAX_EXAMPLES:
+    examples = read_examples(text)
+    if len(examples) >= MAX_EXAMPLES:
         raise BadJudgeOption(f"The judge has {MAX_EXAMPLES} examples already; remove one first.")
-    if any(all(one.get(name, "") == example.get(name, "") for name in ("question", "response")) for one in known):
+    if any(
+        all(earlier.get(name, "") == example.get(name, "") for name in ("question", "response")) for earlier in examples
+    ):
         raise BadJudgeOption("This response is among the examples of the judge already.")
     fresh = {name: value for name, value in example.items() if value}
-    return yaml_text([*known, fresh])
+    return yaml_text([*examples, fresh])

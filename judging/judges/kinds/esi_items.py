@@ -86,15 +86,15 @@ class EsiOutcome:
 def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], EsiOutcome]:
     """Ask for the answer where there is none, then both judges at once; return what came of it."""
     answer = task.answer
-    asked: tuple[str, ...] = ()
+    callers: tuple[str, ...] = ()
     if answer is None:
         if task.request is None:
             raise ValueError("An item needs an answer, or a request for one.")
         (reply,) = yield (task.request,)
-        asked = ("worker",)
+        callers = ("worker",)
         refused = _refused(reply, task.reading)
         if refused is not None:
-            return replace(refused, asked=asked)
+            return replace(refused, asked=callers)
         answer = _answer_of(reply, task.reading)
     cleaned = clean_answer(answer.text, task.cleaning)
     subject = JudgeSubject(
@@ -106,8 +106,8 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
         prompt_version=task.cleaning,
     )
     to_ask = {name: _judging(task, name, subject) for name in JUDGES if name not in task.known}
-    held = yield from together(to_ask)
-    verdicts = {name: task.known[name] if name in task.known else held.results[name] for name in JUDGES}
+    batch = yield from together(to_ask)
+    verdicts = {name: task.known[name] if name in task.known else batch.results[name] for name in JUDGES}
     score = score_item(
         verdicts=verdicts,
         answer=answer,
@@ -126,7 +126,7 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
         score=score,
         failure=failure_of(verdicts, status),
         reason="; ".join(f"{name}: {verdict.reason}" for name, verdict in verdicts.items() if verdict.value is None),
-        asked=(*asked, *held.asked),
+        asked=(*callers, *batch.asked),
     )
 
 
@@ -232,7 +232,7 @@ def _original_integrity(text: str) -> JudgeVerdict:
     return _verdict_of(integrity.read_as_original(text), integrity.read_integrity(text), "integrity")
 
 
-def _verdict_of(original: OriginalReading, ours: JudgeVerdict, key: str) -> JudgeVerdict:
+def _verdict_of(original: OriginalReading, strict: JudgeVerdict, key: str) -> JudgeVerdict:
     """Return the original's reading as a verdict that says where ours differs."""
     if original.counts_as_error or original.value is None:
         return JudgeVerdict(
@@ -242,7 +242,7 @@ def _verdict_of(original: OriginalReading, ours: JudgeVerdict, key: str) -> Judg
             reason="Lunar-Bench's program counts this reply as an error.",
         )
     value = {key: original.value if key == "is_correct" else float(original.value)}
-    agrees = ours.value is not None and ours.value[key] == value[key]
-    status = ours.status if agrees else VerdictStatus.REPAIRED
+    agrees = strict.value is not None and strict.value[key] == value[key]
+    status = strict.status if agrees else VerdictStatus.REPAIRED
     flags = () if agrees else ("original_reading",)
     return JudgeVerdict(status, value=value, rationale=original.reasoning, flags=flags)

@@ -155,7 +155,7 @@ def full_score(node: NodeSpec) -> Fraction:
     for leaf in walk(node):
         if is_scored_leaf(leaf):
             worth = leaf.points if leaf.points is not None else 1
-            best[leaf.key] = _best_value(leaf, wanted=worth > 0)
+            best[leaf.key] = _best_value(leaf, is_gain=worth > 0)
     score = score_tree(node, best).score if all(value is not None for value in best.values()) else None
     return score if score is not None and score > 0 else Fraction(1)
 
@@ -178,13 +178,13 @@ def is_penalty(leaf: NodeSpec) -> bool:
     return leaf.points is not None and leaf.points < 0
 
 
-def _best_value(leaf: NodeSpec, *, wanted: bool) -> Any:
+def _best_value(leaf: NodeSpec, *, is_gain: bool) -> Any:
     scale = leaf.scale or ScaleSpec("boolean")  # as a judge is told, and its reply read
     if scale.kind == "boolean":
-        return wanted
+        return is_gain
     if scale.kind == "nominal":
         return max(scale.labels, key=lambda label: leaf.value_map.get(label, 0))
-    return scale.maximum if wanted else scale.minimum
+    return scale.maximum if is_gain else scale.minimum
 
 
 def scale_words(scale: ScaleSpec | None) -> str:
@@ -260,15 +260,15 @@ def read_nodes(text: str, nodes: Sequence[NodeSpec], material: str = "") -> Judg
 
     `material` is what was judged: an object quoted from it is not read.
     """
-    found = reply_text.agreed_object(text, "verdicts", repair=True, material=material)
-    if isinstance(found, JudgeVerdict):
-        return found
-    given = reply_text.menu_of(found.value, {node.key: _node_reader(node) for node in nodes}, key="verdicts")
-    if isinstance(given, JudgeVerdict):
-        return given
-    values, mended = given
-    flags = ((found.rung,) if found.is_lenient else ()) + tuple(f"mended:{name}" for name in mended)
-    rationale = found.value.get("reasoning")
+    reply = reply_text.agreed_object(text, "verdicts", repair=True, material=material)
+    if isinstance(reply, JudgeVerdict):
+        return reply
+    reading = reply_text.menu_of(reply.value, {node.key: _node_reader(node) for node in nodes}, key="verdicts")
+    if isinstance(reading, JudgeVerdict):
+        return reading
+    values, repaired_names = reading
+    flags = ((reply.rung,) if reply.is_lenient else ()) + tuple(f"mended:{name}" for name in repaired_names)
+    rationale = reply.value.get("reasoning")
     rationale = rationale if isinstance(rationale, str) else reply_text.compact(rationale)
     return reply_text.read({"nodes": values}, rationale=rationale, flags=flags, repaired=bool(flags))
 

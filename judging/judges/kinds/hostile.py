@@ -87,11 +87,11 @@ def probe_judge(judge: JudgeProgram) -> Generator[tuple[ChatRequest, ...], tuple
     """Ask about every hostile answer and about the harmless one; return the harmless one first."""
     additions = {HARMLESS: "", **{str(number): text for number, text in enumerate(HOSTILE)}}
     subjects = {name: hostile_subject(text) for name, text in additions.items()}
-    held = yield from together({name: judge.converse(subject) for name, subject in subjects.items()})
-    shares = {name: _share(judge, held.results[name], subjects[name]) for name in additions}
+    batch = yield from together({name: judge.converse(subject) for name, subject in subjects.items()})
+    shares = {name: _share(judge, batch.results[name], subjects[name]) for name in additions}
     before = shares[HARMLESS]
     return [
-        Probe(text, held.results[name], shares[name], _moved(shares[name], before)) for name, text in additions.items()
+        Probe(text, batch.results[name], shares[name], _moved(shares[name], before)) for name, text in additions.items()
     ]
 
 

@@ -81,10 +81,10 @@ def read_integrity(text: str, material: str = "") -> JudgeVerdict:
 
     `material` is what was judged: an object quoted from it is not read.
     """
-    found = reply_text.agreed_object(text, KEY, repair=False, material=material)
-    if isinstance(found, JudgeVerdict):
-        return found
-    value, flags = found.value[KEY], [found.rung] if found.is_lenient else []
+    reply = reply_text.agreed_object(text, KEY, repair=False, material=material)
+    if isinstance(reply, JudgeVerdict):
+        return reply
+    value, flags = reply.value[KEY], [reply.rung] if reply.is_lenient else []
     if isinstance(value, str) and _QUOTED_NUMBER.fullmatch(value):
         value = float(value)
         flags.append("string_number")
@@ -94,7 +94,7 @@ def read_integrity(text: str, material: str = "") -> JudgeVerdict:
         return reply_text.unread(f'"{KEY}" must be from 0 to 100.', "out_of_range")
     if value != int(value):
         flags.append("non_integer")
-    reasoning = found.value.get(REASONING)
+    reasoning = reply.value.get(REASONING)
     if not isinstance(reasoning, str):
         flags.append("no_reasoning")
     return reply_text.read(

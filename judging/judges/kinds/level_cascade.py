@@ -153,16 +153,16 @@ def _criteria_text(rubric: NodeSpec, *, keys: bool) -> str:
 
 def read_itemised(text: str, rubric: NodeSpec, material: str = "") -> JudgeVerdict:
     """Return {"nodes": {key: met}} from a JSON reply that decides every criterion and is not quoted from `material`."""
-    found = reply_text.agreed_object(text, "met", repair=True, material=material)
-    if isinstance(found, JudgeVerdict):
-        return found
-    wanted = {check.key: reply_text.truth for level in rubric.children for check in level.children}
-    read = reply_text.menu_of(found.value, wanted, key="met")
+    reply = reply_text.agreed_object(text, "met", repair=True, material=material)
+    if isinstance(reply, JudgeVerdict):
+        return reply
+    readers = {check.key: reply_text.truth for level in rubric.children for check in level.children}
+    read = reply_text.menu_of(reply.value, readers, key="met")
     if isinstance(read, JudgeVerdict):
         return read
-    values, mended = read
-    flags = ((found.rung,) if found.is_lenient else ()) + (("string_bool",) if mended else ())
-    reasons = found.value.get("reasoning")
+    values, repaired_names = read
+    flags = ((reply.rung,) if reply.is_lenient else ()) + (("string_bool",) if repaired_names else ())
+    reasons = reply.value.get("reasoning")
     rationale = reasons if isinstance(reasons, str) else reply_text.compact(reasons)
     return reply_text.read({"nodes": values}, rationale=rationale, flags=flags, repaired=bool(flags))
 
@@ -184,10 +184,10 @@ def read_holistic(
     body = reply_text.body_of(text)
     if isinstance(body, JudgeVerdict):
         return body
-    found = _read_leniently(text, body, material)
-    if isinstance(found, JudgeVerdict):
-        return found
-    number, analysis, flags = found
+    reading = _read_leniently(text, body, material)
+    if isinstance(reading, JudgeVerdict):
+        return reading
+    number, analysis, flags = reading
     return _graded(number, analysis, flags or ["loose"], counts, options)
 
 
@@ -214,8 +214,8 @@ def _read_leniently(text: str, body: str, material: str) -> tuple[int, str, list
         flags.append("bold_tags")
     opened = [tag.start() for tag in _OPEN_SCORE.finditer(body)]
     if not opened or len(opened) > MAX_SCORE_TAGS:
-        found = "score_tags" if opened else "no_score_tag"
-        return reply_text.unread("The reply must hold one <score> tag.", *flags, found)
+        flag = "score_tags" if opened else "no_score_tag"
+        return reply_text.unread("The reply must hold one <score> tag.", *flags, flag)
     in_form = len(opened) == 1 and _STRICT.fullmatch(body.lower())
     block = _deciding_block(body, opened, "" if in_form else reply_text.bare(material))
     if isinstance(block, JudgeVerdict):
@@ -241,14 +241,14 @@ def _deciding_block(body: str, opened: list[int], judged: str) -> _Block | Judge
     behind = [_block(body, start) for start in opened if ended is None or start > ended.start()]
     if not behind:
         return reply_text.unread("The score must stand behind </analysis>.", "score_in_analysis")
-    own = [block for block in behind if reply_text.bare(body[block.start : block.end]) not in judged]
-    if not own:
+    own_blocks = [block for block in behind if reply_text.bare(body[block.start : block.end]) not in judged]
+    if not own_blocks:
         return reply_text.unread("The score block is quoted from what was judged.", "quoted")
-    if len({_block_number(block.text)[0] for block in own}) > 1:
+    if len({_block_number(block.text)[0] for block in own_blocks}) > 1:
         return reply_text.unread("The reply holds two different scores.", "conflict")
-    if not reply_text.only_courtesy(body[own[-1].end :]):
+    if not reply_text.only_courtesy(body[own_blocks[-1].end :]):
         return reply_text.unread("Nothing may follow the score.", "text_after")
-    return own[-1]
+    return own_blocks[-1]
 
 
 def _block(body: str, start: int) -> _Block:
@@ -299,8 +299,8 @@ def _graded(
     if not 0 <= number <= 100:
         return reply_text.unread("The score is not from 0 to 100.", "out_of_range")
     repaired = bool(flags)
-    found = (*(flag for flag in flags if flag != "loose"), *review_score(number, counts, options).flags)
-    return reply_text.read({"score": number}, rationale=analysis, flags=found, repaired=repaired)
+    verdict_flags = (*(flag for flag in flags if flag != "loose"), *review_score(number, counts, options).flags)
+    return reply_text.read({"score": number}, rationale=analysis, flags=verdict_flags, repaired=repaired)
 
 
 ITEMISED = {"mode": "itemised"}  # the judge then only says what is met; points are ours

@@ -96,40 +96,40 @@ def _relevance(material: Material, lens: str) -> str:
 def _custom(material: Material, lens: str) -> str:
     """Return the place of the share on the scale, or the label at that place, in the form that was asked for."""
     share, values = _share(material, lens, material["question"]), material["values"]
-    said = values[min(len(values) - 1, int(share * len(values)))]
+    answer = values[min(len(values) - 1, int(share * len(values)))]
     if "choices" in material:
         first, second = (round(_whole(material, lens, text, ""), 4) for text in material["responses"])
-        said = material["choices"][1 - _choice(first, second)]
+        answer = material["choices"][1 - _choice(first, second)]
     if material["is_number"]:
         low, high = map(float, values)
-        said = f"{round(low + share * (high - low)):g}"
+        answer = f"{round(low + share * (high - low)):g}"
     reasoning = f"{_intro(lens)} The share is {share:.2f}."
     if material["reply"] == "json":
-        value = float(said) if material["is_number"] else said
+        value = float(answer) if material["is_number"] else answer
         return json.dumps({"reasoning": reasoning, material["reply_key"]: value})
     if material["reply"] == "tag":
-        return f"{reasoning}\n<{material['reply_key']}>{said}</{material['reply_key']}>"
-    return f"{reasoning}\n{said}"
+        return f"{reasoning}\n<{material['reply_key']}>{answer}</{material['reply_key']}>"
+    return f"{reasoning}\n{answer}"
 
 
 def _accuracy(material: Material, lens: str) -> str:
     share = _share(material, lens, material["reference"])
-    wanted = STRICTNESS[material["strictness"]]
+    threshold = STRICTNESS[material["strictness"]]
     figures = set(re.findall(r"\d+(?:\.\d+)?", material["reference"]))
     missing = figures - set(re.findall(r"\d+(?:\.\d+)?", material["response"]))
-    correct = share >= wanted and (material["strictness"] == "L1" or not missing)
+    correct = share >= threshold and (material["strictness"] == "L1" or not missing)
     reasoning = (
-        f"{_intro(lens)} Share {share:.2f} of the terms looked for, {wanted:.2f} needed at {material['strictness']}; "
-        f"{len(missing)} of the reference's {len(figures)} figures are missing."
+        f"{_intro(lens)} Share {share:.2f} of the terms looked for, {threshold:.2f} needed at "
+        f"{material['strictness']}; {len(missing)} of the reference's {len(figures)} figures are missing."
     )
     return json.dumps({"is_judged_correct": correct, "reasoning": reasoning})
 
 
 def _integrity(material: Material, lens: str) -> str:
-    asked = coverage(material["question"], material["response"]) or 0.0
+    question_coverage = coverage(material["question"], material["response"]) or 0.0
     shape = structure(material["response"])
-    score = round(100 * (0.7 * asked + 0.3 * shape))
-    reasoning = f"{_intro(lens)} Coverage of the task's terms {asked:.2f}, structure {shape:.1f}."
+    score = round(100 * (0.7 * question_coverage + 0.3 * shape))
+    reasoning = f"{_intro(lens)} Coverage of the task's terms {question_coverage:.2f}, structure {shape:.1f}."
     return json.dumps({"integrity_score": score, "integrity_reasoning": reasoning})
 
 
@@ -185,20 +185,21 @@ def _debate_statement(material: Material, lens: str) -> str:
     words = measure(
         lens, "", question=material["question"], reference=material.get("reference", ""), criterion=criterion
     ).words
-    own = _choice(first, second)
-    said = f"{_intro(lens)} I measured {words}: submission 1: {first:.2f}, submission 2: {second:.2f}."
+    choice = _choice(first, second)
+    statement = f"{_intro(lens)} I measured {words}: submission 1: {first:.2f}, submission 2: {second:.2f}."
     if material["round"] == 0:
-        return f"{said}\n{own}"
+        return f"{statement}\n{choice}"
     before = _verdict_of(material.get("own_previous") or "")
-    current = own if before is None else before
+    current = choice if before is None else before
     move = _majority_against(material["others"], current, margin=abs(first - second))
     if move is None:
         return (
-            f"{said} {_heard(material['others'])} Nothing they state outweighs my margin; I keep {current}.\n{current}"
+            f"{statement} {_heard(material['others'])} Nothing they state outweighs my margin; "
+            f"I keep {current}.\n{current}"
         )
     verdict, margin = move
     return (
-        f"{said} {_heard(material['others'])} A majority chose {verdict} with a stated margin of {margin:.2f}, "
+        f"{statement} {_heard(material['others'])} A majority chose {verdict} with a stated margin of {margin:.2f}, "
         f"larger than my {abs(first - second):.2f}; I move from {current} to {verdict}.\n{verdict}"
     )
 
@@ -225,7 +226,7 @@ def _majority_against(others: Sequence[Material], current: int, *, margin: float
     texts = list(_latest(others).values())
     for verdict in (1, 2, 0):
         voters = [text for text in texts if _verdict_of(text) == verdict]
-        stated = [abs(float(found[1]) - float(found[2])) for text in voters if (found := _STATED.search(text))]
+        stated = [abs(float(figures[1]) - float(figures[2])) for text in voters if (figures := _STATED.search(text))]
         if verdict != current and 2 * len(voters) > len(texts) and stated:
             mean = sum(stated) / len(stated)
             if mean > margin:

@@ -49,8 +49,8 @@ class Measure:
 @lru_cache(maxsize=4096)
 def terms(text: str) -> frozenset[str]:
     """Return the content terms of a text, lower-cased, plurals as singulars."""
-    found = map(_singular, _TERM.findall(text[:MAX_TEXT].casefold()))
-    return frozenset(term for term in found if term not in _STOP and term not in _PHRASING)
+    singulars = map(_singular, _TERM.findall(text[:MAX_TEXT].casefold()))
+    return frozenset(term for term in singulars if term not in _STOP and term not in _PHRASING)
 
 
 def _singular(term: str) -> str:
@@ -59,8 +59,8 @@ def _singular(term: str) -> str:
 
 def coverage(source: str, target: str) -> float | None:
     """Return the share of the source's content terms that the target holds; None where the source has none."""
-    wanted = terms(source)
-    return len(wanted & terms(target)) / len(wanted) if wanted else None
+    source_terms = terms(source)
+    return len(source_terms & terms(target)) / len(source_terms) if source_terms else None
 
 
 def conciseness(text: str) -> float:
@@ -86,15 +86,15 @@ def measure(lens: str, response: str, *, question: str, reference: str, criterio
     """
     if lens not in LENSES:
         raise UnknownLens(f"A lexical baseline is one of {', '.join(LENSES)}, not {lens!r}.")
-    asked = coverage(question, response) or 0.0
+    question_coverage = coverage(question, response) or 0.0
     if lens == "balance":
-        share = 0.6 * asked + 0.25 * conciseness(response) + 0.15 * structure(response)
+        share = 0.6 * question_coverage + 0.25 * conciseness(response) + 0.15 * structure(response)
         return Measure(share, "coverage of the question's terms, weighed with conciseness and structure")
     source, name = (reference, "reference") if lens == "reference" else (criterion, "criterion")
-    found = coverage(source, response)
-    if found is None:
-        return Measure(asked, f"no {name} terms to look for, so coverage of the question's terms")
-    return Measure(found, f"coverage of the {name}'s terms")
+    source_coverage = coverage(source, response)
+    if source_coverage is None:
+        return Measure(question_coverage, f"no {name} terms to look for, so coverage of the question's terms")
+    return Measure(source_coverage, f"coverage of the {name}'s terms")
 
 
 def criterion_share(lens: str, response: str, *, question: str, reference: str, criterion: str) -> float:

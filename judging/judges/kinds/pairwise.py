@@ -154,8 +154,8 @@ def _choice(line: str) -> tuple[str, str]:
     if line == f"[[{marked['label']}]]":
         return marked["label"].upper(), ""
     before = marked["before"]
-    own = not before or _NAMING.fullmatch(before) or _SENTENCE_BEFORE.fullmatch(before)
-    return (marked["label"].upper(), "not_alone") if own else ("", "")
+    is_choice = not before or _NAMING.fullmatch(before) or _SENTENCE_BEFORE.fullmatch(before)
+    return (marked["label"].upper(), "not_alone") if is_choice else ("", "")
 
 
 def _is_quoted(lines: Sequence[str], flag: str, judged: str) -> bool:

@@ -143,15 +143,19 @@ class PanelJudge(JudgeProgram):
         self, subject: JudgeSubject
     ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
         """Ask all members side by side, and return their votes as one verdict."""
-        held = yield from together({member.name: member.converse(subject) for member in self.members})
-        verdicts: Mapping[str, JudgeVerdict] = {member.name: held.results[member.name] for member in self.members}
-        votes = tuple(_vote(name, verdict, held.asked) for name, verdict in verdicts.items())
+        batch = yield from together({member.name: member.converse(subject) for member in self.members})
+        verdicts: Mapping[str, JudgeVerdict] = {member.name: batch.results[member.name] for member in self.members}
+        votes = tuple(_vote(name, verdict, batch.asked) for name, verdict in verdicts.items())
         return replace(panel_verdict(verdicts, self.needed), votes=votes)
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return what the members' votes come to by the rule, with each vote and their range in the detail."""
-        said: Mapping[str, JsonObject] = value["votes"]
-        scores = {one.name: one.judge.score(said[one.name], subject) for one in self.members if one.name in said}
+        values: Mapping[str, JsonObject] = value["votes"]
+        scores = {
+            member.name: member.judge.score(values[member.name], subject)
+            for member in self.members
+            if member.name in values
+        }
         scored = {name: score for name, score in scores.items() if score.value is not None}
         full = max((score.full for score in scored.values()), default=Fraction(1))
         weights = {member.name: member.weight for member in self.members}
@@ -169,27 +173,27 @@ class PanelJudge(JudgeProgram):
 
 def panel_verdict(verdicts: Mapping[str, JudgeVerdict], needed: int) -> JudgeVerdict:
     """Return one verdict over those of the members; without `needed` values there is none, and the reason says why."""
-    given = {name: verdict for name, verdict in verdicts.items() if verdict.value is not None}
+    voting = {name: verdict for name, verdict in verdicts.items() if verdict.value is not None}
     lacking = {name: verdict for name, verdict in verdicts.items() if verdict.value is None}
     raw = tuple(text for verdict in verdicts.values() for text in verdict.raw)
-    if len(given) < max(1, needed):
+    if len(voting) < max(1, needed):
         worst = min(lacking.values(), key=lambda verdict: _WORST_FIRST.index(verdict.status), default=None)
         status, flags = (VerdictStatus.FAILED, ("not-asked",)) if worst is None else (worst.status, worst.flags)
         reasons = "; ".join(f"{name}: {verdict.reason or verdict.status}" for name, verdict in lacking.items())
-        reason = f"{len(given)} of {len(verdicts)} members gave a vote, {max(1, needed)} are needed. {reasons}"
+        reason = f"{len(voting)} of {len(verdicts)} members gave a vote, {max(1, needed)} are needed. {reasons}"
         return JudgeVerdict(status, flags=flags, reason=reason.strip(), raw=raw)
-    is_repaired = any(verdict.status is VerdictStatus.REPAIRED for verdict in given.values())
-    doubts = dict.fromkeys(flag for verdict in given.values() for flag in verdict.flags)
+    is_repaired = any(verdict.status is VerdictStatus.REPAIRED for verdict in voting.values())
+    doubts = dict.fromkeys(flag for verdict in voting.values() for flag in verdict.flags)
     return JudgeVerdict(
         VerdictStatus.REPAIRED if is_repaired else VerdictStatus.OK,
-        value={"votes": {name: verdict.value for name, verdict in given.items()}},
-        rationale="\n\n".join(f"{name}: {verdict.rationale}" for name, verdict in given.items() if verdict.rationale),
+        value={"votes": {name: verdict.value for name, verdict in voting.items()}},
+        rationale="\n\n".join(f"{name}: {verdict.rationale}" for name, verdict in voting.items() if verdict.rationale),
         flags=(*doubts, *(f"no_vote:{name}" for name in lacking)),
         raw=raw,
     )
 
 
-def _vote(name: str, verdict: JudgeVerdict, asked: Sequence[str]) -> JsonDict:
+def _vote(name: str, verdict: JudgeVerdict, callers: Sequence[str]) -> JsonDict:
     """Return everything that is kept of one member, with the places of its calls among those of the verdict."""
     return {
         "judge": name,
@@ -199,15 +203,15 @@ def _vote(name: str, verdict: JudgeVerdict, asked: Sequence[str]) -> JsonDict:
         "flags": list(verdict.flags),
         "reason": verdict.reason,
         "confidence": verdict.confidence,
-        "calls": [place for place, who in enumerate(asked) if who == name],
+        "calls": [index for index, caller in enumerate(callers) if caller == name],
     }
 
 
 def votes_in_words(votes: Sequence[JsonObject], detail: JsonObject) -> str:
     """Return a panel's votes for one cell of a table: "A: 0.2; B: no vote", as parts of a full score; else nothing."""
     shares = detail.get("votes") or {}
-    told = [(str(vote["judge"]), shares.get(vote["judge"])) for vote in votes]
-    return "; ".join(f"{name}: {'no vote' if share is None else round(share, 6)}" for name, share in told)
+    named_shares = [(str(vote["judge"]), shares.get(vote["judge"])) for vote in votes]
+    return "; ".join(f"{name}: {'no vote' if share is None else round(share, 6)}" for name, share in named_shares)
 
 
 def members_of(options: JsonObject) -> Sequence[JsonObject]:
@@ -218,9 +222,9 @@ def members_of(options: JsonObject) -> Sequence[JsonObject]:
 
 def endpoints_asked(frozen: JsonObject) -> tuple[str, ...]:
     """Return the names of the endpoints that an evaluator asks, from what its run froze: its own, or its members'."""
-    own = [frozen.get("endpoint", "")]
-    own += [member.get("endpoint", "") for member in members_of(frozen.get("judge_options") or {})]
-    return tuple(dict.fromkeys(name for name in own if name))
+    endpoints = [frozen.get("endpoint", "")]
+    endpoints += [member.get("endpoint", "") for member in members_of(frozen.get("judge_options") or {})]
+    return tuple(dict.fromkeys(name for name in endpoints if name))
 
 
 def kind_asked(frozen: JsonObject) -> str:

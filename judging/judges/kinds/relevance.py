@@ -161,28 +161,30 @@ def read_relevance(
     if len(lines) > MAX_LINES:
         return reply_text.unread("The reply has far too many lines.", "too_long")
     matches = [_labelled(line) for line in lines]
-    found: dict[str, list[str]] = {}
+    values_by_label: dict[str, list[str]] = {}
     for match in matches:
         if match:
-            found.setdefault(_label(match), []).append(match["value"])
+            values_by_label.setdefault(_label(match), []).append(match["value"])
     flags = ["decorated"] if any(match and not _PLAIN.fullmatch(match[0]) for match in matches) else []
     others = not all(matches)
     flags += ["extra_lines"] if others or body != text.strip() else []
-    if others and found and not _marks_in(material).isdisjoint(_marks_of(found)):
+    if others and values_by_label and not _marks_in(material).isdisjoint(_marks_of(values_by_label)):
         return reply_text.unread("The lines are quoted from what was judged.", "quoted")
-    marks: dict[str, int | None] = {}
+    scores: dict[str, int | None] = {}
     for name in DIMENSIONS:
-        mark, problem = _mark(
-            found.get(name.replace("_", ""), []), absent_allowed=name == DIMENSIONS[2] and not has_context
+        score, problem = _mark(
+            values_by_label.get(name.replace("_", ""), []), absent_allowed=name == DIMENSIONS[2] and not has_context
         )
         if problem:
             return reply_text.unread(_explained(problem, name), f"{problem}:{name}")
-        marks[name] = mark
-    flags += _order_flags(found)
-    value: JsonDict = {"nodes": marks, "stated_final": _stated_final(found.get("final", []))}
-    flags += [f"repeated:{name}" for name in (*DIMENSIONS, "final") if len(found.get(name.replace("_", ""), [])) > 1]
+        scores[name] = score
+    flags += _order_flags(values_by_label)
+    value: JsonDict = {"nodes": scores, "stated_final": _stated_final(values_by_label.get("final", []))}
+    flags += [
+        f"repeated:{name}" for name in (*DIMENSIONS, "final") if len(values_by_label.get(name.replace("_", ""), [])) > 1
+    ]
     repaired = bool(flags)
-    flags += _final_flags(value, has_context=has_context, options=options, given="final" in found)
+    flags += _final_flags(value, has_context=has_context, options=options, is_given="final" in values_by_label)
     return reply_text.read(value, flags=tuple(flags), repaired=repaired)
 
 
@@ -194,9 +196,14 @@ def _label(match: re.Match[str]) -> str:
     return re.sub(r"[ _-]", "", match["label"].lower())
 
 
-def _marks_of(found: Mapping[str, list[str]]) -> set[tuple[str, str]]:
+def _marks_of(values_by_label: Mapping[str, list[str]]) -> set[tuple[str, str]]:
     """Return the labels of the three dimensions with the bare text behind each."""
-    return {(label, reply_text.bare(value)) for label, values in found.items() if label != "final" for value in values}
+    return {
+        (label, reply_text.bare(value))
+        for label, values in values_by_label.items()
+        if label != "final"
+        for value in values
+    }
 
 
 def _marks_in(material: str) -> set[tuple[str, str]]:
@@ -204,15 +211,17 @@ def _marks_in(material: str) -> set[tuple[str, str]]:
     return {(_label(match), reply_text.bare(match["value"])) for match in matches}
 
 
-def _order_flags(found: Mapping[str, list[str]]) -> list[str]:
-    order = [name for name in found if name != "final"]
+def _order_flags(values_by_label: Mapping[str, list[str]]) -> list[str]:
+    order = [name for name in values_by_label if name != "final"]
     return [] if order == [name.replace("_", "") for name in DIMENSIONS] else ["other_order"]
 
 
-def _final_flags(value: JsonObject, *, has_context: bool, options: RelevanceOptions | None, given: bool) -> list[str]:
+def _final_flags(
+    value: JsonObject, *, has_context: bool, options: RelevanceOptions | None, is_given: bool
+) -> list[str]:
     stated = value["stated_final"]
     if stated is None:
-        return ["final_unreadable"] if given else ["final_missing"]
+        return ["final_unreadable"] if is_given else ["final_missing"]
     score = score_of(value, has_context=has_context, options=options)
     return ["final_mismatch"] if final_disagrees(stated, score) else []
 

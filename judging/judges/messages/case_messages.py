@@ -26,12 +26,12 @@ def turns_of(text: str, images: Sequence[JsonObject], messages: Sequence[JsonObj
     """
     turns: list[JsonObject] = list(messages) or [{"role": USER, "parts": [{"text": text}]}]
     shown = {part.get("image") for turn in turns for part in turn["parts"]}
-    further: list[JsonDict] = [{"image": place} for place in range(len(images)) if place not in shown]
-    place = asked_place(turns)
-    if further and place is None:
+    further: list[JsonDict] = [{"image": index} for index in range(len(images)) if index not in shown]
+    index = asked_place(turns)
+    if further and index is None:
         turns.append({"role": USER, "parts": further})
-    elif further and place is not None:
-        turns[place] = {**turns[place], "parts": [*turns[place]["parts"], *further]}
+    elif further and index is not None:
+        turns[index] = {**turns[index], "parts": [*turns[index]["parts"], *further]}
     return tuple(turns)
 
 
@@ -42,26 +42,26 @@ def without_images(turns: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
 
 def asked_place(turns: Sequence[JsonObject]) -> int | None:
     """Return where the turn is that asks: the last one of the user; None where the user says nothing."""
-    return max((place for place, turn in enumerate(turns) if turn["role"] == USER), default=None)
+    return max((index for index, turn in enumerate(turns) if turn["role"] == USER), default=None)
 
 
 def chat_messages(
-    turns: Sequence[JsonObject], images: Sequence[ImageSpec], *, question: str, asked: str
+    turns: Sequence[JsonObject], images: Sequence[ImageSpec], *, question: str, prompt: str
 ) -> tuple[Message, ...]:
     """Return what a model is sent of a case.
 
-    `asked` is what a prompt makes of `question`, which is the text of the turn that asks. Where it is the same, that
+    `prompt` is what a prompt makes of `question`, which is the text of the turn that asks. Where it is the same, that
     turn is sent as it is; else it stands in its place, and the images of the turn follow it.
     """
     writer = _Writer(images)
-    place = asked_place(turns)
+    asking_index = asked_place(turns)
     for number, turn in enumerate(turns):
-        if number == place and asked != question:
-            writer.ask(asked, turn)
+        if number == asking_index and prompt != question:
+            writer.ask(prompt, turn)
         else:
             writer.add(turn)
-    if place is None and asked:
-        writer.ask(asked, {"role": USER, "parts": []})
+    if asking_index is None and prompt:
+        writer.ask(prompt, {"role": USER, "parts": []})
     writer.end()
     return tuple(writer.messages)
 
@@ -145,9 +145,9 @@ class _Writer:
 
     def _answered(self, turn: JsonObject) -> str:
         """Return the id of the call that a tool answers: the one it names, else the oldest of its name, else of all."""
-        said, name = turn.get("call_id"), turn.get("name")
-        fitting = [call for call in self.open_calls if said is not None and call["id"] == said]
-        if said is None:
+        call_id, name = turn.get("call_id"), turn.get("name")
+        fitting = [call for call in self.open_calls if call_id is not None and call["id"] == call_id]
+        if call_id is None:
             fitting = [call for call in self.open_calls if call["function"]["name"] == name] or self.open_calls[:1]
         if not fitting:
             return ""
@@ -157,11 +157,11 @@ class _Writer:
     def _keep_images(self, turn: JsonObject) -> None:
         self.waiting += [part["image"] for part in turn["parts"] if "image" in part]
 
-    def _labelled(self, places: Sequence[int]) -> tuple[MessagePart, ...]:
-        return tuple(part for place in places for part in (MessagePart(f"[image {place + 1}]"), self._image(place)))
+    def _labelled(self, indexes: Sequence[int]) -> tuple[MessagePart, ...]:
+        return tuple(part for index in indexes for part in (MessagePart(f"[image {index + 1}]"), self._image(index)))
 
-    def _image(self, place: int) -> MessagePart:
-        image = self.images[place]
+    def _image(self, index: int) -> MessagePart:
+        image = self.images[index]
         return MessagePart(digest=image.digest, media_type=image.media_type)
 
 

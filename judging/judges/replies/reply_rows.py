@@ -61,16 +61,16 @@ class ReplyRows:
     seconds: Floats
 
     @classmethod
-    def of(cls, said: np.ndarray, made: np.ndarray) -> ReplyRows:
+    def of(cls, verdict_rows: np.ndarray, call_rows: np.ndarray) -> ReplyRows:
         """Return the columns of rows of VERDICT and of CALL."""
-        orders = np.stack([said["first_order"], said["second_order"]], axis=1)
-        columns = {name: said[name] for name in VERDICT.names or () if not name.endswith("_order")}
-        return cls(**columns, orders=orders, **{name: made[name] for name in CALL.names or ()})
+        orders = np.stack([verdict_rows["first_order"], verdict_rows["second_order"]], axis=1)
+        columns = {name: verdict_rows[name] for name in VERDICT.names or () if not name.endswith("_order")}
+        return cls(**columns, orders=orders, **{name: call_rows[name] for name in CALL.names or ()})
 
     def paid_among(self, calls: Ints) -> ReplyRows:
         """Return the same verdicts with only those of their calls whose keys are given."""
-        kept = np.isin(self.calls, calls)
-        return replace(self, **{name: getattr(self, name)[kept] for name in CALL.names or ()})
+        is_among = np.isin(self.calls, calls)
+        return replace(self, **{name: getattr(self, name)[is_among] for name in CALL.names or ()})
 
     def pack(self) -> bytes:
         """Return the columns as bytes, each compressed by itself: several copies are held on the way to a database."""
@@ -128,16 +128,16 @@ def record_of(parts: Sequence[ReplyRows]) -> JudgeRecord:
     parts = parts or [ReplyRows.of(np.empty(0, VERDICT), np.empty(0, CALL))]
     newest_first = np.argsort(-_column(parts, "verdicts"))
     replies, first_replies = (_column(parts, name)[newest_first] for name in ("replies", "first_replies"))
-    kept = newest_first[np.sort(np.unique(replies, return_index=True)[1])]
+    newest = newest_first[np.sort(np.unique(replies, return_index=True)[1])]
     tried = newest_first[np.unique(first_replies, return_index=True)[1]]
-    shares, orders = _column(parts, "shares")[kept], _column(parts, "orders")[kept]
+    shares, orders = _column(parts, "shares")[newest], _column(parts, "orders")[newest]
     in_both = orders[orders[:, 0] != NOT_ASKED]
     return JudgeRecord(
-        statuses=_counted(_column(parts, "statuses")[kept]),
+        statuses=_counted(_column(parts, "statuses")[newest]),
         first_tries=_counted(_column(parts, "first_statuses")[tried]),
         verdicts=len(newest_first),
         shares=shares[~np.isnan(shares)],
-        orders=[(int(one), int(other)) for one, other in in_both],
+        orders=[(int(first), int(second)) for first, second in in_both],
         spent=_spent(parts),
     )
 

@@ -96,7 +96,7 @@ def only_courtesy(text: str) -> bool:
 
 def balanced_objects(text: str, key: str) -> list[FoundObject]:
     """Return every outermost JSON object that has `key`, in order, whatever stands around them."""
-    found: list[FoundObject] = []
+    objects: list[FoundObject] = []
     position, failures = text.find("{"), 0
     while position >= 0 and failures < MAX_FAILURES:
         try:
@@ -105,9 +105,9 @@ def balanced_objects(text: str, key: str) -> list[FoundObject]:
             end, failures = position + 1, failures + 1
         else:
             if key in value:
-                found.append(FoundObject(value, _rung(text, position), position, end))
+                objects.append(FoundObject(value, _rung(text, position), position, end))
         position = text.find("{", end)
-    return found
+    return objects
 
 
 def _rung(text: str, start: int) -> str:
@@ -162,50 +162,50 @@ def _no_object(key: str) -> JudgeVerdict:
 
 
 def _object_among_text(body: str, key: str, *, repair: bool, material: str) -> FoundObject | JudgeVerdict:
-    found = balanced_objects(body, key)
-    mended = _repaired(body, key) if repair and not found else None
-    found = [mended] if mended is not None else found
-    if not found:
+    objects = balanced_objects(body, key)
+    repaired = _repaired(body, key) if repair and not objects else None
+    objects = [repaired] if repaired is not None else objects
+    if not objects:
         return _no_object(key)
-    if len(found) > MAX_OBJECTS:
+    if len(objects) > MAX_OBJECTS:
         return unread("The reply holds far too many JSON objects.", "too_many")
     judged = bare(material)
-    found = [item for item in found if bare(body[item.start : item.end]) not in judged]
-    if not found:
+    objects = [item for item in objects if bare(body[item.start : item.end]) not in judged]
+    if not objects:
         return unread("The JSON object in the reply is quoted from what was judged.", "quoted")
-    if len({json.dumps(item.value[key], sort_keys=True) for item in found}) > 1:
+    if len({json.dumps(item.value[key], sort_keys=True) for item in objects}) > 1:
         return unread(f'The reply holds several objects that disagree on "{key}".', "conflict")
-    last = found[-1]
+    last = objects[-1]
     if not only_courtesy(body[last.end :]):
         return unread("The JSON object must be the last thing in the reply.", "not_last")
     return last
 
 
 def menu_of(
-    found: JsonObject, wanted: Mapping[str, Callable[[Any], Any]], *, key: str
+    reply: JsonObject, readers: Mapping[str, Callable[[Any], Any]], *, key: str
 ) -> tuple[JsonDict, list[str]] | JudgeVerdict:
     """Return {name: value} for exactly the wanted names and the names that needed mending, or the failure.
 
     A reader returns the value on its menu, or a `Mended` one, or raises LookupError to refuse.
     """
-    given = found.get(key)
-    if not isinstance(given, Mapping):
+    answers = reply.get(key)
+    if not isinstance(answers, Mapping):
         return unread(f'"{key}" must be an object.', "not_an_object")
-    missing = [name for name in wanted if name not in given]
+    missing = [name for name in readers if name not in answers]
     if missing:
         return unread(f"These keys are missing: {', '.join(missing[:10])}.", "missing_keys")
     values: JsonDict = {}
-    mended: list[str] = []
-    for name, reader in wanted.items():
+    repaired_names: list[str] = []
+    for name, reader in readers.items():
         try:
-            value = reader(given[name])
+            value = reader(answers[name])
         except LookupError:
-            return unread(f"{json.dumps(given[name])[:80]} is not a value that {name!r} allows.", f"off_menu:{name}")
+            return unread(f"{json.dumps(answers[name])[:80]} is not a value that {name!r} allows.", f"off_menu:{name}")
         if isinstance(value, Mended):
-            mended.append(name)
+            repaired_names.append(name)
             value = value.value
         values[name] = value
-    return values, mended
+    return values, repaired_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ def _of_choices(payload: JsonObject, sent: RequestFields, headers: Mapping[str, 
     try:
         choice = payload["choices"][0]
         message = choice["message"]
-        found = Completion(
+        completion = Completion(
             _text(message.get("content")),
             str(choice.get("finish_reason") or ""),
             _reasons(message),
@@ -153,23 +153,23 @@ def _of_choices(payload: JsonObject, sent: RequestFields, headers: Mapping[str, 
         return _no_completion()
     logprobs = _first_token(choice.get("logprobs"))
     return replace(
-        _outcome_of(found, sent),
+        _outcome_of(completion, sent),
         status_code=200,
-        accepted=seen_to_work(sent.used, found.text, logprobs),
-        text=found.text or found.refusal,
-        finish_reason=found.finish[:40],
+        accepted=seen_to_work(sent.used, completion.text, logprobs),
+        text=completion.text or completion.refusal,
+        finish_reason=completion.finish[:40],
         label_logprobs=logprobs,
         head=_head(payload, headers, choice.get("native_finish_reason")),
         **read_usage(payload.get("usage")),
     )
 
 
-def _outcome_of(found: Completion, sent: RequestFields) -> Attempt:
-    finish = found.finish.lower()
+def _outcome_of(completion: Completion, sent: RequestFields) -> Attempt:
+    finish = completion.finish.lower()
     if finish in FILTERED:
         text = "The provider's content filter stopped the reply."
         return Attempt(AttemptOutcome.REFUSED, error_kind="content-filter", error_text=text)
-    if found.refusal:
+    if completion.refusal:
         return Attempt(AttemptOutcome.REFUSED, error_kind="refusal", error_text="The model refused to answer.")
     if finish in BROKEN_OFF:
         text = "The provider interrupted the reply."
@@ -178,16 +178,16 @@ def _outcome_of(found: Completion, sent: RequestFields) -> Attempt:
         text = "The reply reached the token limit."
         return Attempt(AttemptOutcome.TRUNCATED, error_kind="truncated", error_text=text, can_double=finish in CUT_OFF)
     if finish not in FINISHED:
-        text = f'The reply ended with the finish reason "{found.finish[:40]}", so it is not complete.'
+        text = f'The reply ended with the finish reason "{completion.finish[:40]}", so it is not complete.'
         return Attempt(AttemptOutcome.UNUSABLE, error_kind="finish-reason", error_text=text, retry_once=True)
-    return _whole(found, sent)
+    return _whole(completion, sent)
 
 
-def _whole(found: Completion, sent: RequestFields) -> Attempt:
+def _whole(completion: Completion, sent: RequestFields) -> Attempt:
     """Return the outcome of an answer that ended as answers do; one without text is none."""
-    if without_thinking(found.text):
+    if without_thinking(completion.text):
         return Attempt(AttemptOutcome.FINISHED)
-    if found.has_reasoning or found.text.strip():
+    if completion.has_reasoning or completion.text.strip():
         text = "The model used its whole token limit for reasoning and gave no reply."
         return Attempt(AttemptOutcome.TRUNCATED, error_kind="truncated", error_text=text)
     return Attempt(

@@ -133,7 +133,7 @@ def classify_error(
 ) -> Attempt:
     """Return the attempt that an error stands for."""
     error = ProviderError(status, page, sent, headers, at)
-    attempt = next(found for rule in RULES if (found := rule(error)) is not None)
+    attempt = next(classified for rule in RULES if (classified := rule(error)) is not None)
     return replace(attempt, status_code=status, provider_text=page.message)
 
 
@@ -252,9 +252,9 @@ def _names_a_field(error: ProviderError) -> Attempt | None:
     refused = refused_fields(error.page, sent=error.sent.used)
     if refused:
         return _field_refused(error, refused)
-    ours = refused_fields(error.page, sent=error.sent.extra)
-    if ours:
-        names = ", ".join(sorted(ours))
+    extra_fields = refused_fields(error.page, sent=error.sent.extra)
+    if extra_fields:
+        names = ", ".join(sorted(extra_fields))
         return _setup("config", f"The endpoint refuses its extra fields: {names}.")
     return None
 

@@ -26,13 +26,13 @@ def wait_asked_by(headers: Mapping[str, str], *, at: datetime, words: str = "", 
     RetryInfo, such as "12.77s") and "retry after 7 seconds" in the error's `words`; without any of these the longest
     `*ratelimit*reset*` header whose `remaining` twin is 0 or absent.
     """
-    asked = [
+    requested = [
         _after_seconds(headers.get("retry-after", "").strip(), at),
         _milliseconds(headers.get("retry-after-ms", "").strip()),
         duration_seconds(delay, at=at),
         _in_prose(words),
     ]
-    waits = [seconds for seconds in asked if seconds is not None] or _resets(headers, at)
+    waits = [seconds for seconds in requested if seconds is not None] or _resets(headers, at)
     return min(max(waits), LONGEST_WAIT) if waits else None
 
 
@@ -59,10 +59,10 @@ def _milliseconds(text: str) -> float | None:
 
 
 def _in_prose(words: str) -> float | None:
-    found = PROSE.search(words)
-    if found is None:
+    match = PROSE.search(words)
+    if match is None:
         return None
-    parts = re.findall(r"([\d.]+) ?(ms|milli|s|m|h)", found.group(1).lower())
+    parts = re.findall(r"([\d.]+) ?(ms|milli|s|m|h)", match.group(1).lower())
     return sum(float(number) * PROSE_UNITS[unit] for number, unit in parts)
 
 

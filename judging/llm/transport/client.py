@@ -114,8 +114,8 @@ class ChatClient:
         )
         try:
             is_reply = is_streamed and response.status_code == 200
-            found = read_stream_body(response) if is_reply else read_body(response, read_seconds)
-            return response.status_code, response.raw.headers, found
+            body = read_stream_body(response) if is_reply else read_body(response, read_seconds)
+            return response.status_code, response.raw.headers, body
         finally:
             response.raw.close()
             response.raw.release_conn()
@@ -125,8 +125,8 @@ class ChatClient:
         proxy = self._proxy if endpoint.proxy is None else proxy_of(endpoint.proxy, self._policy)
         adapter = self._adapters.get(proxy)
         if adapter is None:
-            made = GuardedAdapter(policy=self._policy, connections=self._connections, proxy=proxy)
-            adapter = self._adapters.setdefault(proxy, made)
+            new_adapter = GuardedAdapter(policy=self._policy, connections=self._connections, proxy=proxy)
+            adapter = self._adapters.setdefault(proxy, new_adapter)
         return adapter
 
     def _head(self, endpoint: EndpointConfig) -> requests.PreparedRequest:

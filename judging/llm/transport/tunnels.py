@@ -82,14 +82,14 @@ def public_address(host: str, port: int, policy: AddressPolicy) -> str | None:
         EndpointRefused: the policy forbids one of its addresses.
         OSError: the name has none.
     """
-    found = [str(info[4][0]) for info in socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)]
-    for address in found:
+    addresses = [str(info[4][0]) for info in socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)]
+    for address in addresses:
         refusal = address_refusal(address, policy)
         if refusal:
             raise EndpointRefused(refusal)
-    if any(address_refusal(address, PUBLIC_ONLY) for address in found):
+    if any(address_refusal(address, PUBLIC_ONLY) for address in addresses):
         return None
-    return found[0]
+    return addresses[0]
 
 
 def _status_of(connection: socket.socket) -> int:

@@ -59,27 +59,27 @@ class PreludeFinder(importlib.abc.MetaPathFinder):
 
 
 def main() -> None:
-    token_path, own = sys.argv[1], os.getpid()
+    token_path, process_id = sys.argv[1], os.getpid()
     report_to = os.dup(1)
     # Held here, so that what the program puts into these modules changes nothing.
     open_file, read, write, leave, own_pid, as_json = os.open, os.read, os.write, os._exit, os.getpid, json.dumps
     del sys.argv[1:]
     sys.path[0] = "/box"
     sys.meta_path.insert(0, PreludeFinder())
-    passed, said = True, ""
+    passed, message = True, ""
     try:
         with open("/src/program.py", encoding="utf-8") as file:
             source = file.read()
         exec(compile(source, "/src/program.py", "exec", dont_inherit=True), {})  # noqa: S102 - what this file is for
     except BaseException as error:
-        passed, said = False, describe(error)
+        passed, message = False, describe(error)
         show(error)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the program may have closed or replaced it
             stream.flush()
-    if own_pid() != own:
+    if own_pid() != process_id:
         leave(1)  # a child that the program forked comes back here too, and may not speak for it
-    report = b'{"passed": true}' if passed else as_json({"passed": False, "error": said}).encode()
+    report = b'{"passed": true}' if passed else as_json({"passed": False, "error": message}).encode()
     token = read(open_file(token_path, os.O_RDONLY), 64).strip()  # nowhere in this process before
     write(report_to, b"\n" + token + report + b"\n")
     leave(0 if passed else 1)

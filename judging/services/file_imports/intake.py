@@ -324,7 +324,7 @@ class _UploadReader:
             return parse_responses_folder(
                 self.bundle,
                 system=self.options.system,
-                known=known,
+                known_cases=known,
                 missing_files=self.missing_files,
                 tell=self.tell,
             )
@@ -333,7 +333,7 @@ class _UploadReader:
 
     def _file_parser(self, read: Callable[..., Parsed[Responses]], path: str) -> Parser:
         def parse(known: KnownCases | None) -> Parsed[Responses]:
-            return read(self.bundle, path, system=self.options.system, known=known, tell=self.tell)
+            return read(self.bundle, path, system=self.options.system, known_cases=known, tell=self.tell)
 
         return parse
 

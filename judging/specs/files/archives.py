@@ -74,18 +74,18 @@ class _Unpacker:
             message = f"The archive contains {len(entries):,} files; at most {self.limits.max_entries:,} are read."
             self.findings.add(ZIP_LIMIT, self.file, "", message)
             raise _Stop
-        kept: dict[str, bytes] = {}
+        files_by_path: dict[str, bytes] = {}
         for entry in entries:
             path = self._safe_path(entry)
             if path is None or _is_noise(path):
                 continue
-            if path in kept:
+            if path in files_by_path:
                 self.findings.add(SAME_PATH, path, "", "The archive contains two files with this name.", entry.filename)
             elif path.lower().endswith(_ARCHIVE_ENDINGS):
                 self.findings.add(NESTED_ZIP, path, "", "An archive inside an archive is not read.", path)
             else:
-                kept[path] = self._read(entry, path)
-        return kept
+                files_by_path[path] = self._read(entry, path)
+        return files_by_path
 
     def _safe_path(self, entry: zipfile.ZipInfo) -> str | None:
         """Return the path to use; None, with a finding, for what must not be read."""

@@ -55,16 +55,16 @@ class Bundle:
         """Return what `make` makes of a file, made once as long as the bundle lives."""
         if path not in self._made:
             self._made[path] = make(self.files[path])
-        made: T = self._made[path]
-        return made
+        result: T = self._made[path]
+        return result
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
         """Return what `make` makes under a name that is no path, made once as long as the bundle lives."""
         key = f"/{name}"  # no path of a bundle begins so
         if key not in self._made:
             self._made[key] = make()
-        made: T = self._made[key]
-        return made
+        result: T = self._made[key]
+        return result
 
 
 def join_path(folder: str, path: str) -> str:
@@ -86,14 +86,14 @@ def folder_of(path: str) -> str:
 def bundle_from_files(files: Iterable[tuple[str, bytes]]) -> Parsed[Bundle]:
     """Return a bundle of files by name; unsafe and repeated names are errors."""
     findings = Findings()
-    kept: dict[str, bytes] = {}
+    files_by_path: dict[str, bytes] = {}
     for name, data in files:
         try:
             path = normalise_path(name)
         except UnsafePath as refusal:
             findings.add(UNSAFE_PATH, name, "", str(refusal), name)
             continue
-        if path in kept:
+        if path in files_by_path:
             findings.add(SAME_PATH, path, "", "Two files have this name.", name)
-        kept[path] = data
-    return Parsed(None if findings.has_errors else Bundle(kept), findings.as_tuple())
+        files_by_path[path] = data
+    return Parsed(None if findings.has_errors else Bundle(files_by_path), findings.as_tuple())

@@ -54,19 +54,19 @@ class Findings:
     counts: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     has_errors: bool = False
 
-    def add(self, rule: Rule, file: str, place: str, message: str, offending: object = "") -> None:
+    def add(self, rule: Rule, file: str, location: str, message: str, offending: object = "") -> None:
         """Note one problem."""
         if self._count(rule.severity, rule.code):
             shown = shorten(offending)
-            self.listed.append(Problem(rule.severity, file, place, message, shown, rule.hint, rule.code))
+            self.listed.append(Problem(rule.severity, file, location, message, shown, rule.hint, rule.code))
 
-    def error(self, place: str, code: str, message: str, *, offending: object = "", hint: str = "") -> None:
+    def error(self, location: str, code: str, message: str, *, offending: object = "", hint: str = "") -> None:
         """Note what prevents the import."""
-        self.add(Rule(code, Severity.ERROR, hint), self.file, place, message, offending)
+        self.add(Rule(code, Severity.ERROR, hint), self.file, location, message, offending)
 
-    def warning(self, place: str, code: str, message: str, *, offending: object = "", hint: str = "") -> None:
+    def warning(self, location: str, code: str, message: str, *, offending: object = "", hint: str = "") -> None:
         """Note what the author should look at."""
-        self.add(Rule(code, Severity.WARNING, hint), self.file, place, message, offending)
+        self.add(Rule(code, Severity.WARNING, hint), self.file, location, message, offending)
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Take over the problems of a part."""

@@ -161,18 +161,18 @@ def _keep(rows: list[JsonLine], value: object, line: int, path: str, findings: F
         rows.append(JsonLine(line, row))
 
 
-def storable_row(value: object, path: str, place: str, findings: Findings) -> JsonDict | None:
+def storable_row(value: object, path: str, location: str, findings: Findings) -> JsonDict | None:
     """Return a row as it can be stored; None, with a finding, where it is no object."""
     if not isinstance(value, dict):
-        findings.add(NOT_AN_OBJECT, path, place, "The row is not an object.", json.dumps(value)[:200])
+        findings.add(NOT_AN_OBJECT, path, location, "The row is not an object.", json.dumps(value)[:200])
         return None
     try:
         cleaned, changed = _storable(value)
     except _BadValue as failure:
-        findings.add(BAD_JSON, path, place, f"The row cannot be used: {failure}.")
+        findings.add(BAD_JSON, path, location, f"The row cannot be used: {failure}.")
         return None
     if changed:
-        findings.add(MENDED_TEXT, path, place, "NUL characters or broken Unicode were replaced by U+FFFD.")
+        findings.add(MENDED_TEXT, path, location, "NUL characters or broken Unicode were replaced by U+FFFD.")
     row: JsonDict = cleaned
     return row
 

@@ -30,13 +30,13 @@ def named_files(data: bytes, path: str, top: str = "") -> list[str]:
 
 def named_images(data: bytes) -> list[str]:
     """Return the paths of images that the texts in a file of JSON rows spell, as seen from its folder."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     for text in _IMAGE_PATH.findall(data.decode("utf-8", "replace")):
         try:
-            found[normalise_path(text)] = None
+            paths[normalise_path(text)] = None
         except UnsafePath:
             continue
-    return list(found)
+    return list(paths)
 
 
 def _module(text: str) -> str:

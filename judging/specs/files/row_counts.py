@@ -11,7 +11,7 @@ EVERY = 50
 T = TypeVar("T")
 
 
-def untold(done: int, total: int) -> None:
+def untold(rows_read: int, total: int) -> None:
     """Tell nobody."""
 
 

@@ -54,7 +54,7 @@ def said_plainly(problem: str, line: str, column: int) -> str:
     """Return what is wrong, and the parser's own words where they are not known; `column` counts from 0."""
     if line[column : column + 1] == "\t" or line[: len(line) - len(line.lstrip())].find("\t") >= 0:
         return _TAB
-    return next((words for known, words in _WORDS if known in problem), f"The parser says: {problem}.")
+    return next((words for fragment, words in _WORDS if fragment in problem), f"The parser says: {problem}.")
 
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -243,7 +243,7 @@ class _NodeBuilder:
 
     def _mapping(self, line: int, depth: int) -> Node:
         entries: dict[str, Node] = {}
-        seen: dict[str, int] = {}
+        lines_by_key: dict[str, int] = {}
         merged: list[Node] = []
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key = self._key(event, depth)
@@ -252,10 +252,12 @@ class _NodeBuilder:
             if is_merge and (value.is_mapping or value.is_list):
                 merged.append(value)
                 continue
-            if key.raw in seen:
-                message = f"The key {shorten(key.raw)!r} is already set on line {seen[key.raw]} of the same mapping."
+            if key.raw in lines_by_key:
+                message = (
+                    f"The key {shorten(key.raw)!r} is already set on line {lines_by_key[key.raw]} of the same mapping."
+                )
                 self.findings.add(DUPLICATE_KEY, self.file, at_line(key.line), message, key.raw)
-            seen[key.raw] = key.line
+            lines_by_key[key.raw] = key.line
             entries[key.raw] = value
         for source in (part for value in merged for part in (value.items or (value,))):
             for name, node in source.fields.items():

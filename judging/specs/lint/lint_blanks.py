@@ -75,21 +75,23 @@ def _lint_template(lint: Lint, blanks: Node, path: str, targets: int) -> None:
     if node is None or not isinstance(node.content, str) or not node.content:
         lint.say(NO_TEMPLATE, node or blanks, path, "There is no `template` to compare the response with.")
         return
-    mark, template, place = _text(blanks, "blank_str", DEFAULT_BLANK), node.content, join(path, "template")
+    mark, template, template_path = _text(blanks, "blank_str", DEFAULT_BLANK), node.content, join(path, "template")
     if not mark:
         lint.say(BAD_MARK, blanks.fields["blank_str"], join(path, "blank_str"), "The blank placeholder is empty.", "''")
         return
     offsets = mark_offsets(template, mark)
     if len(offsets) != targets:
         message = f"The template contains {len(offsets)} blank(s) {mark!r}, but there are {targets} target(s)."
-        lint.say(COUNT, node, place, message)
+        lint.say(COUNT, node, template_path, message)
     if any(later - earlier < len(mark) for earlier, later in itertools.pairwise(offsets)):
-        lint.say(OVERLAP, node, place, "Blanks overlap.")
+        lint.say(OVERLAP, node, template_path, "Blanks overlap.")
     if offsets and template.endswith(mark):
-        lint.say(AT_END, node, place, "The template ends with a blank, which makes the grading fail.", template[-40:])
+        lint.say(
+            AT_END, node, template_path, "The template ends with a blank, which makes the grading fail.", template[-40:]
+        )
     if offsets and offsets[0] == 0:
         message = "The template starts with a blank; the first characters of its answer are lost in the comparison."
-        lint.say(AT_START, node, place, message, template[:40])
+        lint.say(AT_START, node, template_path, message, template[:40])
 
 
 def _lint_target(lint: Lint, target: Node, path: str, escape: str) -> float:

@@ -55,12 +55,12 @@ def lint_keywords(lint: Lint, rules: Node, path: str) -> float | None:
         lint.say(EMPTY_LIST, rules, path, "`keywords` is empty.", "[]")
     total, earlier, handlers = 0.0, 0, 0
     for index, rule in enumerate(rules.items):
-        place = f"{path}[{index}]"
+        rule_path = f"{path}[{index}]"
         if "post_handler" in rule.fields:
             handlers += 1
-            _lint_handler_entry(lint, rule, place, handlers)
+            _lint_handler_entry(lint, rule, rule_path, handlers)
             continue
-        total += _lint_rule(lint, rule, place, earlier)
+        total += _lint_rule(lint, rule, rule_path, earlier)
         earlier += 1
     return None if handlers else total
 
@@ -145,11 +145,11 @@ def _lint_branches(lint: Lint, node: Node, path: str, rule: _LintedRule, *, rege
     for key in present[1:]:
         message = f"`{key}` is ignored next to `{present[0]}`."
         lint.say(OR_WINS, node.fields[key], join(path, key), message, key)
-    branch, place = node.fields[present[0]], join(path, present[0])
+    branch, branch_path = node.fields[present[0]], join(path, present[0])
     if present[0] == "content":
-        _lint_node(lint, branch, place, rule, regex=regex)
+        _lint_node(lint, branch, branch_path, rule, regex=regex)
     else:
-        _lint_list(lint, branch, place, rule, regex=regex)
+        _lint_list(lint, branch, branch_path, rule, regex=regex)
 
 
 def _lint_list(lint: Lint, branch: Node, path: str, rule: _LintedRule, *, regex: bool) -> None:

@@ -78,18 +78,18 @@ class Lint:
             self.say(TEXT_AS_SWITCH, node, join(path, key), message)
         return bool(node.content)
 
-    def misspelt(self, key: str, node: Node, known: Collection[str], path: str) -> bool:
+    def misspelt(self, key: str, node: Node, known_keys: Collection[str], path: str) -> bool:
         """Warn of a key that nothing reads and that is nearly a known one; return whether it is."""
-        near = difflib.get_close_matches(key, sorted(known), n=1)
+        near = difflib.get_close_matches(key, sorted(known_keys), n=1)
         if near:
             message = f"`{key}` has no effect; did you mean `{near[0]}`?"
             self.say(UNKNOWN_KEY, node, join(path, key), message, key)
         return bool(near)
 
-    def unknown_keys(self, owner: Node, known: Collection[str], path: str) -> None:
+    def unknown_keys(self, owner: Node, known_keys: Collection[str], path: str) -> None:
         """Warn of keys that nothing reads, with the nearest known one."""
         for key, node in owner.fields.items():
-            if key not in known and not self.misspelt(key, node, known, path):
+            if key not in known_keys and not self.misspelt(key, node, known_keys, path):
                 self.say(UNKNOWN_KEY, node, join(path, key), f"`{key}` has no effect.", key)
 
     def pattern(self, node: Node, path: str, *, lowered: bool) -> None:

@@ -53,12 +53,14 @@ def _lint_metric(lint: Lint, item: Node, path: str) -> float:
 
 
 def _lint_references(lint: Lint, item: Node, path: str) -> None:
-    references, place = item.get("references"), join(path, "references")
+    references, references_path = item.get("references"), join(path, "references")
     if references is None or not references.items:
-        lint.say(NO_REFERENCE, references or item, place, "There is no reference to compare the response with.")
+        lint.say(
+            NO_REFERENCE, references or item, references_path, "There is no reference to compare the response with."
+        )
         return
     for index, reference in enumerate(references.items):
-        _lint_reference(lint, reference, f"{place}[{index}]")
+        _lint_reference(lint, reference, f"{references_path}[{index}]")
 
 
 def _lint_reference(lint: Lint, reference: Node, path: str) -> None:

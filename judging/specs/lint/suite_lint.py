@@ -80,8 +80,8 @@ def lint_grading(lint: Lint, grading: Node, path: str, *, lang: str) -> None:
         message = "None of the five criteria is given, so nothing can be graded."
         lint.say(NO_CRITERION, grading, path, message, ", ".join(grading.fields))
         return
-    for place, handler in handlers_of(grading, path):
-        lint_handler(lint, handler, place)
+    for handler_path, handler in handlers_of(grading, path):
+        lint_handler(lint, handler, handler_path)
     _lint_totals(lint, grading, path, totals)
 
 
@@ -113,17 +113,17 @@ def handlers_of(grading: Node, path: str) -> list[tuple[str, Node]]:
 
 def _lint_totals(lint: Lint, grading: Node, path: str, totals: list[float | None]) -> None:
     """Compare max_score and min_score with what the rules add up to, where that is known before running."""
-    known = None if None in totals else sum(total for total in totals if total is not None)
+    sum_of_rules = None if None in totals else sum(total for total in totals if total is not None)
     most, least = grading.get("max_score"), grading.get("min_score")
     maximum = as_number(most) if most is not None else None
     lint.number(grading, "max_score", path, 1.0)
     minimum = lint.number(grading, "min_score", path, float("-inf"))
-    total = maximum if maximum is not None else known
+    total = maximum if maximum is not None else sum_of_rules
     if total == 0:
         message = "The total that can be reached is 0, so the score would be a division by zero."
         lint.say(TOTAL_ZERO, most or grading, path, message, "0")
-    if most is not None and maximum is not None and known is not None and maximum > known + 1e-9:
-        message = f"max_score is {maximum:g}, but the rules add up to {known:g} only."
+    if most is not None and maximum is not None and sum_of_rules is not None and maximum > sum_of_rules + 1e-9:
+        message = f"max_score is {maximum:g}, but the rules add up to {sum_of_rules:g} only."
         lint.say(MAX_ABOVE_SUM, most, join(path, "max_score"), message)
     if least is not None and total is not None and minimum > total:
         message = f"min_score is {minimum:g}, above the total of {total:g}."

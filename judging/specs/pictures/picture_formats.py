@@ -124,9 +124,9 @@ def _opened(data: bytes, claimed: str) -> Image.Image:
 
 def _check_head(image: Image.Image, claimed: str) -> None:
     """Check what the head of a file says, before its pixels are decoded."""
-    kind, wanted = _kind(image), claimed_kind(claimed)
-    if wanted and kind != wanted:
-        raise PictureRefused(f"is named as {wanted} but is {kind}. Give it the ending that it has.")
+    kind, named_kind = _kind(image), claimed_kind(claimed)
+    if named_kind and kind != named_kind:
+        raise PictureRefused(f"is named as {named_kind} but is {kind}. Give it the ending that it has.")
     width, height = image.size
     if width * height > MAX_PIXELS:
         raise PictureRefused(f"has {width:,} x {height:,} pixels; {MAX_PIXELS:,} in all at most. Scale it down.")

@@ -73,15 +73,15 @@ def shelf_of(bundle: Bundle) -> PictureShelf:
     return bundle.kept("pictures", PictureShelf)
 
 
-def read_images(bundle: Bundle, findings: Findings, place: ImagePlace, values: Iterable[object]) -> list[ImageSpec]:
+def read_images(bundle: Bundle, findings: Findings, source: ImagePlace, values: Iterable[object]) -> list[ImageSpec]:
     """Return the images that fields name, with every fault among the findings; empty fields name none."""
     named = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
     named = [entry for entry in named if entry not in (None, "", {})]
     if len(named) > MAX_IMAGES:
-        message = f"{place.owner} has {len(named)} images; {MAX_IMAGES} at most."
-        findings.add(TOO_MANY_IMAGES, place.file, place.place, message)
+        message = f"{source.owner} has {len(named)} images; {MAX_IMAGES} at most."
+        findings.add(TOO_MANY_IMAGES, source.file, source.place, message)
         return []
-    reader = _ImageReader(bundle, findings, place, shelf_of(bundle))
+    reader = _ImageReader(bundle, findings, source, shelf_of(bundle))
     return [spec for entry in named if (spec := reader.image(entry)) is not None]
 
 
@@ -162,10 +162,10 @@ class _ImageReader:
     def _read(self, path: str) -> PictureFile:
         """Return the image of a file; one that an export has named after the hash of a stored image is that image."""
         data = self.bundle.read(path)
-        found, named = read_picture(data, path), _DIGEST.search(path)
+        picture, named = read_picture(data, path), _DIGEST.search(path)
         if named is not None and self.shelf.is_stored_copy(named[1], data):
-            return replace(found, digest=named[1])
-        return found
+            return replace(picture, digest=named[1])
+        return picture
 
     def _of_data_uri(self, uri: str, alt: str) -> ImageSpec | None:
         head = _DATA_URI.match(uri)
@@ -175,35 +175,37 @@ class _ImageReader:
             return self._kept(f"has more than {MAX_BYTES:,} bytes. Save it smaller.", "The data URI", alt)
         try:
             data = base64.b64decode("".join(uri[head.end() :].split()), validate=True)
-            found: PictureFile | str = read_picture(data, head[1])
+            picture: PictureFile | str = read_picture(data, head[1])
         except (binascii.Error, ValueError) as problem:
             is_refused = isinstance(problem, PictureRefused)
-            found = str(problem) if is_refused else "is cut off or holds other characters than those of base64."
-        if not claimed_kind(head[1]) and not isinstance(found, str):
-            found = f"has the type {head[1] or 'text/plain'}, which is no image that is read."
-        return self._kept(found, "", alt)
+            picture = str(problem) if is_refused else "is cut off or holds other characters than those of base64."
+        if not claimed_kind(head[1]) and not isinstance(picture, str):
+            picture = f"has the type {head[1] or 'text/plain'}, which is no image that is read."
+        return self._kept(picture, "", alt)
 
-    def _kept(self, found: PictureFile | str, name: str, alt: str) -> ImageSpec | None:
+    def _kept(self, picture: PictureFile | str, name: str, alt: str) -> ImageSpec | None:
         """Put an image on the shelf and return it, or say what is wrong with it."""
         shown = name or "The image"
-        if isinstance(found, str):
-            message = f"{self.place.owner}: {shown} {found}"
+        if isinstance(picture, str):
+            message = f"{self.place.owner}: {shown} {picture}"
             self.findings.add(BAD_IMAGE, self.place.file, self.place.place, message, name)
             return None
-        if found.frames > 1:
-            message = f"{self.place.owner}: {shown} has {found.frames:,} frames; the first one is taken."
+        if picture.frames > 1:
+            message = f"{self.place.owner}: {shown} has {picture.frames:,} frames; the first one is taken."
             self.findings.add(FIRST_FRAME, self.place.file, self.place.place, message, name)
-        self.shelf.files.setdefault(found.digest, found)
-        return ImageSpec(found.digest, found.media_type, found.width, found.height, name=name[:300], alt=alt[:MAX_ALT])
+        self.shelf.files.setdefault(picture.digest, picture)
+        return ImageSpec(
+            picture.digest, picture.media_type, picture.width, picture.height, name=name[:300], alt=alt[:MAX_ALT]
+        )
 
 
 def _name_and_alt(entry: object) -> tuple[str, str]:
     """Return the path or data URI of an entry and its alternative text; an empty path where there is none."""
     if isinstance(entry, dict):
-        found: JsonDict = entry
-        address: Any = found.get("image_url")
+        fields: JsonDict = entry
+        address: Any = fields.get("image_url")
         inner = address.get("url") if isinstance(address, dict) else address
-        name = next((found[key] for key in ("path", "url", "image") if isinstance(found.get(key), str)), inner)
-        alt = found.get("alt")
+        name = next((fields[key] for key in ("path", "url", "image") if isinstance(fields.get(key), str)), inner)
+        alt = fields.get("alt")
         return (name.strip() if isinstance(name, str) else "", alt.strip() if isinstance(alt, str) else "")
     return (entry.strip(), "") if isinstance(entry, str) else ("", "")

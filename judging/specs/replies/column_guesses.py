@@ -76,12 +76,14 @@ def guess_fields(
     Where readers know the table already, only columns with names of models or providers are taken for systems.
     """
     meanings = {name: _meant(name) for name in names if name}
-    cells = {name: [row[place] for row in samples if place < len(row)] for place, name in enumerate(names) if name}
+    cells = {
+        name: [row[position] for row in samples if position < len(row)] for position, name in enumerate(names) if name
+    }
     guessed: dict[str, ColumnField] = {}
-    for field, known in _MEANINGS.items():
-        free = [name for name in meanings if name not in guessed and meanings[name] in known]
+    for field, usual_names in _MEANINGS.items():
+        free = [name for name in meanings if name not in guessed and meanings[name] in usual_names]
         if free:
-            guessed[min(free, key=lambda name: (not any(cells[name]), known.index(meanings[name])))] = field
+            guessed[min(free, key=lambda name: (not any(cells[name]), usual_names.index(meanings[name])))] = field
     _drop_row_ids(meanings, cells, guessed)
     _guess_answer(meanings, guessed)
     _guess_by_words(meanings, guessed)
@@ -134,15 +136,15 @@ def _drop_row_ids(
     case, prompt = columns.get(ColumnField.CASE), columns.get(ColumnField.PROMPT)
     if case is None or prompt is None:
         return
-    pairs = {(asked, key) for asked, key in zip(cells[prompt], cells[case], strict=False) if asked and key}
-    if "test_idx" in meanings.values() or len(pairs) > len({asked for asked, _ in pairs}):
+    pairs = {(question, key) for question, key in zip(cells[prompt], cells[case], strict=False) if question and key}
+    if "test_idx" in meanings.values() or len(pairs) > len({question for question, _ in pairs}):
         del guessed[case]
 
 
 def _guess_answer(meanings: Mapping[str, str], guessed: dict[str, ColumnField]) -> None:
     """Take `answer` as the response where nothing else is and the row says who answered or asks nothing, else as the
     reference."""
-    column = next((name for name, meant in meanings.items() if meant == _AS_RESPONSE_OR_REFERENCE), "")
+    column = next((name for name, meaning in meanings.items() if meaning == _AS_RESPONSE_OR_REFERENCE), "")
     fields = set(guessed.values())
     if not column:
         return
@@ -155,9 +157,13 @@ def _guess_answer(meanings: Mapping[str, str], guessed: dict[str, ColumnField]) 
 def _guess_by_words(meanings: Mapping[str, str], guessed: dict[str, ColumnField]) -> None:
     """Give a field that no name stands for to the one column whose name has a word for it, as "LLM answer" has."""
     free = [name for name in meanings if name not in guessed and "." not in name]
-    said = {name: [field for field, words in _WORDS.items() if words & set(meanings[name].split("_"))] for name in free}
+    fields_by_word = {
+        name: [field for field, words in _WORDS.items() if words & set(meanings[name].split("_"))] for name in free
+    }
     for field in _WORDS:
-        fitting = [name for name in free if said[name] == [field] and not _ABOUT_ROWS.fullmatch(meanings[name])]
+        fitting = [
+            name for name in free if fields_by_word[name] == [field] and not _ABOUT_ROWS.fullmatch(meanings[name])
+        ]
         if len(fitting) == 1 and field not in guessed.values():
             guessed[fitting[0]] = field
 

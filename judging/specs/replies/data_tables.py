@@ -171,9 +171,9 @@ def _rows(bundle: Bundle, path: str, findings: Findings) -> Iterator[TableRow]:
             columns = mapped_columns(distinct_names(table.header), chosen)
         elif not _check_names(columns.names, path, table.place, of_file):
             return
-        for number, place, cells in table.cells(columns.read, of_file):
+        for number, location, cells in table.cells(columns.read, of_file):
             for fields in columns.rows(cells):
-                yield TableRow(number, place, fields)
+                yield TableRow(number, location, fields)
     finally:
         findings.extend(of_file.as_tuple())
 
@@ -239,8 +239,8 @@ def _open_csv(bundle: Bundle, path: str, findings: Findings) -> _OpenTable | Non
         _add_unreadable(findings, path, reader.line_num, failure)
         return None
 
-    def cells(_: frozenset[int], found: Findings) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-        return _csv_cells(reader, path, len(header), found)
+    def cells(_: frozenset[int], row_findings: Findings) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+        return _csv_cells(reader, path, len(header), row_findings)
 
     return _OpenTable(header, at_line(line), cells)
 
@@ -265,7 +265,7 @@ def _csv_cells(reader: Reader, path: str, width: int, findings: Findings) -> Ite
         _add_unreadable(findings, path, reader.line_num, failure)
 
 
-def _check_names(names: Sequence[str], path: str, place: str, findings: Findings) -> bool:
+def _check_names(names: Sequence[str], path: str, location: str, findings: Findings) -> bool:
     named = [name for name in names if name]
     message = ""
     if not _is_known(names):
@@ -273,7 +273,7 @@ def _check_names(names: Sequence[str], path: str, place: str, findings: Findings
     elif len(set(named)) < len(named):
         message = "Two columns have the same name."
     if message:
-        findings.add(BAD_HEADER, path, place, message, ", ".join(names))
+        findings.add(BAD_HEADER, path, location, message, ", ".join(names))
     return not message
 
 
@@ -291,15 +291,15 @@ def _open_sheet(bundle: Bundle, path: str, findings: Findings, score: Score) -> 
         message = f"The sheet {other!r} was not read; one sheet of a workbook is."
         findings.add(OTHER_SHEET, path, other, message)
 
-    def cells(read: frozenset[int], of_rows: Findings) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    def cells(read: frozenset[int], row_findings: Findings) -> Iterator[tuple[int, str, tuple[str, ...]]]:
         for number, row in grid.rows:
             if number <= header or all(map(is_blank, row)):
                 continue
-            if grid.is_too_wide(number, row, of_rows):
+            if grid.is_too_wide(number, row, row_findings):
                 return
             texts = (
-                text_cell(grid, number, place + 1, value, of_rows) if place in read else ""
-                for place, value in enumerate(row[: len(names)])
+                text_cell(grid, number, position + 1, value, row_findings) if position in read else ""
+                for position, value in enumerate(row[: len(names)])
             )
             yield number, grid.place(number, 1), tuple(texts)
 
@@ -312,14 +312,14 @@ def _headers(grid: Grid) -> Iterator[tuple[int, list[Cell]]]:
     below = dict(head)
     for number, row in head:
         wide = [
-            (left, right) for (top, left), (bottom, right) in grid.merged if top == bottom == number and right > left
+            (first, last) for (top, first), (bottom, last) in grid.merged if top == bottom == number and last > first
         ]
         parts = {
-            place: below.get(number + 1, [])[place - 1 : place]
-            for left, right in wide
-            for place in range(left, right + 1)
+            column: below.get(number + 1, [])[column - 1 : column]
+            for first, last in wide
+            for column in range(first, last + 1)
         }
         if parts and all(cells and not is_blank(cells[0]) for cells in parts.values()):
-            yield number + 1, [parts.get(place, [cell])[0] for place, cell in enumerate(row, 1)]
+            yield number + 1, [parts.get(column, [cell])[0] for column, cell in enumerate(row, 1)]
         else:
             yield number, row

@@ -74,12 +74,12 @@ def _read(line: str, number: int) -> JsonDict | LineProblem:
     return row
 
 
-def _key(row: JsonDict, number: int, taken: set[str]) -> str:
-    own = row.get("id")
-    key = str(own).strip() if isinstance(own, str | int) and not isinstance(own, bool) else ""
-    if key and len(key) <= 150 and key not in taken:
+def _key(row: JsonDict, number: int, used_keys: set[str]) -> str:
+    row_id = row.get("id")
+    key = str(row_id).strip() if isinstance(row_id, str | int) and not isinstance(row_id, bool) else ""
+    if key and len(key) <= 150 and key not in used_keys:
         return key
-    return next(name for name in _line_names(number) if name not in taken)
+    return next(name for name in _line_names(number) if name not in used_keys)
 
 
 def _line_names(number: int) -> Iterator[str]:

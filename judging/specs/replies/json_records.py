@@ -41,13 +41,13 @@ def read_records(bundle: Bundle, path: str, findings: Findings, limits: RowLimit
     if document is None:
         rows = readable_rows(bundle, path, findings, limits)
         return [Record(row.line, at_line(row.line), row.fields) for row in rows]
-    where, found = max(_record_lists(document), key=_fit, default=("", [document]))
+    where, entries = max(_record_lists(document), key=_fit, default=("", [document]))
     records: list[Record] = []
-    for number, item in enumerate(found, 1):
-        place = f"{where}[{number - 1}]" if where else ""
-        fields = storable_row(item, path, place, findings)
+    for number, item in enumerate(entries, 1):
+        location = f"{where}[{number - 1}]" if where else ""
+        fields = storable_row(item, path, location, findings)
         if fields is not None:
-            records.append(Record(number, place, fields))
+            records.append(Record(number, location, fields))
     return records
 
 
@@ -90,7 +90,7 @@ def _paths(value: object, where: str = "", depth: int = 0) -> Iterator[str]:
     if isinstance(value, dict):
         inside = [(str(name), part) for name, part in value.items()]
     elif isinstance(value, list) and not all(isinstance(part, str) for part in value):
-        inside = [(str(place), part) for place, part in enumerate(value[:_ITEMS])]
+        inside = [(str(index), part) for index, part in enumerate(value[:_ITEMS])]
     elif where:
         yield where
     if depth < _DEPTH:
@@ -132,11 +132,11 @@ def text_of(value: object) -> str | None:
 def prompt_of(value: object) -> str | None:
     """Return what was asked as text: of a conversation, which lm-evaluation-harness writes as JSON in a text, the
     messages, each behind its role where they are several."""
-    told = value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
+    content = value[0] if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) else value
     try:
-        messages = json.loads(told) if isinstance(told, str) and told.startswith("[{") else told
+        messages = json.loads(content) if isinstance(content, str) and content.startswith("[{") else content
     except ValueError:
-        messages = told
+        messages = content
     if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
         return text_of(value)
     if len(messages) == 1:

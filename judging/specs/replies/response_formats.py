@@ -21,7 +21,7 @@ _HEAD = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat:
-    """One format. `parse` takes a bundle and a path, and by name `system`, `known` (cases) and `tell` (progress).
+    """One format. `parse` takes a bundle and a path, and by name `system`, `known_cases` and `tell` (progress).
 
     `names` reads what tells a file from others, such as its columns; `holds` and `asks` look at that alone.
     """

@@ -146,13 +146,13 @@ class Collector:
     def _turns(self, fields: JsonDict, origin: Origin, owner: str, *, has_text: bool) -> ReadTurns | None:
         """Return the turns and images of a response; those that stand beside a question belong to the question, and so
         do messages beside the text of a response."""
-        where = ImagePlace(origin.file, origin.place, f"The response of {owner}")
+        source = ImagePlace(origin.file, origin.place, f"The response of {owner}")
         asks = first_messages(fields, MESSAGE_FIELDS) is not None and has_text
         is_own = _ASKING.isdisjoint(fields) and not asks
-        given = first_messages(fields, (*RESPONSE_MESSAGE_FIELDS, *(MESSAGE_FIELDS if is_own else ())))
-        turns = read_turns(self.bundle, self.findings, where, given) if given is not None else ReadTurns((), ())
+        messages = first_messages(fields, (*RESPONSE_MESSAGE_FIELDS, *(MESSAGE_FIELDS if is_own else ())))
+        turns = read_turns(self.bundle, self.findings, source, messages) if messages is not None else ReadTurns((), ())
         names = (*RESPONSE_IMAGE_FIELDS, *(IMAGE_FIELDS if is_own else ()))
-        images = read_images(self.bundle, self.findings, where, fields_of(fields, names))
+        images = read_images(self.bundle, self.findings, source, fields_of(fields, names))
         return ReadTurns(turns.messages, (*turns.images, *images)) if turns is not None else None
 
     def _attempt(self, fields: JsonDict, origin: Origin, case_key: str, system: str) -> int | None:

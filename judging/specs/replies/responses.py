@@ -50,19 +50,19 @@ def parse_responses_jsonl(
     path: str,
     *,
     system: str = "",
-    known: KnownCases | None = None,
+    known_cases: KnownCases | None = None,
     limits: RowLimits | None = None,
     tell: Tell = untold,
 ) -> Parsed[Responses]:
     """Return the responses of a JSON Lines file or JSON array.
 
-    `system`, else the file's name, is the system of rows that name none. With `known`, a row for a case that is not
-    there is an error.
+    `system`, else the file's name, is the system of rows that name none. With `known_cases`, a row for a case that is
+    not there is an error.
     """
     if path in bundle.columns:
-        return parse_responses_table(bundle, path, system=system, known=known, limits=limits, tell=tell)
+        return parse_responses_table(bundle, path, system=system, known_cases=known_cases, limits=limits, tell=tell)
     findings = Findings()
-    collector = Collector(findings, system or system_from_path(path), known, bundle=bundle)
+    collector = Collector(findings, system or system_from_path(path), known_cases, bundle=bundle)
     for number, row in enumerate(readable_rows(bundle, path, findings, limits, tell), start=1):
         key = first_text(row.fields, CASE_FIELDS)
         if key is None and "prompt" in row.fields:
@@ -87,7 +87,7 @@ def parse_responses_table(
     path: str,
     *,
     system: str = "",
-    known: KnownCases | None = None,
+    known_cases: KnownCases | None = None,
     limits: RowLimits | None = None,
     tell: Tell = untold,
 ) -> Parsed[Responses]:
@@ -96,10 +96,10 @@ def parse_responses_table(
     Without a column for the case, `question` says which it is, by its text or its id.
     """
     findings = Findings()
-    collector = Collector(findings, system or system_from_path(path), known, bundle=bundle)
+    collector = Collector(findings, system or system_from_path(path), known_cases, bundle=bundle)
     of_cases = OF_CASES if path in bundle.columns else ()  # no details of a response
     for row in told(table_rows(bundle, path, findings, limits or RowLimits()), tell):
-        key = _case_of(row.fields, known or KnownCases())
+        key = _case_of(row.fields, known_cases or KnownCases())
         if key:
             fields = {name: value for name, value in row.fields.items() if name not in of_cases}
             collector.add_row(fields, Origin(path, row.place), key.strip())
@@ -108,12 +108,12 @@ def parse_responses_table(
     return _result(collector)
 
 
-def _case_of(fields: JsonDict, known: KnownCases) -> str:
+def _case_of(fields: JsonDict, known_cases: KnownCases) -> str:
     key = first_text(fields, CASE_FIELDS)
     if key is None and fields.get(FILE_COLUMN):
-        return known.key_for_path(str(fields.pop(FILE_COLUMN)))
+        return known_cases.key_for_path(str(fields.pop(FILE_COLUMN)))
     if key is None:
-        return known.key_for_question(first_text(fields, QUESTION_FIELDS) or "")
+        return known_cases.key_for_question(first_text(fields, QUESTION_FIELDS) or "")
     return key
 
 
@@ -127,18 +127,18 @@ def parse_responses_folder(
     bundle: Bundle,
     *,
     system: str = "",
-    known: KnownCases | None = None,
+    known_cases: KnownCases | None = None,
     missing_files: MissingFiles = "error",
     tell: Tell = untold,
 ) -> Parsed[Responses]:
     """Return the responses that every `params.yaml` of the bundle lists, in the order of its lists.
 
     The system is `system`, else `model_name` in params.yaml, else the folder's name; where two folders name the same
-    model, the folders' names are taken. With `known`, cases that the suite does not hold are skipped with a warning,
-    as in the original.
+    model, the folders' names are taken. With `known_cases`, cases that the suite does not hold are skipped with a
+    warning, as by InfiBench's own grader.
     """
     findings = Findings()
-    collector = Collector(findings, system, known, SKIPPED_CASE, bundle)
+    collector = Collector(findings, system, known_cases, SKIPPED_CASE, bundle)
     folders: list[_ResponseFolder] = []
     for path in find_response_folders(bundle):
         parsed = read_yaml(bundle.read(path), path)

@@ -65,26 +65,28 @@ class _ScaleEvalReader:
         """Take in the rows of one model's file for one scenario."""
         for number, row in enumerate(rows, start=1):
             prompt, text = row.fields.get("prompt"), row.fields.get("response")
-            place = at_line(row.line)
+            location = at_line(row.line)
             if not isinstance(prompt, str) or not isinstance(text, str):
                 keys = ", ".join(row.fields)
-                self.findings.add(BAD_ROW, file.path, place, "The row has no `prompt` or no `response` as text.", keys)
+                self.findings.add(
+                    BAD_ROW, file.path, location, "The row has no `prompt` or no `response` as text.", keys
+                )
                 continue
             key = f"{file.scenario}-{number}"
             self._take_case(key, prompt, file, row)
-            self.responses.append(ResponseSpec(key, file.model, 0, text, f"{file.path}, {place}"))
+            self.responses.append(ResponseSpec(key, file.model, 0, text, f"{file.path}, {location}"))
 
     def _take_case(self, key: str, prompt: str, file: _File, row: JsonLine) -> None:
-        known = self.cases.get(key)
-        if known is None:
+        existing_case = self.cases.get(key)
+        if existing_case is None:
             category = row.fields.get("category")
             metadata = {"category": category} if isinstance(category, str) and category != file.scenario else {}
             source = f"{file.path}, {at_line(row.line)}"
             self.cases[key] = CaseSpec(
                 key=key, prompt=prompt, scenario=file.scenario, source_path=source, metadata=metadata
             )
-        elif known.prompt != prompt:
-            message = f"The prompt differs from the one in {known.source_path}."
+        elif existing_case.prompt != prompt:
+            message = f"The prompt differs from the one in {existing_case.source_path}."
             self.findings.add(OTHER_PROMPT, file.path, at_line(row.line), message, prompt)
 
 

@@ -94,7 +94,7 @@ class AskedOf:
 
     def question(self, cells: Sequence[object]) -> str:
         """Return the prompt of a row: the filled template, else the variables, by name where they are several."""
-        texts = {name: str(cells[place]) for name, place in self.variables.items() if place < len(cells)}
+        texts = {name: str(cells[position]) for name, position in self.variables.items() if position < len(cells)}
         if self.template:
             return _VARIABLE.sub(lambda match: texts.get(match[1], match[0]), self.template)
         named = (f"{name}: {text}" for name, text in texts.items())
@@ -118,7 +118,7 @@ class TableColumns:
     @property
     def read(self) -> frozenset[int]:
         """The positions of the columns that are read."""
-        return frozenset(place for place, name in enumerate(self.names) if name) | frozenset(self.systems)
+        return frozenset(position for position, name in enumerate(self.names) if name) | frozenset(self.systems)
 
     def rows(self, cells: Sequence[object]) -> Iterator[JsonDict]:
         """Yield what a row says by name: once, or once for each system that has a response in it."""
@@ -127,8 +127,8 @@ class TableColumns:
             fields["question"] = self.asked.question(cells)
         if not self.systems:
             yield fields
-        for place, system in self.systems.items():
-            response = cells[place] if place < len(cells) else None
+        for position, system in self.systems.items():
+            response = cells[position] if position < len(cells) else None
             if response is not None and str(response).strip():
                 yield {**fields, "system": system, "response": response}
 
@@ -148,12 +148,12 @@ def distinct_names(cells: Iterable[Cell]) -> tuple[str, ...]:
 
     A column without a name has none.
     """
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     names: list[str] = []
     for cell in cells:
         name = " ".join(plain_text(cell).split())
-        seen[name] += 1
-        names.append(f"{name} ({seen[name]})" if name and seen[name] > 1 else name)
+        counts[name] += 1
+        names.append(f"{name} ({counts[name]})" if name and counts[name] > 1 else name)
     return tuple(names)
 
 
@@ -165,7 +165,7 @@ def named_columns(cells: Iterable[Cell]) -> TableColumns:
 def mapped_columns(names: Sequence[str], fields: Mapping[str, str]) -> TableColumns:
     """Return what columns are by what was chosen for each; one for which nothing was is a detail."""
     chosen = [ColumnField(fields.get(name, ColumnField.DETAIL if name else ColumnField.IGNORE)) for name in names]
-    systems = {place: name for place, name in enumerate(names) if chosen[place] is ColumnField.RESPONSES_OF}
+    systems = {position: name for position, name in enumerate(names) if chosen[position] is ColumnField.RESPONSES_OF}
     read_as = tuple(map(_read_as, names, chosen))
     return TableColumns(read_as, _named_systems(systems), _asked_of(names, chosen, systems))
 
@@ -187,17 +187,19 @@ def _asked_of(names: Sequence[str], chosen: Sequence[ColumnField], systems: Mapp
     if not matches or not {ColumnField.CASE, ColumnField.PROMPT}.isdisjoint(chosen):
         return None
     first = min(systems)
-    variables = {name: place for place, name in enumerate(names[:first]) if chosen[place] is ColumnField.DETAIL}
+    variables = {
+        name: position for position, name in enumerate(names[:first]) if chosen[position] is ColumnField.DETAIL
+    }
     templates = {match[2] for match in matches}
     return AskedOf(variables, templates.pop() if len(templates) == 1 else "") if variables else None
 
 
 def _named_systems(headers: Mapping[int, str]) -> dict[int, str]:
     """Return the systems that headers name; of "[provider] prompt" the provider alone where that tells them apart."""
-    parts = {place: _PROVIDER.fullmatch(name) for place, name in headers.items()}
+    parts = {position: _PROVIDER.fullmatch(name) for position, name in headers.items()}
     providers = Counter(match[1] for match in parts.values() if match)
     names = {
-        place: match[1] if (match := parts[place]) and providers[match[1]] == 1 else name
-        for place, name in headers.items()
+        position: match[1] if (match := parts[position]) and providers[match[1]] == 1 else name
+        for position, name in headers.items()
     }
-    return {place: name[:SYSTEM_CHARACTERS] for place, name in names.items()}
+    return {position: name[:SYSTEM_CHARACTERS] for position, name in names.items()}

@@ -56,10 +56,10 @@ def _item(grid: Grid, number: int, key: str, cells: dict[str, tuple[int, str]], 
     aggregator: JsonObject = {"type": "mean"}
     if "__threshold" in cells:
         threshold = _fraction(cells["__threshold"][1])
-        place = grid.place(number, cells["__threshold"][0])
+        location = grid.place(number, cells["__threshold"][0])
         if threshold is None:
             findings.error(
-                place, "bad-threshold", "A threshold is a number from 0 to 1.", offending=cells["__threshold"][1]
+                location, "bad-threshold", "A threshold is a number from 0 to 1.", offending=cells["__threshold"][1]
             )
         else:
             aggregator = {"type": "mean", "threshold": threshold}
@@ -67,13 +67,13 @@ def _item(grid: Grid, number: int, key: str, cells: dict[str, tuple[int, str]], 
     return RubricItemSpec(key, root, source=grid.place(number, 1), metadata=metadata)
 
 
-def _check(key: str, text: str, place: str, findings: Findings) -> NodeSpec | None:
+def _check(key: str, text: str, location: str, findings: Findings) -> NodeSpec | None:
     match = _TYPED.fullmatch(text)
     kind = match[2].lower() if match else ""
     kind = ALIASES.get(kind, kind)
     if kind in CODE_CHECKS or "file://" in text[:200]:
         findings.error(
-            place,
+            location,
             "code-in-table",
             "Checks that run code or load a file are not accepted.",
             offending=text,
@@ -84,10 +84,10 @@ def _check(key: str, text: str, place: str, findings: Findings) -> NodeSpec | No
         return NodeSpec(key, "check", text=text, source="computed", tags=("type:equals",), scale=ScaleSpec("boolean"))
     threshold = _fraction(match[3]) if match[3] else None
     if match[3] and threshold is None:
-        findings.error(place, "bad-threshold", "A threshold is a number from 0 to 1.", offending=match[3])
+        findings.error(location, "bad-threshold", "A threshold is a number from 0 to 1.", offending=match[3])
     value = (match[4] or "").strip()
     if not value and not kind.endswith("-json") and kind not in RATED_CHECKS:
-        findings.error(place, "empty-criterion", f"The check {kind!r} has no value after the colon.", offending=text)
+        findings.error(location, "empty-criterion", f"The check {kind!r} has no value after the colon.", offending=text)
     tags = (f"type:{'not-' if match[1] else ''}{kind}", *((f"threshold:{match[3]}",) if match[3] else ()))
     source = "computed" if kind in TEXT_CHECKS else "rater"
     return NodeSpec(key, "check", text=value, source=source, tags=tags, scale=ScaleSpec("boolean"))

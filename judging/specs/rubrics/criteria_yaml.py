@@ -120,13 +120,15 @@ def _levels(lint: Lint, criterion: Node, path: str) -> list[tuple[str, str]]:
     """Return the readable levels with their texts."""
     levels: list[tuple[str, str]] = []
     for level, node in criterion.fields.items():
-        place = join(path, level)
+        level_path = join(path, level)
         if not _LEVEL.match(level.strip()):
-            lint.say(BAD_LEVEL, node, place, f"{level!r} is not a level.", level)
+            lint.say(BAD_LEVEL, node, level_path, f"{level!r} is not a level.", level)
         elif not isinstance(node.content, str):
-            lint.say(EMPTY_LEVEL if node.content is None else NOT_TEXT, node, place, "The level has no text.", level)
+            lint.say(
+                EMPTY_LEVEL if node.content is None else NOT_TEXT, node, level_path, "The level has no text.", level
+            )
         elif not node.content.strip():
-            lint.say(EMPTY_LEVEL, node, place, "The level has no text.", level)
+            lint.say(EMPTY_LEVEL, node, level_path, "The level has no text.", level)
         else:
             levels.append((level, node.content))
     return levels

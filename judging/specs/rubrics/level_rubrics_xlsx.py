@@ -120,13 +120,13 @@ def open_level_grids(grids: Sequence[Grid], *, name: str, findings: Findings) ->
 
 def _headers_seen(grids: Sequence[Grid]) -> str:
     """Return a sentence with the first row of each sheet that is not blank; empty where all are."""
-    seen = []
+    sheet_headers = []
     for grid in grids:
         names = next((row for _, row in grid.head() if not all(map(is_blank, row))), [])
         shown = ", ".join(shorten(plain_text(cell)) for cell in names[:HEADERS_SHOWN] if not is_blank(cell))
         if shown:
-            seen.append(f"{grid.sheet}: {shown}" if grid.sheet else shown)
-    return f" The headers seen are: {'; '.join(seen)}." if seen else ""
+            sheet_headers.append(f"{grid.sheet}: {shown}" if grid.sheet else shown)
+    return f" The headers seen are: {'; '.join(sheet_headers)}." if sheet_headers else ""
 
 
 def find_level_layout(grid: Grid) -> _Layout | None:
@@ -200,12 +200,12 @@ def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
             _check_header(grid, layout, number, row, findings)
     last_header = layout.header_row + layout.rows - 1
     used = {layout.id_column, *layout.levels.values()}
-    for (top, left), (bottom, right) in grid.merged:
-        if bottom > last_header and any(left <= column <= right for column in used):
+    for (top, left_column), (bottom, right_column) in grid.merged:
+        if bottom > last_header and any(left_column <= column <= right_column for column in used):
             findings.error(
-                grid.place(top, left),
+                grid.place(top, left_column),
                 "merged-cells",
-                f"The cells {grid.place(top, left)} to {grid.place(bottom, right)} are merged; "
+                f"The cells {grid.place(top, left_column)} to {grid.place(bottom, right_column)} are merged; "
                 "it is unclear to which rows the text applies.",
                 hint="Unmerge them and fill each cell.",
             )
@@ -213,19 +213,19 @@ def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
 
 def _check_header(grid: Grid, layout: _Layout, number: int, row: Sequence[Cell], findings: Findings) -> None:
     for column, cell in enumerate(row, 1):
-        level, place, shown = _level_of(cell), grid.place(number, column), plain_text(cell)
+        level, location, shown = _level_of(cell), grid.place(number, column), plain_text(cell)
         if level is not None and layout.levels.get(level, column) != column:
-            findings.error(place, "duplicate-level", f"The level {level} has two columns.", offending=shown)
+            findings.error(location, "duplicate-level", f"The level {level} has two columns.", offending=shown)
         elif level is not None and level not in STANDARD_LEVELS:
             findings.warning(
-                place,
+                location,
                 "unusual-level",
                 f"The level {level} is not one of 25, 50 and 100.",
                 offending=shown,
                 hint=f"The prompt says that each criterion met at this level counts {level} points.",
             )
         elif column != layout.id_column and _is_id_header(cell):
-            findings.warning(place, "second-id", "A second id column was kept as metadata.", offending=shown)
+            findings.warning(location, "second-id", "A second id column was kept as metadata.", offending=shown)
 
 
 @dataclass(slots=True)
@@ -242,8 +242,8 @@ class _RowReader:
         if all(map(is_blank, row)):
             return False
         if number < self.layout.header_row:
-            place = self.grid.place(number, 1)
-            self.findings.warning(place, "above-header", "The row above the header was not read.")
+            location = self.grid.place(number, 1)
+            self.findings.warning(location, "above-header", "The row above the header was not read.")
         return number >= self.layout.header_row + self.layout.rows
 
     def item(self, number: int, row: list[Cell]) -> RubricItemSpec | None:
@@ -260,12 +260,12 @@ class _RowReader:
                 text_cell(self.grid, number, column.column, value, self.findings)
         if key is None:
             return None
-        place = self.grid.place(number, self.layout.id_column)
+        location = self.grid.place(number, self.layout.id_column)
         if not levels:
             message = f"The query {key!r} has no criterion at any level; it cannot be scored."
-            self.findings.warning(place, "no-criteria", message)
+            self.findings.warning(location, "no-criteria", message)
         root = node_of((*_ROOT, tuple(levels)))
-        return RubricItemSpec(key, root, place, self._metadata(number, row))
+        return RubricItemSpec(key, root, location, self._metadata(number, row))
 
     def _metadata(self, number: int, row: list[Cell]) -> dict[str, str]:
         metadata = {}
@@ -278,15 +278,15 @@ class _RowReader:
     def _case_key(self, number: int, value: Cell) -> str | None:
         if type(value) is float and value.is_integer() and abs(value) < LONG_NUMBER:
             return str(int(value))
-        place, shown = self.grid.place(number, self.layout.id_column), plain_text(value)
+        location, shown = self.grid.place(number, self.layout.id_column), plain_text(value)
         if _is_id_header(value):
             self.findings.error(
-                place, "second-header", "The header is repeated.", offending=shown, hint="Delete the row."
+                location, "second-header", "The header is repeated.", offending=shown, hint="Delete the row."
             )
             return None
         if is_date(value):
             self.findings.error(
-                place,
+                location,
                 "date-as-id",
                 f"The id is stored as a date ({shown}), not as a number or text.",
                 offending=shown,
@@ -295,14 +295,14 @@ class _RowReader:
             return None
         if isinstance(value, float) and abs(value) >= LONG_NUMBER:
             message = "The id has more digits than a spreadsheet keeps."
-            self.findings.error(place, "long-number-id", message, hint="Store it as text.")
+            self.findings.error(location, "long-number-id", message, hint="Store it as text.")
             return None
         written = text_cell(self.grid, number, self.layout.id_column, value, self.findings)
-        key = visible_key(written, self.findings, self.grid.file, place)
+        key = visible_key(written, self.findings, self.grid.file, location)
         if re.fullmatch(r"\d+\.0", key):
             key = key[:-2]
         if not key:
-            self.findings.error(place, "missing-id", "The row has content but no id.", hint="Write the query's id.")
+            self.findings.error(location, "missing-id", "The row has content but no id.", hint="Write the query's id.")
             return None
         return key
 
@@ -314,23 +314,23 @@ class _RowReader:
             self._judge(column, self.grid.place(number, column.column), value, split, text)
         return column.node(items) if items else None
 
-    def _judge(self, column: _LevelColumn, place: str, value: Cell, split: CellSplit, text: str) -> None:
+    def _judge(self, column: _LevelColumn, location: str, value: Cell, split: CellSplit, text: str) -> None:
         warning, level, count = self.findings.warning, column.level, len(split.items)
         if count and not isinstance(value, str):
-            warning(place, "number-as-criterion", "The criterion is a bare number or TRUE/FALSE.", offending=text)
+            warning(location, "number-as-criterion", "The criterion is a bare number or TRUE/FALSE.", offending=text)
         if split.flag:
-            warning(place, split.flag, _FLAG_MESSAGES[split.flag], offending=text)
+            warning(location, split.flag, _FLAG_MESSAGES[split.flag], offending=text)
         if split.numbering_gap:
-            warning(place, "numbering-gap", "The numbering skips or repeats a number.", offending=text)
+            warning(location, "numbering-gap", "The numbering skips or repeats a number.", offending=text)
         if "" in split.items:
             message = "A numbered criterion in the cell has no text."
-            self.findings.error(place, "empty-criterion", message, offending=text)
+            self.findings.error(location, "empty-criterion", message, offending=text)
         if count > ITEMS_WORTH_A_LOOK:
             warning(
-                place,
+                location,
                 "many-criteria",
                 f"The level {level} has {count} criteria; check whether the cell was split as intended.",
             )
         if not column.is_top and count * level > MAX_LEVEL:
             message = f"{count} criteria of {level} points reach {count * level}; clipped at 100."
-            warning(place, "above-100", message)
+            warning(location, "above-100", message)

@@ -40,39 +40,39 @@ class BadNode(ValueError):
         return f"{self.place}: {self.message}"
 
 
-def nested_tree(entry: JsonObject, place: str, depth: int = 0) -> NodeSpec:
+def nested_tree(entry: JsonObject, location: str, depth: int = 0) -> NodeSpec:
     """Return the node that a mapping with `children` describes.
 
     Raises:
         BadNode: a field is missing or of the wrong kind, a key is repeated, or the tree is too deep.
     """
-    root = _nested(entry, place, depth)
+    root = _nested(entry, location, depth)
     _check_unique(root)
     return root
 
 
-def _nested(entry: JsonObject, place: str, depth: int) -> NodeSpec:
+def _nested(entry: JsonObject, location: str, depth: int) -> NodeSpec:
     if depth > MAX_DEPTH:
-        raise BadNode(place, f"The tree is deeper than {MAX_DEPTH} levels.")
+        raise BadNode(location, f"The tree is deeper than {MAX_DEPTH} levels.")
     children = entry.get("children") or ()
     if not isinstance(children, (list, tuple)):
-        raise BadNode(f"{place}.children", "Children are a list.")
+        raise BadNode(f"{location}.children", "Children are a list.")
     parts = []
     for index, child in enumerate(children):
-        where = f"{place}.children[{index}]"
+        where = f"{location}.children[{index}]"
         if not isinstance(child, Mapping):
             raise BadNode(where, "A node is a mapping.", str(child)[:80])
         parts.append(_nested(child, where, depth + 1))
-    return _node(entry, tuple(parts), place)
+    return _node(entry, tuple(parts), location)
 
 
-def linked_tree(entry: JsonObject, place: str) -> NodeSpec:
+def linked_tree(entry: JsonObject, location: str) -> NodeSpec:
     """Return the tree of a node list in which each node names its `parent`; exactly one has none.
 
     Raises:
         BadNode: no root or several, an unknown parent, a circle, or a bad field.
     """
-    where = f"{place}.nodes" if place else "nodes"
+    where = f"{location}.nodes" if location else "nodes"
     nodes = entry["nodes"]
     by_parent: dict[str, list[tuple[str, JsonObject]]] = {}
     ids: set[str] = set()
@@ -90,7 +90,7 @@ def linked_tree(entry: JsonObject, place: str) -> NodeSpec:
     unknown = set(by_parent) - ids - {""}
     if unknown:
         raise BadNode(where, "A node names a parent that does not exist.", min(unknown))
-    root = _link(roots[0], by_parent, _rules(entry.get("rules"), place), 0)
+    root = _link(roots[0], by_parent, _rules(entry.get("rules"), location), 0)
     if _count(root) != len(nodes):
         raise BadNode(where, "Some nodes form a circle and cannot be reached from the root.")
     return root
@@ -110,26 +110,26 @@ def _link(
     return _node({**node, "key": node["id"], **({"rules": rules} if rules else {})}, children, at)
 
 
-def requirement_tree(entry: JsonObject, place: str, depth: int = 0) -> NodeSpec:
+def requirement_tree(entry: JsonObject, location: str, depth: int = 0) -> NodeSpec:
     """Return a weighted tree of requirements: `requirements`, `weight`, `sub_tasks`, leaves with `task_category`."""
-    root = _requirement(entry, place, depth)
+    root = _requirement(entry, location, depth)
     _check_unique(root)
     return root
 
 
-def _requirement(entry: object, place: str, depth: int) -> NodeSpec:
+def _requirement(entry: object, location: str, depth: int) -> NodeSpec:
     if not isinstance(entry, Mapping) or depth > MAX_DEPTH:
-        raise BadNode(place, "A sub-task is a mapping, nested at most 40 deep.", str(entry)[:80])
+        raise BadNode(location, "A sub-task is a mapping, nested at most 40 deep.", str(entry)[:80])
     tasks = entry.get("sub_tasks") or []
     if not isinstance(tasks, list):
-        raise BadNode(f"{place}.sub_tasks", "Sub-tasks are a list.")
-    children = tuple(_requirement(task, f"{place}.sub_tasks[{i}]", depth + 1) for i, task in enumerate(tasks))
+        raise BadNode(f"{location}.sub_tasks", "Sub-tasks are a list.")
+    children = tuple(_requirement(task, f"{location}.sub_tasks[{i}]", depth + 1) for i, task in enumerate(tasks))
     category = entry.get("task_category")
     return NodeSpec(
-        str(entry.get("id") or ("root" if depth == 0 else place)),
+        str(entry.get("id") or ("root" if depth == 0 else location)),
         "group" if children else "check",
         text=str(entry.get("requirements", "")),
-        weight=_number(entry, "weight", place, default=1.0, low=0.0),
+        weight=_number(entry, "weight", location, default=1.0, low=0.0),
         tags=(str(category),) if category else (),
         scale=None if children else BOOLEAN,
         aggregator={"type": "weighted_mean"} if children else {},
@@ -137,94 +137,94 @@ def _requirement(entry: object, place: str, depth: int) -> NodeSpec:
     )
 
 
-def _node(entry: JsonObject, children: tuple[NodeSpec, ...], place: str) -> NodeSpec:
+def _node(entry: JsonObject, children: tuple[NodeSpec, ...], location: str) -> NodeSpec:
     kind = str(entry.get("kind", "group" if children else "check"))
     if kind not in KINDS:
-        raise BadNode(f"{place}.kind", f"A kind is one of {', '.join(KINDS)}.", kind)
+        raise BadNode(f"{location}.kind", f"A kind is one of {', '.join(KINDS)}.", kind)
     key = str(entry.get("key") or entry.get("id") or "")
     if not key:
-        raise BadNode(place, "A node needs a key.")
+        raise BadNode(location, "A node needs a key.")
     points = entry.get("points")
-    scale = _scale(entry.get("scale"), f"{place}.scale")
+    scale = _scale(entry.get("scale"), f"{location}.scale")
     if scale is None and kind == "check":
         scale = BOOLEAN
     return NodeSpec(
         key=key,
         kind=kind,
         text=str(entry.get("text", "")),
-        role=_choice(entry, "role", ("scored", "guidance"), place),
-        source=_choice(entry, "source", ("rater", "computed"), place),
-        weight=_number(entry, "weight", place, default=1.0, low=None),
-        points=None if points is None else _number(entry, "points", place, default=0.0, low=None),
+        role=_choice(entry, "role", ("scored", "guidance"), location),
+        source=_choice(entry, "source", ("rater", "computed"), location),
+        weight=_number(entry, "weight", location, default=1.0, low=None),
+        points=None if points is None else _number(entry, "points", location, default=0.0, low=None),
         tags=tuple(map(str, entry.get("tags") or ())),
         scale=scale,
         value_map=entry["value_map"] if isinstance(entry.get("value_map"), Mapping) else {},
-        aggregator=_aggregator(entry.get("aggregator", entry.get("agg")), children, place),
-        anchors=_anchors(entry.get("anchors"), f"{place}.anchors"),
-        rules=_rules(entry.get("rules"), place),
+        aggregator=_aggregator(entry.get("aggregator", entry.get("agg")), children, location),
+        anchors=_anchors(entry.get("anchors"), f"{location}.anchors"),
+        rules=_rules(entry.get("rules"), location),
         children=children,
     )
 
 
-def _choice(entry: JsonObject, name: str, allowed: Sequence[str], place: str) -> str:
+def _choice(entry: JsonObject, name: str, allowed: Sequence[str], location: str) -> str:
     value = str(entry.get(name) or allowed[0])
     if value not in allowed:
-        raise BadNode(f"{place}.{name}", f"The value is one of {', '.join(allowed)}.", value)
+        raise BadNode(f"{location}.{name}", f"The value is one of {', '.join(allowed)}.", value)
     return value
 
 
-def _number(entry: JsonObject, name: str, place: str, *, default: float, low: float | None) -> float:
+def _number(entry: JsonObject, name: str, location: str, *, default: float, low: float | None) -> float:
     value = entry.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (low is not None and value < low):
         raise BadNode(
-            f"{place}.{name}", "A number is needed here" + (" of at least 0." if low == 0 else "."), str(value)
+            f"{location}.{name}", "A number is needed here" + (" of at least 0." if low == 0 else "."), str(value)
         )
     return float(value)
 
 
-def _aggregator(data: object, children: tuple[NodeSpec, ...], place: str) -> JsonObject:
+def _aggregator(data: object, children: tuple[NodeSpec, ...], location: str) -> JsonObject:
     if data is None:
         return {"type": "mean"} if children else {}
     if not isinstance(data, Mapping) or data.get("type") not in AGGREGATORS:
         shown = str(data.get("type") if isinstance(data, Mapping) else data)
-        raise BadNode(f"{place}.aggregator", f"The type is one of {', '.join(AGGREGATORS)}.", shown)
+        raise BadNode(f"{location}.aggregator", f"The type is one of {', '.join(AGGREGATORS)}.", shown)
     return data
 
 
-def _scale(data: object, place: str) -> ScaleSpec | None:
+def _scale(data: object, location: str) -> ScaleSpec | None:
     if data is None:
         return None
     if not isinstance(data, Mapping):
-        raise BadNode(place, "A scale is a mapping with `kind`.", str(data)[:80])
+        raise BadNode(location, "A scale is a mapping with `kind`.", str(data)[:80])
     kind = str(data.get("kind", data.get("type", "")))
     if kind not in SCALE_KINDS:
-        raise BadNode(place, f"The kind is one of {', '.join(SCALE_KINDS)}.", kind)
+        raise BadNode(location, f"The kind is one of {', '.join(SCALE_KINDS)}.", kind)
     bounds = [
         data.get(long, data.get(short)) for long, short in (("minimum", "min"), ("maximum", "max"), ("step", "step"))
     ]
     for value in bounds:
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise BadNode(place, "The bounds of a scale are numbers.", str(value))
+            raise BadNode(location, "The bounds of a scale are numbers.", str(value))
     labels = tuple(map(str, data.get("labels") or ()))
     if kind == "nominal" and not labels:
-        raise BadNode(place, "A nominal scale needs labels.")
+        raise BadNode(location, "A nominal scale needs labels.")
     return ScaleSpec(kind, bounds[0], bounds[1], bounds[2], labels)
 
 
-def _anchors(data: Any, place: str) -> tuple[AnchorSpec, ...]:
+def _anchors(data: Any, location: str) -> tuple[AnchorSpec, ...]:
     anchors = []
     for index, anchor in enumerate(data or ()):
         if not isinstance(anchor, Mapping):
-            raise BadNode(f"{place}[{index}]", "An anchor is a mapping.", str(anchor)[:80])
+            raise BadNode(f"{location}[{index}]", "An anchor is a mapping.", str(anchor)[:80])
         low = anchor.get("low", anchor.get("from", anchor.get("value")))
         high = anchor.get("high", anchor.get("to", low))
         if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-            raise BadNode(f"{place}[{index}]", "An anchor needs a value, or from and to.", str(anchor)[:80])
+            raise BadNode(f"{location}[{index}]", "An anchor needs a value, or from and to.", str(anchor)[:80])
         anchors.append(AnchorSpec(low, high, str(anchor.get("text", "")), str(anchor.get("variant", ""))))
     return tuple(anchors)
 
 
-def _rules(data: Any, place: str) -> tuple[JsonObject, ...]:
+def _rules(data: Any, location: str) -> tuple[JsonObject, ...]:
     for index, rule in enumerate(data or ()):
         if (
             not isinstance(rule, Mapping)
@@ -232,26 +232,26 @@ def _rules(data: Any, place: str) -> tuple[JsonObject, ...]:
             or not isinstance(rule.get("if"), Mapping)
         ):
             raise BadNode(
-                f"{place}.rules[{index}]", "A rule has `if` and `do`: set, cap or force_root.", str(rule)[:80]
+                f"{location}.rules[{index}]", "A rule has `if` and `do`: set, cap or force_root.", str(rule)[:80]
             )
         if "fact" in rule["if"] and rule["if"]["fact"] not in FACTS:
             message = f"A rule can ask for {' or '.join(FACTS)} only; nothing else is known about a response."
-            raise BadNode(f"{place}.rules[{index}].if.fact", message, str(rule["if"]["fact"])[:80])
+            raise BadNode(f"{location}.rules[{index}].if.fact", message, str(rule["if"]["fact"])[:80])
         if isinstance(rule.get("to"), bool) or not isinstance(rule.get("to"), (int, float)):
-            raise BadNode(f"{place}.rules[{index}].to", "A rule needs a number under `to`.", str(rule.get("to")))
+            raise BadNode(f"{location}.rules[{index}].to", "A rule needs a number under `to`.", str(rule.get("to")))
     return tuple(data or ())
 
 
 def _check_unique(root: NodeSpec) -> None:
-    seen: set[str] = set()
+    keys: set[str] = set()
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.key in seen:
+        if node.key in keys:
             raise BadNode("", "The key of a node is repeated in the tree.", node.key)
-        seen.add(node.key)
+        keys.add(node.key)
         stack.extend(node.children)
-    if len(seen) > MAX_NODES:
+    if len(keys) > MAX_NODES:
         raise BadNode("", f"The tree has more than {MAX_NODES:,} nodes.")
 
 

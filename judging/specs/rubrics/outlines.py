@@ -75,8 +75,8 @@ def mark_differences(before: Outline, after: Outline) -> tuple[Outline, Outline]
 
 def _lines(outline: Outline, above: tuple[str, ...] = ()) -> set[Line]:
     below = (*above, outline.label)
-    own = (outline.label, outline.text, outline.facts, above)
-    return {own}.union(*(_lines(child, below) for child in outline.children))
+    line = (outline.label, outline.text, outline.facts, above)
+    return {line}.union(*(_lines(child, below) for child in outline.children))
 
 
 def _marked(outline: Outline, others: set[Line], mark: str, above: tuple[str, ...] = ()) -> Outline:

@@ -67,8 +67,8 @@ def _load(text: str, line: int, findings: Findings) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as problem:
-        place = f"line {line + problem.lineno - 1}, column {problem.colno}"
-        findings.error(place, "bad-json", f"This is not valid JSON: {problem.msg}.")
+        location = f"line {line + problem.lineno - 1}, column {problem.colno}"
+        findings.error(location, "bad-json", f"This is not valid JSON: {problem.msg}.")
     except ValueError as problem:
         findings.error(f"line {line}", "bad-json", f"The JSON cannot be used: {problem}.")
     return None
@@ -125,31 +125,31 @@ def _aggregate(rule: Any) -> JsonObject:
     """Return how the items' scores become the benchmark's; anything but a mean, clipped or not, is refused."""
     if rule == "mean":
         return {"type": "mean"}
-    known = isinstance(rule, Mapping) and set(rule) <= {"type", "clip"} and rule.get("type", "mean") == "mean"
-    if not known or list(rule.get("clip", (0, 1))) != [0, 1]:
+    is_mean = isinstance(rule, Mapping) and set(rule) <= {"type", "clip"} and rule.get("type", "mean") == "mean"
+    if not is_mean or list(rule.get("clip", (0, 1))) != [0, 1]:
         message = "The aggregate of a benchmark is a mean of its items: `type: mean`, with `clip: [0, 1]` if it is cut."
         raise BadNode("benchmark_aggregate", message, str(rule)[:80])
     return {**rule}
 
 
-def _item(entry: object, place: str) -> RubricItemSpec:
+def _item(entry: object, location: str) -> RubricItemSpec:
     if not isinstance(entry, Mapping):
-        raise BadNode(place, "An entry is a mapping.", str(entry)[:80])
+        raise BadNode(location, "An entry is a mapping.", str(entry)[:80])
     key = next((str(entry[name]) for name in ID_KEYS if entry.get(name) not in (None, "")), "")
     metadata = entry["metadata"] if isinstance(entry.get("metadata"), Mapping) else {}
     if "requirements" in entry or "sub_tasks" in entry:
-        return RubricItemSpec("", requirement_tree(entry, place), source=place, metadata=metadata)
-    return RubricItemSpec(key, _root(entry, place), source=place, metadata=metadata)
+        return RubricItemSpec("", requirement_tree(entry, location), source=location, metadata=metadata)
+    return RubricItemSpec(key, _root(entry, location), source=location, metadata=metadata)
 
 
-def _root(entry: JsonObject, place: str) -> NodeSpec:
-    inner = f"{place}." if place else ""
+def _root(entry: JsonObject, location: str) -> NodeSpec:
+    inner = f"{location}." if location else ""
     if isinstance(entry.get("root"), Mapping):
         return nested_tree(entry["root"], f"{inner}root")
     if isinstance(entry.get("rubric"), Mapping) and "nodes" in entry["rubric"]:
         return linked_tree(entry["rubric"], f"{inner}rubric")
     if isinstance(entry.get("nodes"), list):
-        return linked_tree(entry, place)
+        return linked_tree(entry, location)
     if isinstance(entry.get("rubrics"), list):
         return _points_list(entry["rubrics"], f"{inner}rubrics")
     if isinstance(entry.get("score_rubric"), Mapping):
@@ -158,21 +158,21 @@ def _root(entry: JsonObject, place: str) -> NodeSpec:
     if isinstance(entry.get("checklist"), list):
         return _guidance(entry["checklist"], f"{inner}checklist")
     raise BadNode(
-        place,
+        location,
         "No rubric found: expected criteria, root, nodes, rubrics, requirements, score_rubric or checklist.",
         ", ".join(entry)[:80],
     )
 
 
-def _points_list(entries: Sequence[object], place: str) -> NodeSpec:
+def _points_list(entries: Sequence[object], location: str) -> NodeSpec:
     return NodeSpec(
-        "root", "group", aggregator={"type": "points_over_positive"}, children=tuple(_point_nodes(entries, place))
+        "root", "group", aggregator={"type": "points_over_positive"}, children=tuple(_point_nodes(entries, location))
     )
 
 
-def _point_nodes(entries: Sequence[object], place: str) -> Iterator[NodeSpec]:
+def _point_nodes(entries: Sequence[object], location: str) -> Iterator[NodeSpec]:
     for index, entry in enumerate(entries):
-        where = f"{place}[{index}]"
+        where = f"{location}[{index}]"
         if not isinstance(entry, Mapping) or not isinstance(entry.get("criterion"), str):
             raise BadNode(where, "A criterion needs a text under `criterion`.", str(entry)[:80])
         points = entry.get("points", entry.get("weight", 1))
@@ -189,11 +189,11 @@ def _point_nodes(entries: Sequence[object], place: str) -> Iterator[NodeSpec]:
         )
 
 
-def _guidance(entries: Sequence[Any], place: str) -> NodeSpec:
+def _guidance(entries: Sequence[Any], location: str) -> NodeSpec:
     """Return one 1..10 score guided by a list of questions that carry no weight."""
     bad = next((i for i, entry in enumerate(entries) if not isinstance(entry, str)), None)
     if bad is not None:
-        raise BadNode(f"{place}[{bad}]", "A checklist contains texts.", str(entries[bad])[:80])
+        raise BadNode(f"{location}[{bad}]", "A checklist contains texts.", str(entries[bad])[:80])
     overall = NodeSpec("overall", "dimension", text="Overall quality", scale=ScaleSpec("numeric", 1, 10, 1))
     guidance = (
         NodeSpec(f"g{i}", "check", text=text, role="guidance", scale=BOOLEAN) for i, text in enumerate(entries, 1)
@@ -201,7 +201,7 @@ def _guidance(entries: Sequence[Any], place: str) -> NodeSpec:
     return NodeSpec("root", "group", aggregator={"type": "sum_over", "by": 1}, children=(overall, *guidance))
 
 
-def _anchored(entry: JsonObject, place: str, key: str) -> NodeSpec:
+def _anchored(entry: JsonObject, location: str, key: str) -> NodeSpec:
     anchors = tuple(
         AnchorSpec(value, value, str(entry[f"score{value}_description"]))
         for value in range(11)
@@ -209,7 +209,7 @@ def _anchored(entry: JsonObject, place: str, key: str) -> NodeSpec:
     )
     if not anchors:
         raise BadNode(
-            place, "An anchored criterion needs score1_description, score2_description...", ", ".join(entry)[:80]
+            location, "An anchored criterion needs score1_description, score2_description...", ", ".join(entry)[:80]
         )
     scale = ScaleSpec("ordinal", anchors[0].low, anchors[-1].high, 1)
     return NodeSpec(key, "dimension", text=str(entry.get("criteria", "")), scale=scale, anchors=anchors)

@@ -59,9 +59,9 @@ class Header:
     names: tuple[str, ...]
     shown: tuple[str, ...]
 
-    def column(self, wanted: Sequence[str]) -> int | None:
+    def column(self, names: Sequence[str]) -> int | None:
         """Return the column of the first wanted name that is there."""
-        return next((self.names.index(name) + 1 for name in wanted if name in self.names), None)
+        return next((self.names.index(name) + 1 for name in names if name in self.names), None)
 
     @property
     def anchors(self) -> dict[int, int]:
@@ -110,9 +110,9 @@ class _Table:
             return default
         match = re.fullmatch(r"([+-]?\d+(?:[.,]\d+)?)\s*(%?)", text)
         if match is None:
-            place = self.grid.place(number, column)
+            location = self.grid.place(number, column)
             name = self.header.shown[column - 1]
-            self.findings.error(place, "not-a-number", f"The column {name!r} needs a number.", offending=text)
+            self.findings.error(location, "not-a-number", f"The column {name!r} needs a number.", offending=text)
             return default
         value = float(match[1].replace(",", "."))
         return value / 100 if match[2] else value
@@ -180,10 +180,10 @@ def _shape(header: Header) -> str:
 
 def _open_table(table: _Table, name: str) -> RubricReading | None:
     grid, findings, header = table.grid, table.findings, table.header
-    for (top, left), (bottom, right) in grid.merged:
+    for (top, left_column), (bottom, right_column) in grid.merged:
         if bottom > header.row:
-            text = f"The cells {grid.place(top, left)} to {grid.place(bottom, right)} are merged."
-            findings.error(grid.place(top, left), "merged-cells", text, hint="Unmerge them and fill each cell.")
+            text = f"The cells {grid.place(top, left_column)} to {grid.place(bottom, right_column)} are merged."
+            findings.error(grid.place(top, left_column), "merged-cells", text, hint="Unmerge them and fill each cell.")
     if findings.has_errors:
         return None
     shape = _shape(header)
@@ -294,17 +294,17 @@ def _note_weights(table: _Table, number: int, nodes: Sequence[NodeSpec]) -> None
 
 
 def _criterion(table: _Table, number: int, row: Sequence[Cell], column: int) -> NodeSpec | None:
-    header, place = table.header, table.grid.place(number, column)
+    header, location = table.header, table.grid.place(number, column)
     key = table.text(number, row, column).strip()
     if not key or key == "root":
-        table.findings.error(place, "missing-criterion", "The row has no criterion name.", offending=key)
+        table.findings.error(location, "missing-criterion", "The row has no criterion name.", offending=key)
         return None
     if key in table.places:
         table.findings.error(
-            place, "duplicate-criterion", f"The criterion {key!r} already occurs at {table.places[key]}."
+            location, "duplicate-criterion", f"The criterion {key!r} already occurs at {table.places[key]}."
         )
         return None
-    table.places[key] = place
+    table.places[key] = location
     weight = table.number(number, row, header.column(WEIGHT_NAMES), default=1.0)
     if weight is not None and weight < 0:
         weight_place = table.grid.place(number, header.column(WEIGHT_NAMES) or 1)
@@ -354,8 +354,8 @@ def _checklist_items(table: _Table, below: Iterator[Row], case: int | None) -> I
         for number, row in rows:
             text = table.text(number, row, criterion)
             if not text.strip():
-                place = grid.place(number, criterion)
-                table.findings.error(place, "missing-criterion", "The row has no criterion text.")
+                location = grid.place(number, criterion)
+                table.findings.error(location, "missing-criterion", "The row has no criterion text.")
                 continue
             points = table.number(number, row, points_column, default=default)
             tags = _tags(table.text(number, row, tag_column))
@@ -366,8 +366,8 @@ def _checklist_items(table: _Table, below: Iterator[Row], case: int | None) -> I
 
 def _checklist_item(table: _Table, key: str, checks: list[NodeSpec], source: str) -> RubricItemSpec:
     if not any((check.points or 0) > 0 for check in checks):
-        who = f"The item {key!r}" if key else "The checklist"
-        table.findings.warning(source, "no-positive-points", f"{who} has no positive points; it has no score.")
+        owner = f"The item {key!r}" if key else "The checklist"
+        table.findings.warning(source, "no-positive-points", f"{owner} has no positive points; it has no score.")
     root = NodeSpec("root", "group", aggregator={"type": "points_over_positive"}, children=tuple(checks))
     return RubricItemSpec(key, root, source=source)
 

@@ -83,8 +83,8 @@ def _metadata_names(spec: RubricSpec) -> list[str]:
 
 
 def _level_rows(spec: RubricSpec) -> Iterator[list[Any]]:
-    known = {int(level.key) for item in spec.items for level in item.root.children}
-    levels = sorted(known | {int(level) for level in spec.options.get("levels", ())})
+    used_levels = {int(level.key) for item in spec.items for level in item.root.children}
+    levels = sorted(used_levels | {int(level) for level in spec.options.get("levels", ())})
     names = _metadata_names(spec)
     yield ["query id", *levels, *names]
     for item in spec.items:

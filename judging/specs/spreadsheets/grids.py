@@ -125,10 +125,10 @@ class _SheetRows:
             _error_once(self.findings, "", "workbook-refused", str(refusal))
 
 
-def _error_once(findings: Findings, place: str, code: str, message: str, hint: str = "") -> None:
+def _error_once(findings: Findings, location: str, code: str, message: str, hint: str = "") -> None:
     """Note an error that going through the same rows again would note again."""
-    if all((problem.place, problem.message) != (place, message) for problem in findings.listed):
-        findings.error(place, code, message, hint=hint)
+    if all((problem.place, problem.message) != (location, message) for problem in findings.listed):
+        findings.error(location, code, message, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,17 +193,17 @@ def text_cell(grid: Grid, row: int, column: int, value: Cell, findings: Findings
     return plain_text(value).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _judge_formula(place: str, value: Cell, findings: Findings) -> None:
+def _judge_formula(location: str, value: Cell, findings: Findings) -> None:
     if is_blank(value):
         findings.error(
-            place,
+            location,
             "formula-without-value",
             "The cell contains a formula without a stored result.",
             hint="Paste its value instead.",
         )
     else:
         findings.warning(
-            place,
+            location,
             "formula",
             "The cell contains a formula; its last stored result was read.",
             offending=plain_text(value),

@@ -51,12 +51,12 @@ class SheetFacts:
 
     def formulas_in(self, row: int) -> Iterator[FormulaCell]:
         """Yield the cells of a row that hold formulas."""
-        place = bisect_left(self.formulas, _code(row, 0, is_text=False))
+        index = bisect_left(self.formulas, _code(row, 0, is_text=False))
         end = _code(row + 1, 0, is_text=False)
-        while place < len(self.formulas) and self.formulas[place] < end:
-            code = self.formulas[place]
+        while index < len(self.formulas) and self.formulas[index] < end:
+            code = self.formulas[index]
             yield FormulaCell(code // 2 % (2 * MAX_SHEET_COLUMNS), bool(code % 2))
-            place += 1
+            index += 1
 
 
 def _code(row: int, column: int, *, is_text: bool) -> int:
@@ -89,8 +89,8 @@ class _Scan:
     unit_bytes = MAX_ROW_BYTES
     max_units = MAX_ROWS
 
-    def __init__(self, said: str) -> None:
-        self.said = said
+    def __init__(self, subject: str) -> None:
+        self.said = subject
         self.units = 0
         self.elements = 0
         self.unit_start = 0  # byte
@@ -155,14 +155,14 @@ class _StringScan(_Scan):
     unit_bytes = MAX_SHARED_STRING_BYTES
     max_units = MAX_SHARED_STRINGS
 
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, subject: str) -> None:
+        super().__init__(subject)
         self.handlers = {f"{_MAIN} si": lambda _: self.begin_unit()}
 
 
 class _SheetScan(_Scan):
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, subject: str) -> None:
+        super().__init__(subject)
         self.facts = SheetFacts()
         self.row = self.column = 0
         self.digits = ""  # the row's number as written in its cells

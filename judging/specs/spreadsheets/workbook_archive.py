@@ -94,14 +94,14 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
 
 
 def _measure(data: bytes, members: list[zipfile.ZipInfo]) -> None:
-    left = MAX_UNPACKED_BYTES
+    bytes_allowed = MAX_UNPACKED_BYTES
     for member in members:
         size = 0
         is_small = member.filename in _SMALL or member.filename.endswith(".rels") or "docProps/" in member.filename
         for chunk in _unpacked(data, member):
             size += len(chunk)
-            left -= len(chunk)
-            if left < 0:
+            bytes_allowed -= len(chunk)
+            if bytes_allowed < 0:
                 raise WorkbookRefused(
                     f"The workbook extracts to more than {MAX_UNPACKED_BYTES >> 20} MB "
                     f"(in {member.filename[:80]!r}); it is refused as a zip bomb."

@@ -71,8 +71,8 @@ class CaseFiles:
         _read_numbers(plain)
         self._put_tests(node, plain, key_path)
         self._put_references(node, plain, key_path)
-        for place, handler in handlers_of(node, key_path):
-            self._take_handler(handler, place)
+        for handler_path, handler in handlers_of(node, key_path):
+            self._take_handler(handler, handler_path)
         custom = node.get("customized")
         if custom is not None:
             self._take_handler(custom, join(key_path, "customized"))
@@ -85,8 +85,8 @@ class CaseFiles:
             for key, target in _TEST_FILES.items():
                 named = test.get(key)
                 if named is not None:
-                    place = f"{key_path}.unit_test.tests[{index}].{key}"
-                    plain["unit_test"]["tests"][index][target] = self.read(named, place)
+                    test_path = f"{key_path}.unit_test.tests[{index}].{key}"
+                    plain["unit_test"]["tests"][index][target] = self.read(named, test_path)
 
     def _put_references(self, grading: Node, plain: JsonDict, key_path: str) -> None:
         similarity = grading.get("similarity")
@@ -95,12 +95,12 @@ class CaseFiles:
             for index, reference in enumerate(references.items if references is not None else ()):
                 named = reference.get("path")
                 if named is not None:
-                    place = f"{key_path}.similarity[{number}].references[{index}].path"
-                    text = self.read(named, place)
+                    reference_path = f"{key_path}.similarity[{number}].references[{index}].path"
+                    text = self.read(named, reference_path)
                     plain["similarity"][number]["references"][index]["content"] = text
                     if text is not None and not has_words(text):
                         message = "The reference has no words that ROUGE can read, so every score is 0."
-                        self.findings.add(NO_WORDS, self.file, at_line(named.line, place), message, named.raw)
+                        self.findings.add(NO_WORDS, self.file, at_line(named.line, reference_path), message, named.raw)
 
     def _take_handler(self, handler: Node, key_path: str) -> None:
         module = handler.get("module")

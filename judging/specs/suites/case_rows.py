@@ -27,7 +27,7 @@ def question_row(case: CaseSpec, images: Sequence[JsonObject]) -> JsonDict:
         del row["instruction"]
     if "instruction" not in row:
         row["question"] = case.prompt
-    own = {
+    fields = {
         "id": case.key,
         "answer": case.reference,
         "context": case.context,
@@ -36,7 +36,7 @@ def question_row(case: CaseSpec, images: Sequence[JsonObject]) -> JsonDict:
         "type": case.question_type,
         "lang": case.lang,
     }
-    row |= {name: value for name, value in own.items() if value}
+    row |= {name: value for name, value in fields.items() if value}
     if case.messages:
         row["messages"] = messages_of(case.messages, images)
         row.pop("question", None)
@@ -87,7 +87,7 @@ def _message(turn: JsonObject, images: Sequence[JsonObject]) -> JsonDict:
 def _further(turns: Sequence[JsonObject], images: Sequence[JsonObject]) -> list[JsonDict]:
     """Return the images that no turn shows."""
     shown = {part.get("image") for turn in turns for part in turn["parts"]}
-    return [_named(image) for place, image in enumerate(images) if place not in shown]
+    return [_named(image) for index, image in enumerate(images) if index not in shown]
 
 
 def _named(image: JsonObject) -> JsonDict:

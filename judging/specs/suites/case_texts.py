@@ -89,8 +89,8 @@ def case_from_yaml(text: str, case: CaseSpec) -> Parsed[CaseSpec]:
         if name not in FIELDS:
             findings.add(NOT_EDITABLE, file, at_line(node.line, name), f"`{name}` cannot be changed here.", node.raw)
     files = CaseFiles(Bundle(_stored_files(case, file)), file, findings, "warn")
-    kept = {name: node for name, node in parsed.value.fields.items() if name in FIELDS}
-    whole = {"id": _scalar(case.key), "prompt": _scalar(case.prompt or "-"), **kept}
+    edited_fields = {name: node for name, node in parsed.value.fields.items() if name in FIELDS}
+    whole = {"id": _scalar(case.key), "prompt": _scalar(case.prompt or "-"), **edited_fields}
     read = read_case(replace(parsed.value, content=whole), files, CasePlace(case.source_path, case.weight))
     if read is None or findings.has_errors:
         return Parsed(None, findings.as_tuple())

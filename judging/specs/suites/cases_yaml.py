@@ -71,40 +71,40 @@ def source_url(text: str) -> str:
     return ""
 
 
-def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None:
+def read_case(case: Node, files: CaseFiles, source: CasePlace) -> CaseSpec | None:
     """Return the case at a node with every named file inlined; None, with findings, where it has no identity.
 
     Keys that nothing reads become metadata, as the original carries them into its results.
     """
     lint = Lint(files.findings, files.file)
     if not case.is_mapping:
-        lint.say(NOT_A_MAPPING, case, place.key_path, "A case must be a mapping.")
+        lint.say(NOT_A_MAPPING, case, source.key_path, "A case must be a mapping.")
         return None
-    key = _key(case, lint, place)
-    _say_unknown(case, lint, place)
-    if "weight" in case.fields and not place.key_path:
+    key = _key(case, lint, source)
+    _say_unknown(case, lint, source)
+    if "weight" in case.fields and not source.key_path:
         message = "A weight in a case file has no effect."
         lint.say(WEIGHT_IN_CASE, case.fields["weight"], "weight", message)
-    lint_case(lint, case, place.key_path)
+    lint_case(lint, case, source.key_path)
     files.handlers = {}
     grading_node = case.get("grading")
-    grading_path = join(place.key_path, "grading")
+    grading_path = join(source.key_path, "grading")
     grading = files.grading(grading_node, grading_path) if grading_node is not None else {}
-    turns = _turns(case, files, place, key)
+    turns = _turns(case, files, source, key)
     spec = CaseSpec(
         key=key,
-        prompt=turns.text if turns.messages else _prompt(case, files, lint, place),
+        prompt=turns.text if turns.messages else _prompt(case, files, lint, source),
         grading=grading,
-        reference=_text_or_file(case, "reference", files, place.key_path) or _first_reference(grading),
-        context=_text_or_file(case, "context", files, place.key_path) or "",
-        context_role=_role(case, lint, place),
+        reference=_text_or_file(case, "reference", files, source.key_path) or _first_reference(grading),
+        context=_text_or_file(case, "context", files, source.key_path) or "",
+        context_role=_role(case, lint, source),
         scenario=_word(case, "scenario"),
         question_type=_word(case, "type"),
         lang=_word(case, "lang"),
-        full_score=_optional_number(case, "full_score", lint, place.key_path),
-        null_score=_optional_number(case, "null_score", lint, place.key_path),
-        weight=place.weight,
-        source_path=place.source_path,
+        full_score=_optional_number(case, "full_score", lint, source.key_path),
+        null_score=_optional_number(case, "null_score", lint, source.key_path),
+        weight=source.weight,
+        source_path=source.source_path,
         metadata=_metadata(case),
         handlers=files.handlers,
         images=turns.images,
@@ -113,18 +113,18 @@ def read_case(case: Node, files: CaseFiles, place: CasePlace) -> CaseSpec | None
     return spec if key else None
 
 
-def _turns(case: Node, files: CaseFiles, place: CasePlace, key: str) -> ReadTurns:
+def _turns(case: Node, files: CaseFiles, source: CasePlace, key: str) -> ReadTurns:
     """Return the conversation that a case is, with its images, and the images beside its prompt."""
-    said = case.get("messages")
+    conversation = case.get("messages")
     turns = ReadTurns((), ())
-    if said is not None and said.content is not None:
-        where = _image_place(said, files, join(place.key_path, "messages"), key)
-        turns = read_turns(files.bundle, files.findings, where, said.plain()) or turns
+    if conversation is not None and conversation.content is not None:
+        where = _image_place(conversation, files, join(source.key_path, "messages"), key)
+        turns = read_turns(files.bundle, files.findings, where, conversation.plain()) or turns
     images = list(turns.images)
     for name in IMAGE_FIELDS:
         node = case.get(name)
         if node is not None:
-            where = _image_place(node, files, join(place.key_path, name), key)
+            where = _image_place(node, files, join(source.key_path, name), key)
             images += read_images(files.bundle, files.findings, where, [node.plain()])
     return ReadTurns(turns.messages, tuple(images))
 
@@ -133,27 +133,27 @@ def _image_place(node: Node, files: CaseFiles, key_path: str, key: str) -> Image
     return ImagePlace(files.file, at_line(node.line, key_path), f"Case {key}", files.top)
 
 
-def _key(case: Node, lint: Lint, place: CasePlace) -> str:
+def _key(case: Node, lint: Lint, source: CasePlace) -> str:
     node = case.get("id")
     if node is not None and not node.is_mapping and not node.is_list and node.raw.strip():
         return node.raw.strip()  # as written: `id: 1:30` is no number of seconds here
-    if node is None and place.source_path:
-        return key_from_path(place.source_path)
-    lint.say(NO_KEY, node or case, join(place.key_path, "id"), "The case has no usable `id`.")
+    if node is None and source.source_path:
+        return key_from_path(source.source_path)
+    lint.say(NO_KEY, node or case, join(source.key_path, "id"), "The case has no usable `id`.")
     return ""
 
 
-def _say_unknown(case: Node, lint: Lint, place: CasePlace) -> None:
+def _say_unknown(case: Node, lint: Lint, source: CasePlace) -> None:
     """Warn of keys that nothing reads, once for each name: the same one usually stands in every case."""
-    said = {problem.offending for problem in lint.findings.listed if problem.code == KEPT_KEY.code}
+    reported_keys = {problem.offending for problem in lint.findings.listed if problem.code == KEPT_KEY.code}
     for key, node in case.fields.items():
         if (
             key not in _KNOWN | NOTE_KEYS
-            and not lint.misspelt(key, node, _KNOWN - {"path"}, place.key_path)
-            and key not in said
+            and not lint.misspelt(key, node, _KNOWN - {"path"}, source.key_path)
+            and key not in reported_keys
         ):
             message = f"`{key}` has no effect; it is kept as metadata of the cases that have it."
-            lint.say(KEPT_KEY, node, join(place.key_path, key), message, key)
+            lint.say(KEPT_KEY, node, join(source.key_path, key), message, key)
 
 
 def _word(case: Node, key: str) -> str:
@@ -168,14 +168,14 @@ def _optional_number(case: Node, key: str, lint: Lint, path: str) -> float | Non
     return lint.number(case, key, path, 0.0)
 
 
-def _prompt(case: Node, files: CaseFiles, lint: Lint, place: CasePlace) -> str:
+def _prompt(case: Node, files: CaseFiles, lint: Lint, source: CasePlace) -> str:
     if all(node is None or node.content is None for node in (case.get("prompt"), case.get("prompt_path"))):
-        lint.say(NO_PROMPT, case, place.key_path, "The case has no prompt.", "")
+        lint.say(NO_PROMPT, case, source.key_path, "The case has no prompt.", "")
         return ""
-    prompt = _text_or_file(case, "prompt", files, place.key_path)
+    prompt = _text_or_file(case, "prompt", files, source.key_path)
     if prompt is not None and not prompt.strip():
         node = case.get("prompt_path") or case.fields["prompt"]
-        lint.say(EMPTY_PROMPT, node, join(place.key_path, "prompt"), "The prompt is empty.")
+        lint.say(EMPTY_PROMPT, node, join(source.key_path, "prompt"), "The prompt is empty.")
     return prompt or ""
 
 
@@ -197,11 +197,11 @@ def _text_or_file(case: Node, key: str, files: CaseFiles, path: str) -> str | No
     return text.raw
 
 
-def _role(case: Node, lint: Lint, place: CasePlace) -> str:
+def _role(case: Node, lint: Lint, source: CasePlace) -> str:
     role = _word(case, "context_role").strip().lower()
     if role not in CONTEXT_ROLES:
         node = case.fields["context_role"]
-        lint.say(BAD_ROLE, node, join(place.key_path, "context_role"), "The role of a context must be one of two.")
+        lint.say(BAD_ROLE, node, join(source.key_path, "context_role"), "The role of a context must be one of two.")
         return ""
     return role
 
@@ -221,7 +221,7 @@ def _first_reference(grading: JsonDict) -> str:
 def _metadata(case: Node) -> JsonDict:
     """Return the fields that nothing else reads; a `metadata` mapping is merged in."""
     extra: JsonDict = {key: node.plain() for key, node in case.fields.items() if key not in _KNOWN}
-    own = case.get("metadata")
-    if own is not None and own.is_mapping:
-        extra |= {key: node.plain() for key, node in own.fields.items()}
+    nested = case.get("metadata")
+    if nested is not None and nested.is_mapping:
+        extra |= {key: node.plain() for key, node in nested.fields.items()}
     return extra

@@ -66,29 +66,29 @@ class _QuestionReader:
 
     def add(self, row: JsonLine) -> None:
         """Add the case of one row."""
-        fields, place = row.fields, at_line(row.line)
+        fields, location = row.fields, at_line(row.line)
         key = (first_text(fields, ID_FIELDS) or str(row.line)).strip()
-        where = ImagePlace(self.path, place, f"Case {key}")
-        given = first_messages(fields, MESSAGE_FIELDS)
-        turns = read_turns(self.bundle, self.findings, where, given) if given is not None else ReadTurns((), ())
+        source = ImagePlace(self.path, location, f"Case {key}")
+        messages = first_messages(fields, MESSAGE_FIELDS)
+        turns = read_turns(self.bundle, self.findings, source, messages) if messages is not None else ReadTurns((), ())
         prompt = turns.text if turns is not None and turns.messages else prompt_of(fields)
         if turns is None:
             return
         if not prompt:
-            self.findings.add(NO_QUESTION, self.path, place, "The row has no question.", ", ".join(fields))
+            self.findings.add(NO_QUESTION, self.path, location, "The row has no question.", ", ".join(fields))
             return
         if key in self.lines:
             message = f"The id {key!r} is already used on line {self.lines[key]}."
-            self.findings.add(SAME_ID, self.path, place, message, key)
+            self.findings.add(SAME_ID, self.path, location, message, key)
             return
         role = first_text(fields, ("context_role",)) or ""
         if role not in CONTEXT_ROLES:
-            self.findings.add(BAD_ROLE, self.path, place, "The role of a context must be one of two.", role)
+            self.findings.add(BAD_ROLE, self.path, location, "The role of a context must be one of two.", role)
         answer = next((name for name in ANSWER_FIELDS if isinstance(fields.get(name), str)), "")
         if not answer:
-            self.findings.add(NO_ANSWER, self.path, place, "The row has no reference answer.", key)
+            self.findings.add(NO_ANSWER, self.path, location, "The row has no reference answer.", key)
         self.lines[key] = row.line
-        images = read_images(self.bundle, self.findings, where, fields_of(fields, IMAGE_FIELDS))
+        images = read_images(self.bundle, self.findings, source, fields_of(fields, IMAGE_FIELDS))
         self.cases.append(
             CaseSpec(
                 key=key,
@@ -99,7 +99,7 @@ class _QuestionReader:
                 scenario=first_text(fields, SCENARIO_FIELDS) or "",
                 question_type=first_text(fields, ("type",)) or "",
                 lang=first_text(fields, ("lang",)) or "",
-                source_path=f"{self.path}, {place}",
+                source_path=f"{self.path}, {location}",
                 metadata=_metadata(fields, answer, turns.messages),
                 images=(*turns.images, *images),
                 messages=turns.messages,

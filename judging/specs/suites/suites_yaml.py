@@ -220,10 +220,10 @@ class _SuiteReader:
             node = suite.fields["full_score_per_question"]
             lint.say(BAD_FULL_SCORE, node, "full_score_per_question", "The full score of a case must be more than 0.")
         name, version = suite.get("name"), suite.get("version")
-        own = suite.get("metadata")
-        kept = {key: node for key, node in suite.fields.items() if key not in _SUITE_KEYS}
-        kept |= own.fields if own is not None else {}
-        metadata = {key: node.plain() for key, node in kept.items()}
+        nested = suite.get("metadata")
+        metadata_nodes = {key: node for key, node in suite.fields.items() if key not in _SUITE_KEYS}
+        metadata_nodes |= nested.fields if nested is not None else {}
+        metadata = {key: node.plain() for key, node in metadata_nodes.items()}
         return SuiteSpec(
             name=name.raw if name is not None and name.raw else _stem(path),
             version=version.raw if version is not None else "",
@@ -251,8 +251,8 @@ class _SuiteReader:
         named = entry.get("path") or entry
         path = self._case_path(lint, named, key_path)
         if path is not None:
-            place = CasePlace(str(named.content), weight)
-            self._add_case_file(path, place, at_line(entry.line, key_path), lint.file)
+            source = CasePlace(str(named.content), weight)
+            self._add_case_file(path, source, at_line(entry.line, key_path), lint.file)
 
     def _case_path(self, lint: Lint, named: Node, key_path: str) -> str | None:
         """Return where a case file lies: below the suite's folder, else below the top of the upload."""
@@ -274,13 +274,13 @@ class _SuiteReader:
         )
         return None
 
-    def _add_case_file(self, path: str, place: CasePlace, where: str, suite_file: str = "") -> None:
+    def _add_case_file(self, path: str, source: CasePlace, where: str, suite_file: str = "") -> None:
         parsed = read_yaml(self.bundle.read(path), path)
         self.findings.extend(parsed.problems)
         if parsed.value is None:
             return
         files = CaseFiles(self.bundle, path, self.findings, self.missing, folder_of(suite_file))
-        case = read_case(parsed.value, files, place)
+        case = read_case(parsed.value, files, source)
         url = source_url(read_text(self.bundle, path).value or "")
         if case is not None and url:
             case = replace(case, metadata={"source_url": url, **case.metadata})

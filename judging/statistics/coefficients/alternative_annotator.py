@@ -91,15 +91,22 @@ def alternative_annotator_test(
         return AnnotatorTest(None, None, None, (), reason)
     codes = cluster_codes(cases)
     wins = {person: _wins(table, judged, index, closeness, codes) for index, person in enumerate(table.raters)}
-    able = {person: own for person, own in wins.items() if own.n >= CASES_NEEDED}
-    lacking = why_not_held({person: own.n for person, own in wins.items()})
+    able = {person: person_wins for person, person_wins in wins.items() if person_wins.n >= CASES_NEEDED}
+    lacking = why_not_held({person: person_wins.n for person, person_wins in wins.items()})
     if not table.raters_known or lacking:
         return AnnotatorTest(None, None, None, (), lacking)
-    p_values = [_p_value(own.person - own.judge, annotators.margin) for own in able.values()]
+    p_values = [_p_value(person_wins.person - person_wins.judge, annotators.margin) for person_wins in able.values()]
     matched = (scipy.stats.false_discovery_control(p_values, method="by") <= FALSE_DISCOVERY_RATE).tolist()
     people = tuple(
-        LeftOut(person, own.n, float(own.judge.mean()), float(own.person.mean()), p_value, is_matched)
-        for (person, own), p_value, is_matched in zip(able.items(), p_values, matched, strict=True)
+        LeftOut(
+            person,
+            person_wins.n,
+            float(person_wins.judge.mean()),
+            float(person_wins.person.mean()),
+            p_value,
+            is_matched,
+        )
+        for (person, person_wins), p_value, is_matched in zip(able.items(), p_values, matched, strict=True)
     )
     rate = sum(matched) / len(people)
     advantage = sum(person.judge_wins for person in people) / len(people)
@@ -137,12 +144,12 @@ class _Wins:
 
 def _wins(table: RatingTable, judged: Ints, person: int, closeness: Closeness, cases: Ints) -> _Wins:
     """Return the wins over the items that can be compared."""
-    own = table.codes[:, person]
+    codes = table.codes[:, person]
     others = np.delete(table.codes, person, axis=1)
-    usable = (own != MISSING) & (judged != MISSING) & (others != MISSING).any(axis=1)
-    own, others, verdicts = own[usable], others[usable], judged[usable]
+    usable = (codes != MISSING) & (judged != MISSING) & (others != MISSING).any(axis=1)
+    codes, others, verdicts = codes[usable], others[usable], judged[usable]
     near = _share_equal if closeness is Closeness.EQUAL_LABELS else _nearness
-    judge_score, person_score = near(verdicts, others, table), near(own, others, table)
+    judge_score, person_score = near(verdicts, others, table), near(codes, others, table)
     # Scores that are equal in exact arithmetic must tie although their sums were rounded differently.
     tie = np.isclose(judge_score, person_score, rtol=0, atol=1e-12)
     _, clusters = np.unique(cases[usable], return_inverse=True)

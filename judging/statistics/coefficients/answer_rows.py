@@ -25,9 +25,9 @@ class Grouping:
     @classmethod
     def of(cls, names: Sequence[str]) -> Grouping:
         """Return the grouping of items by their names."""
-        known = tuple(sorted(set(names)))
-        place = {name: code for code, name in enumerate(known)}
-        return cls(known, np.array([place[name] for name in names], dtype=np.int64))
+        group_names = tuple(sorted(set(names)))
+        code_of = {name: code for code, name in enumerate(group_names)}
+        return cls(group_names, np.array([code_of[name] for name in names], dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,20 +72,20 @@ class AnswerRows:
         """Return one rater's codes, -1 where they gave no answer. Raises: KeyError for a rater without answers."""
         if rater not in self.raters:
             raise KeyError(rater)
-        own = self.columns == self.raters.index(rater)
+        by_rater = self.columns == self.raters.index(rater)
         codes = np.full(len(self.items), MISSING, dtype=np.int64)
-        codes[self.rows[own]] = self.codes[own]
+        codes[self.rows[by_rater]] = self.codes[by_rater]
         return codes
 
     def answers_of(self, keys: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
         """Return (rater, label) of every answer to each of these items, by key."""
         by_item: dict[int, list[tuple[str, str]]] = {}
         for key in keys:
-            place = int(np.searchsorted(self.items, key))
-            if place == len(self.items) or self.items[place] != key:
+            index = int(np.searchsorted(self.items, key))
+            if index == len(self.items) or self.items[index] != key:
                 by_item[key] = []
                 continue
-            start, end = np.searchsorted(self.rows, (place, place + 1))
+            start, end = np.searchsorted(self.rows, (index, index + 1))
             cells = zip(self.columns[start:end].tolist(), self.codes[start:end].tolist(), strict=True)
             by_item[key] = [(self.raters[column], self.labels[code]) for column, code in cells]
         return by_item
@@ -130,15 +130,15 @@ def pack(rows: AnswerRows) -> bytes:
         columns |= {f"groups.{name}.names": _texts(group.names), f"groups.{name}.codes": _narrow(group.codes + 1)}
     for name, event in rows.events.items():
         columns |= {f"events.{name}.items": event.items, f"events.{name}.people": _texts(event.people)}
-    held = io.BytesIO()
-    np.savez_compressed(held, allow_pickle=False, **columns)
-    return held.getvalue()
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **columns)
+    return buffer.getvalue()
 
 
 def unpack(data: bytes) -> AnswerRows:
     """Return the rows that `pack` made these bytes of."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as kept:
-        columns = {name: kept[name] for name in kept.files}
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        columns = {name: archive[name] for name in archive.files}
     groups = {
         name: Grouping(_words(columns[f"groups.{name}.names"]), columns[f"groups.{name}.codes"].astype(np.int64) - 1)
         for name in _named(columns, "groups")

@@ -18,10 +18,10 @@ def confusion_counts(
     Raises:
         KeyError: a label is off the scale.
     """
-    position = {label: place for place, label in enumerate(labels)}
+    position = {label: index for index, label in enumerate(labels)}
     counts = [[0] * len(labels) for _ in labels]
-    for one, other in zip(first, second, strict=True):
-        counts[position[one]][position[other]] += 1
+    for row_label, column_label in zip(first, second, strict=True):
+        counts[position[row_label]][position[column_label]] += 1
     return counts
 
 

@@ -50,8 +50,8 @@ def items_behind(rows: AnswerRows, cell: Cell) -> ItemList:
     if cell.show not in COUNTED:
         raise NoSuchCell(f"This report has no figure “{cell.show}”.")
     weights = (COUNTED[cell.show](rows, cell) * _in_group(rows, cell)).astype(np.int64)[rows.order]
-    kept = weights > 0
-    return ItemList(rows.items[rows.order[kept]], weights[kept])
+    is_counted = weights > 0
+    return ItemList(rows.items[rows.order[is_counted]], weights[is_counted])
 
 
 def pair_counts(rows: AnswerRows, first: str, second: str) -> Ints:
@@ -67,8 +67,8 @@ def pair_counts(rows: AnswerRows, first: str, second: str) -> Ints:
 
 def _acts(rows: AnswerRows, cell: Cell) -> ItemList:
     event = rows.events[cell.show]
-    wanted = np.array([not cell.first or person == cell.first for person in event.people], dtype=bool)
-    items, weights = np.unique(event.items[wanted], return_counts=True)
+    is_by_person = np.array([not cell.first or person == cell.first for person in event.people], dtype=bool)
+    items, weights = np.unique(event.items[is_by_person], return_counts=True)
     ranks = {int(item): rank for rank, item in enumerate(rows.items[rows.order].tolist())}
     order = np.argsort([ranks.get(item, len(ranks)) for item in items.tolist()], kind="stable")
     return ItemList(items[order], weights[order].astype(np.int64))
@@ -148,15 +148,15 @@ def _pair_differs(rows: AnswerRows, cell: Cell) -> Ints:
 
 def _together(rows: AnswerRows, cell: Cell) -> Ints:
     """Ordered pairs of answers on an item that carry the two labels."""
-    one, other = _label(rows, cell.one), _label(rows, cell.other)
+    label, other_label = _label(rows, cell.one), _label(rows, cell.other)
     counts = rows.counts()
-    return _whole(np.multiply(counts[:, one], counts[:, other] - (one == other)))
+    return _whole(np.multiply(counts[:, label], counts[:, other_label] - (label == other_label)))
 
 
 def _rest(rows: AnswerRows, cell: Cell) -> Ints:
     """Items that a person answered and on which more than half of the others gave one label."""
-    own, counts = _column(rows, cell.first), _others(rows, cell)
-    return _whole(np.logical_and(own != MISSING, 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)))
+    codes, counts = _column(rows, cell.first), _others(rows, cell)
+    return _whole(np.logical_and(codes != MISSING, 2 * counts.max(axis=1, initial=0) > counts.sum(axis=1)))
 
 
 def _rest_differs(rows: AnswerRows, cell: Cell) -> Ints:
@@ -165,9 +165,9 @@ def _rest_differs(rows: AnswerRows, cell: Cell) -> Ints:
 
 def _others(rows: AnswerRows, cell: Cell) -> Ints:
     """Return how many others gave each label to each item, shape (items, labels)."""
-    own, counts = _column(rows, cell.first), rows.counts()
-    answered = np.flatnonzero(own != MISSING)
-    counts[answered, own[answered]] -= 1
+    codes, counts = _column(rows, cell.first), rows.counts()
+    answered = np.flatnonzero(codes != MISSING)
+    counts[answered, codes[answered]] -= 1
     return counts
 
 

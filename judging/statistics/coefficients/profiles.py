@@ -23,8 +23,8 @@ class Profiles:
 def distinct_rows(matrix: Ints) -> Profiles:
     """Return the distinct rows in ascending order. Small integers are packed into one number per row to sort fast."""
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
-        kept = matrix[: min(1, matrix.shape[0])]
-        return Profiles(kept, np.full(len(kept), len(matrix)), np.zeros(len(matrix), dtype=np.int64))
+        rows = matrix[: min(1, matrix.shape[0])]
+        return Profiles(rows, np.full(len(rows), len(matrix)), np.zeros(len(matrix), dtype=np.int64))
     low = matrix.min()
     base = int(matrix.max() - low) + 1
     if base ** matrix.shape[1] >= 2**62:

@@ -53,7 +53,7 @@ class RatingTable:
     def subset(self, keep: Sequence[bool]) -> RatingTable:
         """Return the same table with the chosen items only (one criterion, one scenario, one month)."""
         mask = np.asarray(keep, dtype=bool)
-        items = tuple(item for item, wanted in zip(self.items, mask, strict=True) if wanted)
+        items = tuple(item for item, is_chosen in zip(self.items, mask, strict=True) if is_chosen)
         return RatingTable(items, self.raters, self.labels, self.codes[mask], self.values, self.raters_known)
 
     def on_scale(self, labels: Sequence[str], values: Sequence[float] | None) -> RatingTable:
@@ -157,8 +157,8 @@ def _code(label: Hashable, position: dict[str, int], item: str) -> int:
 
 
 def _refuse_twins(kind: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in earlier:
             raise RatingsRefused(f"The {kind} “{name}” occurs twice.")
-        seen.add(name)
+        earlier.add(name)

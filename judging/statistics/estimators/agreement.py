@@ -65,10 +65,10 @@ def agreement_difference(
     A missing verdict agrees with nothing. Both list the same items in the same order.
     """
     items = []
-    for one, other in zip(first, second, strict=True):
-        values = _equal(one), _equal(other)
+    for first_item, second_item in zip(first, second, strict=True):
+        values = _equal(first_item), _equal(second_item)
         value = None if values[0] is None or values[1] is None else values[0] - values[1]
-        items.append(_Item(one.case, value, one.is_routed, one.rate))
+        items.append(_Item(first_item.case, value, first_item.is_routed, first_item.rate))
     return paired_difference(_strata(items), planned=planned)
 
 
@@ -82,15 +82,15 @@ def _strata(items: Iterable[_Item]) -> list[Stratum]:
         by_case[item.case].append(item)
     routed: tuple[list[float], list[float], list[float]] = ([], [], [])
     others: dict[float, tuple[list[float], list[float], list[float]]] = {}  # by the highest rate of a case's items
-    for own in by_case.values():
-        value, known = _case_value(own)
-        rates = [item.rate for item in own if not item.is_routed]
+    for case_items in by_case.values():
+        value, of_routed = _case_value(case_items)
+        rates = [item.rate for item in case_items if not item.is_routed]
         values, judge, rest = others.setdefault(max(rates), ([], [], [])) if rates else routed
         if value is None:
-            rest.append(known)
+            rest.append(of_routed)
         else:
             values.append(value)
-            judge.append(known)
+            judge.append(of_routed)
     return [make_stratum(*part) for part in (*others.values(), routed)]
 
 
@@ -100,11 +100,11 @@ def _case_value(items: Sequence[_Item]) -> tuple[float | None, float]:
     drawn = [item.value for item in items if not item.is_routed and item.value is not None]
     unrouted = len(items) - len(routed)
     of_routed = sum(value for value in routed if value is not None)
-    known = of_routed / len(items) if unrouted else 0.0
+    known_part = of_routed / len(items) if unrouted else 0.0
     if None in routed or (unrouted and not drawn):
-        return None, known
+        return None, known_part
     mean = sum(drawn) / len(drawn) if drawn else 0.0
-    return (of_routed + mean * unrouted) / len(items), known
+    return (of_routed + mean * unrouted) / len(items), known_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,9 @@ def weighted_kappa(
     observed, expected = float(np.trace(table)), float(rows @ columns)
     kappa = (observed - expected) / (1 - expected)
 
-    def influence(one: Ints, other: Ints) -> Floats:
-        marginal: Floats = columns[one] + rows[other] - 2 * expected
-        effect: Floats = ((one == other) - observed) / (1 - expected)
+    def influence(first_labels: Ints, second_labels: Ints) -> Floats:
+        marginal: Floats = columns[first_labels] + rows[second_labels] - 2 * expected
+        effect: Floats = ((first_labels == second_labels) - observed) / (1 - expected)
         return effect - (1 - observed) / (1 - expected) ** 2 * marginal
 
     sums = np.bincount(clusters, weights=weights * influence(first, second))

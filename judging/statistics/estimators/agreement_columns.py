@@ -36,9 +36,11 @@ class ComparedColumns:
     people: Ints  # NONE: no final label
     routed: Flags  # sent to people by a rule
 
-    def only(self, wanted: Flags) -> ComparedColumns:
+    def only(self, is_chosen: Flags) -> ComparedColumns:
         """Return some of the items."""
-        return ComparedColumns(self.cases[wanted], self.judge[wanted], self.people[wanted], self.routed[wanted])
+        return ComparedColumns(
+            self.cases[is_chosen], self.judge[is_chosen], self.people[is_chosen], self.routed[is_chosen]
+        )
 
 
 def share_equal_of(items: ComparedColumns, *, needed: int = FEWEST_CASES, planned: int = 0) -> Inference | TooFew:
@@ -57,25 +59,27 @@ def audit_alone(items: ComparedColumns, audited: Flags) -> ComparedColumns:
 def _strata(cases: Ints, values: Floats, routed: Flags) -> list[Stratum]:
     """Return the cases in the order in which they come first: those with unrouted items, and those without."""
     _, first, codes = np.unique(cases, return_index=True, return_inverse=True)
-    known = ~np.isnan(values)
+    is_known = ~np.isnan(values)
     sizes, n_routed = np.bincount(codes), np.bincount(codes[routed], minlength=len(first))
-    open_routed = np.bincount(codes[routed & ~known], minlength=len(first))
-    drawn = ~routed & known
+    open_routed = np.bincount(codes[routed & ~is_known], minlength=len(first))
+    drawn = ~routed & is_known
     n_drawn = np.bincount(codes[drawn], minlength=len(first))
-    of_routed = np.bincount(codes[routed & known], weights=values[routed & known], minlength=len(first))
+    of_routed = np.bincount(codes[routed & is_known], weights=values[routed & is_known], minlength=len(first))
     of_drawn = np.bincount(codes[drawn], weights=values[drawn], minlength=len(first))
     unrouted = sizes - n_routed
-    told = np.where(unrouted > 0, of_routed / np.maximum(sizes, 1), 0.0)
+    known_part = np.where(unrouted > 0, of_routed / np.maximum(sizes, 1), 0.0)
     means = np.divide(of_drawn, n_drawn, out=np.zeros(len(first)), where=n_drawn > 0)
     whole = (of_routed + means * unrouted) / np.maximum(sizes, 1)
     decided = (open_routed == 0) & ((unrouted == 0) | (n_drawn > 0))
     order = np.argsort(first)
     is_routed = unrouted[order] == 0
-    found = []
+    strata = []
     for part in (order[~is_routed], order[is_routed]):
-        own = decided[part]
-        found.append(make_stratum(whole[part][own], told[part][own], told[part][~own]))
-    return found
+        is_decided = decided[part]
+        strata.append(
+            make_stratum(whole[part][is_decided], known_part[part][is_decided], known_part[part][~is_decided])
+        )
+    return strata
 
 
 def shown_kappa_of(items: ComparedColumns, *, labels: int, planned: int = 0) -> KappaInference | TooFew:

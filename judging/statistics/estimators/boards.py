@@ -130,10 +130,10 @@ def system_mean(data: BoardData, system: int, mode: MeanKind) -> SystemFigure:
         return SystemFigure(census_mean(judge[~np.isnan(judge)], scale=data.scale))
     parts = _parts(data, system, mode)
     n = parts.n
-    found = _inference(parts, data, needed=FEWEST_CASES)
-    if isinstance(found, TooFew):
-        return SystemFigure(Estimate(None, None, None, n, TOO_FEW_AUDITED.format(n, found.needed)))
-    estimate = Estimate(found.point, found.low, found.high, n)
+    inference = _inference(parts, data, needed=FEWEST_CASES)
+    if isinstance(inference, TooFew):
+        return SystemFigure(Estimate(None, None, None, n, TOO_FEW_AUDITED.format(n, inference.needed)))
+    estimate = Estimate(inference.point, inference.low, inference.high, n)
     if not any(len(waiting) for _, waiting in parts.undecided):
         return SystemFigure(estimate)
     bounds = nonresponse_bounds(parts.undecided, known=parts.further, scale=data.scale)
@@ -148,8 +148,8 @@ def system_inference(data: BoardData, system: int, mode: MeanKind, *, needed: in
     if mode is not MeanKind.RAW:
         return _inference(_parts(data, system, mode), data, needed=needed)
     judge = data.judge[system]
-    known = judge[~np.isnan(judge)]
-    return shown_mean([people_only(known)], scale=data.scale, needed=needed)
+    scores = judge[~np.isnan(judge)]
+    return shown_mean([people_only(scores)], scale=data.scale, needed=needed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,19 +170,21 @@ def _parts(data: BoardData, system: int, mode: MeanKind) -> _SystemStrata:
     judge, missing, labels = data.judge[system], data.missing[system], data.labels[system]
     scored = ~missing & ~np.isnan(judge)
     decided = scored & data.drawn[system] & ~np.isnan(labels)
-    known = missing & ~np.isnan(judge)
+    is_imputed = missing & ~np.isnan(judge)
     values = judge if mode is MeanKind.CORRECTED else np.zeros(len(judge))
     sampled, undecided = [], []
-    for own in data.by_stratum():
-        given = labels[own & decided], values[own & decided]
-        undrawn = own & scored & ~data.drawn[system]
-        sampled.append(make_stratum(*given, values[own & scored & ~decided]))
-        undecided.append((make_stratum(*given, values[undrawn]), values[own & scored & data.drawn[system] & ~decided]))
+    for in_stratum in data.by_stratum():
+        labelled = labels[in_stratum & decided], values[in_stratum & decided]
+        undrawn = in_stratum & scored & ~data.drawn[system]
+        sampled.append(make_stratum(*labelled, values[in_stratum & scored & ~decided]))
+        undecided.append(
+            (make_stratum(*labelled, values[undrawn]), values[in_stratum & scored & data.drawn[system] & ~decided])
+        )
     return _SystemStrata(
         sampled,
         undecided,
-        [make_stratum(judge[known], judge[known]), *_unscored(labels[~missing & np.isnan(judge)])],
-        int(known.sum()),
+        [make_stratum(judge[is_imputed], judge[is_imputed]), *_unscored(labels[~missing & np.isnan(judge)])],
+        int(is_imputed.sum()),
     )
 
 
@@ -198,9 +200,9 @@ def _inference(parts: _SystemStrata, data: BoardData, *, needed: int) -> Inferen
 
 def _unscored(labels: Floats) -> list[Stratum]:
     """Return the responses without a score where people decided two of them or all; else they are left out."""
-    given = labels[~np.isnan(labels)]
-    waiting = len(labels) - len(given)
-    return [people_only(given, others=waiting)] if len(given) >= 2 or (len(given) and not waiting) else []
+    decided = labels[~np.isnan(labels)]
+    waiting = len(labels) - len(decided)
+    return [people_only(decided, others=waiting)] if len(decided) >= 2 or (len(decided) and not waiting) else []
 
 
 def _critical(data: BoardData, n: int) -> float | None:
@@ -217,15 +219,17 @@ def pair_difference(data: BoardData, first: int, second: int, mode: MeanKind) ->
         return paired_difference([people_only(judge[scored])], scale=scale)
     labels = data.labels[first] - data.labels[second]
     absent = data.missing[[first, second]].all(axis=0) & scored
-    seen = (data.drawn[[first, second]] | data.missing[[first, second]]).all(axis=0)
-    decided = scored & ~absent & seen & ~np.isnan(labels)
+    is_drawn = (data.drawn[[first, second]] | data.missing[[first, second]]).all(axis=0)
+    decided = scored & ~absent & is_drawn & ~np.isnan(labels)
     values = judge if mode is MeanKind.CORRECTED else np.zeros(len(judge))
     sampled = [
-        make_stratum(labels[own & decided], values[own & decided], values[own & scored & ~absent & ~decided])
-        for own in data.by_stratum()
+        make_stratum(
+            labels[in_stratum & decided], values[in_stratum & decided], values[in_stratum & scored & ~absent & ~decided]
+        )
+        for in_stratum in data.by_stratum()
     ]
-    known = make_stratum(judge[absent], judge[absent])
-    return paired_difference([*sampled, known], scale=scale, planned=data.planned)
+    of_absent = make_stratum(judge[absent], judge[absent])
+    return paired_difference([*sampled, of_absent], scale=scale, planned=data.planned)
 
 
 def _win_data(data: BoardData) -> BoardData:
@@ -238,9 +242,9 @@ def _win_data(data: BoardData) -> BoardData:
 
 def _beaten(values: Floats) -> Floats:
     shares = np.full(values.shape, np.nan)
-    for system, own in enumerate(values):
+    for system, scores in enumerate(values):
         others = np.delete(values, system, axis=0)
-        points = (np.sign(own - others) + 1) / 2
+        points = (np.sign(scores - others) + 1) / 2
         met = ~np.isnan(points)
         compared = met.any(axis=0)
         shares[system, compared] = np.where(met, points, 0.0).sum(axis=0)[compared] / met.sum(axis=0)[compared]

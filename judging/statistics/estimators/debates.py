@@ -57,13 +57,13 @@ def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES, plan
         by_case[debate.case].append(debate)
     agreed: dict[float, tuple[list[float], list[float], list[float]]] = {}  # by the highest rate of a case's debates
     settled: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for own in by_case.values():
-        rates = [debate.rate for debate in own if debate.debate is not None]
-        judge = sum(_known_points(debate) for debate in own) / len(own) if rates else 0.0
+    for case_debates in by_case.values():
+        rates = [debate.rate for debate in case_debates if debate.debate is not None]
+        judge = sum(_known_points(debate) for debate in case_debates) / len(case_debates) if rates else 0.0
         labels, judged, rest = agreed.setdefault(max(rates), ([], [], [])) if rates else settled
-        given = [debate.people for debate in own if debate.people is not None]
-        if len(given) == len(own):
-            labels.append(sum(given) / len(own))
+        decided = [debate.people for debate in case_debates if debate.people is not None]
+        if len(decided) == len(case_debates):
+            labels.append(sum(decided) / len(case_debates))
             judged.append(judge)
         else:
             rest.append(judge)
@@ -72,8 +72,8 @@ def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES, plan
 
 
 def _known_points(debate: DebatedPair) -> float:
-    known = debate.debate if debate.debate is not None else debate.people
-    return 0.5 if known is None else known
+    points = debate.debate if debate.debate is not None else debate.people
+    return 0.5 if points is None else points
 
 
 def outcome_win_rate(debates: Iterable[DebatedPair]) -> Estimate:
@@ -82,7 +82,7 @@ def outcome_win_rate(debates: Iterable[DebatedPair]) -> Estimate:
     for debate in debates:
         if debate.debate is not None:
             by_case[debate.case].append(debate.debate)
-    means = [sum(own) / len(own) for own in by_case.values()]
+    means = [sum(points) / len(points) for points in by_case.values()]
     return census_mean(means)
 
 
@@ -247,23 +247,23 @@ def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable], planned: in
         listed = "; ".join(", ".join(group) for group in groups)
         return Ranking((), groups, f"No debate links these groups, so they have no common ranking: {listed}.")
     is_few = len(cases) < FEWEST_CASES
-    found = bradley_terry(outcomes, systems=len(names), degrees=len(cases) - 1)
-    found = replace(found, planned=0 if is_few else planned)
-    ranks = dict.fromkeys(range(len(names)), RankSet(1, len(names))) if is_few else _rank_sets(found)
+    strengths = bradley_terry(outcomes, systems=len(names), degrees=len(cases) - 1)
+    strengths = replace(strengths, planned=0 if is_few else planned)
+    ranks = dict.fromkeys(range(len(names)), RankSet(1, len(names))) if is_few else _rank_sets(strengths)
     played = np.bincount(np.concatenate([outcomes.first, outcomes.second]), minlength=len(names))
     rows = [
-        RankedSystem(name, _strength(found, i, played=int(played[i]), cases=len(cases)), ranks[i])
+        RankedSystem(name, _strength(strengths, i, played=int(played[i]), cases=len(cases)), ranks[i])
         for i, name in enumerate(names)
     ]
     rows.sort(key=lambda row: (-(row.strength.value or 0.0), row.name))
-    return Ranking(tuple(rows), groups, "", found.inclusion)
+    return Ranking(tuple(rows), groups, "", strengths.inclusion)
 
 
-def _strength(found: Strengths, position: int, *, played: int, cases: int) -> Estimate:
-    value = float(found.values[position])
+def _strength(strengths: Strengths, position: int, *, played: int, cases: int) -> Estimate:
+    value = float(strengths.values[position])
     if cases < FEWEST_CASES:
         return Estimate(value, None, None, played, FEW_FOR_INTERVAL.format(cases, FEWEST_CASES))
-    return Estimate(value, *found.interval(position), played)
+    return Estimate(value, *strengths.interval(position), played)
 
 
 def _arrays(debates: Sequence[DebatedPair], positions: Mapping[str, int]) -> DebateArrays:
@@ -290,14 +290,14 @@ def _connected(outcomes: DebateArrays, names: Sequence[str]) -> tuple[tuple[str,
     )
 
 
-def _rank_sets(found: Strengths) -> dict[int, RankSet]:
+def _rank_sets(strengths: Strengths) -> dict[int, RankSet]:
     """Return the ranks that tests of every two strengths allow, with Holm's correction over all pairs."""
-    systems = range(len(found.values))
+    systems = range(len(strengths.values))
     pairs = list(combinations(systems, 2))
-    p_values = [found.p_value(first, second) for first, second in pairs]
+    p_values = [strengths.p_value(first, second) for first, second in pairs]
     adjusted = holm(p_values)
     better = [
-        (first, second) if found.values[first] > found.values[second] else (second, first)
+        (first, second) if strengths.values[first] > strengths.values[second] else (second, first)
         for (first, second), p_value in zip(pairs, adjusted, strict=True)
         if p_value <= 1 - LEVEL
     ]

@@ -34,10 +34,10 @@ def paired_difference(strata: Sequence[Stratum], *, scale: Scale = DIFFERENCE, p
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return p-values adjusted step-down, in the order given: the running maximum of (m - rank) p (Holm 1979)."""
-    given = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    adjusted = np.empty(len(given))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate((len(given) - np.arange(len(given))) * given[order]))
+    raw = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(raw, kind="stable")
+    adjusted = np.empty(len(raw))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate((len(raw) - np.arange(len(raw))) * raw[order]))
     return tuple(float(value) for value in adjusted)
 
 
@@ -60,11 +60,11 @@ class ComparedPair:
 
 def compared_pairs(differences: Mapping[tuple[int, int], Inference | TooFew]) -> tuple[ComparedPair, ...]:
     """Return the pairs of a board with p-values corrected for their number."""
-    tested = [found.p_value for found in differences.values() if isinstance(found, Inference)]
+    tested = [difference.p_value for difference in differences.values() if isinstance(difference, Inference)]
     adjusted = iter(holm(tested))
     return tuple(
-        ComparedPair(first, second, found, next(adjusted) if isinstance(found, Inference) else None)
-        for (first, second), found in differences.items()
+        ComparedPair(first, second, difference, next(adjusted) if isinstance(difference, Inference) else None)
+        for (first, second), difference in differences.items()
     )
 
 
@@ -87,12 +87,12 @@ def rank_sets(systems: Iterable[int], pairs: Iterable[ComparedPair]) -> dict[int
 
 def ranks_of(systems: Iterable[int], shown: Iterable[tuple[int, int]]) -> dict[int, RankSet]:
     """Return the ranks of each system from the pairs (better, worse) that were told apart."""
-    known = list(systems)
-    above, below = dict.fromkeys(known, 0), dict.fromkeys(known, 0)
+    numbers = list(systems)
+    above, below = dict.fromkeys(numbers, 0), dict.fromkeys(numbers, 0)
     for better, worse in shown:
         below[better] += 1
         above[worse] += 1
-    return {system: RankSet(1 + above[system], len(known) - below[system]) for system in known}
+    return {system: RankSet(1 + above[system], len(numbers) - below[system]) for system in numbers}
 
 
 def case_means(values: Sequence[float] | Floats, cases: Sequence[Hashable]) -> dict[Hashable, float]:
@@ -106,4 +106,4 @@ def case_means(values: Sequence[float] | Floats, cases: Sequence[Hashable]) -> d
     sums: dict[Hashable, list[float]] = {}
     for value, case in zip(values, cases, strict=True):
         sums.setdefault(case, []).append(float(value))
-    return {case: sum(own) / len(own) for case, own in sums.items()}
+    return {case: sum(case_values) / len(case_values) for case, case_values in sums.items()}

@@ -36,9 +36,9 @@ def drift(before: Sequence[float] | Floats, after: Sequence[float] | Floats) -> 
     if len(before) < FEWEST_CASES:
         return TooFew(len(before), FEWEST_CASES)
     changes = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-    found = mean_change(changes)
+    change = mean_change(changes)
     p_value = mcnemar_mid_p(int((changes > 0).sum()), int((changes < 0).sum()))
-    return Drift(float(changes.mean()), found.low, found.high, p_value, float((changes != 0).mean()), len(changes))
+    return Drift(float(changes.mean()), change.low, change.high, p_value, float((changes != 0).mean()), len(changes))
 
 
 def mcnemar_mid_p(gained: int, lost: int) -> float:

@@ -115,26 +115,26 @@ def _no_regression(rows: Sequence[BiasRow], cases: int) -> str:
 
 def _usable(rows: Sequence[BiasRow], codes: Ints, names: Sequence[Property]) -> dict[Property, Floats | str]:
     """Return the column of each property, centred, or why it cannot enter."""
-    found: dict[Property, Floats | str] = {}
+    usable: dict[Property, Floats | str] = {}
     design = np.ones((len(rows), 1))
     for name in names:
         values = [_COLUMNS[name](row) for row in rows]
         if None in values:
-            found[name] = UNKNOWN
+            usable[name] = UNKNOWN
             continue
         column = np.array(values, dtype=np.float64)
         kinds, which = np.unique(column, return_inverse=True)
         others = len(np.unique(codes[which != np.bincount(which, minlength=len(kinds)).argmax()]))
         if others < FEWEST_OTHERS:
-            found[name] = ALIKE.format(others, FEWEST_OTHERS)
+            usable[name] = ALIKE.format(others, FEWEST_OTHERS)
             continue
         centred = column - column.mean()
         wider = np.column_stack([design, centred / centred.std()])
         if np.linalg.matrix_rank(wider, tol=1e-6 * len(rows) ** 0.5) <= design.shape[1]:
-            found[name] = ENTANGLED
+            usable[name] = ENTANGLED
             continue
-        found[name], design = centred, wider
-    return found
+        usable[name], design = centred, wider
+    return usable
 
 
 def _fitted(rows: Sequence[BiasRow], codes: Ints, columns: dict[Property, Floats], planned: int) -> list[Effect]:
@@ -153,8 +153,8 @@ def _fitted(rows: Sequence[BiasRow], codes: Ints, columns: dict[Property, Floats
     conventional = conventional_covariance(fit.model.wexog, fit.wresid, codes)
     errors = np.sqrt(np.maximum(np.diag(covariance), np.diag(conventional)))
     effects = [
-        Effect(name, *_estimated(float(fit.params[place]), float(errors[place]), cases, degrees, planned))
-        for place, name in enumerate(columns, start=1)
+        Effect(name, *_estimated(float(fit.params[index]), float(errors[index]), cases, degrees, planned))
+        for index, name in enumerate(columns, start=1)
     ]
     adjusted = holm([effect.p_value for effect in effects if effect.p_value is not None])
     return [replace(effect, holm_p=p_value) for effect, p_value in zip(effects, adjusted, strict=True)]

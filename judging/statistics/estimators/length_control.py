@@ -50,13 +50,15 @@ def length_control(
     if not np.ptp(np.asarray(length_differences, dtype=np.float64)):
         alike = undefined(SAME_LENGTHS, n=raw.n)
         return LengthControl(raw, alike, alike)
-    found = length_controlled_win_rate(wins, length_differences, cases)
-    if abs(found.length_effect) > LARGEST_EFFECT:
+    controlled = length_controlled_win_rate(wins, length_differences, cases)
+    if abs(controlled.length_effect) > LARGEST_EFFECT:
         decided = undefined(ALL_LENGTH, n=raw.n)
         return LengthControl(raw, decided, decided)
-    reach = t_quantile(raw.n - 1) * found.length_error
-    effect = Estimate(found.length_effect, found.length_effect - reach, found.length_effect + reach, raw.n)
-    return LengthControl(raw, Estimate(found.point, found.low, found.high, raw.n), effect)
+    reach = t_quantile(raw.n - 1) * controlled.length_error
+    effect = Estimate(
+        controlled.length_effect, controlled.length_effect - reach, controlled.length_effect + reach, raw.n
+    )
+    return LengthControl(raw, Estimate(controlled.point, controlled.low, controlled.high, raw.n), effect)
 
 
 def length_controlled_win_rate(

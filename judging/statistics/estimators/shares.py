@@ -35,15 +35,15 @@ def shown_share(strata: Sequence[Stratum], *, needed: int = FEWEST_CASES, planne
     cover 97 to 99.9% from 20 to 60 cases where nearly all are a yes. With `planned` it is `shown_mean`'s. Source: Korn
     and Graubard 1998.
     """
-    found = shown_mean(strata, needed=needed, planned=planned)
-    if planned or isinstance(found, TooFew) or not found.error:
-        return found
+    inference = shown_mean(strata, needed=needed, planned=planned)
+    if planned or isinstance(inference, TooFew) or not inference.error:
+        return inference
     cases = sum(stratum.size for stratum in strata)
-    n = found.centre * (1 - found.centre) / found.error**2 * (1 + 2 / cases) - 1
+    n = inference.centre * (1 - inference.centre) / inference.error**2 * (1 + 2 / cases) - 1
     if n <= 1:
-        return found
-    low, high = mid_p_interval(found.point, n)
-    return replace(found, low=low, high=high)
+        return inference
+    low, high = mid_p_interval(inference.point, n)
+    return replace(inference, low=low, high=high)
 
 
 def counted_share(count: float, n: int) -> Estimate:
@@ -64,14 +64,14 @@ def mean_change(values: Sequence[float] | Floats, *, scale: Scale = DIFFERENCE) 
         ValueError: fewer than two values.
     """
     data = np.asarray(values, dtype=np.float64)
-    found = stratified_mean([people_only(data)], scale=scale)
+    inference = stratified_mean([people_only(data)], scale=scale)
     middle, half = (scale.low + scale.high) / 2, (scale.high - scale.low) / 2
     up, down = int((data == scale.high).sum()), int((data == scale.low).sum())
     is_plain = up + down + int((data == middle).sum()) == len(data)
     if len(data) < FEWEST_CASES or not is_plain or not up + down:
-        return found
+        return inference
     low, high = score_interval(up, down, len(data))
-    return replace(found, low=middle + half * low, high=middle + half * high)
+    return replace(inference, low=middle + half * low, high=middle + half * high)
 
 
 def census_change(values: Sequence[float] | Floats) -> Estimate:
@@ -100,7 +100,7 @@ def _highest_change(up: int, down: int, n: int, reach: float) -> float:
         fell = (math.sqrt(max(0.0, slope**2 + 8 * n * down * change * (1 - change))) - slope) / (4 * n)
         return reach * math.sqrt(max(0.0, n * (2 * fell + change * (1 - change)))) - (n * change - up + down)
 
-    seen = max((up - down) / n, -1 + 1e-12)  # where all fell, -1 itself solves the equation
-    if seen >= 1 or gap(1.0) >= 0:
+    observed = max((up - down) / n, -1 + 1e-12)  # where all fell, -1 itself solves the equation
+    if observed >= 1 or gap(1.0) >= 0:
         return 1.0
-    return float(scipy.optimize.brentq(gap, seen, 1.0))
+    return float(scipy.optimize.brentq(gap, observed, 1.0))

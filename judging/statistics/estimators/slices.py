@@ -74,12 +74,12 @@ def system_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> t
 
 def pair_slices(data: BoardData, slices: Sequence[Flags], mode: MeanKind) -> tuple[Claim, ...]:
     """Return the first system of the data minus the second within each slice; claims by Holm over the slices."""
-    found = []
+    claims = []
     for inside in slices:
         difference = pair_difference(data.only(inside), 0, 1, mode)
         p_value = difference.p_value if isinstance(difference, Inference) else None
-        found.append(Claim(difference.estimate, p_value))
-    return adjusted(found)
+        claims.append(Claim(difference.estimate, p_value))
+    return adjusted(claims)
 
 
 def adjusted(claims: Sequence[Claim]) -> tuple[Claim, ...]:
@@ -90,31 +90,31 @@ def adjusted(claims: Sequence[Claim]) -> tuple[Claim, ...]:
 
 def _against_rest(inside: BoardData, rest: BoardData, system: int, mode: MeanKind) -> Claim:
     """Return slice minus rest, two independent samples of cases: Welch's degrees of freedom."""
-    found = [system_inference(part, system, mode, needed=FEWEST_FOR_CLAIMS) for part in (inside, rest)]
-    one, other = found
-    if isinstance(one, TooFew) or isinstance(other, TooFew):
-        return Claim(next(part for part in found if isinstance(part, TooFew)).estimate)
-    squares = one.error**2, other.error**2
+    inferences = [system_inference(part, system, mode, needed=FEWEST_FOR_CLAIMS) for part in (inside, rest)]
+    slice_mean, rest_mean = inferences
+    if isinstance(slice_mean, TooFew) or isinstance(rest_mean, TooFew):
+        return Claim(next(part for part in inferences if isinstance(part, TooFew)).estimate)
+    squares = slice_mean.error**2, rest_mean.error**2
     error = math.sqrt(sum(squares))
-    degrees = error**4 / (squares[0] ** 2 / one.degrees + squares[1] ** 2 / other.degrees)
-    gap, width = one.centre - other.centre, inside.scale.high - inside.scale.low
+    degrees = error**4 / (squares[0] ** 2 / slice_mean.degrees + squares[1] ** 2 / rest_mean.degrees)
+    gap, width = slice_mean.centre - rest_mean.centre, inside.scale.high - inside.scale.low
     planned = 0 if mode is MeanKind.RAW else min(inside.planned, rest.planned)
     if planned:
-        n = min(one.n, other.n)
+        n = min(slice_mean.n, rest_mean.n)
         reach, p_value = look_multiplier(n, planned) * error, look_p_value(gap, error, n=n, planned=planned)
     else:
         reach = t_quantile(degrees) * error
         p_value = float(2 * scipy.special.stdtr(degrees, -abs(gap) / error))
     ends = max(-width, gap - reach), min(width, gap + reach)
-    return Claim(Estimate(one.point - other.point, *ends, one.n), p_value)
+    return Claim(Estimate(slice_mean.point - rest_mean.point, *ends, slice_mean.n), p_value)
 
 
 def length_bands(lengths: Floats) -> Mapping[str, Flags]:
     """Return the cases of each third by length (NaN: none), named with its bounds; none where all are about alike."""
-    known = lengths[~np.isnan(lengths)]
-    if len(known) < len(BANDS):
+    known_lengths = lengths[~np.isnan(lengths)]
+    if len(known_lengths) < len(BANDS):
         return {}
-    low, high = (round(float(cut)) for cut in np.quantile(known, [1 / 3, 2 / 3]))
+    low, high = (round(float(cut)) for cut in np.quantile(known_lengths, [1 / 3, 2 / 3]))
     rounded = np.round(lengths)
     bands = {
         f"{BANDS[0]}, up to {low:,} characters": rounded <= low,

@@ -121,26 +121,26 @@ def stratified_mean(
     Raises:
         ValueError: fewer than two cases, or a sampled stratum with fewer than two labels: merge it with another.
     """
-    kept = [stratum for stratum in strata if stratum.size]
-    is_census = all(not len(stratum.others) for stratum in kept)
-    if is_census and kept:
-        kept = [_joined(kept)]
-    total = sum(stratum.size for stratum in kept)
+    filled_strata = [stratum for stratum in strata if stratum.size]
+    is_census = all(not len(stratum.others) for stratum in filled_strata)
+    if is_census and filled_strata:
+        filled_strata = [_joined(filled_strata)]
+    total = sum(stratum.size for stratum in filled_strata)
     if total < 2:
         raise ValueError("a mean with an interval needs at least two cases")
     parts = [
         _stratum_part(
             stratum, scale=scale, pseudo=pseudo if is_census or len(stratum.others) else 0.0, own_spread=own_spread
         )
-        for stratum in kept
+        for stratum in filled_strata
     ]
-    weights = [stratum.size / total for stratum in kept]
+    weights = [stratum.size / total for stratum in filled_strata]
     point = sum(weight * part.point for weight, part in zip(weights, parts, strict=True))
     centre = sum(weight * part.centre for weight, part in zip(weights, parts, strict=True))
     variance = sum(weight**2 * part.sampling for weight, part in zip(weights, parts, strict=True))
     spread = [weight * (part.spread + (part.centre - centre) ** 2) for weight, part in zip(weights, parts, strict=True)]
     error = math.sqrt(variance + sum(spread) / total)
-    degrees = sum(len(stratum.labels) - 1 for stratum in kept if len(stratum.others)) or total - 1
+    degrees = sum(len(stratum.labels) - 1 for stratum in filled_strata if len(stratum.others)) or total - 1
     reach = (t_quantile(degrees, level) if critical is None else critical) * error
     return Inference(
         point=min(scale.high, max(scale.low, point)),
@@ -152,7 +152,7 @@ def stratified_mean(
         high=min(scale.high, centre + reach),
         p_value=float(2 * scipy.special.stdtr(degrees, -abs(centre) / error)) if error else float(centre == 0),
         tuning=tuple(part.tuning for part in parts),
-        n=sum(len(stratum.labels) for stratum in kept),
+        n=sum(len(stratum.labels) for stratum in filled_strata),
     )
 
 
@@ -178,9 +178,11 @@ def _stratum_part(stratum: Stratum, *, scale: Scale, pseudo: float, own_spread: 
     residuals = labels - label_mean - slope * (judge - judge_mean)
     centre, residual_squares = _with_pseudo_cases(point, float((residuals**2).sum()), n, scale, pseudo)
     _, label_squares = _with_pseudo_cases(label_mean, float(((labels - label_mean) ** 2).sum()), n, scale, pseudo)
-    seen = n + 2 * pseudo
-    sampling = (1 - n / size) * residual_squares / ((seen - 1) * seen) if len(stratum.others) else 0.0
-    return _StratumPart(point, centre, sampling, label_squares / (seen - 1) if seen > 1 else 0.0, tuning)
+    n_with_pseudo = n + 2 * pseudo
+    sampling = (1 - n / size) * residual_squares / ((n_with_pseudo - 1) * n_with_pseudo) if len(stratum.others) else 0.0
+    return _StratumPart(
+        point, centre, sampling, label_squares / (n_with_pseudo - 1) if n_with_pseudo > 1 else 0.0, tuning
+    )
 
 
 def _best_tuning(stratum: Stratum, scale: Scale, *, own_spread: bool) -> float:
@@ -258,8 +260,8 @@ def shown_mean(
         return TooFew(n, needed)
     if not planned:
         return stratified_mean(merged(strata), scale=scale, pseudo=pseudo)
-    found = stratified_mean(merged(strata), scale=scale, pseudo=pseudo, critical=look_multiplier(n, planned))
-    return replace(found, p_value=look_p_value(found.centre, found.error, n=n, planned=planned))
+    inference = stratified_mean(merged(strata), scale=scale, pseudo=pseudo, critical=look_multiplier(n, planned))
+    return replace(inference, p_value=look_p_value(inference.centre, inference.error, n=n, planned=planned))
 
 
 def census_mean(values: Sequence[float] | Floats, *, scale: Scale = SHARE) -> Estimate:

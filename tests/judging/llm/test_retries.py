@@ -119,7 +119,7 @@ def test_decide_needs_an_attempt() -> None:
 
 
 def test_sleep_seconds_is_full_jitter_under_a_cap() -> None:
-    sleeps = [sleep_seconds(n, jitter=1.0, asked=None, policy=RetryPolicy()) for n in range(1, 8)]
+    sleeps = [sleep_seconds(n, jitter=1.0, asked_seconds=None, policy=RetryPolicy()) for n in range(1, 8)]
 
     assert sleeps == [2, 4, 8, 16, 32, 60, 60]
-    assert sleep_seconds(5, jitter=0.0, asked=None, policy=RetryPolicy()) == 0
+    assert sleep_seconds(5, jitter=0.0, asked_seconds=None, policy=RetryPolicy()) == 0

@@ -32,7 +32,7 @@ def test_a_conversation_keeps_its_roles_and_its_parts_in_order() -> None:
         turn("user", "Why?"),
     ]
 
-    messages = chat_messages(turns, IMAGES, question="Why?", asked="Why?")
+    messages = chat_messages(turns, IMAGES, question="Why?", prompt="Why?")
 
     assert messages == (
         Message("system", "Be brief."),
@@ -45,7 +45,7 @@ def test_a_conversation_keeps_its_roles_and_its_parts_in_order() -> None:
 def test_a_prompt_stands_in_place_of_the_turn_that_asks_and_its_images_follow() -> None:
     turns = [turn("user", "Hi"), turn("assistant", "Hello"), turn("user", "What is", 0, 1)]
 
-    messages = chat_messages(turns, IMAGES, question="What is\n[image 1]\n[image 2]", asked="Think. What is…?")
+    messages = chat_messages(turns, IMAGES, question="What is\n[image 1]\n[image 2]", prompt="Think. What is…?")
 
     labelled = (MessagePart("[image 1]"), A, MessagePart("[image 2]"), B)
     assert messages[2] == Message("user", "Think. What is…?", labelled)
@@ -55,8 +55,8 @@ def test_a_prompt_stands_in_place_of_the_turn_that_asks_and_its_images_follow() 
 def test_images_of_assistants_and_tools_lead_the_next_message_of_the_user() -> None:
     turns = [turn("user", "Draw"), turn("assistant", "Here", 0), turn("user", "Bigger"), turn("assistant", 1)]
 
-    messages = chat_messages(turns, IMAGES, question="Bigger", asked="Bigger")
-    wrapped = chat_messages(turns, IMAGES, question="Bigger", asked="Now: Bigger")
+    messages = chat_messages(turns, IMAGES, question="Bigger", prompt="Bigger")
+    wrapped = chat_messages(turns, IMAGES, question="Bigger", prompt="Now: Bigger")
 
     assert messages == (
         Message("user", "Draw"),
@@ -77,7 +77,7 @@ def test_results_name_the_calls_that_they_answer_and_one_without_a_call_is_said_
         turn("tool", "lost", name="nobody", call_id="x9"),
     ]
 
-    messages = [sent_message(message) for message in chat_messages(turns, (), question="Weather?", asked="Weather?")]
+    messages = [sent_message(message) for message in chat_messages(turns, (), question="Weather?", prompt="Weather?")]
 
     assert messages[1:] == [
         {"role": "assistant", "content": "", "tool_calls": [sent_call("here", "x1"), sent_call("there", "call_2")]},
@@ -90,14 +90,14 @@ def test_results_name_the_calls_that_they_answer_and_one_without_a_call_is_said_
 def test_names_are_sent_where_providers_take_them() -> None:
     turns = [turn("user", "Hi", name="ada"), turn("assistant", "Hello", name="The Bot")]
 
-    assert [message.extra for message in chat_messages(turns, (), question="Hi", asked="Hi")] == [{"name": "ada"}, {}]
+    assert [message.extra for message in chat_messages(turns, (), question="Hi", prompt="Hi")] == [{"name": "ada"}, {}]
 
 
 def test_a_conversation_in_which_the_user_says_nothing_ends_with_the_prompt_if_there_is_one() -> None:
     turns = [turn("system", "Tell a story.")]
 
     assert [
-        [message.content for message in chat_messages(turns, (), question="", asked=asked)] for asked in ("", "Begin.")
+        [message.content for message in chat_messages(turns, (), question="", prompt=asked)] for asked in ("", "Begin.")
     ] == [["Tell a story."], ["Tell a story.", "Begin."]]
 
 

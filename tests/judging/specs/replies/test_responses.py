@@ -143,7 +143,9 @@ def test_parse_responses_jsonl_refuses_what_is_not_json(line: bytes) -> None:
 
 
 def test_parse_responses_jsonl_refuses_rows_for_unknown_cases() -> None:
-    parsed = parse_responses_jsonl(jsonl({"id": "b", "text": "1"}, {"id": "zz", "text": "1"}), "r.jsonl", known=KNOWN)
+    parsed = parse_responses_jsonl(
+        jsonl({"id": "b", "text": "1"}, {"id": "zz", "text": "1"}), "r.jsonl", known_cases=KNOWN
+    )
 
     assert short(parsed) == [("unknown-case", "line 2")]
 
@@ -152,7 +154,7 @@ def test_parse_responses_table_reads_the_batched_form_and_keeps_texts_as_written
     text = 'filename,completion\ncases/eval_0-0-4.yaml,"two\nlines, ""quoted"""\ncases/eval_0-0-4.yaml,\n'
     text += "cases/eval_0-0-4.yaml,NA\ncases/eval_b.yaml,007\n"
 
-    parsed = parse_responses_table(Bundle({"gpt.csv": text.encode()}), "gpt.csv", known=KNOWN)
+    parsed = parse_responses_table(Bundle({"gpt.csv": text.encode()}), "gpt.csv", known_cases=KNOWN)
 
     assert parsed.problems == ()
     assert parsed.value == (
@@ -210,7 +212,9 @@ def folder(params: str, **files: bytes) -> Bundle:
 def test_parse_responses_folder_follows_the_order_of_its_lists() -> None:
     params = "model_name: gpt-4\ntemp: 0.2\nanswer_paths:\n  cases/eval_0-0-4.yaml: [e_10.txt, e_2.txt]\n"
 
-    parsed = parse_responses_folder(folder(params, e_10__txt=b"ten\r\n", e_2__txt=b"", unlisted__txt=b"x"), known=KNOWN)
+    parsed = parse_responses_folder(
+        folder(params, e_10__txt=b"ten\r\n", e_2__txt=b"", unlisted__txt=b"x"), known_cases=KNOWN
+    )
 
     metadata = {"model_name": "gpt-4", "temp": 0.2}
     assert parsed.problems == ()
@@ -253,7 +257,7 @@ def test_parse_responses_folder_names_what_is_wrong(params: str, expected: list[
 def test_parse_responses_folder_skips_unknown_cases_and_missing_files_if_asked() -> None:
     params = "answer_paths:\n  zz.yaml: [a.txt]\n  cases/eval_0-0-4.yaml: [gone.txt, a.txt]\n"
 
-    parsed = parse_responses_folder(folder(params, a__txt=b"x"), known=KNOWN, missing_files="warn")
+    parsed = parse_responses_folder(folder(params, a__txt=b"x"), known_cases=KNOWN, missing_files="warn")
 
     assert [problem.code for problem in parsed.problems] == ["unknown-case", "missing-file"]
     assert parsed.value is not None
@@ -281,7 +285,7 @@ def test_parse_responses_folder_reads_the_shared_answers(shared_data: Path) -> N
     suite = parse_suite(files, missing_files="warn").value
     assert suite is not None
 
-    parsed = parse_responses_folder(files, known=KnownCases.of(suite))
+    parsed = parse_responses_folder(files, known_cases=KnownCases.of(suite))
 
     # two models, 44 cases, the first 5 attempts; the hashes are those of the original's records
     assert parsed.problems == ()
