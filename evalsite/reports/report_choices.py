@@ -15,7 +15,7 @@ from evalsite.reports.services.debates.debate_basis import READINGS, RULES
 from evalsite.reports.services.results.choices import Columns, ResultsChoice
 from evalsite.reports.services.results.row_order import Shown
 from judging.statistics.coefficients.item_lists import Cell
-from judging.statistics.debate_rows import OUTCOME, PEOPLE, Behind
+from judging.statistics.debate_rows import OUTCOME, PEOPLE, DebateFigure
 from judging.statistics.estimators.boards import MeanKind
 
 
@@ -90,13 +90,13 @@ def arena_options(query: QueryDict) -> JsonDict:
     return options if experiment is None else options | {"experiment": str(experiment)}
 
 
-def debates_behind_of(query: Query) -> Behind:
+def debates_behind_of(query: Query) -> DebateFigure:
     """Return which figure's debates an address asks for; without `of_`, the names are those of the report's filters."""
     names = {"pair": "of_pair", "criterion": "of_criterion", "scenario": "of_scenario", "round": "of_round"}
     chosen = {field: str(query.get(name, ""))[:200] for field, name in names.items()}
     evaluators = {name: str(query.get(name, ""))[:200] for name in ("evaluator", "other")}
     against = str(query.get("against", ""))
-    return Behind(**chosen, **evaluators, against=against if against in (OUTCOME, PEOPLE) else "")
+    return DebateFigure(**chosen, **evaluators, against=against if against in (OUTCOME, PEOPLE) else "")
 
 
 def two_systems(values: list[str]) -> tuple[int, int] | None:

@@ -33,14 +33,14 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class GradingFault:
     """An error that in the original program throws away the whole case."""
 
     kind: str  # class name of the original's exception, e.g. "KeyError"
     message: str
 
 
-class SpecFault(Exception):
+class BadSpecification(Exception):
     """The grading specification cannot be applied; `kind` names the exception the original program raises."""
 
     def __init__(self, kind: str, message: str, code: str = "13.07") -> None:
@@ -69,7 +69,7 @@ class CriterionGrade:
     status: ScoreStatus = ScoreStatus.COMPLETE
     detail: JsonObject = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
-    fault: Fault | None = None
+    fault: GradingFault | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class ResponseGrade:
     status: ScoreStatus
     criteria: tuple[CriterionGrade, ...] = ()
     notes: tuple[Note, ...] = ()
-    fault: Fault | None = None
+    fault: GradingFault | None = None
 
     def criterion(self, name: str) -> CriterionGrade | None:
         """Return the named criterion's grade, None where the case does not use it."""
@@ -109,10 +109,10 @@ def number(value: object, what: str) -> float:
     """Return `value` as a finite float.
 
     Raises:
-        SpecFault: it is not a number (text that looks like one included), or not finite.
+        BadSpecification: it is not a number (text that looks like one included), or not finite.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise SpecFault("TypeError", f"{what} must be a number, not {value!r}.")
+        raise BadSpecification("TypeError", f"{what} must be a number, not {value!r}.")
     return finite(value, what)
 
 
@@ -120,14 +120,14 @@ def finite(value: Any, what: str) -> float:
     """Return `value`, a number or text that reads as one, as a finite float.
 
     Raises:
-        SpecFault: it is neither, or not finite.
+        BadSpecification: it is neither, or not finite.
     """
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise SpecFault(type(error).__name__, f"{what} must be a number, not {value!r}.") from error
+        raise BadSpecification(type(error).__name__, f"{what} must be a number, not {value!r}.") from error
     if not math.isfinite(result):
-        raise SpecFault("ValueError", f"{what} must be finite, not {value!r}.")
+        raise BadSpecification("ValueError", f"{what} must be finite, not {value!r}.")
     return result
 
 
@@ -135,5 +135,5 @@ def readable_weight(value: object) -> float:
     """Return a weight as it counts for a criterion that could not be graded: 1 where it is no finite number."""
     try:
         return number(value, "`weight`")
-    except SpecFault:
+    except BadSpecification:
         return 1.0

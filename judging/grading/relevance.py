@@ -34,7 +34,7 @@ class RelevanceOptions:
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """The three marks, each 0..10. Context precision may be None where there is no context."""
+    """The three scores, each 0..10. Context precision may be None where there is no context."""
 
     accuracy: int
     comprehensiveness: int
@@ -59,39 +59,39 @@ def relevance_score(raw: Dimensions, *, has_context: bool, options: RelevanceOpt
     """Return the exact score (A + C + P) / 30, or (A + C) / 20 where the option drops a missing context.
 
     Raises:
-        ValueError: a mark outside 0..10, or no context precision although there is a context.
+        ValueError: a score outside 0..10, or no context precision although there is a context.
     """
     options = options or RelevanceOptions()
     if has_context and raw.context_precision is None:
         raise ValueError("Context precision is missing although there is a context.")
-    for mark in (raw.accuracy, raw.comprehensiveness, raw.context_precision or 0):
-        if not 0 <= mark <= MAXIMUM:
-            raise ValueError(f"A score is from 0 to {MAXIMUM}, not {mark}.")
+    for score in (raw.accuracy, raw.comprehensiveness, raw.context_precision or 0):
+        if not 0 <= score <= MAXIMUM:
+            raise ValueError(f"A score is from 0 to {MAXIMUM}, not {score}.")
     flags: list[str] = []
-    marks = replace(raw, context_precision=raw.context_precision or 0)
+    dimensions = replace(raw, context_precision=raw.context_precision or 0)
     if options.enforce_rules:
-        marks = _apply_rules(marks, has_context=has_context, flags=flags)
+        dimensions = _apply_rules(dimensions, has_context=has_context, flags=flags)
     if not has_context and options.without_context == "drop":
         return RelevanceScore(
-            Fraction(marks.accuracy + marks.comprehensiveness, 20), marks, raw, (*flags, "no_context")
+            Fraction(dimensions.accuracy + dimensions.comprehensiveness, 20), dimensions, raw, (*flags, "no_context")
         )
-    total = marks.accuracy + marks.comprehensiveness + (marks.context_precision or 0)
-    return RelevanceScore(Fraction(total, 30), marks, raw, tuple(flags))
+    total = dimensions.accuracy + dimensions.comprehensiveness + (dimensions.context_precision or 0)
+    return RelevanceScore(Fraction(total, 30), dimensions, raw, tuple(flags))
 
 
-def _apply_rules(marks: Dimensions, *, has_context: bool, flags: list[str]) -> Dimensions:
-    if not has_context and marks.context_precision:
-        marks = replace(marks, context_precision=0)
+def _apply_rules(dimensions: Dimensions, *, has_context: bool, flags: list[str]) -> Dimensions:
+    if not has_context and dimensions.context_precision:
+        dimensions = replace(dimensions, context_precision=0)
         flags.append("no_context_forced_0")
-    if marks.accuracy > LOW_ACCURACY:
-        return marks
-    if marks.comprehensiveness > CAP:
-        marks = replace(marks, comprehensiveness=CAP)
+    if dimensions.accuracy > LOW_ACCURACY:
+        return dimensions
+    if dimensions.comprehensiveness > CAP:
+        dimensions = replace(dimensions, comprehensiveness=CAP)
         flags.append("capped:comprehensiveness")
-    if (marks.context_precision or 0) > CAP:
-        marks = replace(marks, context_precision=CAP)
+    if (dimensions.context_precision or 0) > CAP:
+        dimensions = replace(dimensions, context_precision=CAP)
         flags.append("capped:context_precision")
-    return marks
+    return dimensions
 
 
 def final_disagrees(stated: float, score: RelevanceScore) -> bool:

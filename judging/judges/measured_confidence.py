@@ -16,10 +16,10 @@ from math import exp
 from typing import Any
 
 from evalsite.base.json_types import JsonObject
+from judging.judges.conversations import converse_together
 from judging.judges.interface import JudgeProgram
 from judging.judges.prompt_texts import VersionedPrompt
 from judging.judges.subjects import JudgeSubject
-from judging.judges.together import together
 from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatReply, ChatRequest, Conversation
 
@@ -56,7 +56,7 @@ class MeasuredJudge(JudgeProgram):
         labels = self.inner.labels(subject) if self.way == "labels" else {}
         if not labels:
             return (yield from self._sampled(subject))
-        batch = yield from together(
+        batch = yield from converse_together(
             {"verdict": self.inner.converse(subject), "probe": _probe(self.inner.request(subject), labels)}
         )
         verdict: JudgeVerdict = batch.results["verdict"]
@@ -133,7 +133,7 @@ def _choices(labels: JsonObject) -> str:
 
 def _samples(judge: JudgeProgram, subject: JudgeSubject, numbers: Sequence[int]) -> Talk:
     conversations = {str(number): _resampled(judge.converse(subject), number) for number in numbers}
-    batch = yield from together(conversations)
+    batch = yield from converse_together(conversations)
     return [batch.results[str(number)] for number in numbers]
 
 
@@ -159,7 +159,7 @@ def _resampled(conversation: Conversation[JudgeVerdict], number: int) -> Convers
 
 def _key(verdict: JudgeVerdict) -> str:
     """Return what a verdict says, so that two that say the same have one key: 3 is 3.0, and a judge's own sum of its
-    marks says nothing beside them. Empty for a verdict without a value."""
+    scores says nothing beside them. Empty for a verdict without a value."""
     if verdict.value is None:
         return ""
     values = {name: value for name, value in verdict.value.items() if name != "stated_final"}

@@ -21,7 +21,7 @@ _PROMPT = re.compile(r"<prompt>(.*?)</prompt>", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class ToldDisagreement:
+class JudgeDisagreement:
     """A response on which a judge and people differ, with the reasons of both."""
 
     question: str
@@ -49,10 +49,10 @@ class WordingLine:
     place: int | None = None
 
 
-def wording_request(prompt: str, disagreements: Sequence[ToldDisagreement], rules: Sequence[str]) -> ChatRequest:
+def wording_request(prompt: str, disagreements: Sequence[JudgeDisagreement], rules: Sequence[str]) -> ChatRequest:
     """Return the question for a better wording; all texts are data that cannot end their own frame."""
     sections = [
-        as_data(_told(disagreement), f"DISAGREEMENT {n}")
+        as_data(_quoted(disagreement), f"DISAGREEMENT {n}")
         for n, disagreement in enumerate(disagreements[:MOST_DISAGREEMENTS], 1)
     ]
     values = {
@@ -63,7 +63,7 @@ def wording_request(prompt: str, disagreements: Sequence[ToldDisagreement], rule
     return ChatRequest((Message("user", fill(load_prompt("proposal"), values)),), max_tokens=MOST_TOKENS)
 
 
-def _told(disagreement: ToldDisagreement) -> str:
+def _quoted(disagreement: JudgeDisagreement) -> str:
     rows = (
         ("Question", disagreement.question),
         ("Response", disagreement.response),

@@ -77,20 +77,20 @@ class RedisLimiter:
         self._clock = clock
         self._share = 0  # slots held after the last exchange that Redis answered
         self._last = Grant(0, limit=0, epoch=0)
-        self._stand_in: LocalLimiter | None = None
+        self._local: LocalLimiter | None = None
         self._retry_at = -math.inf
 
     def exchange(self, *, held: int, want: int, results: Results, tokens: Sequence[int] = ()) -> Grant:
-        if self._stand_in is not None and self._clock() < self._retry_at:
-            return self._stand_in_exchange(self._stand_in, held=held, want=want, results=results, tokens=tokens)
+        if self._local is not None and self._clock() < self._retry_at:
+            return self._local_exchange(self._local, held=held, want=want, results=results, tokens=tokens)
         try:
             grant = self._shared_exchange(held=held, want=want, results=results, tokens=tokens)
         except redis.RedisError as trouble:
-            stand_in = self._without_redis(trouble)
-            return self._stand_in_exchange(stand_in, held=held, want=want, results=results, tokens=tokens)
-        if self._stand_in is not None:
+            local = self._without_redis(trouble)
+            return self._local_exchange(local, held=held, want=want, results=results, tokens=tokens)
+        if self._local is not None:
             logger.info("limiter.redis_back worker=%s", self._worker)
-            self._stand_in = None
+            self._local = None
         self._last = grant
         self._share = held + grant.slots
         return grant
@@ -122,27 +122,27 @@ class RedisLimiter:
         return Grant(*counts, int(part) if self._limits else 0, float(rate_wait))
 
     def _without_redis(self, trouble: redis.RedisError) -> LocalLimiter:
-        if self._stand_in is None:
+        if self._local is None:
             share = max(1, self._share) if self._last.limit else self._maximum
             logger.warning(
                 "limiter.redis_lost worker=%s share=%s error=%s", self._worker, share, type(trouble).__name__
             )
-            self._stand_in = LocalLimiter(share, self._limits.shared_by(self._last.workers), log=self._log)
+            self._local = LocalLimiter(share, self._limits.shared_by(self._last.workers), log=self._log)
         self._retry_at = self._clock() + RECONNECT_SECONDS
-        return self._stand_in
+        return self._local
 
-    def _stand_in_exchange(
-        self, stand_in: LocalLimiter, *, held: int, want: int, results: Results, tokens: Sequence[int]
+    def _local_exchange(
+        self, local: LocalLimiter, *, held: int, want: int, results: Results, tokens: Sequence[int]
     ) -> Grant:
-        grant = stand_in.exchange(held=held, want=want, results=results, tokens=tokens)
+        grant = local.exchange(held=held, want=want, results=results, tokens=tokens)
         return replace(grant, epoch=self._last.epoch)
 
     def resize(self, maximum: int, rates: RateLimits = NO_LIMITS) -> None:
         self._maximum, self._limits = max(1, maximum), rates
 
     def status(self) -> LimiterStatus:
-        if self._stand_in is not None:
-            return self._stand_in.status()
+        if self._local is not None:
+            return self._local.status()
         return read_status(self._redis, self._keys, maximum=self._maximum)
 
     def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""The walls: which view of the machine a program gets, as arguments for bubblewrap, setpriv and prlimit."""
+"""The sandbox profile: which view of the machine a program gets, as arguments for bubblewrap, setpriv and prlimit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ToolMissing(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Walls:
+class SandboxProfile:
     """What a sandbox shows of the machine, beside /usr."""
 
     uid: int = UNPRIVILEGED_ID  # used when the site runs as root
@@ -43,24 +43,24 @@ class Walls:
 
 
 def confinement(
-    command: Sequence[str], *, source: Path, walls: Walls, limits: Limits, seccomp_fd: int, info_fd: int
+    command: Sequence[str], *, source: Path, profile: SandboxProfile, limits: Limits, seccomp_fd: int, info_fd: int
 ) -> list[str]:
-    """Return the command line that runs `command` inside the walls, with `source` read-only at /src.
+    """Return the command line that runs `command` in the sandbox, with `source` read-only at /src.
 
     Raises:
         ToolMissing: bubblewrap, prlimit or (as root) setpriv is not installed.
     """
     return [
-        *_step_down(walls),
+        *_step_down(profile),
         _tool("bwrap", "bubblewrap"),
         *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"),
         "--as-pid-1",  # bubblewrap's own first process would live inside without the limits below, open to hijacking
         *("--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox", "--cap-drop", "ALL", "--clearenv"),
-        *_system(walls),
+        *_system(profile),
         *_folders(source, limits),
-        *_environment(walls),
+        *_environment(profile),
         *("--seccomp", str(seccomp_fd), "--info-fd", str(info_fd), "--"),
-        *_resource_limits(walls, limits),
+        *_resource_limits(profile, limits),
         *command,
     ]
 
@@ -72,23 +72,23 @@ def _tool(name: str, package: str) -> str:
     return path
 
 
-def _step_down(walls: Walls) -> list[str]:
+def _step_down(profile: SandboxProfile) -> list[str]:
     """Real root inside would keep the host's sysctls writable and ignore the process limit."""
     if os.geteuid() != 0:
         return []
     tool = _tool("setpriv", "util-linux")
-    return [tool, f"--reuid={walls.uid}", f"--regid={walls.uid}", "--clear-groups", "--no-new-privs", "--"]
+    return [tool, f"--reuid={profile.uid}", f"--regid={profile.uid}", "--clear-groups", "--no-new-privs", "--"]
 
 
-def _system(walls: Walls) -> list[str]:
+def _system(profile: SandboxProfile) -> list[str]:
     arguments = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib64"):
         if os.path.lexists(f"/{name}"):
             same = os.path.islink(f"/{name}")
             arguments += ["--symlink", f"usr/{name}", f"/{name}"] if same else ["--ro-bind", f"/{name}", f"/{name}"]
-    for path in (*HELD_ETC, *walls.readable):
+    for path in (*HELD_ETC, *profile.readable):
         arguments += ["--ro-bind-try", path, path]
-    for folder in walls.hidden:
+    for folder in profile.hidden:
         if folder.is_relative_to("/usr") and folder.is_dir():
             arguments += ["--tmpfs", str(folder), "--remount-ro", str(folder)]
     return arguments
@@ -105,7 +105,7 @@ def _folders(source: Path, limits: Limits) -> list[str]:
     ]
 
 
-def _environment(walls: Walls) -> list[str]:
+def _environment(profile: SandboxProfile) -> list[str]:
     variables = {
         "PATH": PROGRAM_PATH,
         "HOME": "/box",
@@ -115,17 +115,17 @@ def _environment(walls: Walls) -> list[str]:
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
-        **walls.environment,
+        **profile.environment,
     }
     return [word for name, value in variables.items() for word in ("--setenv", name, value)]
 
 
-def _resource_limits(walls: Walls, limits: Limits) -> list[str]:
+def _resource_limits(profile: SandboxProfile, limits: Limits) -> list[str]:
     cpu = int(limits.cpu_seconds) + 2  # a backstop: the watchdog sums the whole tree and comes first
     return [
         _tool("prlimit", "util-linux"),
         f"--cpu={cpu}:{cpu + 1}",
-        f"--nproc={_process_limit(walls, limits)}",
+        f"--nproc={_process_limit(profile, limits)}",
         f"--nofile={limits.open_files}",
         f"--fsize={limits.file_mib * MIB}",
         f"--data={(limits.memory_mib + DATA_ALLOWANCE_MIB) * MIB}",
@@ -133,8 +133,8 @@ def _resource_limits(walls: Walls, limits: Limits) -> list[str]:
     ]
 
 
-def _process_limit(walls: Walls, limits: Limits) -> int:
+def _process_limit(profile: SandboxProfile, limits: Limits) -> int:
     release = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
     if release >= COUNTS_PER_NAMESPACE_SINCE:
         return limits.processes
-    return limits.processes + tasks_of_user(walls.owner)
+    return limits.processes + tasks_of_user(profile.owner)

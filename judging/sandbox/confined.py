@@ -1,4 +1,4 @@
-"""Runs one command inside the walls, watches it, and leaves none of its processes alive."""
+"""Runs one command in the sandbox, watches it, and leaves none of its processes alive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from judging.sandbox.bubblewrap import Walls, confinement
+from judging.sandbox.bubblewrap import SandboxProfile, confinement
 from judging.sandbox.limits import MIB, Limits
 from judging.sandbox.seccomp import filter_program
 from judging.sandbox.watchdog import files_held, socket_bytes, tree_usage
@@ -157,7 +157,7 @@ class Watch:
 
 
 def run_confined(
-    command: Sequence[str], *, source: Path, walls: Walls, limits: Limits, token: int | None = None
+    command: Sequence[str], *, source: Path, profile: SandboxProfile, limits: Limits, token: int | None = None
 ) -> Confined:
     """Run `command` in a new sandbox and return how it ended, when none of its processes is left.
 
@@ -174,10 +174,10 @@ def run_confined(
         os.write(seccomp_write, program)  # fits the pipe's buffer many times
         os.close(seccomp_write)
         arguments = confinement(
-            command, source=source, walls=walls, limits=limits, seccomp_fd=seccomp_read, info_fd=info_write
+            command, source=source, profile=profile, limits=limits, seccomp_fd=seccomp_read, info_fd=info_write
         )
         started = time.monotonic()
-        process = subprocess.Popen(  # noqa: S603 - the walls are the point
+        process = subprocess.Popen(  # noqa: S603 - confined by bubblewrap
             arguments,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

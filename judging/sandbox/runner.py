@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from judging.sandbox.bubblewrap import Walls
+from judging.sandbox.bubblewrap import SandboxProfile
 from judging.sandbox.confined import Confined, Stop
 from judging.sandbox.endings import Token, new_token
 from judging.sandbox.languages import Language, Library, find_language
@@ -18,9 +18,9 @@ from judging.sandbox.sources import inside_file
 from judging.sandbox.toolchains import (
     SandboxNotStarted,
     available_languages,
-    language_walls,
+    language_profile,
+    profile_summary,
     run_script,
-    sandbox_profile,
     sandbox_status,
 )
 
@@ -88,7 +88,7 @@ class SandboxRunner:
     """
 
     limits: Limits = field(default_factory=Limits)
-    walls: Walls = field(default_factory=Walls)
+    profile: SandboxProfile = field(default_factory=SandboxProfile)
     require_end: bool = True
     scratch_parent: Path | None = None  # where source folders are made; the system's temporary folder by default
 
@@ -106,7 +106,7 @@ class SandboxRunner:
                 ended = run_script(
                     _script(language, token, required=self.require_end),
                     self._files(program, language, token),
-                    walls=language_walls(language, self.walls),
+                    profile=language_profile(language, self.profile),
                     limits=limits,
                     token=token.descriptor,
                     parent=self.scratch_parent,
@@ -125,7 +125,7 @@ class SandboxRunner:
         return {language.file: ending.added_to(source, program.test_text, token), **ending.files(token), **beside}
 
     def _why_not(self, language: Language) -> str:
-        status = sandbox_status(self.walls.uid)
+        status = sandbox_status(self.profile.uid)
         if not status:
             return status.reason
         return available_languages()[language.name].reason
@@ -180,7 +180,7 @@ def _script(language: Language, token: Token, *, required: bool) -> str:
 def _environment(language: Language, limits: Limits) -> dict[str, str]:
     """Return what a result depends on beside the program: versions as they are installed here, and the sandbox."""
     status = available_languages()[language.name]
-    return {language.name: status.version or "", **status.library_versions, "sandbox": sandbox_profile(limits)}
+    return {language.name: status.version or "", **status.library_versions, "sandbox": profile_summary(limits)}
 
 
 def _excused(outcome: SandboxOutcome, language: Language, program: ProgramLike) -> SandboxOutcome:

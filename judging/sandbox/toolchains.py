@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from judging.sandbox.bubblewrap import PROGRAM_PATH, ToolMissing, Walls
+from judging.sandbox.bubblewrap import PROGRAM_PATH, SandboxProfile, ToolMissing
 from judging.sandbox.confined import Confined, run_confined
 from judging.sandbox.languages import LANGUAGES, Language
 from judging.sandbox.limits import Limits
@@ -61,7 +61,7 @@ class LanguageStatus:
 
     name: str
     version: str | None  # None: cannot run
-    reason: str  # why it cannot run and how to mend that; empty if it can
+    reason: str  # why it cannot run and how to repair that; empty if it can
     missing_libraries: tuple[str, ...] = ()  # failed programs that need one count as not run
     library_versions: Mapping[str, str] = field(default_factory=dict)  # of those that are installed
 
@@ -76,10 +76,10 @@ class LanguageStatus:
 @lru_cache(maxsize=8)
 def sandbox_status(uid: int | None = None) -> SandboxStatus:
     """Return whether the sandbox holds here, by running a self-test in it once per process."""
-    walls = Walls() if uid is None else Walls(uid=uid)
+    profile = SandboxProfile() if uid is None else SandboxProfile(uid=uid)
     stepped_down = os.geteuid() == 0
-    identity = f"uid {walls.owner}, stepped down from root" if stepped_down else f"uid {walls.owner}"
-    reason = _why_not(walls)
+    identity = f"uid {profile.owner}, stepped down from root" if stepped_down else f"uid {profile.owner}"
+    reason = _why_not(profile)
     if reason:
         logger.warning("sandbox.unavailable reason=%s", reason)
     return SandboxStatus(not reason, reason, identity)
@@ -112,7 +112,10 @@ def probe(language: Language) -> LanguageStatus:
         f"\necho; echo {nonce} {library.name}; ({library.version}) 2>/dev/null" for library in language.libraries
     )
     result = run_script(
-        f"{language.version} 2>&1{checks}", {}, walls=language_walls(language, Walls()), limits=PROBE_LIMITS
+        f"{language.version} 2>&1{checks}",
+        {},
+        profile=language_profile(language, SandboxProfile()),
+        limits=PROBE_LIMITS,
     )
     text, *libraries = result.stdout.decode("utf-8", "replace").split(nonce)
     version = re.search(r"\d+(?:\.\d+)+", text)
@@ -132,23 +135,23 @@ def _library_version(text: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def sandbox_profile(limits: Limits) -> str:
+def profile_summary(limits: Limits) -> str:
     """Return what confines a program with these limits: the figures, and a hash over calls refused and limits."""
     digest = hashlib.sha256(repr((DENIED, limits)).encode()).hexdigest()[:8]
     return f"{limits.cpu_seconds:g} s CPU, {limits.wall_seconds:g} s, {limits.memory_mib} MiB, profile {digest}"
 
 
-def language_walls(language: Language, walls: Walls) -> Walls:
-    """Return `walls` with what a language needs to see."""
+def language_profile(language: Language, profile: SandboxProfile) -> SandboxProfile:
+    """Return `profile` with what a language needs to see."""
     readable = tuple(path for pattern in language.readable for path in sorted(glob.glob(pattern)))
-    return replace(walls, readable=readable, environment=language.environment)
+    return replace(profile, readable=readable, environment=language.environment)
 
 
 def run_script(
     script: str,
     files: dict[str, str],
     *,
-    walls: Walls,
+    profile: SandboxProfile,
     limits: Limits,
     token: int | None = None,
     parent: Path | None = None,
@@ -164,8 +167,8 @@ def run_script(
     started = secrets.token_hex(8)
     command = ["/bin/sh", "-c", f"echo {started} >&2\n(\n{script}\n)\nexit $?"]
     try:
-        with source_folder(files, owner=walls.owner, parent=parent) as source:
-            result = run_confined(command, source=source, walls=walls, limits=limits, token=token)
+        with source_folder(files, owner=profile.owner, parent=parent) as source:
+            result = run_confined(command, source=source, profile=profile, limits=limits, token=token)
     except (ToolMissing, SeccompUnavailable, OSError) as error:
         raise SandboxNotStarted(str(error)) from error
     head, marker, stderr = result.stderr.partition(f"{started}\n".encode())
@@ -180,11 +183,11 @@ class SandboxNotStarted(RuntimeError):
     """The sandbox could not be built; nothing was run."""
 
 
-def _why_not(walls: Walls) -> str:
+def _why_not(profile: SandboxProfile) -> str:
     if not can_watch():
         return "The kernel does not list the children of processes (CONFIG_PROC_CHILDREN, or no /proc)."
     try:
-        result = run_script(SELF_TEST, {}, walls=walls, limits=Limits(cpu_seconds=5.0))
+        result = run_script(SELF_TEST, {}, profile=profile, limits=Limits(cpu_seconds=5.0))
     except SandboxNotStarted as error:
         hint = f" {NAMESPACES_REFUSED}" if re.search("namespace|uid map|Operation not permitted", str(error)) else ""
         return f"The sandbox does not start: {error}{hint}"

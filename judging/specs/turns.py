@@ -15,7 +15,7 @@ from typing import Any
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, error_rule, shorten
-from judging.specs.pictures.picture_rows import MAX_IMAGES, TOO_MANY_IMAGES, ImagePlace, read_images
+from judging.specs.pictures.picture_rows import MAX_IMAGES, TOO_MANY_IMAGES, ImageSource, read_images
 from judging.specs.types import ImageSpec
 
 BAD_MESSAGES = error_rule(
@@ -55,7 +55,7 @@ def first_messages(fields: JsonObject, names: Sequence[str]) -> object:
     return None
 
 
-def read_turns(bundle: Bundle, findings: Findings, source: ImagePlace, value: object) -> ReadTurns | None:
+def read_turns(bundle: Bundle, findings: Findings, source: ImageSource, value: object) -> ReadTurns | None:
     """Return a conversation in the one form; None, with findings, where it cannot be read."""
     reader = _TurnReader(bundle, findings, source)
     if not isinstance(value, list) or not value or len(value) > MAX_TURNS:
@@ -64,7 +64,7 @@ def read_turns(bundle: Bundle, findings: Findings, source: ImagePlace, value: ob
     turns = [reader.turn(entry, number) for number, entry in enumerate(value, start=1)]
     if len(reader.images) > MAX_IMAGES:
         message = f"{source.owner} has {len(reader.images)} images; {MAX_IMAGES} at most."
-        findings.add(TOO_MANY_IMAGES, source.file, source.place, message)
+        findings.add(TOO_MANY_IMAGES, source.file, source.location, message)
         return None
     read_messages = tuple(turn for turn in turns if turn is not None)
     return ReadTurns(read_messages, tuple(reader.images)) if len(read_messages) == len(turns) else None
@@ -93,22 +93,22 @@ def text_of(turn: JsonObject) -> str:
 class _TurnReader:
     bundle: Bundle
     findings: Findings
-    place: ImagePlace
+    source: ImageSource
     images: list[ImageSpec] = field(default_factory=list)
 
     def say(self, message: str, offending: object) -> None:
         """Note what is wrong with the conversation."""
-        self.findings.add(BAD_MESSAGES, self.place.file, self.place.place, message, shorten(offending))
+        self.findings.add(BAD_MESSAGES, self.source.file, self.source.location, message, shorten(offending))
 
     def turn(self, entry: object, number: int) -> JsonDict | None:
         """Return one turn; None, with a finding, where it cannot be read."""
         if not isinstance(entry, dict):
-            self.say(f"{self.place.owner}: message {number} is no object.", entry)
+            self.say(f"{self.source.owner}: message {number} is no object.", entry)
             return None
         role = str(entry.get("role", entry.get("from", ""))).strip().lower()
         if role not in ROLES:
             words = ", ".join(ROLE_WORDS)
-            self.say(f"{self.place.owner}: the role of message {number} is none of {words}.", role)
+            self.say(f"{self.source.owner}: the role of message {number} is none of {words}.", role)
             return None
         content = entry.get("content", entry.get("value"))
         parts = [part for entry_part in _listed(content) for part in self._part(entry_part, number)]
@@ -122,7 +122,7 @@ class _TurnReader:
         if not parts and not calls:
             if content == "":
                 return {**turn, "parts": [{"text": ""}]}
-            self.say(f"{self.place.owner}: message {number} has no content.", entry)
+            self.say(f"{self.source.owner}: message {number} has no content.", entry)
             return None
         return turn
 
@@ -134,16 +134,16 @@ class _TurnReader:
             if isinstance(part.get("text"), str):
                 return [{"text": part["text"]}]
             if kind in _IMAGE_PARTS or "image" in part or "image_url" in part:
-                images = read_images(self.bundle, self.findings, self.place, [part])
+                images = read_images(self.bundle, self.findings, self.source, [part])
                 self.images += images
                 return [{"image": len(self.images) - len(images) + index} for index in range(len(images))]
-        self.say(f"{self.place.owner}: a part of message {number} is neither text nor image.", part)
+        self.say(f"{self.source.owner}: a part of message {number} is neither text nor image.", part)
         return []
 
     def _call(self, call: object, number: int) -> JsonDict | None:
         function: Any = call.get("function", call) if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            self.say(f"{self.place.owner}: a tool call of message {number} has no name.", call)
+            self.say(f"{self.source.owner}: a tool call of message {number} has no name.", call)
             return None
         raw_arguments = function.get("arguments", "")
         arguments = raw_arguments if isinstance(raw_arguments, str) else json.dumps(raw_arguments, ensure_ascii=False)

@@ -27,7 +27,7 @@ class DebateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class DebateFigure:
     """One figure of the report; what is empty chooses nothing."""
 
     pair: str = ""
@@ -49,12 +49,12 @@ def unpack(data: bytes) -> list[DebateRow]:
     return [DebateRow(*values) for values in json.loads(zlib.decompress(data))]
 
 
-def reference_of(row: DebateRow, figure: Behind) -> Label:
+def reference_of(row: DebateRow, figure: DebateFigure) -> Label:
     """Return what the evaluator's label is compared with."""
     return row.people if figure.against == PEOPLE else row.outcome
 
 
-def differs(row: DebateRow, figure: Behind) -> bool:
+def differs(row: DebateRow, figure: DebateFigure) -> bool:
     """Whether the evaluator does not say what it is compared with; of two, whether just one of them does."""
     if not figure.evaluator or not figure.against:
         return False
@@ -63,13 +63,13 @@ def differs(row: DebateRow, figure: Behind) -> bool:
     return says_so != (row.labels.get(figure.other) == reference) if figure.other else not says_so
 
 
-def debates_behind(rows: Sequence[DebateRow], figure: Behind) -> list[DebateRow]:
+def debates_behind(rows: Sequence[DebateRow], figure: DebateFigure) -> list[DebateRow]:
     """Return the debates that a figure counts, those on which the two sides differ first."""
     debates = [row for row in rows if _is_in_group(row, figure) and _is_counted(row, figure)]
     return sorted(debates, key=lambda row: (not differs(row, figure), row.pk))
 
 
-def _is_in_group(row: DebateRow, figure: Behind) -> bool:
+def _is_in_group(row: DebateRow, figure: DebateFigure) -> bool:
     agreed_in = NEVER if row.agreed_in is None else str(row.agreed_in)
     return (
         figure.pair in ("", row.pair)
@@ -79,7 +79,7 @@ def _is_in_group(row: DebateRow, figure: Behind) -> bool:
     )
 
 
-def _is_counted(row: DebateRow, figure: Behind) -> bool:
+def _is_counted(row: DebateRow, figure: DebateFigure) -> bool:
     """A missing label counts where it is compared with something, as one that equals nothing."""
     if figure.against:
         return reference_of(row, figure) is not None and all(

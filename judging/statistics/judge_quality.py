@@ -61,7 +61,7 @@ def reply_rates(statuses: Sequence[str]) -> ReplyRates:
 
 
 @dataclass(frozen=True, slots=True)
-class Sway:
+class AnchoringEffect:
     """What people did after the judge's verdict was revealed to them."""
 
     revised: Estimate  # share of answers that changed
@@ -69,12 +69,14 @@ class Sway:
     away: Estimate  # share of answers that equalled the judge's and then left it
 
 
-def sway(blind: Sequence[Hashable], final: Sequence[Hashable], judge: Sequence[Hashable | None]) -> Sway:
+def anchoring_effect(
+    blind: Sequence[Hashable], final: Sequence[Hashable], judge: Sequence[Hashable | None]
+) -> AnchoringEffect:
     """Return how often people moved, and how often toward or away from the judge (None = it gave no verdict)."""
     rows = list(zip(blind, final, judge, strict=True))
     differed = [(after, verdict) for before, after, verdict in rows if verdict is not None and before != verdict]
     equalled = [(after, verdict) for before, after, verdict in rows if verdict is not None and before == verdict]
-    return Sway(
+    return AnchoringEffect(
         revised=share_of(sum(before != after for before, after, _ in rows), len(rows)),
         toward=share_of(sum(after == verdict for after, verdict in differed), len(differed)),
         away=share_of(sum(after != verdict for after, verdict in equalled), len(equalled)),

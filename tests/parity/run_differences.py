@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from judging.grading.aggregates import score_case
-from judging.grading.grades import CriterionGrade, Fault, Note, ResponseGrade, ScoreStatus
+from judging.grading.grades import CriterionGrade, GradingFault, Note, ResponseGrade, ScoreStatus
 from judging.models import Case, RunEvaluator, Score
 from judging.services.evaluation.evaluator_tasks import graded_case
 from tests.parity.grade_differences import (
@@ -171,6 +171,6 @@ def _notes(owner: Mapping[str, Any]) -> tuple[Note, ...]:
     return tuple(Note(note["code"], note["text"]) for note in owner.get("notes") or ())
 
 
-def _fault(owner: Mapping[str, Any]) -> Fault | None:
+def _fault(owner: Mapping[str, Any]) -> GradingFault | None:
     fault = owner.get("fault")
-    return Fault(fault["kind"], fault["message"]) if fault else None
+    return GradingFault(fault["kind"], fault["message"]) if fault else None

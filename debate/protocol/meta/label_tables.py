@@ -82,7 +82,7 @@ def _rows(grid: Grid, header: int, columns: dict[str, int], findings: Findings) 
         if number <= header or not any(texts.values()):
             continue
         verdict = LABELS.get(texts["label"].lower())
-        place = grid.place(number, columns["label"] + 1)
+        place = grid.location(number, columns["label"] + 1)
         if not texts["item"] or not texts["rater"]:
             findings.error(place, "label-without-owner", "The row has no item or no rater.")
             continue

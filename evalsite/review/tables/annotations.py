@@ -227,7 +227,7 @@ class _AnnotationReader:
                 continue
             if columns is None:
                 columns = {plain_text(cell).strip(): place for place, cell in enumerate(cells)}
-                if not self._knows_columns(set(columns), grid.place(row, 1)):
+                if not self._knows_columns(set(columns), grid.location(row, 1)):
                     return
                 continue
             values = {}

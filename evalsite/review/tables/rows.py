@@ -89,7 +89,7 @@ def _header(grid: Grid, number: int, cells: Sequence[object], findings: Findings
         if not name:
             continue
         if name in columns.values():
-            findings.error(grid.place(number, column), "twin-column", f"The column {name!r} occurs twice.")
+            findings.error(grid.location(number, column), "twin-column", f"The column {name!r} occurs twice.")
         columns[column] = name
     if len(columns) > MOST_COLUMNS:
         findings.error("", "too-many-columns", f"The table has more than {MOST_COLUMNS} columns.")

@@ -11,17 +11,17 @@ from typing import Any
 
 from evalsite.base.json_types import JsonDict
 from judging.grading.grades import (
+    BadSpecification,
     CriterionGrade,
     GradingOptions,
     NotDecided,
     Note,
     ScoreStatus,
-    SpecFault,
     number,
     readable_weight,
 )
 from judging.grading.rule_graders.alignment import Alignment, align, align_many
-from judging.grading.rule_graders.conditions import ConditionFault, evaluate_condition
+from judging.grading.rule_graders.conditions import BadCondition, evaluate_condition
 from judging.grading.rule_graders.contexts import GradingContext
 
 DEFAULT_BLANK = "[blank]"
@@ -69,23 +69,23 @@ def read_blank_spec(spec: object) -> BlankSpec:
     """Return the mapping as a BlankSpec.
 
     Raises:
-        SpecFault: `template` or `targets` is missing or of the wrong kind.
+        BadSpecification: `template` or `targets` is missing or of the wrong kind.
     """
     if not isinstance(spec, Mapping):
-        raise SpecFault("TypeError", "`blank_filling` must be a mapping.")
+        raise BadSpecification("TypeError", "`blank_filling` must be a mapping.")
     for key in ("template", "targets"):
         if key not in spec:
-            raise SpecFault("KeyError", f"`blank_filling` needs `{key}`.")
+            raise BadSpecification("KeyError", f"`blank_filling` needs `{key}`.")
     template, targets = spec["template"], spec["targets"]
     texts = {"template": template, "blank_str": spec.get("blank_str", DEFAULT_BLANK), "prefix": spec.get("prefix", "")}
     for name, value in texts.items():
         if not isinstance(value, str) or (not value and name != "prefix"):
-            raise SpecFault("TypeError", f"`{name}` must be text, not {value!r}.")
+            raise BadSpecification("TypeError", f"`{name}` must be text, not {value!r}.")
     escape = spec.get("escape", DEFAULT_ESCAPE)
     if escape is not None and not isinstance(escape, str):
-        raise SpecFault("TypeError", f"`escape` must be text, not {escape!r}.")
+        raise BadSpecification("TypeError", f"`escape` must be text, not {escape!r}.")
     if not isinstance(targets, (list, tuple)):
-        raise SpecFault("TypeError", "`targets` must be a list.")
+        raise BadSpecification("TypeError", "`targets` must be a list.")
     return BlankSpec(template, targets, texts["blank_str"], escape, texts["prefix"], spec.get("post_handler"))
 
 
@@ -119,7 +119,7 @@ def grade_blanks(
     `alignment` saves the work where `align_responses` has done it.
 
     Raises:
-        SpecFault: the specification is malformed or a post handler failed.
+        BadSpecification: the specification is malformed or a post handler failed.
         NotDecided: a limit was reached, or a post handler could not be run.
     """
     blanks = read_blank_spec(spec)
@@ -174,7 +174,7 @@ def _places(blanks: BlankSpec) -> list[int]:
         start = blanks.template.find(blanks.blank, start + 1)
     if not len(blanks.targets) == len(places) == blanks.template.count(blanks.blank):
         message = f"The template has {len(places)} blanks (overlapping ones counted) for {len(blanks.targets)} targets."
-        raise SpecFault("AssertionError", message, "13.16")
+        raise BadSpecification("AssertionError", message, "13.16")
     return places
 
 
@@ -188,7 +188,7 @@ def _cut(alignment: Alignment, blanks: BlankSpec, position: int) -> tuple[int, i
     """Return where the answer to the blank at `position` starts and ends in the aligned text."""
     after = position + len(blanks.blank)
     if after >= len(blanks.template):
-        raise SpecFault("IndexError", "The template must not end with a blank.", "13.16")
+        raise BadSpecification("IndexError", "The template must not end with a blank.", "13.16")
     start = alignment.positions[position - 1] + 1 if position else alignment.positions[0]
     return start, alignment.positions[after]
 
@@ -197,7 +197,7 @@ def _weight(raw: object) -> float:
     if isinstance(raw, str):
         return 1.0
     if not isinstance(raw, Mapping):
-        raise SpecFault("AttributeError", f"A target must be text or a mapping, not {raw!r}.")
+        raise BadSpecification("AttributeError", f"A target must be text or a mapping, not {raw!r}.")
     return number(raw.get("weight", 1.0), "`weight`")
 
 
@@ -220,12 +220,12 @@ def _read_target(raw: Any) -> _Target:
     if isinstance(raw, str):
         return _Target([raw], 1.0, to_lower=False, substring=False)
     if "content" not in raw:
-        raise SpecFault("KeyError", "A target needs `content`.")
+        raise BadSpecification("KeyError", "A target needs `content`.")
     content = raw["content"]
     # A mapping is gone through by its keys, as the original does: {or: [...]} asks for the answer "or".
     answers = [content] if isinstance(content, str) else content
     if not isinstance(answers, (list, tuple, Mapping)):
-        raise SpecFault("TypeError", f"`content` must be text or a list, not {content!r}.")
+        raise BadSpecification("TypeError", f"`content` must be text or a list, not {content!r}.")
     return _Target(list(answers), 1.0, bool(raw.get("to_lower", False)), bool(raw.get("substr_match", False)))
 
 
@@ -254,11 +254,11 @@ def _read_answer(acceptable: object) -> tuple[str, Any, Any]:
     if isinstance(acceptable, str):
         return acceptable, False, None
     if not isinstance(acceptable, Mapping):
-        raise SpecFault("TypeError", f"An answer must be text or a mapping, not {acceptable!r}.")
+        raise BadSpecification("TypeError", f"An answer must be text or a mapping, not {acceptable!r}.")
     if "content" not in acceptable:
-        raise SpecFault("KeyError", "An answer needs `content`.")
+        raise BadSpecification("KeyError", "An answer needs `content`.")
     if not isinstance(acceptable["content"], str):
-        raise SpecFault("TypeError", f"An answer's `content` must be text, not {acceptable['content']!r}.")
+        raise BadSpecification("TypeError", f"An answer's `content` must be text, not {acceptable['content']!r}.")
     return acceptable["content"], acceptable.get("regex", False), acceptable.get("cond")
 
 
@@ -272,9 +272,9 @@ def _hits(sought: str, answer: str, *, is_regex: object, target: _Target, contex
 def _condition_holds(condition: object, names: JsonDict, trial: _Trial, context: GradingContext) -> bool:
     try:
         return evaluate_condition(condition, names)
-    except ConditionFault as fault:
+    except BadCondition as fault:
         if context.options.compat:
-            raise SpecFault(fault.kind, str(fault), "13.12") from fault
+            raise BadSpecification(fault.kind, str(fault), "13.12") from fault
         trial.notes.append(Note("13.12", str(fault)))
         return False
 

@@ -38,7 +38,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _REFUSALS = (simpleeval.InvalidExpression, simpleeval.FeatureNotAvailable, simpleeval.IterableTooLong)
 
 
-class ConditionFault(ValueError):
+class BadCondition(ValueError):
     """The expression has no value. `kind` is Python's exception name, or "Refused" for what the language lacks."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -94,18 +94,18 @@ def evaluate_condition(expression: object, names: JsonObject) -> bool:
     """Return whether `expression` is true, given `names`.
 
     Raises:
-        ConditionFault: it is not text, too long, malformed, uses what is not allowed, or fails.
+        BadCondition: it is not text, too long, malformed, uses what is not allowed, or fails.
     """
     if not isinstance(expression, str):
-        raise ConditionFault("TypeError", f"A condition must be text, not {expression!r}.")
+        raise BadCondition("TypeError", f"A condition must be text, not {expression!r}.")
     if len(expression) > LONGEST_EXPRESSION:
-        raise ConditionFault("Refused", f"The condition is longer than {LONGEST_EXPRESSION} characters.")
+        raise BadCondition("Refused", f"The condition is longer than {LONGEST_EXPRESSION} characters.")
     try:
         return bool(_Evaluator(names).value_of(_parse(expression)))
     except _REFUSALS as error:
-        raise ConditionFault("Refused", f"Condition {expression!r} is not allowed: {error}") from error
+        raise BadCondition("Refused", f"Condition {expression!r} is not allowed: {error}") from error
     except Exception as error:  # whatever the author's expression raises is the author's, not ours
-        raise ConditionFault(type(error).__name__, f"Condition {expression!r} failed: {error}") from error
+        raise BadCondition(type(error).__name__, f"Condition {expression!r} failed: {error}") from error
 
 
 @lru_cache(maxsize=1024)

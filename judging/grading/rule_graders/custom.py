@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.base.json_types import JsonObject
-from judging.grading.grades import NotDecided, SpecFault
+from judging.grading.grades import BadSpecification, NotDecided
 from judging.grading.rule_graders.programs import Program, ProgramRunner
 
 
@@ -40,7 +40,7 @@ def word_limit(text: str, arguments: JsonObject) -> HandlerReply:
     """Return 1 of 1 where the response has at most `arguments.limit` words (100 where none is given)."""
     limit = arguments.get("limit", 100)
     if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-        raise SpecFault("TypeError", f"`limit` must be a number, not {limit!r}.")
+        raise BadSpecification("TypeError", f"`limit` must be a number, not {limit!r}.")
     words = len(text.split())
     return HandlerReply(float(words <= limit), 1.0, f"{words} words, {limit} allowed")
 
@@ -76,7 +76,7 @@ class Handlers:
 
         Raises:
             NotDecided: no source, no runner, or the runner could not run it.
-            SpecFault: the function failed or returned something else than (got, total, detail).
+            BadSpecification: the function failed or returned something else than (got, total, detail).
         """
         return self._run(*_reference(spec), [got, total, list(status)])
 
@@ -93,7 +93,7 @@ class Handlers:
         if outcome.passed is None:
             raise NotDecided("not-run", outcome.not_run_reason or f"{module}.{func} was not run.")
         if not outcome.passed:
-            raise SpecFault("HandlerFailed", f"{module}.{func} failed: {outcome.result_text or outcome.stderr}")
+            raise BadSpecification("HandlerFailed", f"{module}.{func} failed: {outcome.result_text or outcome.stderr}")
         return read_reply(outcome.stdout, mark, f"{module}.{func}")
 
 
@@ -121,20 +121,20 @@ def read_reply(stdout: str, mark: str, name: str) -> HandlerReply:
     """Return the reply in what a handler program printed.
 
     Raises:
-        SpecFault: there is none.
+        BadSpecification: there is none.
     """
     lines = [line for line in stdout.splitlines() if line.startswith(mark)]
     try:
         got, total, detail = json.loads(lines[-1][len(mark) :])
         return HandlerReply(float(got), float(total), detail)
     except (IndexError, ValueError, TypeError) as error:
-        raise SpecFault("HandlerFailed", f"{name} did not return (score, full score, detail).") from error
+        raise BadSpecification("HandlerFailed", f"{name} did not return (score, full score, detail).") from error
 
 
 def _reference(spec: object) -> tuple[str, str]:
     if not isinstance(spec, Mapping):
-        raise SpecFault("TypeError", f"A handler is given by `module` and `func`, not by {spec!r}.")
+        raise BadSpecification("TypeError", f"A handler is given by `module` and `func`, not by {spec!r}.")
     for key in ("module", "func"):
         if key not in spec:
-            raise SpecFault("KeyError", f"A handler needs `{key}`.")
+            raise BadSpecification("KeyError", f"A handler needs `{key}`.")
     return str(spec["module"]), str(spec["func"])

@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.grading.grades import CriterionGrade, NotDecided, Note, ScoreStatus, SpecFault, finite, readable_weight
-from judging.grading.rule_graders.conditions import ConditionFault, evaluate_condition
+from judging.grading.grades import (
+    BadSpecification,
+    CriterionGrade,
+    NotDecided,
+    Note,
+    ScoreStatus,
+    finite,
+    readable_weight,
+)
+from judging.grading.rule_graders.conditions import BadCondition, evaluate_condition
 from judging.grading.rule_graders.contexts import GradingContext
 
 MOST_SPANS = 20  # of one needle
@@ -57,7 +65,7 @@ def grade_keywords(rules: object, text: str, context: GradingContext) -> Criteri
     `detail.status` has one word per rule; `detail.spans` gives start and end of every match in `text`.
 
     Raises:
-        SpecFault: a rule is malformed, or its post handler failed.
+        BadSpecification: a rule is malformed, or its post handler failed.
         NotDecided: a post handler could not be run, or a limit was reached.
     """
     run = _Pass(context, text, text.lower(), nodes_left=context.options.nodes)
@@ -95,14 +103,14 @@ def _entries(value: object, what: str) -> Iterable[Any]:
     """Return what Python's `for` runs over: the items of a list, the characters of a text, the keys of a mapping."""
     if isinstance(value, (list, tuple, str, Mapping)):
         return value
-    raise SpecFault("TypeError", f"`{what}` must be a list, not {value!r}.")
+    raise BadSpecification("TypeError", f"`{what}` must be a list, not {value!r}.")
 
 
 def _read_rule(entry: object, run: _Pass) -> _KeywordRule:
     if isinstance(entry, str):
         return _KeywordRule(entry)
     if not isinstance(entry, Mapping):
-        raise SpecFault("TypeError", f"A keyword rule must be text or a mapping, not {entry!r}.")
+        raise BadSpecification("TypeError", f"A keyword rule must be text or a mapping, not {entry!r}.")
     weight = finite(entry.get("weight", 1.0), "`weight`")
     return _KeywordRule(
         _rule_content(entry, run), weight, bool(entry.get("to_lower", False)), bool(entry.get("neg", False))
@@ -114,7 +122,7 @@ def _rule_content(entry: JsonObject, run: _Pass) -> Any:
         return entry["content"]
     branch = next((key for key in ("or", "and") if key in entry), None)
     if branch is None or run.context.options.compat:
-        raise SpecFault("KeyError", "A keyword rule needs `content`.", "13.10" if branch else "13.07")
+        raise BadSpecification("KeyError", "A keyword rule needs `content`.", "13.10" if branch else "13.07")
     run.notes.append(
         Note("13.10", f"Rule {len(run.status) + 1} has `{branch}` without `content`; it was read as if under it.")
     )
@@ -152,7 +160,7 @@ def _grade_node(node: object, scope: _Scope, run: _Pass) -> JsonDict:
     inner = _Scope(scope.rule, node.get("regex", scope.regex), scope.depth + 1)
     kind = next((key for key in ("or", "and", "content") if key in node), None)
     if kind is None:
-        raise SpecFault("AssertionError", "A keyword node needs `content`, `or` or `and`.")
+        raise BadSpecification("AssertionError", "A keyword node needs `content`, `or` or `and`.")
     if kind == "content":
         shown = dict(_grade_node(node["content"], inner, run))
     else:
@@ -167,9 +175,9 @@ def _grade_node(node: object, scope: _Scope, run: _Pass) -> JsonDict:
     return shown
 
 
-def _malformed(node: object) -> SpecFault:
+def _malformed(node: object) -> BadSpecification:
     kind = "AssertionError" if isinstance(node, list) else "TypeError"
-    return SpecFault(kind, f"Keyword content must be text or a mapping, not {node!r}.")
+    return BadSpecification(kind, f"Keyword content must be text or a mapping, not {node!r}.")
 
 
 def _combine(kind: str, results: list[bool | None]) -> bool | None:
@@ -230,9 +238,9 @@ def _apply_condition(node: JsonObject, scope: _Scope, shown: JsonDict, run: _Pas
         names |= {"rule": node, "regex": scope.regex, "to_lower": scope.rule.to_lower, "response": run.text}
     try:
         holds = evaluate_condition(node["cond"], names)
-    except ConditionFault as fault:
+    except BadCondition as fault:
         if run.context.options.compat:
-            raise SpecFault(fault.kind, str(fault), "13.12") from fault
+            raise BadSpecification(fault.kind, str(fault), "13.12") from fault
         run.notes.append(Note("13.12", str(fault)))
         holds = False
     shown["cond_held"] = shown["matched"] = holds

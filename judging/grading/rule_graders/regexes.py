@@ -14,7 +14,7 @@ from typing import Any
 
 import regex
 
-from judging.grading.grades import NotDecided, SpecFault
+from judging.grading.grades import BadSpecification, NotDecided
 
 LONGEST_PATTERN = 5_000  # characters
 _QUANTIFIER = re.compile(r"\{(?:\d+(?:,\d*)?|,\d*)\}")
@@ -32,7 +32,7 @@ class Matcher:
 
         Raises:
             NotDecided: out of time or over a limit.
-            SpecFault: `re` rejects the pattern.
+            BadSpecification: `re` rejects the pattern.
         """
         return self._match(pattern, text, "search")
 
@@ -61,7 +61,7 @@ def compile_pattern(pattern: str) -> Any:
     """Return `pattern` compiled by the `regex` library to mean what it means to `re`.
 
     Raises:
-        SpecFault: `re` rejects it.
+        BadSpecification: `re` rejects it.
         NotDecided: it is longer than `LONGEST_PATTERN`, or only `re` can compile it.
     """
     if len(pattern) > LONGEST_PATTERN:
@@ -74,7 +74,7 @@ def compile_pattern(pattern: str) -> Any:
             checked = re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
             kind = "error" if isinstance(error, re.error) else type(error).__name__
-            raise SpecFault(kind, f"{shorten(pattern)} is not a regular expression: {error}.") from error
+            raise BadSpecification(kind, f"{shorten(pattern)} is not a regular expression: {error}.") from error
         try:
             return regex.compile(pattern if checked.flags & re.VERBOSE else escape_extensions(pattern))
         except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:

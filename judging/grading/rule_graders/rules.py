@@ -9,14 +9,14 @@ from typing import Any
 
 from evalsite.base.json_types import JsonObject
 from judging.grading.grades import (
+    BadSpecification,
     CriterionGrade,
-    Fault,
+    GradingFault,
     GradingOptions,
     NotDecided,
     Note,
     ResponseGrade,
     ScoreStatus,
-    SpecFault,
     number,
 )
 from judging.grading.rule_graders import blanks, keywords, similarity, unit_tests
@@ -72,7 +72,7 @@ def _align(case: GradedCase, texts: list[str], options: GradingOptions) -> list[
         return [None] * len(texts)
     try:
         return blanks.align_responses(case.grading["blank_filling"], texts, options)
-    except SpecFault:  # told again, and kept, when the criterion itself is graded
+    except BadSpecification:  # told again, and kept, when the criterion itself is graded
         return [None] * len(texts)
 
 
@@ -95,7 +95,7 @@ def _grade(attempt: _Attempt) -> ResponseGrade:
 def _grade_custom(attempt: _Attempt) -> CriterionGrade:
     spec = attempt.case.grading["customized"]
     if not isinstance(spec, Mapping):
-        raise SpecFault("TypeError", "`customized` must be a mapping.")
+        raise BadSpecification("TypeError", "`customized` must be a mapping.")
     reply = attempt.context.handlers.grade(spec, attempt.text)
     detail = {"detail": reply.detail, "real_metric_type": spec.get("real_metric_type", "custom")}
     return CriterionGrade("customized", reply.got, reply.total, detail=detail)
@@ -111,9 +111,9 @@ def _guarded(name: str, grade: Callable[[_Attempt], CriterionGrade], attempt: _A
         if isinstance(reason, NotDecided):
             note = Note(reason.code, reason.message)
         return CriterionGrade(name, None, _nominal_total(name, spec), ScoreStatus.INCOMPLETE, {}, (note,))
-    except SpecFault as fault:
+    except BadSpecification as fault:
         note = Note(fault.code, fault.message)
-        error = Fault(fault.kind, fault.message)
+        error = GradingFault(fault.kind, fault.message)
         return CriterionGrade(name, 0.0, _nominal_total(name, spec), ScoreStatus.ERROR, {}, (note,), error)
 
 
@@ -140,7 +140,7 @@ def _sum_up(attempt: _Attempt, criteria: tuple[CriterionGrade, ...]) -> Response
     try:
         got, total = _clip(attempt.case.grading, got, total)
         score = _share(got, total) * full_score
-    except SpecFault as error:
+    except BadSpecification as error:
         return _void(attempt, criteria, total, error)
     status = ScoreStatus.ERROR if fault else ScoreStatus.COMPLETE
     return ResponseGrade(got, total, score, full_score, status, criteria, (), fault)
@@ -158,15 +158,17 @@ def _clip(grading: JsonObject, got: float, total: float) -> tuple[float, float]:
 
 def _share(got: float, total: float) -> float:
     if total == 0:
-        raise SpecFault("ZeroDivisionError", "The full score is 0, so there is no share of it.")
+        raise BadSpecification("ZeroDivisionError", "The full score is 0, so there is no share of it.")
     if not (math.isfinite(got) and math.isfinite(total)):
-        raise SpecFault("ValueError", "Weights or scores are not finite numbers.")
+        raise BadSpecification("ValueError", "Weights or scores are not finite numbers.")
     return got / total
 
 
-def _void(attempt: _Attempt, criteria: tuple[CriterionGrade, ...], total: float, error: SpecFault) -> ResponseGrade:
+def _void(
+    attempt: _Attempt, criteria: tuple[CriterionGrade, ...], total: float, error: BadSpecification
+) -> ResponseGrade:
     """Return the grade of an attempt whose points cannot be shared out: no score in compat mode, else 0."""
     compat = attempt.context.options.compat
     got = score = None if compat else 0.0
-    fault, note = Fault(error.kind, error.message), Note(error.code, error.message)
+    fault, note = GradingFault(error.kind, error.message), Note(error.code, error.message)
     return ResponseGrade(got, total, score, attempt.case.full_score, ScoreStatus.ERROR, criteria, (note,), fault)

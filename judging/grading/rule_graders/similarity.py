@@ -17,7 +17,7 @@ from itertools import pairwise
 from rapidfuzz.distance import LCSseq
 
 from evalsite.base.json_types import JsonDict
-from judging.grading.grades import CriterionGrade, NotDecided, SpecFault, finite, number, readable_weight
+from judging.grading.grades import BadSpecification, CriterionGrade, NotDecided, finite, number, readable_weight
 
 Lines = Sequence[Sequence[str]]
 
@@ -131,11 +131,11 @@ def grade_similarity(metrics: object, text: str) -> CriterionGrade:
     """Return points for each metric: clip((raw - min_score) / (max_score - min_score), 0, 1) x weight.
 
     Raises:
-        SpecFault: a metric is malformed, or its min_score equals its max_score.
+        BadSpecification: a metric is malformed, or its min_score equals its max_score.
         NotDecided: a reference file is not stored.
     """
     if not isinstance(metrics, (list, tuple)):
-        raise SpecFault("TypeError", "`similarity` must be a list.")
+        raise BadSpecification("TypeError", "`similarity` must be a list.")
     got = total = 0.0
     shown: list[JsonDict] = []
     for metric in metrics:
@@ -155,18 +155,18 @@ def nominal_total(metrics: object) -> float:
 
 def _grade_metric(metric: object, text: str) -> JsonDict:
     if not isinstance(metric, Mapping):
-        raise SpecFault("TypeError", f"A similarity metric must be a mapping, not {metric!r}.")
+        raise BadSpecification("TypeError", f"A similarity metric must be a mapping, not {metric!r}.")
     for key in ("references", "metric"):
         if key not in metric:
-            raise SpecFault("KeyError", f"A similarity metric needs `{key}`.")
+            raise BadSpecification("KeyError", f"A similarity metric needs `{key}`.")
     raw = rouge_scores(_references(metric["references"]), text)
     name = metric["metric"]
     if not isinstance(name, str) or name not in raw:
-        raise SpecFault("KeyError", f"There is no metric {name!r}; use one of {', '.join(TYPES)}.")
+        raise BadSpecification("KeyError", f"There is no metric {name!r}; use one of {', '.join(TYPES)}.")
     low = finite(metric.get("min_score", 0.3), "`min_score`")
     high = finite(metric.get("max_score", 0.53 if name == "rouge1" else 0.51), "`max_score`")
     if low == high:
-        raise SpecFault("ZeroDivisionError", f"min_score and max_score of {name} are both {low}.")
+        raise BadSpecification("ZeroDivisionError", f"min_score and max_score of {name} are both {low}.")
     normalized = max(min((raw[name] - low) / (high - low), 1.0), 0.0)
     weight = number(metric.get("weight", 1.0), "`weight`")
     return {
@@ -181,7 +181,7 @@ def _grade_metric(metric: object, text: str) -> JsonDict:
 
 def _references(entries: object) -> list[str]:
     if not isinstance(entries, (list, tuple)) or not entries:
-        raise SpecFault("ValueError", "`references` must be a list with at least one reference.")
+        raise BadSpecification("ValueError", "`references` must be a list with at least one reference.")
     return [_reference(entry) for entry in entries]
 
 
@@ -189,7 +189,7 @@ def _reference(entry: object) -> str:
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, Mapping):
-        raise SpecFault("TypeError", f"A reference must be text or a mapping with `path`, not {entry!r}.")
+        raise BadSpecification("TypeError", f"A reference must be text or a mapping with `path`, not {entry!r}.")
     content = entry.get("content")
     if not isinstance(content, str):
         raise NotDecided("not-run", f"The reference file {entry.get('path')!r} is not stored with the case.")

@@ -12,12 +12,12 @@ from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.grading.grades import (
+    BadSpecification,
     CriterionGrade,
     GradingOptions,
     NotDecided,
     Note,
     ScoreStatus,
-    SpecFault,
     number,
     readable_weight,
 )
@@ -182,11 +182,11 @@ def canonical_language(name: object, *, compat: bool = False) -> str:
     """Return the runner's name of a language; names count exactly as written, in lower case.
 
     Raises:
-        SpecFault: nothing runs it.
+        BadSpecification: nothing runs it.
     """
     names = _NAMES if compat else _NAMES | _ADDED_NAMES
     if not isinstance(name, str) or name not in names:
-        raise SpecFault(
+        raise BadSpecification(
             "NotImplementedError", f"Tests cannot be run in {name!r}; use one of {', '.join(names)}.", "13.19"
         )
     return names[name]
@@ -196,7 +196,7 @@ def build_program(test: object, response: str, language: str, index: int = 0) ->
     """Return the program for one entry of `tests`; `language` is a canonical name.
 
     Raises:
-        SpecFault: the entry is malformed.
+        BadSpecification: the entry is malformed.
         NotDecided: a file it names is not stored.
     """
     read = _read_test(test)
@@ -226,16 +226,16 @@ def grade_unit_tests(
     """Return points for the tests that pass; `lang` is the case's language, which `spec.lang` overrides.
 
     Raises:
-        SpecFault: the specification is malformed or nothing runs the language.
+        BadSpecification: the specification is malformed or nothing runs the language.
     """
     if not isinstance(spec, Mapping):
-        raise SpecFault("TypeError", "`unit_test` must be a mapping.")
+        raise BadSpecification("TypeError", "`unit_test` must be a mapping.")
     if not lang and "lang" not in spec:
-        raise SpecFault("KeyError", "Unit tests need a language: give `lang`.")
+        raise BadSpecification("KeyError", "Unit tests need a language: give `lang`.")
     language = canonical_language(spec.get("lang", lang), compat=options.compat)
     if not isinstance(spec.get("tests"), (list, tuple)):
         kind = "TypeError" if "tests" in spec else "KeyError"
-        raise SpecFault(kind, "`unit_test` needs a list of `tests`.")
+        raise BadSpecification(kind, "`unit_test` needs a list of `tests`.")
     got = total = 0.0
     shown: list[JsonDict] = []
     notes: list[Note] = []
@@ -310,9 +310,9 @@ def _read_test(test: object) -> _Test:
     if isinstance(test, str):
         return _Test(test)
     if not isinstance(test, Mapping):
-        raise SpecFault("TypeError", f"A test must be text or a mapping, not {test!r}.")
+        raise BadSpecification("TypeError", f"A test must be text or a mapping, not {test!r}.")
     if "path" not in test and "content" not in test:
-        raise SpecFault("AssertionError", "A test needs `path` or `content`.")
+        raise BadSpecification("AssertionError", "A test needs `path` or `content`.")
     timeout = test.get("timeout")
     return _Test(
         text=_file_text(test, "path", "content") if "path" in test else _text(test["content"], "content"),
@@ -326,7 +326,7 @@ def _read_test(test: object) -> _Test:
 
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise SpecFault("TypeError", f"`{name}` must be text, not {value!r}.")
+        raise BadSpecification("TypeError", f"`{name}` must be text, not {value!r}.")
     return value
 
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import islice
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.grading.grades import NotDecided, SpecFault
+from judging.grading.grades import BadSpecification, NotDecided
 from judging.grading.rule_graders.regexes import compile_pattern
 from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.judge_kinds import BadJudgeOption, JudgeKind
@@ -316,7 +316,7 @@ def _check_reply(judge: CustomJudge) -> None:
     if judge.reply == PATTERN:
         try:
             compile_pattern(judge.reply_key)
-        except (NotDecided, SpecFault) as error:
+        except (NotDecided, BadSpecification) as error:
             raise BadJudgeOption(f"The pattern cannot be used: {error}") from None
     elif not _KEY.fullmatch(judge.reply_key):
         raise BadJudgeOption("The name of the tag or key begins with a letter and has letters, digits, - and _ only.")

@@ -13,12 +13,12 @@ from enum import StrEnum
 from judging.grading.answer_cleaning import CleanedAnswer, clean_answer
 from judging.grading.esi import EsiMeasures, EsiOptions, EsiScore, EsiStatus, esi_score, judged_status
 from judging.judges.answer_prompts import answer_text, is_answer, stop_reason_of
+from judging.judges.conversations import addressed, converse_together
 from judging.judges.interface import JudgeProgram
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.accuracy import OriginalReading
 from judging.judges.questions import read_reply
 from judging.judges.subjects import JudgeSubject
-from judging.judges.together import addressed, together
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 
@@ -65,7 +65,7 @@ class EsiTask:
     answer: EsiResponse | None = None
     reading: ReplyReading = ReplyReading.CAREFUL
     options: EsiOptions = field(default_factory=EsiOptions)
-    known: Mapping[str, JudgeVerdict] = field(default_factory=dict)  # verdicts of an earlier try, by judge
+    known_verdicts: Mapping[str, JudgeVerdict] = field(default_factory=dict)  # verdicts of an earlier try, by judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class EsiOutcome:
     score: EsiScore | None = None
     failure: str = ""  # why the item has no index; empty where it has one
     reason: str = ""
-    asked: tuple[str, ...] = ()  # whom each call asked, in order: worker | accuracy | integrity
+    callers: tuple[str, ...] = ()  # whom each call asked, in order: worker | accuracy | integrity
 
 
 def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], EsiOutcome]:
@@ -94,7 +94,7 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
         callers = ("worker",)
         refused = _refused(reply, task.reading)
         if refused is not None:
-            return replace(refused, asked=callers)
+            return replace(refused, callers=callers)
         answer = _answer_of(reply, task.reading)
     cleaned = clean_answer(answer.text, task.cleaning)
     subject = JudgeSubject(
@@ -105,9 +105,11 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
         instruction=task.instruction,
         prompt_version=task.cleaning,
     )
-    to_ask = {name: _judging(task, name, subject) for name in JUDGES if name not in task.known}
-    batch = yield from together(to_ask)
-    verdicts = {name: task.known[name] if name in task.known else batch.results[name] for name in JUDGES}
+    to_ask = {name: _judging(task, name, subject) for name in JUDGES if name not in task.known_verdicts}
+    batch = yield from converse_together(to_ask)
+    verdicts = {
+        name: task.known_verdicts[name] if name in task.known_verdicts else batch.results[name] for name in JUDGES
+    }
     score = score_item(
         verdicts=verdicts,
         answer=answer,
@@ -126,7 +128,7 @@ def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatRepl
         score=score,
         failure=failure_of(verdicts, status),
         reason="; ".join(f"{name}: {verdict.reason}" for name, verdict in verdicts.items() if verdict.value is None),
-        asked=(*callers, *batch.asked),
+        callers=(*callers, *batch.callers),
     )
 
 

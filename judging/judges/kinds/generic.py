@@ -249,7 +249,7 @@ def _node_reader(node: NodeSpec) -> Callable[[Any], Any]:
             except ValueError:
                 raise LookupError(value) from None
             if on_scale(number, scale):
-                return reply_text.Mended(int(number) if number.is_integer() else number)
+                return reply_text.RepairedValue(int(number) if number.is_integer() else number)
         raise LookupError(value)
 
     return read

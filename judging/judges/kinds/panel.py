@@ -13,12 +13,12 @@ from enum import StrEnum
 from fractions import Fraction
 
 from evalsite.base.json_types import JsonDict, JsonObject
+from judging.judges.conversations import addressed, converse_together
 from judging.judges.definitions.shipped_judges import shipped_judge
 from judging.judges.interface import JudgeProgram
 from judging.judges.judge_kinds import JudgeKind, OptionField
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt
 from judging.judges.subjects import JudgeSubject
-from judging.judges.together import addressed, together
 from judging.judges.verdicts import JudgeScore, JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Conversation
 
@@ -143,9 +143,9 @@ class PanelJudge(JudgeProgram):
         self, subject: JudgeSubject
     ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
         """Ask all members side by side, and return their votes as one verdict."""
-        batch = yield from together({member.name: member.converse(subject) for member in self.members})
+        batch = yield from converse_together({member.name: member.converse(subject) for member in self.members})
         verdicts: Mapping[str, JudgeVerdict] = {member.name: batch.results[member.name] for member in self.members}
-        votes = tuple(_vote(name, verdict, batch.asked) for name, verdict in verdicts.items())
+        votes = tuple(_vote(name, verdict, batch.callers) for name, verdict in verdicts.items())
         return replace(panel_verdict(verdicts, self.needed), votes=votes)
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:

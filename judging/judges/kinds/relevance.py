@@ -1,4 +1,4 @@
-"""The relevance judge: three marks of 0..10 in four lines. Source: Advanced Relevance Evaluator."""
+"""The relevance judge: three scores of 0..10 in four lines. Source: Advanced Relevance Evaluator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
 DIMENSIONS = ("accuracy", "comprehensiveness", "context_precision")
 LABELS = ("Accuracy", "Comprehensiveness", "Context Precision", "Final")
-_MARKS = ScaleSpec("numeric", 0, 10, 1)
+_SCALE = ScaleSpec("numeric", 0, 10, 1)
 _MEANINGS = (  # of each range, as the prompt has them
     (
         "Contradicts the context or is false throughout",
@@ -58,7 +58,7 @@ DIMENSIONS_TREE = NodeSpec(  # what people rate in the place of this judge; the 
             name,
             "dimension",
             text=label,
-            scale=_MARKS,
+            scale=_SCALE,
             anchors=tuple(AnchorSpec(*ends, text) for ends, text in zip(_RANGES, meanings, strict=True)),
         )
         for name, label, meanings in zip(DIMENSIONS, LABELS[:3], _MEANINGS, strict=True)
@@ -70,7 +70,7 @@ CONTEXT_NOTES = {
     "": "Context:",
 }
 
-MAX_LINE = 1000  # characters; a longer line is no mark
+MAX_LINE = 1000  # characters; a longer line is no score
 MAX_LINES = 1000  # lines with text; a reply with more is no verdict
 _LINE = re.compile(
     r"[-*\u2022>#_ \t]{0,12}(?:\d{1,2}[.)])?[*_ \t]{0,6}"
@@ -79,7 +79,7 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[ \t]*(?:Accuracy|Comprehensiveness|Context Precision|Final):[ \t]*(?:[-\d./%]+|N/A)[ \t]*")
-_MARK = re.compile(
+_SCORE = re.compile(
     r"[\s*_`\[(]{0,12}(?P<number>-?\d{1,9}(?:\.\d{1,9})?)[\s\])]{0,6}(?:/\s{0,4}10|points?|pts?|out of 10)?"
     r"[\s*_`.]{0,12}(?:\([^()]*\))?[\s*_`.]{0,12}",
     re.IGNORECASE,
@@ -90,7 +90,7 @@ _NOT_APPLICABLE = re.compile(r"[\s*_`\[(]{0,12}n\s{0,4}/?\s{0,4}a[\s*_`\]).]{0,1
 
 @dataclass(frozen=True, slots=True)
 class RelevanceJudge(AskingOnce):
-    """Options of the judge; `scoring` decides how marks become a score."""
+    """Options of the judge; `scoring` decides how the three scores become one."""
 
     scoring: RelevanceOptions = field(default_factory=RelevanceOptions)
     max_tokens: int = 256
@@ -128,31 +128,31 @@ class RelevanceJudge(AskingOnce):
         return self.request_with(messages, material)
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
-        """Return the three marks as given, {"nodes": {dimension: mark}, "stated_final": number or None}."""
+        """Return the three scores as given, {"nodes": {dimension: score}, "stated_final": number or None}."""
         return read_relevance(text, has_context=subject.has_context, options=self.scoring, material=subject.material)
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
-        """Return the exact score of 1 with the marks after the rules."""
+        """Return the exact score of 1 with the three scores after the rules."""
         result = score_of(value, has_context=subject.has_context, options=self.scoring)
-        marks = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
+        scores = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
         return JudgeScore(
-            result.final, Fraction(1), result.flags, {**marks, "shown": result.shown(self.scoring.decimals)}
+            result.final, Fraction(1), result.flags, {**scores, "shown": result.shown(self.scoring.decimals)}
         )
 
 
 def score_of(value: JsonObject, *, has_context: bool, options: RelevanceOptions | None = None) -> RelevanceScore:
     """Return the score of a stored verdict."""
     nodes = value["nodes"]
-    marks = Dimensions(nodes["accuracy"], nodes["comprehensiveness"], nodes["context_precision"])
-    return relevance_score(marks, has_context=has_context, options=options)
+    scores = Dimensions(nodes["accuracy"], nodes["comprehensiveness"], nodes["context_precision"])
+    return relevance_score(scores, has_context=has_context, options=options)
 
 
 def read_relevance(
     text: str, *, has_context: bool, options: RelevanceOptions | None = None, material: str = ""
 ) -> JudgeVerdict:
-    """Return the marks from line-anchored labels in any order; the judge's own final is kept, never used.
+    """Return the scores from line-anchored labels in any order; the judge's own final is kept, never used.
 
-    `material` is what was judged: among other lines, a mark whose line stands there as well is a quotation.
+    `material` is what was judged: among other lines, a score whose line stands there as well is a quotation.
     """
     body = reply_text.body_of(text)
     if isinstance(body, JudgeVerdict):
@@ -168,11 +168,11 @@ def read_relevance(
     flags = ["decorated"] if any(match and not _PLAIN.fullmatch(match[0]) for match in matches) else []
     others = not all(matches)
     flags += ["extra_lines"] if others or body != text.strip() else []
-    if others and values_by_label and not _marks_in(material).isdisjoint(_marks_of(values_by_label)):
+    if others and values_by_label and not _scores_in(material).isdisjoint(_scores_of(values_by_label)):
         return reply_text.unread("The lines are quoted from what was judged.", "quoted")
     scores: dict[str, int | None] = {}
     for name in DIMENSIONS:
-        score, problem = _mark(
+        score, problem = _read_score(
             values_by_label.get(name.replace("_", ""), []), absent_allowed=name == DIMENSIONS[2] and not has_context
         )
         if problem:
@@ -196,7 +196,7 @@ def _label(match: re.Match[str]) -> str:
     return re.sub(r"[ _-]", "", match["label"].lower())
 
 
-def _marks_of(values_by_label: Mapping[str, list[str]]) -> set[tuple[str, str]]:
+def _scores_of(values_by_label: Mapping[str, list[str]]) -> set[tuple[str, str]]:
     """Return the labels of the three dimensions with the bare text behind each."""
     return {
         (label, reply_text.bare(value))
@@ -206,7 +206,7 @@ def _marks_of(values_by_label: Mapping[str, list[str]]) -> set[tuple[str, str]]:
     }
 
 
-def _marks_in(material: str) -> set[tuple[str, str]]:
+def _scores_in(material: str) -> set[tuple[str, str]]:
     matches = filter(None, map(_labelled, material.splitlines()))
     return {(_label(match), reply_text.bare(match["value"])) for match in matches}
 
@@ -226,21 +226,21 @@ def _final_flags(
     return ["final_mismatch"] if final_disagrees(stated, score) else []
 
 
-def _mark(values: list[str], *, absent_allowed: bool) -> tuple[int | None, str]:
-    """Return the one mark that all lines of a label give, or the problem with them."""
+def _read_score(values: list[str], *, absent_allowed: bool) -> tuple[int | None, str]:
+    """Return the one score that all lines of a label give, or the problem with them."""
     if not values:
         return None, "missing"
     if absent_allowed and all(_NOT_APPLICABLE.fullmatch(value) for value in values):
         return None, ""
-    marks: set[int] = set()
+    scores: set[int] = set()
     for value in values:
-        match = _MARK.fullmatch(value)
+        match = _SCORE.fullmatch(value)
         if match is None or "." in match["number"]:
             return None, "unreadable"
         if not 0 <= int(match["number"]) <= 10:
             return None, "out_of_range"
-        marks.add(int(match["number"]))
-    return (marks.pop(), "") if len(marks) == 1 else (None, "conflict")
+        scores.add(int(match["number"]))
+    return (scores.pop(), "") if len(scores) == 1 else (None, "conflict")
 
 
 def _explained(problem: str, name: str) -> str:

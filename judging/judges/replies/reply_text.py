@@ -125,7 +125,7 @@ def _whole(text: str) -> JsonObject | None:
 
 
 def _repaired(text: str, key: str) -> FoundObject | None:
-    """Return the broken object with `key` that ends the text, mended."""
+    """Return the broken object with `key` that ends the text, repaired."""
     start = text.rfind("{", 0, max(text.rfind(f'"{key}"'), text.rfind(f"'{key}'")) + 1)
     part = text[start:].strip().removesuffix("```").strip()
     if start < 0 or len(part) > MAX_REPAIR or not part.endswith("}"):
@@ -184,9 +184,9 @@ def _object_among_text(body: str, key: str, *, repair: bool, material: str) -> F
 def menu_of(
     reply: JsonObject, readers: Mapping[str, Callable[[Any], Any]], *, key: str
 ) -> tuple[JsonDict, list[str]] | JudgeVerdict:
-    """Return {name: value} for exactly the wanted names and the names that needed mending, or the failure.
+    """Return {name: value} for exactly the wanted names and the names whose value was repaired, or the failure.
 
-    A reader returns the value on its menu, or a `Mended` one, or raises LookupError to refuse.
+    A reader returns the value on its menu, or a `RepairedValue`, or raises LookupError to refuse.
     """
     answers = reply.get(key)
     if not isinstance(answers, Mapping):
@@ -201,7 +201,7 @@ def menu_of(
             value = reader(answers[name])
         except LookupError:
             return unread(f"{json.dumps(answers[name])[:80]} is not a value that {name!r} allows.", f"off_menu:{name}")
-        if isinstance(value, Mended):
+        if isinstance(value, RepairedValue):
             repaired_names.append(name)
             value = value.value
         values[name] = value
@@ -209,18 +209,18 @@ def menu_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairedValue:
     """A value that had to be read leniently, such as a quoted number."""
 
     value: Any
 
 
 def truth(value: object) -> Any:
-    """Return true or false; quoted ones are mended; anything else is refused."""
+    """Return true or false; quoted ones are repaired; anything else is refused."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        return Mended(value.strip().lower() == "true")
+        return RepairedValue(value.strip().lower() == "true")
     raise LookupError(value)
 
 

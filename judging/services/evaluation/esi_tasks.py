@@ -144,7 +144,7 @@ def _task(
         answer=answer,
         reading=ReplyReading(run.options["reading"]),
         options=options,
-        known={name: known[name, answered] for name in JUDGES if (name, answered) in known},
+        known_verdicts={name: known[name, answered] for name in JUDGES if (name, answered) in known},
     )
 
 
@@ -178,7 +178,7 @@ def _given(item: EsiItem, one: Finished) -> GivenResponse:
 
 def _calls(one: Finished, name: str) -> list[int]:
     """Return the calls that asked one of worker, accuracy and integrity, in order."""
-    asked: tuple[str, ...] = one.result.asked
+    asked: tuple[str, ...] = one.result.callers
     return [pk for pk, who in zip(one.call_ids, asked, strict=False) if who == name]
 
 

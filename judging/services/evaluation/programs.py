@@ -8,7 +8,7 @@ from functools import lru_cache
 from django.conf import settings
 
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
-from judging.sandbox.bubblewrap import Walls
+from judging.sandbox.bubblewrap import SandboxProfile
 from judging.sandbox.runner import NO_END, SandboxProgram, SandboxRunner
 from judging.services.evaluation.cores import core
 
@@ -45,4 +45,4 @@ class ConfinedRunner:
 @lru_cache(maxsize=2)
 def program_runner(*, compat: bool) -> ConfinedRunner:
     """Return this process's runner. In compat mode a script that exits early with code 0 passes, as in the original."""
-    return ConfinedRunner(SandboxRunner(walls=Walls(hidden=(settings.BASE_DIR,)), require_end=not compat))
+    return ConfinedRunner(SandboxRunner(profile=SandboxProfile(hidden=(settings.BASE_DIR,)), require_end=not compat))

@@ -19,7 +19,7 @@ from judging.llm.identity import canonical_json
 from judging.services.content_hashes import rubric_head_json, tree_digest
 from judging.services.trees import tree_text
 from judging.specs.files.findings import Findings
-from judging.specs.rubrics.rubric_reading import RubricReading, item_twice, reading_of
+from judging.specs.rubrics.rubric_reading import RubricReading, note_duplicate_item, reading_of
 from judging.specs.types import RubricItemSpec, RubricSpec
 
 BATCH = 1000
@@ -176,14 +176,14 @@ def stage_reading(reading: RubricReading, findings: Findings, watch: Watch = unw
     staged, rows = StagedRubric(reading.head), reading.rows
     for number, item in enumerate(reading.items):
         if number % BATCH == 0:
-            watch("reading", *((rows.done, rows.total) if rows else (number, 0)))
+            watch("reading", *((rows.rows_read, rows.total) if rows else (number, 0)))
         try:
             other = staged.add(item)
         except (ValueError, UnicodeEncodeError) as problem:
             findings.error(item.source, "not-storable", f"The item {item.case_key!r} cannot be stored: {problem}.")
             continue
         if other is not None:
-            item_twice(item, other, findings)
+            note_duplicate_item(item, other, findings)
     if findings.has_errors:
         staged.close()
         return None

@@ -58,7 +58,7 @@ class Bundle:
         result: T = self._made[path]
         return result
 
-    def kept(self, name: str, make: Callable[[], T]) -> T:
+    def cached(self, name: str, make: Callable[[], T]) -> T:
         """Return what `make` makes under a name that is no path, made once as long as the bundle lives."""
         key = f"/{name}"  # no path of a bundle begins so
         if key not in self._made:

@@ -13,14 +13,14 @@ from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.files.json_depth import nests_too_deep
 from judging.specs.files.problems import Parsed
-from judging.specs.files.row_counts import Tell, told, untold
+from judging.specs.files.row_counts import ProgressCallback, no_progress, with_progress
 from judging.specs.files.text_reading import decode_text
 
 BAD_JSON = error_rule("bad-json", "Write one JSON object per line.")
 NOT_AN_OBJECT = error_rule("not-an-object", 'Write an object in braces, such as {"id": "1"}.')
 ROW_LIMIT = error_rule("row-limit", "Split the file.")
 NO_ROWS = error_rule("no-rows", "Is this the right file?")
-MENDED_TEXT = warning_rule("unstorable-character", "No action is needed unless every character of the text matters.")
+REPAIRED_TEXT = warning_rule("unstorable-character", "No action is needed unless every character of the text matters.")
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MAX_DEPTH = 60
@@ -55,7 +55,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_rows(
-    bundle: Bundle, path: str, limits: RowLimits | None = None, tell: Tell = untold
+    bundle: Bundle, path: str, limits: RowLimits | None = None, tell: ProgressCallback = no_progress
 ) -> Parsed[tuple[JsonLine, ...]]:
     """Return the objects of a JSON Lines file or a JSON array; blank lines are skipped.
 
@@ -68,7 +68,7 @@ def read_rows(
 
 
 def readable_rows(
-    bundle: Bundle, path: str, findings: Findings, limits: RowLimits | None = None, tell: Tell = untold
+    bundle: Bundle, path: str, findings: Findings, limits: RowLimits | None = None, tell: ProgressCallback = no_progress
 ) -> list[JsonLine]:
     """Return the objects that can be read, as `read_rows` does; what is wrong with the others is among the findings."""
     limits = limits or RowLimits()
@@ -80,7 +80,7 @@ def readable_rows(
         if text.value.lstrip().startswith("["):
             rows = _array_rows(text.value, path, before)
         else:
-            rows = _line_rows(told(text.value.split("\n"), tell), path, before, limits)
+            rows = _line_rows(with_progress(text.value.split("\n"), tell), path, before, limits)
         if len(rows) > limits.max_rows:
             before.add(ROW_LIMIT, path, "", f"The file has more than {limits.max_rows:,} rows.")
         if not rows and not before.has_errors:
@@ -172,7 +172,7 @@ def storable_row(value: object, path: str, location: str, findings: Findings) ->
         findings.add(BAD_JSON, path, location, f"The row cannot be used: {failure}.")
         return None
     if changed:
-        findings.add(MENDED_TEXT, path, location, "NUL characters or broken Unicode were replaced by U+FFFD.")
+        findings.add(REPAIRED_TEXT, path, location, "NUL characters or broken Unicode were replaced by U+FFFD.")
     row: JsonDict = cleaned
     return row
 

@@ -1,4 +1,4 @@
-"""What is wrong with a file, said so that its author can mend it."""
+"""What is wrong with a file, written so that its author can correct it."""
 
 from __future__ import annotations
 

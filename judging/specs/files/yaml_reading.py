@@ -50,7 +50,7 @@ _WORDS = (
 _TAB = "There is a tab here. Indent YAML with spaces only."
 
 
-def said_plainly(problem: str, line: str, column: int) -> str:
+def explain_problem(problem: str, line: str, column: int) -> str:
     """Return what is wrong, and the parser's own words where they are not known; `column` counts from 0."""
     if line[column : column + 1] == "\t" or line[: len(line) - len(line.lstrip())].find("\t") >= 0:
         return _TAB
@@ -290,7 +290,7 @@ def _say_invalid(failure: yaml.MarkedYAMLError, text: str, file: str, findings: 
     while number and not lines[number].strip():  # the end of the file: show the last line that says something
         number -= 1
     column = mark.column if mark and mark.line == number else len(lines[number])
-    message = f"This is not valid YAML. {said_plainly(failure.problem or '', lines[number], column)}"
+    message = f"This is not valid YAML. {explain_problem(failure.problem or '', lines[number], column)}"
     if start is not None and start.line < number:
         message += f" The block that contains it starts on line {start.line + 1}."
     findings.add(BAD_YAML, file, f"line {number + 1}, column {column + 1}", message, lines[number])

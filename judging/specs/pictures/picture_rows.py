@@ -44,11 +44,11 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class ImagePlace:
+class ImageSource:
     """Where images are named: the file, the place in it, and the case or response that they belong to, in words."""
 
     file: str
-    place: str
+    location: str
     owner: str
     top: str = ""  # a folder below which paths are looked for too
 
@@ -70,16 +70,16 @@ class PictureShelf:
 
 def shelf_of(bundle: Bundle) -> PictureShelf:
     """Return the images of an upload that were named so far."""
-    return bundle.kept("pictures", PictureShelf)
+    return bundle.cached("pictures", PictureShelf)
 
 
-def read_images(bundle: Bundle, findings: Findings, source: ImagePlace, values: Iterable[object]) -> list[ImageSpec]:
+def read_images(bundle: Bundle, findings: Findings, source: ImageSource, values: Iterable[object]) -> list[ImageSpec]:
     """Return the images that fields name, with every fault among the findings; empty fields name none."""
     named = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
     named = [entry for entry in named if entry not in (None, "", {})]
     if len(named) > MAX_IMAGES:
         message = f"{source.owner} has {len(named)} images; {MAX_IMAGES} at most."
-        findings.add(TOO_MANY_IMAGES, source.file, source.place, message)
+        findings.add(TOO_MANY_IMAGES, source.file, source.location, message)
         return []
     reader = _ImageReader(bundle, findings, source, shelf_of(bundle))
     return [spec for entry in named if (spec := reader.image(entry)) is not None]
@@ -109,7 +109,7 @@ def say_unused(bundle: Bundle, findings: Findings) -> None:
 class _ImageReader:
     bundle: Bundle
     findings: Findings
-    place: ImagePlace
+    source: ImageSource
     shelf: PictureShelf
 
     def image(self, entry: object) -> ImageSpec | None:
@@ -117,37 +117,37 @@ class _ImageReader:
         name, alt = _name_and_alt(entry)
         if not name:
             self.findings.add(
-                BAD_IMAGE_FIELD, self.place.file, self.place.place, "This does not name an image.", shorten(entry)
+                BAD_IMAGE_FIELD, self.source.file, self.source.location, "This does not name an image.", shorten(entry)
             )
             return None
         if name[:5].lower() == "data:":
             return self._of_data_uri(name, alt)
         if _ADDRESS.match(name):
-            if not self._is_let_pass(f"{self.place.owner} names an image at an address.", name):
-                message = f"{self.place.owner} names an image at an address."
-                self.findings.add(REMOTE_IMAGE, self.place.file, self.place.place, message, name)
+            if not self._is_let_pass(f"{self.source.owner} names an image at an address.", name):
+                message = f"{self.source.owner} names an image at an address."
+                self.findings.add(REMOTE_IMAGE, self.source.file, self.source.location, message, name)
             return None
         return self._of_file(name, alt)
 
     def _of_file(self, name: str, alt: str) -> ImageSpec | None:
         tried: list[str] = []
-        for folder in dict.fromkeys((folder_of(self.place.file), self.place.top, "")):
+        for folder in dict.fromkeys((folder_of(self.source.file), self.source.top, "")):
             try:
                 path = join_path(folder, name)
             except UnsafePath as refusal:
-                self.findings.add(UNSAFE_PATH, self.place.file, self.place.place, str(refusal), name)
+                self.findings.add(UNSAFE_PATH, self.source.file, self.source.location, str(refusal), name)
                 return None
             if path in self.bundle:
                 return self._decoded(path, name, alt)
             tried.append(path)
-        message = f"The image {' or '.join(dict.fromkeys(tried))} of {self.place.owner} is not in the upload."
+        message = f"The image {' or '.join(dict.fromkeys(tried))} of {self.source.owner} is not in the upload."
         if not self._is_let_pass(message, name):
-            self.findings.add(MISSING_IMAGE, self.place.file, self.place.place, message, name)
+            self.findings.add(MISSING_IMAGE, self.source.file, self.source.location, message, name)
         return None
 
     def _is_let_pass(self, message: str, name: str) -> bool:
         if self.shelf.is_cut:
-            self.findings.add(LEFT_OUT_IMAGE, self.place.file, self.place.place, message, name)
+            self.findings.add(LEFT_OUT_IMAGE, self.source.file, self.source.location, message, name)
         return self.shelf.is_cut
 
     def _decoded(self, path: str, name: str, alt: str) -> ImageSpec | None:
@@ -187,12 +187,12 @@ class _ImageReader:
         """Put an image on the shelf and return it, or say what is wrong with it."""
         shown = name or "The image"
         if isinstance(picture, str):
-            message = f"{self.place.owner}: {shown} {picture}"
-            self.findings.add(BAD_IMAGE, self.place.file, self.place.place, message, name)
+            message = f"{self.source.owner}: {shown} {picture}"
+            self.findings.add(BAD_IMAGE, self.source.file, self.source.location, message, name)
             return None
         if picture.frames > 1:
-            message = f"{self.place.owner}: {shown} has {picture.frames:,} frames; the first one is taken."
-            self.findings.add(FIRST_FRAME, self.place.file, self.place.place, message, name)
+            message = f"{self.source.owner}: {shown} has {picture.frames:,} frames; the first one is taken."
+            self.findings.add(FIRST_FRAME, self.source.file, self.source.location, message, name)
         self.shelf.files.setdefault(picture.digest, picture)
         return ImageSpec(
             picture.digest, picture.media_type, picture.width, picture.height, name=name[:300], alt=alt[:MAX_ALT]

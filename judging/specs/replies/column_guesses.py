@@ -189,11 +189,11 @@ def _holds_texts(cells: Sequence[str]) -> bool:
 
 def holds_mapped_responses(fields: Mapping[str, str]) -> bool:
     """Return whether rows with columns of these fields are responses: what was answered, and to what."""
-    mapped = set(mapped_columns(list(fields), fields).found)
+    mapped = set(mapped_columns(list(fields), fields).field_names)
     return "response" in mapped and not mapped.isdisjoint(("case_id", "question"))
 
 
 def holds_mapped_questions(fields: Mapping[str, str]) -> bool:
     """Return whether rows with columns of these fields are questions."""
-    mapped = set(mapped_columns(list(fields), fields).found)
+    mapped = set(mapped_columns(list(fields), fields).field_names)
     return "question" in mapped and "response" not in mapped

@@ -96,7 +96,7 @@ class TableRow:
     """One row with what it says by column; `number` is its line or row."""
 
     number: int
-    place: str
+    location: str
     fields: JsonDict
 
 
@@ -141,7 +141,7 @@ def table_rows(bundle: Bundle, path: str, findings: Findings, limits: RowLimits)
     for row in _rows(bundle, path, findings):
         rows.append(row)
         if len(rows) > limits.max_rows:
-            findings.add(ROW_LIMIT, path, row.place, f"The table has more than {limits.max_rows:,} rows.")
+            findings.add(ROW_LIMIT, path, row.location, f"The table has more than {limits.max_rows:,} rows.")
             return []
     return rows
 
@@ -169,9 +169,9 @@ def _rows(bundle: Bundle, path: str, findings: Findings) -> Iterator[TableRow]:
         columns = named_columns(table.header)
         if chosen is not None:
             columns = mapped_columns(distinct_names(table.header), chosen)
-        elif not _check_names(columns.names, path, table.place, of_file):
+        elif not _check_names(columns.names, path, table.location, of_file):
             return
-        for number, location, cells in table.cells(columns.read, of_file):
+        for number, location, cells in table.cells(columns.read_positions, of_file):
             for fields in columns.rows(cells):
                 yield TableRow(number, location, fields)
     finally:
@@ -186,7 +186,7 @@ def _json_rows(bundle: Bundle, path: str, chosen: Mapping[str, str], findings: F
     for record in read_records(bundle, path, findings):
         cells = [read(value_at(record.fields, name)) for name, read in zip(names, readers, strict=True)]
         for fields in columns.rows(cells):
-            yield TableRow(record.number, record.place, fields)
+            yield TableRow(record.number, record.location, fields)
 
 
 def _as_it_is(value: object) -> object:
@@ -199,7 +199,7 @@ class _OpenTable:
     as text, the others empty."""
 
     header: Sequence[Cell]
-    place: str  # of the header
+    location: str  # of the header
     cells: Callable[[frozenset[int], Findings], Iterator[tuple[int, str, tuple[str, ...]]]]
 
 
@@ -301,9 +301,9 @@ def _open_sheet(bundle: Bundle, path: str, findings: Findings, score: Score) -> 
                 text_cell(grid, number, position + 1, value, row_findings) if position in read else ""
                 for position, value in enumerate(row[: len(names)])
             )
-            yield number, grid.place(number, 1), tuple(texts)
+            yield number, grid.location(number, 1), tuple(texts)
 
-    return _OpenTable(names, grid.place(header, 1), cells)
+    return _OpenTable(names, grid.location(header, 1), cells)
 
 
 def _headers(grid: Grid) -> Iterator[tuple[int, list[Cell]]]:

@@ -31,7 +31,7 @@ class Record:
     """One record. `number` is its line, or its place in the list from 1."""
 
     number: int
-    place: str
+    location: str
     fields: JsonDict
 
 

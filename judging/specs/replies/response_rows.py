@@ -17,7 +17,7 @@ from judging.specs.files.jsonl_reading import first_text
 from judging.specs.pictures.picture_rows import (
     IMAGE_FIELDS,
     RESPONSE_IMAGE_FIELDS,
-    ImagePlace,
+    ImageSource,
     fields_of,
     holds_data_uri,
     read_images,
@@ -97,10 +97,10 @@ class Origin:
     """Where a response was read."""
 
     file: str
-    place: str
+    location: str
 
     def __str__(self) -> str:
-        return f"{self.file}, {self.place}" if self.place else self.file
+        return f"{self.file}, {self.location}" if self.location else self.file
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class Collector:
 
     findings: Findings
     system: str = ""  # for rows that name none
-    known: KnownCases | None = None
+    known_cases: KnownCases | None = None
     unknown_rule: Rule = UNKNOWN_CASE
     bundle: Bundle = field(default_factory=lambda: Bundle({}))
     responses: list[ResponseSpec] = field(default_factory=list)
@@ -118,21 +118,21 @@ class Collector:
 
     def add_row(self, fields: JsonDict, origin: Origin, case_key: str) -> None:
         """Add the response of one row to a case; the row's other fields become metadata."""
-        case_key = visible_key(case_key, self.findings, origin.file, origin.place)
+        case_key = visible_key(case_key, self.findings, origin.file, origin.location)
         is_known = self._is_known(case_key, origin)
         system = first_text(fields, SYSTEM_FIELDS) or self.system
         if not system.strip():
-            self.findings.add(NO_SYSTEM, origin.file, origin.place, "The system of the response is not given.")
+            self.findings.add(NO_SYSTEM, origin.file, origin.location, "The system of the response is not given.")
         name = next((name for name in TEXT_FIELDS if name in fields), "")
         turns = self._turns(fields, origin, f"{system}, case {case_key}", has_text=fields.get(name) is not None)
         if turns is None:
             return
         text = turns.text if turns.messages else fields.get(name)
         if name and text is None:
-            self.findings.add(NULL_TEXT, origin.file, origin.place, f"`{name}` is null, so there is no response.")
+            self.findings.add(NULL_TEXT, origin.file, origin.location, f"`{name}` is null, so there is no response.")
         elif not isinstance(text, str):
             self.findings.add(
-                NO_TEXT, origin.file, origin.place, "The row has no text of a response.", ", ".join(fields)
+                NO_TEXT, origin.file, origin.location, "The row has no text of a response.", ", ".join(fields)
             )
         else:
             attempt = self._attempt(fields, origin, case_key, system)
@@ -146,7 +146,7 @@ class Collector:
     def _turns(self, fields: JsonDict, origin: Origin, owner: str, *, has_text: bool) -> ReadTurns | None:
         """Return the turns and images of a response; those that stand beside a question belong to the question, and so
         do messages beside the text of a response."""
-        source = ImagePlace(origin.file, origin.place, f"The response of {owner}")
+        source = ImageSource(origin.file, origin.location, f"The response of {owner}")
         asks = first_messages(fields, MESSAGE_FIELDS) is not None and has_text
         is_own = _ASKING.isdisjoint(fields) and not asks
         messages = first_messages(fields, (*RESPONSE_MESSAGE_FIELDS, *(MESSAGE_FIELDS if is_own else ())))
@@ -162,7 +162,7 @@ class Collector:
         text = first_text(fields, (name,)) or ""
         if not re.fullmatch(r"[0-9]{1,6}", text.strip()):
             message = f"`{name}` must be a whole number from 0."
-            self.findings.add(BAD_ATTEMPT, origin.file, origin.place, message, fields[name])
+            self.findings.add(BAD_ATTEMPT, origin.file, origin.location, message, fields[name])
             return None
         return int(text)
 
@@ -177,9 +177,11 @@ class Collector:
             self._keep(response, origin)
 
     def _is_known(self, key: str, origin: Origin) -> bool:
-        if self.known is None or self.known.has(key):
+        if self.known_cases is None or self.known_cases.has(key):
             return True
-        self.findings.add(self.unknown_rule, origin.file, origin.place, f"The suite has no case {shorten(key)!r}.", key)
+        self.findings.add(
+            self.unknown_rule, origin.file, origin.location, f"The suite has no case {shorten(key)!r}.", key
+        )
         return False
 
     def _keep(self, response: ResponseSpec, origin: Origin) -> None:
@@ -189,7 +191,7 @@ class Collector:
                 f"Attempt {response.attempt} of {response.system!r} at case {response.case_key!r} "
                 f"is already given in {self.origins[identity]}."
             )
-            self.findings.add(DUPLICATE, origin.file, origin.place, message, response.case_key)
+            self.findings.add(DUPLICATE, origin.file, origin.location, message, response.case_key)
             return
         self.origins[identity] = origin
         self.responses.append(response)

@@ -17,7 +17,7 @@ from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_
 from judging.specs.files.findings import Findings, at_line, error_rule
 from judging.specs.files.jsonl_reading import RowLimits, first_text, readable_rows
 from judging.specs.files.problems import Parsed
-from judging.specs.files.row_counts import Tell, told, untold
+from judging.specs.files.row_counts import ProgressCallback, no_progress, with_progress
 from judging.specs.files.text_reading import read_text
 from judging.specs.files.yaml_reading import Node, read_yaml
 from judging.specs.lint.lint_notes import NOT_A_LIST, NOT_A_MAPPING, NOT_TEXT, Lint
@@ -52,7 +52,7 @@ def parse_responses_jsonl(
     system: str = "",
     known_cases: KnownCases | None = None,
     limits: RowLimits | None = None,
-    tell: Tell = untold,
+    tell: ProgressCallback = no_progress,
 ) -> Parsed[Responses]:
     """Return the responses of a JSON Lines file or JSON array.
 
@@ -89,7 +89,7 @@ def parse_responses_table(
     system: str = "",
     known_cases: KnownCases | None = None,
     limits: RowLimits | None = None,
-    tell: Tell = untold,
+    tell: ProgressCallback = no_progress,
 ) -> Parsed[Responses]:
     """Return the responses of a CSV table, a workbook, or any file for whose columns the bundle says what they are.
 
@@ -98,13 +98,13 @@ def parse_responses_table(
     findings = Findings()
     collector = Collector(findings, system or system_from_path(path), known_cases, bundle=bundle)
     of_cases = OF_CASES if path in bundle.columns else ()  # no details of a response
-    for row in told(table_rows(bundle, path, findings, limits or RowLimits()), tell):
+    for row in with_progress(table_rows(bundle, path, findings, limits or RowLimits()), tell):
         key = _case_of(row.fields, known_cases or KnownCases())
         if key:
             fields = {name: value for name, value in row.fields.items() if name not in of_cases}
-            collector.add_row(fields, Origin(path, row.place), key.strip())
+            collector.add_row(fields, Origin(path, row.location), key.strip())
         else:
-            findings.add(NO_CASE_ID, path, row.place, "The case of the response is not given.")
+            findings.add(NO_CASE_ID, path, row.location, "The case of the response is not given.")
     return _result(collector)
 
 
@@ -129,7 +129,7 @@ def parse_responses_folder(
     system: str = "",
     known_cases: KnownCases | None = None,
     missing_files: MissingFiles = "error",
-    tell: Tell = untold,
+    tell: ProgressCallback = no_progress,
 ) -> Parsed[Responses]:
     """Return the responses that every `params.yaml` of the bundle lists, in the order of its lists.
 
@@ -174,7 +174,13 @@ class _ResponseFolder:
 
 
 def _read_folder(
-    bundle: Bundle, folder: _ResponseFolder, system: str, collector: Collector, *, missing: MissingFiles, tell: Tell
+    bundle: Bundle,
+    folder: _ResponseFolder,
+    system: str,
+    collector: Collector,
+    *,
+    missing: MissingFiles,
+    tell: ProgressCallback,
 ) -> None:
     lint = Lint(collector.findings, folder.path)
     answers = folder.params.get("answer_paths")
@@ -184,8 +190,8 @@ def _read_folder(
         )
         return
     metadata = folder.metadata
-    for case_path, listed in told(list(answers.fields.items()), tell):
-        key = (collector.known or KnownCases()).key_for_path(case_path)
+    for case_path, listed in with_progress(list(answers.fields.items()), tell):
+        key = (collector.known_cases or KnownCases()).key_for_path(case_path)
         if not listed.is_list:
             lint.say(
                 NOT_A_LIST, listed, f"answer_paths.{case_path}", "The responses to a case must be a list of files."

@@ -13,7 +13,7 @@ from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.files.jsonl_reading import JsonLine, read_rows
 from judging.specs.files.problems import Parsed
-from judging.specs.files.row_counts import Tell, untold
+from judging.specs.files.row_counts import ProgressCallback, no_progress
 from judging.specs.types import CaseSpec, ResponseSpec, SuiteSpec
 
 NO_FILES = error_rule("no-scaleeval-files", "Name the files responses/<model>/<scenario>.jsonl.")
@@ -91,7 +91,7 @@ class _ScaleEvalReader:
 
 
 def parse_scaleeval_responses(
-    bundle: Bundle, *, name: str = "ScaleEval", tell: Tell = untold
+    bundle: Bundle, *, name: str = "ScaleEval", tell: ProgressCallback = no_progress
 ) -> Parsed[ScaleEvalImport]:
     """Return the suite and the responses that the response files of a bundle hold.
 

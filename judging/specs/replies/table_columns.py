@@ -86,7 +86,7 @@ _VARIABLE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")  # of a template
 
 
 @dataclass(frozen=True, slots=True)
-class AskedOf:
+class QuestionParts:
     """The variables of a test of promptfoo, and the template of its prompt; empty where systems differ by theirs."""
 
     variables: Mapping[str, int]  # with the position of each
@@ -107,24 +107,24 @@ class TableColumns:
 
     names: tuple[str, ...]  # under which readers find the cells; empty: the column is not read
     systems: Mapping[int, str] = field(default_factory=dict)  # whose responses a column holds
-    asked: AskedOf | None = None  # what the question is made of, where no column holds it
+    question_parts: QuestionParts | None = None  # what the question is made of, where no column holds it
 
     @property
-    def found(self) -> list[str]:
+    def field_names(self) -> list[str]:
         """The names of all fields that rows have."""
-        named = [name for name in self.names if name] + (["question"] if self.asked else [])
+        named = [name for name in self.names if name] + (["question"] if self.question_parts else [])
         return named + (["system", "response"] if self.systems else [])
 
     @property
-    def read(self) -> frozenset[int]:
+    def read_positions(self) -> frozenset[int]:
         """The positions of the columns that are read."""
         return frozenset(position for position, name in enumerate(self.names) if name) | frozenset(self.systems)
 
     def rows(self, cells: Sequence[object]) -> Iterator[JsonDict]:
         """Yield what a row says by name: once, or once for each system that has a response in it."""
         fields = {name: cell for name, cell in zip(self.names, cells, strict=False) if name}
-        if self.asked is not None:
-            fields["question"] = self.asked.question(cells)
+        if self.question_parts is not None:
+            fields["question"] = self.question_parts.question(cells)
         if not self.systems:
             yield fields
         for position, system in self.systems.items():
@@ -167,12 +167,12 @@ def mapped_columns(names: Sequence[str], fields: Mapping[str, str]) -> TableColu
     chosen = [ColumnField(fields.get(name, ColumnField.DETAIL if name else ColumnField.IGNORE)) for name in names]
     systems = {position: name for position, name in enumerate(names) if chosen[position] is ColumnField.RESPONSES_OF}
     read_as = tuple(map(_read_as, names, chosen))
-    return TableColumns(read_as, _named_systems(systems), _asked_of(names, chosen, systems))
+    return TableColumns(read_as, _named_systems(systems), _question_parts(names, chosen, systems))
 
 
 def has_mapped_question(fields: Mapping[str, str]) -> bool:
     """Return whether rows with columns of these fields say what was asked."""
-    return READ_AS[ColumnField.PROMPT] in mapped_columns(list(fields), fields).found
+    return READ_AS[ColumnField.PROMPT] in mapped_columns(list(fields), fields).field_names
 
 
 def _read_as(name: str, chosen: ColumnField) -> str:
@@ -181,7 +181,9 @@ def _read_as(name: str, chosen: ColumnField) -> str:
     return READ_AS.get(chosen, "")
 
 
-def _asked_of(names: Sequence[str], chosen: Sequence[ColumnField], systems: Mapping[int, str]) -> AskedOf | None:
+def _question_parts(
+    names: Sequence[str], chosen: Sequence[ColumnField], systems: Mapping[int, str]
+) -> QuestionParts | None:
     """Return what the question of a table of promptfoo is made of; None where a column holds it, or names the case."""
     matches = [match for name in systems.values() if (match := _PROVIDER.fullmatch(name))]
     if not matches or not {ColumnField.CASE, ColumnField.PROMPT}.isdisjoint(chosen):
@@ -191,7 +193,7 @@ def _asked_of(names: Sequence[str], chosen: Sequence[ColumnField], systems: Mapp
         name: position for position, name in enumerate(names[:first]) if chosen[position] is ColumnField.DETAIL
     }
     templates = {match[2] for match in matches}
-    return AskedOf(variables, templates.pop() if len(templates) == 1 else "") if variables else None
+    return QuestionParts(variables, templates.pop() if len(templates) == 1 else "") if variables else None
 
 
 def _named_systems(headers: Mapping[int, str]) -> dict[int, str]:

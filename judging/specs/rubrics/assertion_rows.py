@@ -38,7 +38,7 @@ def read_assertion_rows(
             if header[column - 1] and not is_blank(value)
         }
         column, written = next((cells[name] for name in ID_COLUMNS if name in cells), (1, f"row-{number}"))
-        key = visible_key(written, findings, grid.file, grid.place(number, column))
+        key = visible_key(written, findings, grid.file, grid.location(number, column))
         yield _item(grid, number, key, cells, findings)
 
 
@@ -46,17 +46,19 @@ def _item(grid: Grid, number: int, key: str, cells: dict[str, tuple[int, str]], 
     checks: list[NodeSpec] = []
     for name, (column, text) in cells.items():
         if re.fullmatch(r"__expected\d*", name):
-            node = _check(f"a{len(checks) + 1}", text, grid.place(number, column), findings)
+            node = _check(f"a{len(checks) + 1}", text, grid.location(number, column), findings)
             checks += [node] if node else []
     if not checks:
-        findings.warning(grid.place(number, 1), "no-criteria", f"The test {key!r} has no check; it cannot be scored.")
+        findings.warning(
+            grid.location(number, 1), "no-criteria", f"The test {key!r} has no check; it cannot be scored."
+        )
     metadata = {
         name.removeprefix("__metadata:"): text for name, (_, text) in cells.items() if not name.startswith("__expected")
     }
     aggregator: JsonObject = {"type": "mean"}
     if "__threshold" in cells:
         threshold = _fraction(cells["__threshold"][1])
-        location = grid.place(number, cells["__threshold"][0])
+        location = grid.location(number, cells["__threshold"][0])
         if threshold is None:
             findings.error(
                 location, "bad-threshold", "A threshold is a number from 0 to 1.", offending=cells["__threshold"][1]
@@ -64,7 +66,7 @@ def _item(grid: Grid, number: int, key: str, cells: dict[str, tuple[int, str]], 
         else:
             aggregator = {"type": "mean", "threshold": threshold}
     root = NodeSpec("root", "group", aggregator=aggregator, children=tuple(checks))
-    return RubricItemSpec(key, root, source=grid.place(number, 1), metadata=metadata)
+    return RubricItemSpec(key, root, source=grid.location(number, 1), metadata=metadata)
 
 
 def _check(key: str, text: str, location: str, findings: Findings) -> NodeSpec | None:

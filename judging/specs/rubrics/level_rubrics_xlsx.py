@@ -203,9 +203,9 @@ def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
     for (top, left_column), (bottom, right_column) in grid.merged:
         if bottom > last_header and any(left_column <= column <= right_column for column in used):
             findings.error(
-                grid.place(top, left_column),
+                grid.location(top, left_column),
                 "merged-cells",
-                f"The cells {grid.place(top, left_column)} to {grid.place(bottom, right_column)} are merged; "
+                f"The cells {grid.location(top, left_column)} to {grid.location(bottom, right_column)} are merged; "
                 "it is unclear to which rows the text applies.",
                 hint="Unmerge them and fill each cell.",
             )
@@ -213,7 +213,7 @@ def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
 
 def _check_header(grid: Grid, layout: _Layout, number: int, row: Sequence[Cell], findings: Findings) -> None:
     for column, cell in enumerate(row, 1):
-        level, location, shown = _level_of(cell), grid.place(number, column), plain_text(cell)
+        level, location, shown = _level_of(cell), grid.location(number, column), plain_text(cell)
         if level is not None and layout.levels.get(level, column) != column:
             findings.error(location, "duplicate-level", f"The level {level} has two columns.", offending=shown)
         elif level is not None and level not in STANDARD_LEVELS:
@@ -242,7 +242,7 @@ class _RowReader:
         if all(map(is_blank, row)):
             return False
         if number < self.layout.header_row:
-            location = self.grid.place(number, 1)
+            location = self.grid.location(number, 1)
             self.findings.warning(location, "above-header", "The row above the header was not read.")
         return number >= self.layout.header_row + self.layout.rows
 
@@ -260,7 +260,7 @@ class _RowReader:
                 text_cell(self.grid, number, column.column, value, self.findings)
         if key is None:
             return None
-        location = self.grid.place(number, self.layout.id_column)
+        location = self.grid.location(number, self.layout.id_column)
         if not levels:
             message = f"The query {key!r} has no criterion at any level; it cannot be scored."
             self.findings.warning(location, "no-criteria", message)
@@ -278,7 +278,7 @@ class _RowReader:
     def _case_key(self, number: int, value: Cell) -> str | None:
         if type(value) is float and value.is_integer() and abs(value) < LONG_NUMBER:
             return str(int(value))
-        location, shown = self.grid.place(number, self.layout.id_column), plain_text(value)
+        location, shown = self.grid.location(number, self.layout.id_column), plain_text(value)
         if _is_id_header(value):
             self.findings.error(
                 location, "second-header", "The header is repeated.", offending=shown, hint="Delete the row."
@@ -311,7 +311,7 @@ class _RowReader:
         split = split_cell(text)
         items = split.items
         if split.flag or split.numbering_gap or len(items) > column.most or "" in items or not isinstance(value, str):
-            self._judge(column, self.grid.place(number, column.column), value, split, text)
+            self._judge(column, self.grid.location(number, column.column), value, split, text)
         return column.node(items) if items else None
 
     def _judge(self, column: _LevelColumn, location: str, value: Cell, split: CellSplit, text: str) -> None:

@@ -30,14 +30,14 @@ BOOLEAN = ScaleSpec("boolean")
 
 @dataclass(eq=False)
 class BadNode(ValueError):
-    """The data at `place` is not a rubric; the message is written for the file's author."""
+    """The data at `location` is not a rubric; the message is written for the file's author."""
 
-    place: str
+    location: str
     message: str
     offending: str = ""
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        return f"{self.location}: {self.message}"
 
 
 def nested_tree(entry: JsonObject, location: str, depth: int = 0) -> NodeSpec:

@@ -44,7 +44,7 @@ def parse_nested_rubric(bundle: Bundle, path: str) -> Parsed[RubricSpec]:
     try:
         rubric = _rubric(data, name)
     except BadNode as problem:
-        findings.error(problem.place, "bad-rubric", problem.message, offending=problem.offending)
+        findings.error(problem.location, "bad-rubric", problem.message, offending=problem.offending)
         return Parsed(None, findings.as_tuple())
     return Parsed(rubric, findings.as_tuple())
 

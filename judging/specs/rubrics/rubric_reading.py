@@ -16,12 +16,12 @@ class CountedRows:
 
     rows: Iterable[tuple[int, list[Cell]]]
     total: int
-    done: int = 0
+    rows_read: int = 0
 
     def __iter__(self) -> Iterator[tuple[int, list[Cell]]]:
-        self.done = 0
+        self.rows_read = 0
         for row in self.rows:
-            self.done += 1
+            self.rows_read += 1
             yield row
 
 
@@ -30,7 +30,7 @@ class RubricReading:
     """A rubric whose items can be gone through once.
 
     Only when all are read is it known whether the file has errors: they go to the findings that it was opened with.
-    Whoever goes through them says, by `item_twice`, which keys occur more than once.
+    Whoever goes through them reports, by `note_duplicate_item`, which keys occur more than once.
     """
 
     head: RubricSpec  # without items
@@ -43,7 +43,7 @@ def reading_of(rubric: RubricSpec) -> RubricReading:
     return RubricReading(replace(rubric, items=()), iter(rubric.items))
 
 
-def item_twice(item: RubricItemSpec, other: str, findings: Findings) -> None:
+def note_duplicate_item(item: RubricItemSpec, other: str, findings: Findings) -> None:
     """Note that the key of an item stands at another place already."""
     message = f"The id {item.case_key!r} already occurs at {other}."
     findings.error(item.source, "duplicate-id", message, offending=item.case_key)

@@ -90,7 +90,7 @@ class _Table:
     grid: Grid
     header: Header
     findings: Findings
-    places: dict[str, str] = field(default_factory=dict)  # of the criteria of the case that is read
+    locations: dict[str, str] = field(default_factory=dict)  # of the criteria of the case that is read
 
     def text(self, number: int, row: Sequence[Cell], column: int | None) -> str:
         """Return the text of a cell of the row; empty where there is no such column."""
@@ -101,7 +101,7 @@ class _Table:
     def key(self, number: int, row: Sequence[Cell], column: int | None) -> str:
         """Return the id in a cell of the row."""
         text = self.text(number, row, column)
-        return visible_key(text, self.findings, self.grid.file, self.grid.place(number, column or 1)) if text else ""
+        return visible_key(text, self.findings, self.grid.file, self.grid.location(number, column or 1)) if text else ""
 
     def number(self, number: int, row: Sequence[Cell], column: int | None, *, default: float | None) -> float | None:
         """Return a number; 25% is 0.25. A missing or unreadable one is an error unless there is a default."""
@@ -110,7 +110,7 @@ class _Table:
             return default
         match = re.fullmatch(r"([+-]?\d+(?:[.,]\d+)?)\s*(%?)", text)
         if match is None:
-            location = self.grid.place(number, column)
+            location = self.grid.location(number, column)
             name = self.header.shown[column - 1]
             self.findings.error(location, "not-a-number", f"The column {name!r} needs a number.", offending=text)
             return default
@@ -182,8 +182,10 @@ def _open_table(table: _Table, name: str) -> RubricReading | None:
     grid, findings, header = table.grid, table.findings, table.header
     for (top, left_column), (bottom, right_column) in grid.merged:
         if bottom > header.row:
-            text = f"The cells {grid.place(top, left_column)} to {grid.place(bottom, right_column)} are merged."
-            findings.error(grid.place(top, left_column), "merged-cells", text, hint="Unmerge them and fill each cell.")
+            text = f"The cells {grid.location(top, left_column)} to {grid.location(bottom, right_column)} are merged."
+            findings.error(
+                grid.location(top, left_column), "merged-cells", text, hint="Unmerge them and fill each cell."
+            )
     if findings.has_errors:
         return None
     shape = _shape(header)
@@ -212,7 +214,7 @@ def _not_none(table: _Table, items: Iterator[RubricItemSpec]) -> Iterator[Rubric
         is_empty = False
         yield item
     if is_empty and not table.findings.has_errors:
-        table.findings.error(table.grid.place(table.header.row, 1), "no-rows", "The table has a header but no rows.")
+        table.findings.error(table.grid.location(table.header.row, 1), "no-rows", "The table has a header but no rows.")
 
 
 def _below(table: _Table, rows: Iterable[tuple[int, list[Cell]]]) -> Iterator[Row]:
@@ -235,7 +237,7 @@ def _grouped(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[
         key = table.key(number, row, case)
         if case is not None and not key:
             table.findings.error(
-                table.grid.place(number, case), "missing-id", "The row has a criterion but no item id."
+                table.grid.location(number, case), "missing-id", "The row has a criterion but no item id."
             )
             continue
         if gathered and key not in gathered and not hold:
@@ -266,15 +268,15 @@ def _criteria_items(table: _Table, below: Iterator[Row], case: int | None) -> It
     weighted = header.column(WEIGHT_NAMES) is not None
     aggregator = {"type": "weighted_mean" if weighted else "mean"}
     for key, rows in _grouped(table, below, case):
-        table.places.clear()
+        table.locations.clear()
         nodes = [node for number, row in rows if (node := _criterion(table, number, row, column)) is not None]
         root = NodeSpec("root", "group", aggregator=aggregator, children=tuple(nodes))
         if nodes:
             _note_weights(table, rows[0][0], nodes)
-            yield RubricItemSpec(key, root, source=table.grid.place(rows[0][0], column))
+            yield RubricItemSpec(key, root, source=table.grid.location(rows[0][0], column))
     if not (header.anchors or header.labels):
         table.findings.warning(
-            table.grid.place(header.row, 1),
+            table.grid.location(header.row, 1),
             "default-scale",
             "No anchor columns; every criterion is rated from 1 to 5.",
             hint="Add columns headed 1 to 5, or Fail and Pass.",
@@ -289,25 +291,25 @@ def _note_weights(table: _Table, number: int, nodes: Sequence[NodeSpec]) -> None
         return
     message = f"The weights sum to {float(total):g}, not to 1; each counts by its share of that sum."
     table.findings.warning(
-        table.grid.place(number, column), "weight-sum", message, hint="Check for a missing criterion."
+        table.grid.location(number, column), "weight-sum", message, hint="Check for a missing criterion."
     )
 
 
 def _criterion(table: _Table, number: int, row: Sequence[Cell], column: int) -> NodeSpec | None:
-    header, location = table.header, table.grid.place(number, column)
+    header, location = table.header, table.grid.location(number, column)
     key = table.text(number, row, column).strip()
     if not key or key == "root":
         table.findings.error(location, "missing-criterion", "The row has no criterion name.", offending=key)
         return None
-    if key in table.places:
+    if key in table.locations:
         table.findings.error(
-            location, "duplicate-criterion", f"The criterion {key!r} already occurs at {table.places[key]}."
+            location, "duplicate-criterion", f"The criterion {key!r} already occurs at {table.locations[key]}."
         )
         return None
-    table.places[key] = location
+    table.locations[key] = location
     weight = table.number(number, row, header.column(WEIGHT_NAMES), default=1.0)
     if weight is not None and weight < 0:
-        weight_place = table.grid.place(number, header.column(WEIGHT_NAMES) or 1)
+        weight_place = table.grid.location(number, header.column(WEIGHT_NAMES) or 1)
         table.findings.error(
             weight_place, "negative-weight", "A weight cannot be negative.", hint='Head the column "points".'
         )
@@ -354,14 +356,14 @@ def _checklist_items(table: _Table, below: Iterator[Row], case: int | None) -> I
         for number, row in rows:
             text = table.text(number, row, criterion)
             if not text.strip():
-                location = grid.place(number, criterion)
+                location = grid.location(number, criterion)
                 table.findings.error(location, "missing-criterion", "The row has no criterion text.")
                 continue
             points = table.number(number, row, points_column, default=default)
             tags = _tags(table.text(number, row, tag_column))
             checks.append(NodeSpec(f"c{len(checks) + 1}", "check", text=text, points=points, tags=tags, scale=BOOLEAN))
         if checks:
-            yield _checklist_item(table, key, checks, grid.place(rows[0][0], case or criterion))
+            yield _checklist_item(table, key, checks, grid.location(rows[0][0], case or criterion))
 
 
 def _checklist_item(table: _Table, key: str, checks: list[NodeSpec], source: str) -> RubricItemSpec:

@@ -35,7 +35,7 @@ class Grid:
     row_count: int = 0  # about; known before they are read
     merged: tuple[Range, ...] = ()
 
-    def place(self, row: int, column: int) -> str:
+    def location(self, row: int, column: int) -> str:
         """Return `Sheet1!C14`, or `line 14, column C` for CSV."""
         letters = column_letters(column)
         return f"{self.sheet}!{letters}{row}" if self.sheet else f"line {row}, column {letters}"
@@ -55,7 +55,7 @@ class Grid:
         if len(row) <= MAX_COLUMNS:
             return False
         findings.error(
-            self.place(number, MAX_COLUMNS + 1),
+            self.location(number, MAX_COLUMNS + 1),
             "too-many-columns",
             f"The row reaches column {column_letters(len(row))}; at most {MAX_COLUMNS} columns are read.",
             hint="Delete the unused ones.",
@@ -177,7 +177,7 @@ def text_cell(grid: Grid, row: int, column: int, value: Cell, findings: Findings
         return value if "\r" not in value else value.replace("\r\n", "\n").replace("\r", "\n")
     if is_date(value):
         findings.error(
-            grid.place(row, column),
+            grid.location(row, column),
             "date-in-text",
             "The cell contains a date, not text.",
             offending=plain_text(value),
@@ -186,10 +186,10 @@ def text_cell(grid: Grid, row: int, column: int, value: Cell, findings: Findings
         return ""
     if isinstance(value, ErrorValue):
         message = "The cell contains an error value such as #REF! or #N/A."
-        findings.error(grid.place(row, column), "error-value", message, hint="Correct it.")
+        findings.error(grid.location(row, column), "error-value", message, hint="Correct it.")
         return ""
     if isinstance(value, FormulaText | FormulaNumber):
-        _judge_formula(grid.place(row, column), value, findings)
+        _judge_formula(grid.location(row, column), value, findings)
     return plain_text(value).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -90,7 +90,7 @@ class _Scan:
     max_units = MAX_ROWS
 
     def __init__(self, subject: str) -> None:
-        self.said = subject
+        self.subject = subject
         self.units = 0
         self.elements = 0
         self.unit_start = 0  # byte
@@ -111,7 +111,7 @@ class _Scan:
             if not is_empty:
                 self.parser.Parse(b"", True)
         except expat.ExpatError as problem:
-            message = f"{self.said} of this workbook is damaged (line {problem.lineno}); save the workbook again."
+            message = f"{self.subject} of this workbook is damaged (line {problem.lineno}); save the workbook again."
             raise WorkbookRefused(message) from problem
         finally:
             self.handlers = {}  # they hold this object, and the parser does
@@ -125,7 +125,7 @@ class _Scan:
                 '"Excel Workbook (.xlsx)".'
             )
         if namespace != _MAIN:
-            raise WorkbookRefused(f"{self.said} is not a readable worksheet; save the workbook again as .xlsx.")
+            raise WorkbookRefused(f"{self.subject} is not a readable worksheet; save the workbook again as .xlsx.")
         self.parser.StartElementHandler = self.start
 
     def start(self, name: str, attributes: Attributes) -> None:
@@ -135,19 +135,19 @@ class _Scan:
             handler(attributes)
 
     def refuse_doctype(self, *_declared: object) -> None:
-        raise WorkbookRefused(f"{self.said} of this workbook declares a document type; save it again as .xlsx.")
+        raise WorkbookRefused(f"{self.subject} of this workbook declares a document type; save it again as .xlsx.")
 
     def begin_unit(self) -> None:
         self.check_unit()
         self.units += 1
         self.unit_start, self.unit_elements = self.parser.CurrentByteIndex, self.elements
         if self.units > self.max_units:
-            raise WorkbookRefused(f"{self.said} of this workbook has more than {self.max_units:,} entries.")
+            raise WorkbookRefused(f"{self.subject} of this workbook has more than {self.max_units:,} entries.")
 
     def check_unit(self) -> None:
         too_long = self.parser.CurrentByteIndex - self.unit_start > self.unit_bytes
         if too_long or self.elements - self.unit_elements > MAX_ROW_ELEMENTS:
-            message = f"{self.said} of this workbook has an entry that is too large; save the workbook again."
+            message = f"{self.subject} of this workbook has an entry that is too large; save the workbook again."
             raise WorkbookRefused(message)
 
 
@@ -182,7 +182,7 @@ class _SheetScan(_Scan):
         number = self.row + 1 if written is None else int(written) if written.isdecimal() and len(written) < 8 else 0
         if not self.row < number <= MAX_ROWS:
             raise WorkbookRefused(
-                f"{self.said} has the row {written} after the row {self.row}, which is not valid; "
+                f"{self.subject} has the row {written} after the row {self.row}, which is not valid; "
                 "save the workbook again."
             )
         self.row, self.column, self.digits = number, 0, str(number)
@@ -195,7 +195,7 @@ class _SheetScan(_Scan):
         column = self.column + 1 if reference is None else self._column(reference)
         if not self.column < column <= MAX_SHEET_COLUMNS:
             raise WorkbookRefused(
-                f"{self.said} has the cell {(reference or '')[:20]} in row {self.row}, which is not valid; "
+                f"{self.subject} has the cell {(reference or '')[:20]} in row {self.row}, which is not valid; "
                 "save the workbook again."
             )
         self.column = column

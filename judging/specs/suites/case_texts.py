@@ -22,7 +22,7 @@ from judging.specs.files.findings import Findings, at_line, error_rule
 from judging.specs.files.problems import Parsed
 from judging.specs.files.yaml_reading import Node, read_yaml
 from judging.specs.suites.case_files import CaseFiles
-from judging.specs.suites.cases_yaml import CasePlace, read_case
+from judging.specs.suites.cases_yaml import CaseSource, read_case
 from judging.specs.types import CaseSpec
 
 NOT_EDITABLE = error_rule(
@@ -91,7 +91,7 @@ def case_from_yaml(text: str, case: CaseSpec) -> Parsed[CaseSpec]:
     files = CaseFiles(Bundle(_stored_files(case, file)), file, findings, "warn")
     edited_fields = {name: node for name, node in parsed.value.fields.items() if name in FIELDS}
     whole = {"id": _scalar(case.key), "prompt": _scalar(case.prompt or "-"), **edited_fields}
-    read = read_case(replace(parsed.value, content=whole), files, CasePlace(case.source_path, case.weight))
+    read = read_case(replace(parsed.value, content=whole), files, CaseSource(case.source_path, case.weight))
     if read is None or findings.has_errors:
         return Parsed(None, findings.as_tuple())
     edited = replace(

@@ -11,7 +11,7 @@ from judging.specs.files.findings import at_line, error_rule, warning_rule
 from judging.specs.files.yaml_reading import Node
 from judging.specs.lint.lint_notes import NOT_A_MAPPING, NOT_TEXT, Lint, join
 from judging.specs.lint.suite_lint import lint_case
-from judging.specs.pictures.picture_rows import IMAGE_FIELDS, ImagePlace, read_images
+from judging.specs.pictures.picture_rows import IMAGE_FIELDS, ImageSource, read_images
 from judging.specs.suites.case_files import CaseFiles
 from judging.specs.turns import ReadTurns, read_turns
 from judging.specs.types import CaseSpec
@@ -45,7 +45,7 @@ _SOURCE = re.compile(r"^#.*?(https?://\S+)")
 
 
 @dataclass(frozen=True, slots=True)
-class CasePlace:
+class CaseSource:
     """Where a case was found: path as written in the suite, weight there, key path of an inline case."""
 
     source_path: str
@@ -71,7 +71,7 @@ def source_url(text: str) -> str:
     return ""
 
 
-def read_case(case: Node, files: CaseFiles, source: CasePlace) -> CaseSpec | None:
+def read_case(case: Node, files: CaseFiles, source: CaseSource) -> CaseSpec | None:
     """Return the case at a node with every named file inlined; None, with findings, where it has no identity.
 
     Keys that nothing reads become metadata, as the original carries them into its results.
@@ -113,7 +113,7 @@ def read_case(case: Node, files: CaseFiles, source: CasePlace) -> CaseSpec | Non
     return spec if key else None
 
 
-def _turns(case: Node, files: CaseFiles, source: CasePlace, key: str) -> ReadTurns:
+def _turns(case: Node, files: CaseFiles, source: CaseSource, key: str) -> ReadTurns:
     """Return the conversation that a case is, with its images, and the images beside its prompt."""
     conversation = case.get("messages")
     turns = ReadTurns((), ())
@@ -129,11 +129,11 @@ def _turns(case: Node, files: CaseFiles, source: CasePlace, key: str) -> ReadTur
     return ReadTurns(turns.messages, tuple(images))
 
 
-def _image_place(node: Node, files: CaseFiles, key_path: str, key: str) -> ImagePlace:
-    return ImagePlace(files.file, at_line(node.line, key_path), f"Case {key}", files.top)
+def _image_place(node: Node, files: CaseFiles, key_path: str, key: str) -> ImageSource:
+    return ImageSource(files.file, at_line(node.line, key_path), f"Case {key}", files.top)
 
 
-def _key(case: Node, lint: Lint, source: CasePlace) -> str:
+def _key(case: Node, lint: Lint, source: CaseSource) -> str:
     node = case.get("id")
     if node is not None and not node.is_mapping and not node.is_list and node.raw.strip():
         return node.raw.strip()  # as written: `id: 1:30` is no number of seconds here
@@ -143,7 +143,7 @@ def _key(case: Node, lint: Lint, source: CasePlace) -> str:
     return ""
 
 
-def _say_unknown(case: Node, lint: Lint, source: CasePlace) -> None:
+def _say_unknown(case: Node, lint: Lint, source: CaseSource) -> None:
     """Warn of keys that nothing reads, once for each name: the same one usually stands in every case."""
     reported_keys = {problem.offending for problem in lint.findings.listed if problem.code == KEPT_KEY.code}
     for key, node in case.fields.items():
@@ -168,7 +168,7 @@ def _optional_number(case: Node, key: str, lint: Lint, path: str) -> float | Non
     return lint.number(case, key, path, 0.0)
 
 
-def _prompt(case: Node, files: CaseFiles, lint: Lint, source: CasePlace) -> str:
+def _prompt(case: Node, files: CaseFiles, lint: Lint, source: CaseSource) -> str:
     if all(node is None or node.content is None for node in (case.get("prompt"), case.get("prompt_path"))):
         lint.say(NO_PROMPT, case, source.key_path, "The case has no prompt.", "")
         return ""
@@ -197,7 +197,7 @@ def _text_or_file(case: Node, key: str, files: CaseFiles, path: str) -> str | No
     return text.raw
 
 
-def _role(case: Node, lint: Lint, source: CasePlace) -> str:
+def _role(case: Node, lint: Lint, source: CaseSource) -> str:
     role = _word(case, "context_role").strip().lower()
     if role not in CONTEXT_ROLES:
         node = case.fields["context_role"]

@@ -18,8 +18,8 @@ from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, at_line, error_rule, warning_rule
 from judging.specs.files.jsonl_reading import JsonLine, RowLimits, first_text, readable_rows
 from judging.specs.files.problems import Parsed
-from judging.specs.files.row_counts import Tell, untold
-from judging.specs.pictures.picture_rows import IMAGE_FIELDS, ImagePlace, fields_of, holds_data_uri, read_images
+from judging.specs.files.row_counts import ProgressCallback, no_progress
+from judging.specs.pictures.picture_rows import IMAGE_FIELDS, ImageSource, fields_of, holds_data_uri, read_images
 from judging.specs.suites.cases_yaml import BAD_ROLE, CONTEXT_ROLES
 from judging.specs.turns import MESSAGE_FIELDS, ReadTurns, first_messages, read_turns
 from judging.specs.types import CaseSpec, SuiteSpec
@@ -36,7 +36,7 @@ _READ = frozenset({*ID_FIELDS, *QUESTION_FIELDS, *SCENARIO_FIELDS, "type", "lang
 
 
 def parse_questions_jsonl(
-    bundle: Bundle, path: str, *, name: str = "", limits: RowLimits | None = None, tell: Tell = untold
+    bundle: Bundle, path: str, *, name: str = "", limits: RowLimits | None = None, tell: ProgressCallback = no_progress
 ) -> Parsed[SuiteSpec]:
     """Return a suite with one case per row; the suite has the file's name unless one is given."""
     findings = Findings()
@@ -68,7 +68,7 @@ class _QuestionReader:
         """Add the case of one row."""
         fields, location = row.fields, at_line(row.line)
         key = (first_text(fields, ID_FIELDS) or str(row.line)).strip()
-        source = ImagePlace(self.path, location, f"Case {key}")
+        source = ImageSource(self.path, location, f"Case {key}")
         messages = first_messages(fields, MESSAGE_FIELDS)
         turns = read_turns(self.bundle, self.findings, source, messages) if messages is not None else ReadTurns((), ())
         prompt = turns.text if turns is not None and turns.messages else prompt_of(fields)

@@ -43,12 +43,12 @@ from dataclasses import dataclass, field, replace
 from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path, normalise_path
 from judging.specs.files.findings import Findings, at_line, error_rule, shorten, warning_rule
 from judging.specs.files.problems import Parsed, Problem
-from judging.specs.files.row_counts import Tell, told, untold
+from judging.specs.files.row_counts import ProgressCallback, no_progress, with_progress
 from judging.specs.files.text_reading import read_text
 from judging.specs.files.yaml_reading import Node, read_yaml, unreadable_yaml, yaml_paths
 from judging.specs.lint.lint_notes import Lint, join
 from judging.specs.suites.case_files import CaseFiles, MissingFiles
-from judging.specs.suites.cases_yaml import KEPT_KEY, NOTE_KEYS, CasePlace, read_case, source_url
+from judging.specs.suites.cases_yaml import KEPT_KEY, NOTE_KEYS, CaseSource, read_case, source_url
 from judging.specs.types import CaseSpec, SuiteSpec
 
 NO_SUITE = error_rule("no-suite", "Upload a YAML file with a `cases` list, or case files with `grading`.")
@@ -108,7 +108,7 @@ def find_case_files(bundle: Bundle) -> list[str]:
 
 
 def parse_suite(
-    bundle: Bundle, suite_path: str = "", *, missing_files: MissingFiles = "error", tell: Tell = untold
+    bundle: Bundle, suite_path: str = "", *, missing_files: MissingFiles = "error", tell: ProgressCallback = no_progress
 ) -> Parsed[SuiteSpec]:
     """Return the suite of a bundle with every file it names inlined, or the problems that prevent it.
 
@@ -134,9 +134,9 @@ class _SuiteReader:
     bundle: Bundle
     findings: Findings
     missing: MissingFiles
-    tell: Tell
+    tell: ProgressCallback
     cases: list[CaseSpec] = field(default_factory=list)
-    places: dict[str, str] = field(default_factory=dict)  # case key -> where it was first listed
+    locations: dict[str, str] = field(default_factory=dict)  # case key -> where it was first listed
 
     def only_suite(self) -> SuiteSpec | None:
         """Return the suite that the bundle holds, found by its content."""
@@ -156,8 +156,8 @@ class _SuiteReader:
         for path in yaml_paths(self.bundle):
             if path not in paths and posixpath.basename(path) != "params.yaml":
                 self.findings.add(NOT_A_CASE_FILE, path, "", self._what_it_is(path))
-        for path in told(sorted(paths, key=_natural), self.tell):
-            self._add_case_file(path, CasePlace(path), f"the file {path}")
+        for path in with_progress(sorted(paths, key=_natural), self.tell):
+            self._add_case_file(path, CaseSource(path), f"the file {path}")
         name = paths[0] if len(paths) == 1 else folder_of(paths[0])
         return SuiteSpec(name=_stem(name) or "cases", version="", cases=tuple(self.cases))
 
@@ -200,7 +200,7 @@ class _SuiteReader:
         if len(entries.items) > MAX_CASES:
             lint.say(TOO_MANY_CASES, entries, "cases", f"A suite may list {MAX_CASES:,} cases at most.", "")
             return None
-        for index, entry in enumerate(told(entries.items, self.tell)):
+        for index, entry in enumerate(with_progress(entries.items, self.tell)):
             self._add_entry(lint, entry, f"cases[{index}]")
         self._say_unknown(lint, parsed.value)
         return self._suite(lint, parsed.value, path)
@@ -245,13 +245,13 @@ class _SuiteReader:
             lint.say(SUITE_WEIGHT, entry.fields["weight"], join(key_path, "weight"), message)
         if entry.is_mapping and "path" not in entry.fields:
             files = CaseFiles(self.bundle, lint.file, self.findings, self.missing, folder_of(lint.file))
-            case = read_case(entry, files, CasePlace("", weight, key_path))
+            case = read_case(entry, files, CaseSource("", weight, key_path))
             self._keep(case, lint.file, at_line(entry.line, key_path))
             return
         named = entry.get("path") or entry
         path = self._case_path(lint, named, key_path)
         if path is not None:
-            source = CasePlace(str(named.content), weight)
+            source = CaseSource(str(named.content), weight)
             self._add_case_file(path, source, at_line(entry.line, key_path), lint.file)
 
     def _case_path(self, lint: Lint, named: Node, key_path: str) -> str | None:
@@ -274,7 +274,7 @@ class _SuiteReader:
         )
         return None
 
-    def _add_case_file(self, path: str, source: CasePlace, where: str, suite_file: str = "") -> None:
+    def _add_case_file(self, path: str, source: CaseSource, where: str, suite_file: str = "") -> None:
         parsed = read_yaml(self.bundle.read(path), path)
         self.findings.extend(parsed.problems)
         if parsed.value is None:
@@ -289,11 +289,11 @@ class _SuiteReader:
     def _keep(self, case: CaseSpec | None, file: str, where: str) -> None:
         if case is None:
             return
-        if case.key in self.places:
-            message = f"The case {case.key!r} is already listed ({self.places[case.key]})."
+        if case.key in self.locations:
+            message = f"The case {case.key!r} is already listed ({self.locations[case.key]})."
             self.findings.add(SAME_CASE, file, where, message, case.key)
             return
-        self.places[case.key] = where
+        self.locations[case.key] = where
         self.cases.append(case)
 
 

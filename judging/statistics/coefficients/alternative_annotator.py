@@ -42,7 +42,7 @@ class Closeness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class AnnotatorComparison:
     """The judge against one person, both compared with everyone else."""
 
     person: str
@@ -60,7 +60,7 @@ class AnnotatorTest:
     passed: bool | None
     winning_rate: float | None  # share of people whom the judge matches
     advantage: float | None  # chance that the judge is at least as close as a person drawn at random
-    people: tuple[LeftOut, ...]
+    people: tuple[AnnotatorComparison, ...]
     reason: str
 
 
@@ -92,13 +92,13 @@ def alternative_annotator_test(
     codes = cluster_codes(cases)
     wins = {person: _wins(table, judged, index, closeness, codes) for index, person in enumerate(table.raters)}
     able = {person: person_wins for person, person_wins in wins.items() if person_wins.n >= CASES_NEEDED}
-    lacking = why_not_held({person: person_wins.n for person, person_wins in wins.items()})
+    lacking = why_not_run({person: person_wins.n for person, person_wins in wins.items()})
     if not table.raters_known or lacking:
         return AnnotatorTest(None, None, None, (), lacking)
     p_values = [_p_value(person_wins.person - person_wins.judge, annotators.margin) for person_wins in able.values()]
     matched = (scipy.stats.false_discovery_control(p_values, method="by") <= FALSE_DISCOVERY_RATE).tolist()
     people = tuple(
-        LeftOut(
+        AnnotatorComparison(
             person,
             person_wins.n,
             float(person_wins.judge.mean()),
@@ -118,7 +118,7 @@ def alternative_annotator_test(
     return AnnotatorTest(passed, rate, advantage, people, reason)
 
 
-def why_not_held(shared: Mapping[str, int]) -> str:
+def why_not_run(shared: Mapping[str, int]) -> str:
     """Return what the test lacks, "" for nothing, by person: cases that they, the judge and somebody else labelled."""
     able = sum(n >= CASES_NEEDED for n in shared.values())
     if able >= PEOPLE_NEEDED:

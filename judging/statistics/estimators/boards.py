@@ -159,7 +159,7 @@ class _SystemStrata:
     sampled: list[Stratum]
     undecided: list[tuple[Stratum, Floats]]  # without the drawn cases that wait for a decision, and the scores of these
     further: list[Stratum]
-    known: int  # missing responses with a null score
+    imputed: int  # missing responses with a null score
 
     @property
     def n(self) -> int:
@@ -191,7 +191,7 @@ def _parts(data: BoardData, system: int, mode: MeanKind) -> _SystemStrata:
 def _inference(parts: _SystemStrata, data: BoardData, *, needed: int) -> Inference | TooFew:
     n = parts.n
     is_census = not any(len(stratum.others) for stratum in parts.sampled)
-    if n < needed and not (is_census and n + parts.known >= needed):
+    if n < needed and not (is_census and n + parts.imputed >= needed):
         return TooFew(n, needed)
     return stratified_mean(
         merged([*parts.sampled, *parts.further]), scale=data.scale, critical=_critical(data, n), own_spread=True

@@ -180,7 +180,7 @@ def test_run_says_what_a_result_depends_on(runner: SandboxRunner) -> None:
     assert outcome.environment == {
         "python": status.version,
         **status.library_versions,
-        "sandbox": toolchains.sandbox_profile(replace(Limits(), output_kib=1024)),
+        "sandbox": toolchains.profile_summary(replace(Limits(), output_kib=1024)),
     }
 
 
@@ -194,7 +194,7 @@ def test_run_says_which_libraries_a_result_depends_on(runner: SandboxRunner, mon
 
 
 def test_sandbox_profile_changes_with_the_limits() -> None:
-    profiles = [toolchains.sandbox_profile(limits) for limits in (Limits(), Limits(), Limits(files=10))]
+    profiles = [toolchains.profile_summary(limits) for limits in (Limits(), Limits(), Limits(files=10))]
 
     assert profiles[0].startswith("10 s CPU, 22 s, 512 MiB, profile ")
     assert (profiles[0] == profiles[1], profiles[0] == profiles[2]) == (True, False)
@@ -241,9 +241,9 @@ def test_run_starts_every_program_in_an_empty_folder(runner: SandboxRunner) -> N
 
 
 def test_walls_hide_a_site_installed_below_usr(runner: SandboxRunner) -> None:
-    from judging.sandbox.bubblewrap import Walls
+    from judging.sandbox.bubblewrap import SandboxProfile
 
-    hiding = SandboxRunner(walls=Walls(hidden=(Path("/usr/share/doc"),)))
+    hiding = SandboxRunner(profile=SandboxProfile(hidden=(Path("/usr/share/doc"),)))
     program = SandboxProgram("python", "import os; print(os.listdir('/usr/share/doc'))")
 
     assert hiding.run(program).stdout == "[]\n"

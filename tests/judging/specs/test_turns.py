@@ -6,11 +6,11 @@ import pytest
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
-from judging.specs.pictures.picture_rows import ImagePlace
+from judging.specs.pictures.picture_rows import ImageSource
 from judging.specs.turns import ReadTurns, read_turns
 from tests import image_files
 
-PLACE = ImagePlace("a.jsonl", "line 1", "Case 7")
+PLACE = ImageSource("a.jsonl", "line 1", "Case 7")
 
 
 def read(value: object) -> tuple[ReadTurns | None, list[str]]:

@@ -8,7 +8,7 @@ from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
 from judging.specs.files.problems import Parsed
 from judging.specs.rubrics.level_rubrics_xlsx import open_level_grids
-from judging.specs.rubrics.rubric_reading import RubricReading, item_twice
+from judging.specs.rubrics.rubric_reading import RubricReading, note_duplicate_item
 from judging.specs.rubrics.rubric_tables import open_rubric
 from judging.specs.spreadsheets.grids import read_grids
 from judging.specs.types import RubricItemSpec, RubricSpec
@@ -36,6 +36,6 @@ def read_whole(reading: RubricReading | None, findings: Findings) -> Parsed[Rubr
     for item in reading.items:
         other = items.setdefault(item.case_key, item)
         if other is not item:
-            item_twice(item, other.source, findings)
+            note_duplicate_item(item, other.source, findings)
     rubric = None if findings.has_errors else replace(reading.head, items=tuple(items.values()))
     return Parsed(rubric, findings.as_tuple())

@@ -8,10 +8,10 @@ from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.rogan_gladen import rogan_gladen
 from judging.statistics.intervals import share_of
 from judging.statistics.judge_quality import (
-    Sway,
+    AnchoringEffect,
+    anchoring_effect,
     position_report,
     reply_rates,
-    sway,
 )
 
 
@@ -62,9 +62,9 @@ def test_reply_rates_share_one_denominator() -> None:
 
 def test_sway_counts_moves_toward_and_away_from_the_judge() -> None:
     # Moved to the judge; stayed off the judge; left the judge; no verdict but changed.
-    found = sway(["a", "a", "b", "a"], ["b", "a", "a", "b"], ["b", "b", "b", None])
+    found = anchoring_effect(["a", "a", "b", "a"], ["b", "a", "a", "b"], ["b", "b", "b", None])
 
-    assert found == Sway(revised=share_of(3, 4), toward=share_of(1, 2), away=share_of(1, 1))
+    assert found == AnchoringEffect(revised=share_of(3, 4), toward=share_of(1, 2), away=share_of(1, 1))
 
 
 # (blind, final, judge): every way in which an answer, its revision and a verdict can stand to each other
@@ -96,13 +96,15 @@ def test_sway_tells_every_move_apart(
 ) -> None:
     blind, final, judge = MOVES[move]
 
-    assert sway([blind], [final], [judge]) == Sway(share_of(*revised), share_of(*toward), share_of(*away))
+    assert anchoring_effect([blind], [final], [judge]) == AnchoringEffect(
+        share_of(*revised), share_of(*toward), share_of(*away)
+    )
 
 
 def test_sway_of_all_moves_adds_them_up() -> None:
     blind, final, judge = zip(*MOVES.values(), strict=True)
 
-    found = sway(blind, final, judge)
+    found = anchoring_effect(blind, final, judge)
 
     # 4 of 7 changed; of the 3 that differed 1 followed; of the 2 that agreed 1 left
     assert (found.revised.value, found.toward.value, found.away.value) == (4 / 7, 1 / 3, 1 / 2)
@@ -112,4 +114,4 @@ def test_sway_of_all_moves_adds_them_up() -> None:
 
 
 def test_sway_of_nobody_is_undefined() -> None:
-    assert sway([], [], []).toward.value is None
+    assert anchoring_effect([], [], []).toward.value is None

@@ -32,7 +32,7 @@ from judging.models import Run, RunEvaluator
 from judging.selectors.judges.judge_versions import versions_of
 from judging.statistics.coefficients.agreement import agreement_report
 from judging.statistics.coefficients.alpha import Metric
-from judging.statistics.coefficients.alternative_annotator import why_not_held
+from judging.statistics.coefficients.alternative_annotator import why_not_run
 from judging.statistics.coefficients.confusion import confusion_counts
 from judging.statistics.coefficients.ratings import RatingTable
 from judging.statistics.estimates import Estimate, Floats, undefined
@@ -176,7 +176,7 @@ def _test_lacks(people: WithPeople, reader: PeopleReader) -> str:
         own = shared.setdefault(one.person, set())
         if count[one.item_id] > 1:
             own.add(audited[one.item_id])
-    return why_not_held({person: len(cases) for person, cases in shared.items()})
+    return why_not_run({person: len(cases) for person, cases in shared.items()})
 
 
 def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequence[EndedDebate]) -> ReportContent:

@@ -1,4 +1,4 @@
-"""What an agreement report says of how people answered: over time, pace, self-consistency, sway."""
+"""What an agreement report says of how people answered: over time, pace, self-consistency, anchoring effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judging.statistics.coefficients.alpha import Metric
 from judging.statistics.coefficients.answer_rows import Events
 from judging.statistics.coefficients.ratings import RatingTable
 from judging.statistics.intervals import share_of
-from judging.statistics.judge_quality import sway
+from judging.statistics.judge_quality import anchoring_effect
 
 SWAYS: dict[str, Callable[[Swayed], bool]] = {
     "revealed": lambda row: True,
@@ -81,7 +81,7 @@ def _repeats_row(row: Repeats) -> ReportContent:
 
 
 def _anchoring(rows: Sequence[Swayed]) -> ReportContent:
-    found = sway([row.blind for row in rows], [row.final for row in rows], [row.machine for row in rows])
+    found = anchoring_effect([row.blind for row in rows], [row.final for row in rows], [row.machine for row in rows])
     counts = {name: sum(map(holds, rows)) for name, holds in SWAYS.items()}
     return {
         "counts": counts,

@@ -22,7 +22,7 @@ from judging.judges.questions import AskingJudge
 from judging.judges.registry import judge_kind
 from judging.judges.wordings import (
     MOST_DISAGREEMENTS,
-    ToldDisagreement,
+    JudgeDisagreement,
     accepted_wording,
     propose_wording,
     wording_lines,
@@ -70,7 +70,7 @@ def wording_question(golden_set: GoldenSet, evaluator: RunEvaluator) -> WordingQ
         raise ReviewRefused("This version agrees with people on all of development, and no rule is noted.")
     chosen = dict(list(differing.items())[:MOST_DISAGREEMENTS])
     told = [
-        ToldDisagreement(
+        JudgeDisagreement(
             question=row.item.response.prompt.text,
             response=row.item.response.text,
             people=row.people,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import CriterionGrade, GradingOptions, NotDecided, ScoreStatus, SpecFault
+from judging.grading.grades import BadSpecification, CriterionGrade, GradingOptions, NotDecided, ScoreStatus
 from judging.grading.rule_graders.blanks import align_responses, grade_blanks, nominal_total
 from judging.grading.rule_graders.contexts import make_context
 from judging.grading.rule_graders.custom import Handlers
@@ -113,7 +113,7 @@ def test_grade_blanks_puts_the_prefix_before_the_response_and_places_answers_in_
 def test_grade_blanks_refuses_malformed_specifications(spec: dict[str, Any], kind: str, code: str) -> None:
     context = make_context(GradingOptions(), Handlers({}, None))
 
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         grade_blanks(spec, spec.get("template", "") or "x", context)
 
     assert (fault.value.kind, fault.value.code) == (kind, code)

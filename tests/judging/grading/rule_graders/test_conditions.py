@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.grading.rule_graders.conditions import ConditionFault, evaluate_condition
+from judging.grading.rule_graders.conditions import BadCondition, evaluate_condition
 
 NAMES: dict[str, Any] = {"ans": True, "context": ["match", "unmatch"], "rule": {"content": "a"}}
 
@@ -48,7 +48,7 @@ def test_evaluate_condition_gives_pythons_answer(expression: str, expected: bool
     ],
 )
 def test_evaluate_condition_names_the_error_python_raises(expression: Any, kind: str) -> None:
-    with pytest.raises(ConditionFault) as fault:
+    with pytest.raises(BadCondition) as fault:
         evaluate_condition(expression, NAMES)
 
     assert fault.value.kind == kind
@@ -80,7 +80,7 @@ def test_evaluate_condition_names_the_error_python_raises(expression: Any, kind:
     ],
 )
 def test_evaluate_condition_refuses_what_could_harm(expression: str) -> None:
-    with pytest.raises(ConditionFault) as fault:
+    with pytest.raises(BadCondition) as fault:
         evaluate_condition(expression, NAMES)
 
     assert fault.value.kind in {"Refused", "SyntaxError"}
@@ -91,11 +91,11 @@ def test_evaluate_condition_refuses_what_could_harm(expression: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="anscontext()[]{}'\".,:=<>+-*/%!~^&| 0123456789_\nfor if in not", max_size=80))
 def test_evaluate_condition_survives_any_text(expression: str) -> None:
-    with suppress(ConditionFault):
+    with suppress(BadCondition):
         assert evaluate_condition(expression, NAMES) in {True, False}
 
 
 @pytest.mark.parametrize("expression", ["(" * 250 + ")" * 250, "-" * 499 + "1", "not " * 124 + "1", "[" * 490])
 def test_evaluate_condition_survives_deep_nesting(expression: str) -> None:
-    with suppress(ConditionFault):
+    with suppress(BadCondition):
         assert evaluate_condition(expression, NAMES) in {True, False}

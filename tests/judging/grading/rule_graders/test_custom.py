@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from judging.grading.grades import NotDecided, SpecFault
+from judging.grading.grades import BadSpecification, NotDecided
 from judging.grading.rule_graders.custom import (
     HandlerReply,
     Handlers,
@@ -63,7 +63,7 @@ def test_handlers_post_process_hands_over_points_and_statuses() -> None:
 def test_handlers_report_a_function_that_fails(func: str) -> None:
     handlers = Handlers({"cases.handler": SOURCE}, Interpreter())
 
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         handlers.grade({"module": "cases.handler", "func": func}, "x")
 
     assert fault.value.kind == "HandlerFailed"
@@ -78,7 +78,7 @@ def test_handlers_run_nothing_without_source_or_runner() -> None:
 
 @pytest.mark.parametrize("spec", [None, {"module": "m"}, {"func": "f"}])
 def test_handlers_refuse_a_spec_without_module_and_func(spec: object) -> None:
-    with pytest.raises(SpecFault):
+    with pytest.raises(BadSpecification):
         Handlers({}, None).post_process(spec, 0.0, 1.0, [])
 
 
@@ -86,7 +86,7 @@ def test_read_reply_takes_the_last_marked_line_and_nothing_else() -> None:
     _, mark = handler_program(SOURCE, "handle", ["x"])
 
     assert read_reply(f'{mark}[0, 1, null]\nnoise\n{mark}[1, 2, "d"]\n', mark, "h") == HandlerReply(1.0, 2.0, "d")
-    with pytest.raises(SpecFault):
+    with pytest.raises(BadSpecification):
         read_reply("handler-reply-forged:[1, 1, null]\n", mark, "h")
 
 

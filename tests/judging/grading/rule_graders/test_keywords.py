@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import CriterionGrade, GradingOptions, NotDecided, Note, ScoreStatus, SpecFault
+from judging.grading.grades import BadSpecification, CriterionGrade, GradingOptions, NotDecided, Note, ScoreStatus
 from judging.grading.rule_graders.contexts import make_context
 from judging.grading.rule_graders.custom import Handlers
 from judging.grading.rule_graders.keywords import grade_keywords, nominal_total
@@ -90,7 +90,7 @@ def test_grade_keywords_places_matches_right_where_lower_case_is_longer() -> Non
     ],
 )
 def test_grade_keywords_refuses_malformed_rules(rules: Any, kind: str) -> None:
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         grade(rules, "a")
 
     assert fault.value.kind == kind
@@ -100,7 +100,7 @@ def test_grade_keywords_reads_or_beside_weight_by_default_only() -> None:
     rules = [{"or": ["a", "b"], "weight": 2}]
 
     graded = grade(rules, "b")
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         grade(rules, "b", compat=True)
 
     assert (graded.got, graded.total, [note.code for note in graded.notes]) == (2.0, 2.0, ["13.10"])
@@ -111,7 +111,7 @@ def test_grade_keywords_lets_a_failing_condition_veto_by_default_and_void_in_com
     rules = [{"content": {"content": "a", "cond": "context[-1] == 'match'"}}]
 
     graded = grade(rules, "a")
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         grade(rules, "a", compat=True)
 
     assert (graded.got, [note.code for note in graded.notes]) == (0.0, ["13.12"])

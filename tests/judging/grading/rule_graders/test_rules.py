@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judging.grading.grades import Fault, GradingOptions, ResponseGrade, ScoreStatus
+from judging.grading.grades import GradingFault, GradingOptions, ResponseGrade, ScoreStatus
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from tests.parity.divergences import RULES
@@ -95,7 +95,9 @@ def test_grade_responses_scores_a_faulty_criterion_0_by_default_and_voids_in_com
     # keywords 0 of 3, similarity 1 of 1
     assert points(default) == (1.0, 4.0, 0.25, "error")
     assert points(compat) == (None, 4.0, None, "error")
-    assert default.fault == compat.fault == Fault("TypeError", "Keyword content must be text or a mapping, not 5.")
+    assert (
+        default.fault == compat.fault == GradingFault("TypeError", "Keyword content must be text or a mapping, not 5.")
+    )
     assert [note.code for note in default.all_notes()] == ["13.07"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.grading.grades import NotDecided, SpecFault
+from judging.grading.grades import BadSpecification, NotDecided
 from judging.grading.rule_graders.similarity import TYPES, grade_similarity, nominal_total, rouge_scores
 
 
@@ -96,7 +96,7 @@ def test_grade_similarity_maps_raw_onto_points_with_weights() -> None:
     ],
 )
 def test_grade_similarity_refuses_malformed_metrics(metrics: Any, kind: str) -> None:
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         grade_similarity(metrics, "a")
 
     assert fault.value.kind == kind

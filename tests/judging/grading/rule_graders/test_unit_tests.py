@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import GradingOptions, NotDecided, ResponseGrade, ScoreStatus, SpecFault
+from judging.grading.grades import BadSpecification, GradingOptions, NotDecided, ResponseGrade, ScoreStatus
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.unit_tests import (
     PRELUDES,
@@ -55,7 +55,7 @@ def test_canonical_language_follows_the_table(name: str, canonical: str) -> None
 
 @pytest.mark.parametrize("name", ["Python", "dart", "", None, ["python"]])
 def test_canonical_language_refuses_what_nothing_runs(name: Any) -> None:
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         canonical_language(name)
 
     assert (fault.value.kind, fault.value.code) == ("NotImplementedError", "13.19")
@@ -63,7 +63,7 @@ def test_canonical_language_refuses_what_nothing_runs(name: Any) -> None:
 
 def test_canonical_language_adds_languages_by_default_only() -> None:
     assert canonical_language("rust") == "rust"
-    with pytest.raises(SpecFault):
+    with pytest.raises(BadSpecification):
         canonical_language("rust", compat=True)
 
 
@@ -158,7 +158,7 @@ def test_grade_unit_tests_without_a_runner_runs_nothing() -> None:
     ],
 )
 def test_grade_unit_tests_refuses_malformed_specifications(spec: Any, kind: str) -> None:
-    with pytest.raises(SpecFault) as fault:
+    with pytest.raises(BadSpecification) as fault:
         grade_unit_tests(spec, "x", "python", GradingOptions(), Scripted(True))
 
     assert fault.value.kind == kind

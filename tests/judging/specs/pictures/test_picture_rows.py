@@ -8,13 +8,13 @@ import pytest
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
-from judging.specs.pictures.picture_rows import ImagePlace, read_images, say_unused, shelf_of
+from judging.specs.pictures.picture_rows import ImageSource, read_images, say_unused, shelf_of
 from judging.specs.types import ImageSpec
 from tests import image_files
 
 RED, GREEN = image_files.image(), image_files.image("JPEG", colour=image_files.GREEN)
 FILES = {"q/a.jsonl": b"", "q/images/1.png": RED, "2.jpg": GREEN, "q/bad.png": b"x", "q/film.gif": image_files.film()}
-PLACE = ImagePlace("q/a.jsonl", "line 3", "Case 7")
+PLACE = ImageSource("q/a.jsonl", "line 3", "Case 7")
 
 
 def read(*values: object, is_cut: bool = False) -> tuple[list[ImageSpec], list[str]]:

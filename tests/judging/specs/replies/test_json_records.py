@@ -13,7 +13,7 @@ from tests.judging import column_files
 
 
 def places(file: column_files.File) -> list[tuple[int, str]]:
-    return [(record.number, record.place) for record in read_records(Bundle(dict([file])), file[0], Findings())]
+    return [(record.number, record.location) for record in read_records(Bundle(dict([file])), file[0], Findings())]
 
 
 def test_read_records_finds_the_records_of_a_document_beside_other_lists() -> None:

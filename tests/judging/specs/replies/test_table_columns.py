@@ -14,14 +14,14 @@ def test_mapped_columns_name_what_readers_look_for_and_nothing_else_so() -> None
     assert list(columns.rows(["1", "Elbe", "Oder", "blue", "x"])) == [
         {"case_id": "1", "response": "Elbe", "column_answer": "Oder", "colour": "blue"}
     ]
-    assert columns.read == {0, 1, 2, 3}
+    assert columns.read_positions == {0, 1, 2, 3}
 
 
 def test_mapped_columns_yield_a_row_for_each_system_that_answered() -> None:
     columns = mapped_columns(["No", "oak", "elm"], {"No": "case", "oak": "system-responses", "elm": "system-responses"})
 
     assert list(columns.rows(["1", "Elbe", " "])) == [{"case_id": "1", "system": "oak", "response": "Elbe"}]
-    assert columns.found == ["case_id", "system", "response"]
+    assert columns.field_names == ["case_id", "system", "response"]
 
 
 def test_mapped_columns_name_systems_by_provider_where_that_tells_them_apart() -> None:

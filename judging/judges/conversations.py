@@ -11,32 +11,32 @@ from judging.llm.chat import ChatReply, ChatRequest, Conversation
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ConversationResults:
     """What came of conversations held side by side."""
 
     results: JsonObject
-    asked: tuple[str, ...]  # whose request each one was, in the order asked
+    callers: tuple[str, ...]  # whose request each one was, in the order asked
 
 
-def together(
+def converse_together(
     conversations: Mapping[str, Conversation[Any]],
-) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], Held]:
+) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], ConversationResults]:
     """Yield what all of them ask at the same moment as one batch; return their results by name."""
     results: JsonDict = {}
-    asked: list[str] = []
+    callers: list[str] = []
     waiting: dict[str, tuple[ChatRequest, ...]] = {}
     for name, conversation in conversations.items():
         _step(conversation, None, name, waiting, results)
     while waiting:
         batch = waiting
-        asked += [name for name, requests in batch.items() for _ in requests]
+        callers += [name for name, requests in batch.items() for _ in requests]
         replies = yield tuple(request for requests in batch.values() for request in requests)
         waiting, start = {}, 0
         for name, requests in batch.items():
             part = replies[start : start + len(requests)]
             start += len(requests)
             _step(conversations[name], part, name, waiting, results)
-    return Held(results, tuple(asked))
+    return ConversationResults(results, tuple(callers))
 
 
 def addressed(conversation: Conversation[Any], endpoint: str) -> Conversation[Any]:
