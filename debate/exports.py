@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from debate.models import Debate, DebateSet, OutsideLabel, Speaker, Statement
+from debate.models import Agent, Debate, DebateSet, OutsideLabel, Statement
 from debate.protocol.options import options_from_json
 from debate.selectors.criteria import criteria_by_case
 from debate.selectors.setups import criterion_of, question_of, reference_of
@@ -37,7 +37,7 @@ _DEBATE = {
 _TURN = {
     **_DEBATE,
     "round": "0: independent round; from 1: discussion rounds (without discussion: the sample)",
-    "seat": "number of the agent, by which the other agents refer to it",
+    "agent_number": "number of the agent, by which the other agents refer to it",
     "agent": "name of the agent's endpoint",
 }
 _VOTE = {
@@ -76,7 +76,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "outcome": "the verdict in letters: A, B or tie",
         "agreed_round": "round since which all agents agreed",
         "round_count": "number of discussion rounds",
-        "opening_verdict": "majority of the votes of the independent round; never used as the outcome",
+        "independent_verdict": "majority of the votes of the independent round; never used as the outcome",
         "flags": "notes on how the verdicts were reached, as a JSON list",
         "call_count": "number of calls behind the outcome, including reused ones",
         "cost": "cost of these calls in US dollars; empty: unknown",
@@ -94,7 +94,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         **_DEBATE,
         "seed": "random seed of the orders",
         "shown_first": "A or B: the response that was shown first",
-        "seat": "number of the agent, by which the other agents refer to it",
+        "agent_number": "number of the agent, by which the other agents refer to it",
         "agent": "name of the agent's endpoint",
         "model": "model of the endpoint; empty for imported records",
     },
@@ -273,7 +273,7 @@ def _debate_rows(set_ids: Sequence[int]) -> Iterator[Row]:
         "set": "debate_set__name", "source": "debate_set__source", "method": "debate_set__method",
         "set_id": "debate_set_id", "debate_id": "pk", "case": "case__key", "criterion": "debate_set__criterion",
         "system_a": "debate_set__system_a__name", "system_b": "debate_set__system_b__name",
-        "shown_first": "submission_order", "outcome": "verdict",
+        "shown_first": "response_order", "outcome": "verdict",
     }  # fmt: skip
     columns = tuple(COLUMNS["debates"])
     rows = _debates(set_ids).values_list(*(renamed.get(column, column) for column in columns))
@@ -294,21 +294,21 @@ def _statement_rows(set_ids: Sequence[int]) -> Iterator[Row]:
 
 def _turn_rows(set_ids: Sequence[int], columns: Sequence[str]) -> Iterator[JsonDict]:
     renamed = {
-        "set_id": "speaker__debate__debate_set_id", "debate_id": "speaker__debate_id",
-        "case": "speaker__debate__case__key", "seat": "speaker__seat", "agent": "speaker__name",
-        "run_id": "speaker__debate__debate_set__run_id",
+        "set_id": "agent__debate__debate_set_id", "debate_id": "agent__debate_id",
+        "case": "agent__debate__case__key", "agent_number": "agent__number", "agent": "agent__name",
+        "run_id": "agent__debate__debate_set__run_id",
     }  # fmt: skip
-    statements = Statement.objects.filter(speaker__debate__debate_set__in=set_ids)
-    ordered = statements.order_by("speaker__debate__debate_set_id", "speaker__debate_id", "round", "speaker__seat")
+    statements = Statement.objects.filter(agent__debate__debate_set__in=set_ids)
+    ordered = statements.order_by("agent__debate__debate_set_id", "agent__debate_id", "round", "agent__number")
     for values in ordered.values_list(*(renamed.get(name, name) for name in columns)).iterator(chunk_size=CHUNK):
         yield dict(zip(columns, values, strict=True))
 
 
 def _order_rows(set_ids: Sequence[int]) -> Iterator[Row]:
-    speakers = Speaker.objects.filter(debate__debate_set__in=set_ids)
-    ordered = speakers.order_by("debate__debate_set_id", "debate_id", "seat").values_list(
-        *("debate__debate_set_id", "debate_id", "debate__case__key", "debate__seed", "debate__submission_order"),
-        *("seat", "name", "endpoint__model"),
+    agents = Agent.objects.filter(debate__debate_set__in=set_ids)
+    ordered = agents.order_by("debate__debate_set_id", "debate_id", "number").values_list(
+        *("debate__debate_set_id", "debate_id", "debate__case__key", "debate__seed", "debate__response_order"),
+        *("number", "name", "endpoint__model"),
     )
     for values in ordered.iterator(chunk_size=CHUNK):
         row = dict(zip(COLUMNS["orders"], values, strict=True))

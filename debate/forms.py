@@ -10,15 +10,15 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 
 from debate.protocol.options import (
-    FEWEST_SPEAKERS,
+    FEWEST_AGENTS,
+    MOST_AGENTS,
     MOST_ROUNDS,
     MOST_SAMPLES,
-    MOST_SPEAKERS,
     MOST_TOKENS,
     DebateOptions,
     samples_for,
 )
-from debate.protocol.orders import SeatScheme
+from debate.protocol.orders import OrderScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criteria_on_offer
 from debate.services.experiments import FEWEST_SYSTEMS, MOST_SYSTEMS
@@ -32,8 +32,8 @@ from judging.forms.selections import SelectionForm
 from judging.models import ModelEndpoint, Response, Rubric, Suite, System
 
 PROTOCOL_FIELDS = (
-    "max_rounds", "mode", "visibility", "seating", "stop_on_consensus", "stop_on_stability", "both_orders_opening",
-    "refusal_as_tie", "seed", "temperature", "max_tokens",
+    "max_rounds", "mode", "visibility", "agent_order", "stop_on_consensus", "stop_on_stability",
+    "independent_both_orders", "refusal_as_tie", "seed", "temperature", "max_tokens",
 )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ class DebateSetForm(SelectionForm):
     )  # fmt: skip
     endpoints = AgentsField(
         label="Agents",
-        help_text=f"{FEWEST_SPEAKERS} to {MOST_SPEAKERS} in a debate, one for a single judge. Agents do not "
+        help_text=f"{FEWEST_AGENTS} to {MOST_AGENTS} in a debate, one for a single judge. Agents do not "
         "learn each other's names; one endpoint can be several agents.",
     )
     name = forms.CharField(max_length=200, required=False, help_text="Default: made from the choices above.")
@@ -155,15 +155,15 @@ class DebateSetForm(SelectionForm):
         choices=[(Visibility.PREVIOUS, "The previous round"), (Visibility.FULL, "All earlier rounds")],
         label="Each agent reads",
     )
-    seating = forms.ChoiceField(
-        choices=[(SeatScheme.PERMUTATIONS, "Any order"), (SeatScheme.CYCLIC, "Rotations only, as in ScaleEval")],
+    agent_order = forms.ChoiceField(
+        choices=[(OrderScheme.PERMUTATIONS, "Any order"), (OrderScheme.CYCLIC, "Rotations only, as in ScaleEval")],
         label="Order of the agents",
     )
     stop_on_consensus = forms.BooleanField(required=False, initial=True, label="Stop when all agree")
     stop_on_stability = forms.BooleanField(
         required=False, label="Stop after a round without changes", help_text="The disagreement is then sent to review."
     )
-    both_orders_opening = forms.BooleanField(
+    independent_both_orders = forms.BooleanField(
         required=False, label="Ask for the independent vote in both orders",
         help_text="A vote that depends on the order is void. This doubles the calls of the independent round.",
     )  # fmt: skip
@@ -212,8 +212,8 @@ class DebateSetForm(SelectionForm):
     def agents(self) -> list[AgentChoice]:
         """What each agent's list of endpoints shows as chosen."""
         chosen = self["endpoints"].value() or []
-        padded = [str(value) for value in chosen][:MOST_SPEAKERS] + [""] * MOST_SPEAKERS
-        return [AgentChoice(number, padded[number - 1]) for number in range(1, MOST_SPEAKERS + 1)]
+        padded = [str(value) for value in chosen][:MOST_AGENTS] + [""] * MOST_AGENTS
+        return [AgentChoice(number, padded[number - 1]) for number in range(1, MOST_AGENTS + 1)]
 
     def clean_method(self) -> Method:
         return Method(self.cleaned_data["method"])
@@ -239,7 +239,7 @@ class DebateSetForm(SelectionForm):
         options |= {
             "mode": RoundMode(data["mode"]),
             "visibility": Visibility(data["visibility"]),
-            "seating": SeatScheme(data["seating"]),
+            "agent_order": OrderScheme(data["agent_order"]),
             "method": data["method"],
             "samples": samples_for(data["method"], data["samples"]),
         }

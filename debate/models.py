@@ -1,4 +1,4 @@
-"""Tables of debates: a set of debates, each with its speakers and their statements."""
+"""Tables of debates: a set of debates, each with its agents and their statements."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ class Debate(models.Model):
     scenario = models.CharField(max_length=100, blank=True)
     source_id = models.BigIntegerField(null=True)  # imported records: the item's id in its file
     seed = models.BigIntegerField()
-    submission_order = models.PositiveSmallIntegerField(default=0)  # 0: A was shown as Submission 1; 1: swapped
+    response_order = models.PositiveSmallIntegerField(default=0)  # 0: A was shown as Submission 1; 1: swapped
     status = models.CharField(max_length=20, choices=DebateStatus, default=DebateStatus.WAITING)
     verdict = models.SmallIntegerField(null=True)  # 1 = A better, 0 = neither, -1 = B better; only when agreed
     agreed_round = models.PositiveSmallIntegerField(null=True)
     round_count = models.PositiveSmallIntegerField(default=0)  # discussion rounds held
-    opening_verdict = models.SmallIntegerField(null=True)  # majority of the opening votes, a free baseline
+    independent_verdict = models.SmallIntegerField(null=True)  # majority of the independent votes, a free baseline
     flags = models.JSONField(default=list)
     call_count = models.PositiveIntegerField(default=0)  # calls that the decision rests on, reused ones too
     cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # of these, in USD; None: not known
@@ -120,25 +120,25 @@ class Debate(models.Model):
         return reverse("debate:debate-detail", args=[self.pk])
 
 
-class Speaker(models.Model):
-    """A judge's seat in one debate. Seats are numbered from 1; names are not shown to other speakers."""
+class Agent(models.Model):
+    """A judge as an agent of one debate. Agents are numbered from 1; names are not shown to other agents."""
 
-    debate = models.ForeignKey(Debate, on_delete=models.CASCADE, related_name="speakers")
-    seat = models.PositiveSmallIntegerField()
-    endpoint = models.ForeignKey(ModelEndpoint, null=True, on_delete=models.PROTECT, related_name="seats")
+    debate = models.ForeignKey(Debate, on_delete=models.CASCADE, related_name="agents")
+    number = models.PositiveSmallIntegerField()
+    endpoint = models.ForeignKey(ModelEndpoint, null=True, on_delete=models.PROTECT, related_name="agents")
     name = models.CharField(max_length=120)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["debate", "seat"], name="speaker_seat_once")]
+        constraints = [models.UniqueConstraint(fields=["debate", "number"], name="agent_number_once")]
 
     def __str__(self) -> str:
-        return f"Agent {self.seat}"
+        return f"Agent {self.number}"
 
 
 class Statement(models.Model):
-    """What a speaker said in a round; round 0 is the opening."""
+    """What an agent said in a round; round 0 is the independent round."""
 
-    speaker = models.ForeignKey(Speaker, on_delete=models.CASCADE, related_name="statements")
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="statements")
     round = models.PositiveSmallIntegerField()
     text = models.TextField(blank=True)
     position_verdict = models.CharField(max_length=1, blank=True)  # "1", "2" or "0" as shown; blank: no verdict
@@ -147,16 +147,16 @@ class Statement(models.Model):
     recorded_verdict = models.CharField(max_length=200, blank=True)  # imported records: the score as filed, as JSON
     was_reasked = models.BooleanField(default=False)
     first_text = models.TextField(blank=True)  # the reply that was asked again
-    mirrored_text = models.TextField(blank=True)  # the opening vote on the swapped submissions, where it was asked
+    mirrored_text = models.TextField(blank=True)  # the independent vote on the swapped responses, where it was asked
     mirrored_position_verdict = models.CharField(max_length=1, blank=True)  # as shown there
     error_kind = models.CharField(max_length=60, blank=True)  # why there was no reply at all
     asked_cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD of the question as first asked
     call_ids = models.JSONField(default=list)  # its calls: the question, then the one that asked again; [] if not known
-    mirrored_call_ids = models.JSONField(default=list)  # the same of the vote on the swapped submissions
+    mirrored_call_ids = models.JSONField(default=list)  # the same of the vote on the swapped responses
     created_at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["speaker", "round"], name="statement_once")]
+        constraints = [models.UniqueConstraint(fields=["agent", "round"], name="statement_once")]
 
     def __str__(self) -> str:
         return f"statement {self.pk}"
@@ -192,12 +192,12 @@ class BatchDebate(models.Model):
     text_hash_b = models.CharField(max_length=64)
     scenario = models.CharField(max_length=100, blank=True)
     source_id = models.BigIntegerField()
-    submission_order = models.PositiveSmallIntegerField()
+    response_order = models.PositiveSmallIntegerField()
     status = models.CharField(max_length=20, choices=DebateStatus)
     verdict = models.SmallIntegerField(null=True)
     agreed_round = models.PositiveSmallIntegerField(null=True)
     round_count = models.PositiveSmallIntegerField()
-    opening_verdict = models.SmallIntegerField(null=True)
+    independent_verdict = models.SmallIntegerField(null=True)
     flags = models.JSONField(default=list)
     # Known only once the responses of the same batch are in use:
     debate_set = models.ForeignKey(DebateSet, null=True, on_delete=models.CASCADE, related_name="+")
@@ -214,7 +214,7 @@ class BatchStatement(models.Model):
 
     batch = models.ForeignKey(ImportBatch, on_delete=models.CASCADE)
     debate = models.ForeignKey(BatchDebate, on_delete=models.CASCADE, related_name="statements")
-    seat = models.PositiveSmallIntegerField()
+    agent_number = models.PositiveSmallIntegerField()
     judge = models.CharField(max_length=120)
     round = models.PositiveSmallIntegerField()
     text = models.TextField(blank=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
+from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
 from evalsite.review.models import FinalLabel, Provenance, Referral
 from evalsite.review.questions.scales import PREFERENCE, PREFERENCE_SHARES
 from evalsite.review.selectors.labels.subjects import RubricParts, subject_facts
@@ -18,7 +18,7 @@ from tests import factories
 from tests.factories import NOON
 
 _numbers = count(1)
-Votes = tuple[tuple[int | None, ...], ...]  # by round and seat
+Votes = tuple[tuple[int | None, ...], ...]  # by round and agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +79,23 @@ def _responses(system: System, cases: Sequence[Case]) -> list[Response]:
 
 
 def _vote(debates: Sequence[Debate], made: Sequence[Part]) -> None:
-    speakers = Speaker.objects.bulk_create(
-        Speaker(debate=debate, seat=seat, name=f"judge-{seat}")
+    agents = Agent.objects.bulk_create(
+        Agent(debate=debate, number=agent_number, name=f"judge-{agent_number}")
         for debate, part in zip(debates, made, strict=True)
-        for seat in range(1, len(part.votes[0]) + 1)
+        for agent_number in range(1, len(part.votes[0]) + 1)
     )
     votes = {debate.pk: part.votes for debate, part in zip(debates, made, strict=True)}
     Statement.objects.bulk_create(
         Statement(
-            speaker=speaker,
+            agent=agent,
             round=number,
             text="Reasons.",
-            verdict=given[speaker.seat - 1],
-            status="none" if given[speaker.seat - 1] is None else "final_line",
+            verdict=given[agent.number - 1],
+            status="none" if given[agent.number - 1] is None else "final_line",
             created_at=NOON,
         )
-        for speaker in speakers
-        for number, given in enumerate(votes[speaker.debate_id])
+        for agent in agents
+        for number, given in enumerate(votes[agent.debate_id])
     )
 
 

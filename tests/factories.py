@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from django.contrib.auth.models import User
 
-from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
+from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
 from evalsite.accounts.roles import Role, set_role, sync_groups
 from evalsite.review.models import Annotation, Assignment, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.scales import PREFERENCE, labels_from_json, labels_to_json
@@ -223,11 +223,11 @@ def debate(**fields: Any) -> Debate:
 
 
 def statement(**fields: Any) -> Statement:
-    """Return an opening statement of a new speaker; `debate` and `seat` go to the speaker."""
-    seat, held = fields.pop("seat", 1), fields.pop("debate", None)
-    if "speaker" not in fields:
-        fields["speaker"], _ = Speaker.objects.get_or_create(
-            debate=held or debate(), seat=seat, defaults={"name": f"Seat {seat}"}
+    """Return an opening statement of a new agent; `debate` and `agent` go to the agent."""
+    agent_number, held = fields.pop("agent_number", 1), fields.pop("debate", None)
+    if "agent" not in fields:
+        fields["agent"], _ = Agent.objects.get_or_create(
+            debate=held or debate(), number=agent_number, defaults={"name": f"Agent {agent_number}"}
         )
     defaults = {"round": 0, "text": f"Statement {next(_numbers)}.", "verdict": 1, "status": "final_line"}
     return Statement.objects.create(**defaults | {"created_at": NOON} | fields)
@@ -259,7 +259,7 @@ def review_item(**fields: Any) -> ReviewItem:
     first = fields.get("retest_of")
     if first is not None:
         fields |= {"response_a": first.response_a, "response_b": first.response_b, "material": first.material}
-    defaults = {"reason": "unresolved_debate", "reason_text": "The speakers still differ after 4 rounds."}
+    defaults = {"reason": "unresolved_debate", "reason_text": "The agents still differ after 4 rounds."}
     numbers = {"shuffle": number, "quorum": fields["queue"].quorum, "content_hash": f"{number:064x}"}
     made = ReviewItem.objects.create(**defaults | numbers | {"created_at": NOON} | fields)
     Queue.objects.filter(pk=made.queue_id).update(

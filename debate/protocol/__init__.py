@@ -1,4 +1,4 @@
-"""The rules of a debate: seats, who reads what, consensus, and the reading of a statement's verdict.
+"""The rules of a debate: agents, who reads what, consensus, and the reading of a statement's verdict.
 
 Pure: no Django, network or clock; randomness only from a stored seed.
 """

@@ -32,5 +32,5 @@ def _steps(statements: Sequence[StatementResult], method: Method, mode: RoundMod
     steps: dict[tuple[int, int], list[StatementResult]] = {}
     for said in statements:
         alone = mode is RoundMode.SEQUENTIAL and said.round > 0
-        steps.setdefault((said.round, said.seat if alone else 0), []).append(said)
+        steps.setdefault((said.round, said.agent_number if alone else 0), []).append(said)
     return list(steps.values())

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-Votes = Sequence[int | None]  # one entry per seat, all in the same space; None: no verdict
+Votes = Sequence[int | None]  # one entry per agent, all in the same space; None: no verdict
 
 
 class StopReason(StrEnum):
     """Why no further round is held."""
 
     CONSENSUS = "consensus"
-    STABILITY = "stability"  # a whole round in which every seat kept its verdict
+    STABILITY = "stability"  # a whole round in which every agent kept its verdict
     ROUNDS = "rounds"  # the last allowed round is over
     SAMPLES = "samples"  # all judges have been asked as often as they were to be, by a method without discussion
-    FAILED = "failed"  # a speaker could not be reached at all; asked again when the run resumes
+    FAILED = "failed"  # an agent could not be reached at all; asked again when the run resumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ class StopRules:
 
 
 def consensus(votes: Votes) -> int | None:
-    """Return the verdict that all seats gave, or None: one missing verdict, or a single seat, agrees on nothing."""
+    """Return the verdict that all agents gave, or None: one missing verdict, or a single agent, agrees on nothing."""
     if len(votes) < 2 or votes[0] is None:
         return None
     return votes[0] if all(vote == votes[0] for vote in votes) else None
 
 
 def majority(votes: Votes) -> int | None:
-    """Return the verdict that more than half of all seats gave (missing verdicts count as seats), or None."""
+    """Return the verdict that more than half of all agents gave (missing verdicts count as agents), or None."""
     counts = Counter(vote for vote in votes if vote is not None)
     if not counts:
         return None
@@ -53,12 +53,12 @@ def most_frequent(votes: Votes) -> int | None:
 
 
 def is_stable(before: Votes, after: Votes) -> bool:
-    """Return whether every seat gave a valid verdict in both rounds, and the same one."""
+    """Return whether every agent gave a valid verdict in both rounds, and the same one."""
     return None not in before and tuple(before) == tuple(after)
 
 
 def stop_reason(rounds: Sequence[Votes], *, max_rounds: int, rules: StopRules) -> StopReason | None:
-    """Return why the debate ends after the rounds held so far (the opening is rounds[0]), or None to go on."""
+    """Return why the debate ends after the rounds held so far (`rounds[0]`: the independent one), or None to go on."""
     if rules.on_consensus and consensus(rounds[-1]) is not None:
         return StopReason.CONSENSUS
     if len(rounds) > max_rounds:
@@ -69,7 +69,7 @@ def stop_reason(rounds: Sequence[Votes], *, max_rounds: int, rules: StopRules) -
 
 
 def agreed_since(rounds: Sequence[Votes]) -> int | None:
-    """Return the round from which on all seats agreed on one verdict until the end, or None where they do not.
+    """Return the round from which on all agents agreed on one verdict until the end, or None where they do not.
 
     With `on_consensus` this is the last round held; without it a debate may agree early and hold on.
     """

@@ -1,7 +1,7 @@
-"""A debate as a conversation: opening votes, discussion rounds, outcome.
+"""A debate as a conversation: independent votes, discussion rounds, outcome.
 
-`run_debate` asks for every speaker of a round at once (simultaneous) or one by one (sequential, after the opening). A
-reply without a verdict is asked for once more before the round counts; what has none then is None, never a tie.
+`run_debate` asks all agents of a round at once (simultaneous) or, after the independent round, one by one (sequential).
+A reply without a verdict is asked for once more before the round counts; what has none then is None, never a tie.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 
 from debate.protocol.consensus import StopReason, agreed_since, consensus, majority, most_frequent, stop_reason
-from debate.protocol.messages import again_request, discussion_request, opening_request
+from debate.protocol.messages import again_request, discussion_request, independent_request
 from debate.protocol.setups import (
     DebateResult,
     DebateSetup,
+    IndependentVote,
     Method,
-    OpeningVote,
     Outcome,
     RoundMode,
     StatementResult,
@@ -26,7 +26,7 @@ from judging.judges.verdicts import VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 
 Observer = Callable[[StatementResult], None]
-RoundVotes = tuple[int | None, ...]  # per seat, in system space
+RoundVotes = tuple[int | None, ...]  # per agent, in system space
 
 _STATUS = {
     HowRead.FINAL_LINE: VerdictStatus.OK,
@@ -37,12 +37,12 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """One statement to be made about the submissions `shown`."""
+    """One statement to be made about the responses `shown`."""
 
     round: int
-    seat: int
+    agent_number: int
     request: ChatRequest
-    submission_order: int
+    response_order: int
     shown: tuple[str, str]
     mirrored: bool = False
 
@@ -84,7 +84,7 @@ def _hold_vote(
 
     One sample of all judges is a round, so that round 0 is what each judge says when it is asked once.
     """
-    turns = [turn for sample in range(setup.samples) for turn in _opening_turns(setup, sample=sample)]
+    turns = [turn for sample in range(setup.samples) for turn in _independent_turns(setup, sample=sample)]
     said = yield from _speak(turns, observer)
     rounds = [round_votes(setup, [vote for vote in said if vote.round == sample]) for sample in range(setup.samples)]
     failed = any(statement.status is VerdictStatus.FAILED for statement in said)
@@ -126,14 +126,18 @@ def vote_of(statement: StatementResult, *, refusal_as_tie: bool = False) -> int 
 
 
 def round_votes(setup: DebateSetup, said: Sequence[StatementResult]) -> RoundVotes:
-    """Return one vote per seat for one round, in system space.
+    """Return one vote per agent for one round, in system space.
 
-    A seat asked in both orders votes only if both answers name the same system: a verdict that follows the place is
+    An agent asked in both orders votes only if both answers name the same system: a verdict that follows the place is
     void.
     """
     votes: list[int | None] = []
-    for seat in range(1, len(setup.seats) + 1):
-        cast = {vote_of(statement, refusal_as_tie=setup.refusal_as_tie) for statement in said if statement.seat == seat}
+    for agent in range(1, len(setup.agents) + 1):
+        cast = {
+            vote_of(statement, refusal_as_tie=setup.refusal_as_tie)
+            for statement in said
+            if statement.agent_number == agent
+        }
         votes.append(cast.pop() if len(cast) == 1 else None)
     return tuple(votes)
 
@@ -142,38 +146,38 @@ def _hold_round(
     setup: DebateSetup, number: int, before: Sequence[StatementResult], observer: Observer | None
 ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[StatementResult]]:
     if number == 0:
-        return (yield from _speak(_opening_turns(setup), observer))
-    seats = range(1, len(setup.seats) + 1)
+        return (yield from _speak(_independent_turns(setup), observer))
+    agents = range(1, len(setup.agents) + 1)
     if setup.mode is RoundMode.SIMULTANEOUS:
-        return (yield from _speak([_discussion_turn(setup, number, seat, before) for seat in seats], observer))
+        return (yield from _speak([_discussion_turn(setup, number, agent, before) for agent in agents], observer))
     said: list[StatementResult] = []
-    for seat in seats:
-        turn = _discussion_turn(setup, number, seat, [*before, *said])
+    for agent in agents:
+        turn = _discussion_turn(setup, number, agent, [*before, *said])
         said += yield from _speak([turn], observer)
     return said
 
 
-def _opening_turns(setup: DebateSetup, *, sample: int = 0) -> list[_Turn]:
+def _independent_turns(setup: DebateSetup, *, sample: int = 0) -> list[_Turn]:
     turns: list[_Turn] = []
-    for seat in range(1, len(setup.seats) + 1):
-        request = opening_request(setup, seat=seat, sample=sample)
-        turns.append(_Turn(sample, seat, request, setup.submission_order, setup.shown))
-        if setup.both_orders_opening:
-            request = opening_request(setup, seat=seat, mirrored=True, sample=sample)
-            turns.append(_Turn(sample, seat, request, 1 - setup.submission_order, setup.shown, mirrored=True))
+    for agent_number in range(1, len(setup.agents) + 1):
+        request = independent_request(setup, agent_number=agent_number, sample=sample)
+        turns.append(_Turn(sample, agent_number, request, setup.response_order, setup.shown))
+        if setup.independent_both_orders:
+            request = independent_request(setup, agent_number=agent_number, mirrored=True, sample=sample)
+            turns.append(_Turn(sample, agent_number, request, 1 - setup.response_order, setup.shown, mirrored=True))
     return turns
 
 
-def _discussion_turn(setup: DebateSetup, number: int, seat: int, before: Sequence[StatementResult]) -> _Turn:
-    heard = heard_by(seat, round_number=number, statements=before, mode=setup.mode, visibility=setup.visibility)
-    request = discussion_request(setup, seat=seat, round_number=number, heard=heard)
-    return _Turn(number, seat, request, setup.submission_order, setup.shown)
+def _discussion_turn(setup: DebateSetup, number: int, agent_number: int, before: Sequence[StatementResult]) -> _Turn:
+    heard = heard_by(agent_number, round_number=number, statements=before, mode=setup.mode, visibility=setup.visibility)
+    request = discussion_request(setup, agent_number=agent_number, round_number=number, heard=heard)
+    return _Turn(number, agent_number, request, setup.response_order, setup.shown)
 
 
 def _speak(
     turns: Sequence[_Turn], observer: Observer | None
 ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[StatementResult]]:
-    """Ask for all turns at once, and once more for those that brought no verdict; return them in seat order."""
+    """Ask for all turns at once, and once more for those that brought no verdict; return them in agent order."""
     replies = yield tuple(turn.request for turn in turns)
     first = [_statement(turn, reply) for turn, reply in zip(turns, replies, strict=True)]
     unread = [index for index, statement in enumerate(first) if _is_worth_asking_again(statement)]
@@ -196,13 +200,13 @@ def _statement(turn: _Turn, reply: ChatReply, *, reasked: bool = False, first_te
     reading = _read(reply, turn.shown)
     return StatementResult(
         round=turn.round,
-        seat=turn.seat,
+        agent_number=turn.agent_number,
         endpoint=turn.request.endpoint,
         text=reply.text,
         status=_status(reply, reading),
         how=reading.how,
         position_verdict=reading.verdict,
-        submission_order=turn.submission_order,
+        response_order=turn.response_order,
         reasked=reasked,
         first_text=first_text,
         mirrored=turn.mirrored,
@@ -239,6 +243,6 @@ def _result(
         verdict=verdict,
         stop_reason=reason,
         rounds=tuple(rounds),
-        opening=OpeningVote(rounds[0], agreed=consensus(rounds[0]), majority=majority(rounds[0])),
+        independent=IndependentVote(rounds[0], agreed=consensus(rounds[0]), majority=majority(rounds[0])),
         final_majority=majority(rounds[-1]),
     )

@@ -1,4 +1,4 @@
-"""The requests a debate makes: prompts from `prompts/*.md`, filled in; speakers known by their seat number only."""
+"""The requests a debate makes: prompts from `prompts/*.md`, filled in; agents known by their agent number only."""
 
 from __future__ import annotations
 
@@ -16,38 +16,43 @@ from judging.llm.chat import ChatReply, ChatRequest, Message
 from judging.llm.thinking_text import behind_thinking
 
 
-def opening_request(setup: DebateSetup, *, seat: int, mirrored: bool = False, sample: int = 0) -> ChatRequest:
-    """Return the blind first question to `seat`; `mirrored` shows the submissions in the other order.
+def independent_request(
+    setup: DebateSetup, *, agent_number: int, mirrored: bool = False, sample: int = 0
+) -> ChatRequest:
+    """Return the blind first question to the agent; `mirrored` shows the responses in the other order.
 
-    `sample` counts how often the seat was asked the same before, by a method without discussion.
+    `sample` counts how often the agent was asked the same before, by a method without discussion.
     """
-    order = 1 - setup.submission_order if mirrored else setup.submission_order
-    task = _fill("opening", criterion_name=setup.criterion.title)
+    order = 1 - setup.response_order if mirrored else setup.response_order
+    task = _fill("independent", criterion_name=setup.criterion.title)
     material: JsonDict = {"round": 0, "own_previous": None, "others": []}
-    request = _request(setup, seat=seat, task=task, order=order, material=material)
-    return replace(request, sample_index=request.sample_index + sample * setup.seats.count(request.endpoint))
+    request = _request(setup, agent_number=agent_number, task=task, order=order, material=material)
+    return replace(request, sample_index=request.sample_index + sample * setup.agents.count(request.endpoint))
 
 
-def discussion_request(setup: DebateSetup, *, seat: int, round_number: int, heard: VisibleStatements) -> ChatRequest:
-    """Return the question to `seat` in a discussion round, with what it may read of the others and of itself."""
-    said = sorted((*heard.own, *heard.others), key=lambda statement: (statement.round, statement.seat))
+def discussion_request(
+    setup: DebateSetup, *, agent_number: int, round_number: int, heard: VisibleStatements
+) -> ChatRequest:
+    """Return the question to the agent in a discussion round, with what it may read of the others and of itself."""
+    said = sorted((*heard.own, *heard.others), key=lambda statement: (statement.round, statement.agent_number))
     task = _fill(
         "discussion",
-        statements="\n\n".join(_quoted(statement, reader=seat) for statement in said) or "Nothing could be heard.",
-        seat=seat,
+        statements="\n\n".join(_quoted(statement, reader=agent_number) for statement in said)
+        or "Nothing could be heard.",
+        agent_number=agent_number,
         round=round_number,
         criterion_name=setup.criterion.title,
     )
     material = {
         "round": round_number,
         "own_previous": heard.own[-1].text if heard.own else None,
-        "others": [{"speaker": other.seat, "round": other.round, "text": other.text} for other in heard.others],
+        "others": [{"agent": other.agent_number, "round": other.round, "text": other.text} for other in heard.others],
     }
-    return _request(setup, seat=seat, task=task, order=setup.submission_order, material=material)
+    return _request(setup, agent_number=agent_number, task=task, order=setup.response_order, material=material)
 
 
 def again_request(request: ChatRequest, reply: ChatReply) -> ChatRequest:
-    """Return the one repetition of `request` after a reply without a verdict, showing the speaker what it said."""
+    """Return the one repetition of `request` after a reply without a verdict, showing the agent what it said."""
     reminder = _fill("again")
     if reply.text.strip():
         messages = (*request.messages, Message("assistant", reply.text), Message("user", reminder))
@@ -64,32 +69,32 @@ def fenced(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
-def _request(setup: DebateSetup, *, seat: int, task: str, order: int, material: JsonObject) -> ChatRequest:
-    shown, endpoint = setup.shown_in(order), setup.seats[seat - 1]
+def _request(setup: DebateSetup, *, agent_number: int, task: str, order: int, material: JsonObject) -> ChatRequest:
+    shown, endpoint = setup.shown_in(order), setup.agents[agent_number - 1]
     images = setup.images.parts_for(endpoint, order=order)
     heard = setup.method is Method.DEBATE
-    role = _fill("role", seat=seat, seats=len(setup.seats)) if heard else _fill("judge")
+    role = _fill("role", agent_number=agent_number, agents=len(setup.agents)) if heard else _fill("judge")
     return ChatRequest(
         messages=(Message("system", role), Message("user", f"{_material_text(setup, shown)}\n\n{task}", images)),
         endpoint=endpoint,
         temperature=setup.temperature,
         max_tokens=setup.max_tokens,
         seed=setup.llm_seed,
-        sample_index=_earlier_seats_of_same_endpoint(setup.seats, seat),
+        sample_index=_earlier_agents_of_same_endpoint(setup.agents, agent_number),
         material={
             "task": "debate_statement",
             "question": setup.question,
             "criterion": {"name": setup.criterion.name, "levels": dict(setup.criterion.levels)},
-            "submissions": list(shown),
+            "responses": list(shown),
             "reference": setup.reference,
             **material,
         },
     )
 
 
-def _earlier_seats_of_same_endpoint(seats: Sequence[str], seat: int) -> int:
-    """Return which repetition this is of one endpoint at the table: two seats of it must not share one stored call."""
-    return list(seats[: seat - 1]).count(seats[seat - 1])
+def _earlier_agents_of_same_endpoint(agents: Sequence[str], agent_number: int) -> int:
+    """Return which repetition this is of an endpoint in the debate: two agents of it must not share a stored call."""
+    return list(agents[: agent_number - 1]).count(agents[agent_number - 1])
 
 
 def _material_text(setup: DebateSetup, shown: tuple[str, str]) -> str:
@@ -106,7 +111,7 @@ def _material_text(setup: DebateSetup, shown: tuple[str, str]) -> str:
 
 
 def _quoted(statement: StatementResult, *, reader: int) -> str:
-    who = f"You (Speaker {reader})" if statement.seat == reader else f"Speaker {statement.seat}"
+    who = f"You (Speaker {reader})" if statement.agent_number == reader else f"Speaker {statement.agent_number}"
     when = "opening" if statement.round == 0 else f"round {statement.round}"
     return f"{who}, {when}:\n{fenced(behind_thinking(statement.text) or statement.text)}"
 

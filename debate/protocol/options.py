@@ -6,22 +6,22 @@ from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 
 from debate.protocol.consensus import StopRules
-from debate.protocol.orders import SeatScheme
+from debate.protocol.orders import OrderScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
-from debate.protocol.variants import Damage
+from debate.protocol.variants import Perturbation
 from evalsite.base.json_types import JsonDict, JsonObject
 
 MOST_ROUNDS = 8  # discussion rounds
 MOST_SAMPLES = 25
-FEWEST_SPEAKERS, MOST_SPEAKERS = 2, 5
+FEWEST_AGENTS, MOST_AGENTS = 2, 5
 MOST_TOKENS = 32_768
 
 _ENUMS: tuple[tuple[str, type[StrEnum]], ...] = (
     ("mode", RoundMode),
     ("visibility", Visibility),
-    ("seating", SeatScheme),
+    ("agent_order", OrderScheme),
     ("method", Method),
-    ("damage", Damage),
+    ("perturbation", Perturbation),
 )
 
 
@@ -33,24 +33,24 @@ class DebateOptions:
         ValueError: more rounds, samples or tokens than allowed, or none; the message is for the person who chose them.
     """
 
-    max_rounds: int = 2  # discussion rounds after the opening
+    max_rounds: int = 2  # discussion rounds after the independent round
     mode: RoundMode = RoundMode.SIMULTANEOUS
     visibility: Visibility = Visibility.PREVIOUS
     stop_on_consensus: bool = True
     stop_on_stability: bool = False
-    both_orders_opening: bool = False
+    independent_both_orders: bool = False
     refusal_as_tie: bool = False
-    seating: SeatScheme = SeatScheme.PERMUTATIONS
+    agent_order: OrderScheme = OrderScheme.PERMUTATIONS
     seed: int = 0
     temperature: float | None = 0.0
     max_tokens: int | None = 512
     llm_seed: int | None = None
     method: Method = Method.DEBATE
     samples: int = 1  # how often each judge is asked; a debate asks by rounds, and a single judge once
-    damage: Damage = Damage.NONE  # what has been done to the criterion that speakers read
-    damage_seed: int = 0
-    damage_is_given: bool = False  # the stored criterion is the damaged text; nothing is done to it here
-    shown_criterion: str = ""  # the name that speakers read, where the stored one would give a damage away
+    perturbation: Perturbation = Perturbation.NONE  # what has been done to the criterion that agents read
+    perturbation_seed: int = 0
+    perturbation_is_given: bool = False  # the stored criterion is the perturbed text; nothing is done to it here
+    shown_criterion: str = ""  # the name that agents read, where the stored one would give a perturbation away
     order_key: str = ""  # draws the orders in place of the criterion's name, so that its variants are shown alike
 
     def __post_init__(self) -> None:
@@ -62,20 +62,20 @@ class DebateOptions:
             raise ValueError(f"A judge is asked 1 to {MOST_SAMPLES} times, not {self.samples}.")
 
     @property
-    def damage_to_do(self) -> Damage:
-        return Damage.NONE if self.damage_is_given else self.damage
+    def perturbation_to_do(self) -> Perturbation:
+        return Perturbation.NONE if self.perturbation_is_given else self.perturbation
 
     @property
     def fewest_judges(self) -> int:
-        return FEWEST_SPEAKERS if self.method in (Method.DEBATE, Method.MULTI_JUDGE) else 1
+        return FEWEST_AGENTS if self.method in (Method.DEBATE, Method.MULTI_JUDGE) else 1
 
     @property
     def most_judges(self) -> int:
-        return MOST_SPEAKERS if self.method in (Method.DEBATE, Method.MULTI_JUDGE) else 1
+        return MOST_AGENTS if self.method in (Method.DEBATE, Method.MULTI_JUDGE) else 1
 
     @property
     def steps_least(self) -> int:
-        """How often each seat is asked at least, both orders counted once."""
+        """How often each agent is asked at least, both orders counted once."""
         if self.method is not Method.DEBATE:
             return self.samples
         if self.stop_on_consensus or not self.max_rounds:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class RecordedTurn:
     """One statement of a recorded debate."""
 
-    seat: int  # from 1
+    agent_number: int  # from 1
     judge: str
     text: str | None
     score: str | int | float | None  # as in the file, by position; "4", 0 and None occur
@@ -22,13 +22,13 @@ class RecordedItem:
 
     id: int  # as in the file: 1-based line number of the responses; never a position in the debate file
     question: str
-    submission_a: str
-    submission_b: str
-    submission_order: int  # 0: A was shown as submission 1; 1: B was
-    stages: tuple[tuple[RecordedTurn, ...], ...]  # opening first; each in seat order
+    response_a: str
+    response_b: str
+    response_order: int  # 0: A was shown as response 1; 1: B was
+    stages: tuple[tuple[RecordedTurn, ...], ...]  # independent round first; each in agent order
 
     @property
-    def seats(self) -> tuple[str, ...]:
+    def agents(self) -> tuple[str, ...]:
         return tuple(turn.judge for turn in self.stages[0])
 
 

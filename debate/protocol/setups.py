@@ -15,14 +15,14 @@ from judging.judges.verdicts import VerdictStatus
 
 
 class RoundMode(StrEnum):
-    """Whether the speakers of a discussion round speak at once or one after the other. The opening is always blind."""
+    """Whether the agents of a discussion round speak at once or in turn. The independent round is always blind."""
 
     SIMULTANEOUS = "simultaneous"
     SEQUENTIAL = "sequential"
 
 
 class Method(LabelledEnum):
-    """How a decision about two submissions comes about: by debate, or by one of the baselines beside it."""
+    """How a decision about two responses comes about: by debate, or by one of the baselines beside it."""
 
     DEBATE = "debate", "Debate"
     SINGLE = "single", "Single judge"  # one judge, asked once
@@ -31,7 +31,7 @@ class Method(LabelledEnum):
 
 
 class Visibility(StrEnum):
-    """Which earlier rounds a speaker reads."""
+    """Which earlier rounds an agent reads."""
 
     PREVIOUS = "previous"
     FULL = "full"
@@ -49,7 +49,7 @@ _FORM = re.compile(r"-[1-6]$")
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """What the submissions are compared by: a name and the text of its levels, lowest first."""
+    """What the responses are compared by: a name and the text of its levels, lowest first."""
 
     name: str
     levels: Mapping[str, str] = field(default_factory=dict)  # {"1": "...", "5": "..."}
@@ -57,7 +57,7 @@ class Criterion:
     @property
     def title(self) -> str:
         """The name as judges read it: without the number by which a criteria file counts the forms of one criterion,
-        which would tell them that this form is damaged, and would look like a level."""
+        which would tell them that this form is perturbed, and would look like a level."""
         return _FORM.sub("", self.name)
 
 
@@ -66,92 +66,94 @@ class DebateSetup:
     """Everything that decides what a debate asks. The same setup and the same replies give the same debate.
 
     Raises:
-        ValueError: too few seats, fewer than zero rounds, less than one sample, or an order that is neither 0 nor 1.
+        ValueError: too few agents, fewer than zero rounds, less than one sample, or an order that is neither 0 nor 1.
     """
 
     question: str
-    submission_a: str
-    submission_b: str
-    submission_order: int  # 0: A is shown as submission 1; 1: B is
-    seats: tuple[str, ...]  # endpoint names, seat 1 first; from `seats.draw_orders`
+    response_a: str
+    response_b: str
+    response_order: int  # 0: A is shown as response 1; 1: B is
+    agents: tuple[str, ...]  # endpoint names, agent 1 first; from `agents.draw_orders`
     criterion: Criterion
     reference: str = ""
-    max_rounds: int = 2  # discussion rounds after the opening
+    max_rounds: int = 2  # discussion rounds after the independent round
     mode: RoundMode = RoundMode.SIMULTANEOUS
     visibility: Visibility = Visibility.PREVIOUS
     stop: StopRules = field(default_factory=StopRules)
-    both_orders_opening: bool = False  # ask for the opening vote in both orders; a vote that follows the place is void
+    independent_both_orders: bool = (
+        False  # ask for the independent vote in both orders; one that follows the place is void
+    )
     refusal_as_tie: bool = False  # compatibility with the original: a refusal votes for a tie
     seed: int = 0  # that the orders were drawn from; kept for the record, asks nothing
     temperature: float | None = 0.0
     max_tokens: int | None = 512
     llm_seed: int | None = None  # sent with every request
     method: Method = Method.DEBATE
-    samples: int = 1  # how often each seat is asked where nobody is heard
+    samples: int = 1  # how often each agent is asked where nobody is heard
     images: DebateImages = NO_IMAGES
 
     def __post_init__(self) -> None:
-        if len(self.seats) < 2 and self.method is Method.DEBATE:
+        if len(self.agents) < 2 and self.method is Method.DEBATE:
             raise ValueError("A debate needs at least two agents.")
-        if not self.seats:
+        if not self.agents:
             raise ValueError("A decision needs at least one judge.")
         if self.samples < 1:
             raise ValueError("A judge is asked at least once.")
         if self.max_rounds < 0:
             raise ValueError("A debate cannot have fewer than zero discussion rounds.")
-        if self.submission_order not in (0, 1):
+        if self.response_order not in (0, 1):
             raise ValueError("The order of the responses is 0 (A first) or 1 (B first).")
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The submissions in the order they are shown."""
-        return self.shown_in(self.submission_order)
+        """The responses in the order they are shown."""
+        return self.shown_in(self.response_order)
 
     def shown_in(self, order: int) -> tuple[str, str]:
-        return (self.submission_a, self.submission_b) if order == 0 else (self.submission_b, self.submission_a)
+        return (self.response_a, self.response_b) if order == 0 else (self.response_b, self.response_a)
 
 
 @dataclass(frozen=True, slots=True)
 class StatementResult:
-    """What one seat said in one round and how it was read."""
+    """What one agent said in one round and how it was read."""
 
-    round: int  # 0 is the opening
-    seat: int  # from 1; the only name a speaker has in the prompts
+    round: int  # 0 is the independent round
+    agent_number: int  # from 1; the only name an agent has in the prompts
     endpoint: str
     text: str
     status: VerdictStatus  # ok: final line; repaired: by phrase; refused | unparsed | failed: no verdict
     how: HowRead
-    position_verdict: int | None  # 1 | 2 | 0, of the submissions as shown in this statement's order
-    submission_order: int
+    position_verdict: int | None  # 1 | 2 | 0, of the responses as shown in this statement's order
+    response_order: int
     reasked: bool = False  # `text` is the second answer; the first had no verdict
     first_text: str = ""  # that first answer
-    mirrored: bool = False  # opening vote asked in the other order (`both_orders_opening`)
+    mirrored: bool = False  # independent vote asked in the other order (`independent_both_orders`)
     error_kind: str = ""  # why there was no reply at all
 
     @property
     def system_verdict(self) -> int | None:
         """1: A is better, 0: tie, -1: B is better; None: no verdict."""
-        return to_system_space(self.position_verdict, submission_order=self.submission_order)
+        return to_system_space(self.position_verdict, response_order=self.response_order)
 
 
 @dataclass(frozen=True, slots=True)
-class OpeningVote:
-    """The blind first vote: what a jury without a debate would have said, for free."""
+class IndependentVote:
+    """The blind first vote: what a panel without a debate would have said, for free."""
 
-    votes: tuple[int | None, ...]  # per seat, in system space
+    votes: tuple[int | None, ...]  # per agent, in system space
     agreed: int | None
-    majority: int | None  # more than half of the seats; shown, never applied
+    majority: int | None  # more than half of the agents; shown, never applied
 
 
 @dataclass(frozen=True, slots=True)
 class DebateResult:
     """A debate that is over."""
 
-    statements: tuple[StatementResult, ...]  # by round, then seat; a mirrored opening follows its seat's statement
+    statements: tuple[StatementResult, ...]  # by round, then agent; a mirrored one follows its agent's statement
     outcome: Outcome
     agreed_round: int | None  # the round from which on all agreed; None: unresolved
     verdict: int | None  # in system space: 1 | 0 | -1; None: unresolved
     stop_reason: StopReason
-    rounds: tuple[tuple[int | None, ...], ...]  # votes per round and seat, in system space
-    opening: OpeningVote
+    rounds: tuple[tuple[int | None, ...], ...]  # votes per round and agent, in system space
+    independent: IndependentVote
     final_majority: int | None  # of the last round; for people to see, never applied

@@ -23,8 +23,8 @@ WORDS = {1: "A is better", -1: "B is better", 0: "neither is better", None: "no 
 class Said:
     """One statement, wherever it comes from."""
 
-    round: int  # 0: opening
-    seat: int
+    round: int  # 0: the independent round
+    agent_number: int
     name: str
     text: str
     verdict: int | None
@@ -45,15 +45,15 @@ class Turn:
     said: Said
     before: int | None  # the verdict given up in this turn
     changed: bool
-    toward: tuple[int, ...]  # seats that held the new verdict in the round before
-    moved: tuple[int, ...]  # seats that took this verdict over in the next round
+    toward: tuple[int, ...]  # agents that held the new verdict in the round before
+    moved: tuple[int, ...]  # agents that took this verdict over in the next round
     is_open: bool  # worth reading without being asked for
     toward_names: tuple[str, ...] = ()
     moved_names: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:
-        return f"statement-{self.said.round}-{self.said.seat}"
+        return f"statement-{self.said.round}-{self.said.agent_number}"
 
     @property
     def letter(self) -> str:
@@ -83,11 +83,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round; statements that moved someone come first, then by seat."""
+    """One round; statements that moved someone come first, then by agent."""
 
     number: int
     turns: tuple[Turn, ...]
-    agreed: int | None  # the verdict of all seats
+    agreed: int | None  # the verdict of all agents
 
     @property
     def agreed_words(self) -> str:
@@ -121,9 +121,9 @@ class Transcript:
 
     @property
     def first_change(self) -> Turn | None:
-        """The first change of mind: by round, then by seat."""
+        """The first change of mind: by round, then by agent."""
         changed = (turn for debate_round in self.rounds for turn in debate_round.turns if turn.changed)
-        return min(changed, key=lambda turn: (turn.said.round, turn.said.seat), default=None)
+        return min(changed, key=lambda turn: (turn.said.round, turn.said.agent_number), default=None)
 
 
 def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcript:
@@ -131,35 +131,35 @@ def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcri
 
     Where nobody heard anybody, as in the samples of a baseline, another verdict is no change of mind and moves nobody.
     """
-    by_place = {(said.round, said.seat): said for said in statements}
+    by_place = {(said.round, said.agent_number): said for said in statements}
     numbers = sorted({said.round for said in statements})
     turns = {place: _turn(said, by_place, is_heard=is_heard) for place, said in by_place.items()}
     if turns and not any(turn.is_open for turn in turns.values()):
         first = min(turns)
         turns[first] = replace(turns[first], is_open=True)
-    seats = {said.seat: said.name for said in statements}
+    agents = {said.agent_number: said.name for said in statements}
     return Transcript(
         rounds=tuple(_round(number, turns) for number in numbers),
         strip=tuple(
-            StripRow(seat, name, tuple(turns.get((number, seat)) for number in numbers))
-            for seat, name in sorted(seats.items())
+            StripRow(agent, name, tuple(turns.get((number, agent)) for number in numbers))
+            for agent, name in sorted(agents.items())
         ),
         is_heard=is_heard,
     )
 
 
 def said_in(results: Sequence[StatementResult]) -> list[Said]:
-    """Return what a running debate has heard so far; the vote on swapped submissions goes with its statement."""
-    mirrored = {(result.round, result.seat): result for result in results if result.mirrored}
+    """Return what a running debate has heard so far; the vote on swapped responses goes with its statement."""
+    mirrored = {(result.round, result.agent_number): result for result in results if result.mirrored}
     turns = []
     for one in results:
         if one.mirrored:
             continue
-        other = mirrored.get((one.round, one.seat))
+        other = mirrored.get((one.round, one.agent_number))
         turns.append(
             Said(
                 round=one.round,
-                seat=one.seat,
+                agent_number=one.agent_number,
                 name=one.endpoint,
                 text=one.text,
                 verdict=one.system_verdict,
@@ -175,7 +175,7 @@ def said_in(results: Sequence[StatementResult]) -> list[Said]:
 
 
 def _turn(said: Said, by_place: dict[tuple[int, int], Said], *, is_heard: bool) -> Turn:
-    earlier = by_place.get((said.round - 1, said.seat)) if is_heard else None
+    earlier = by_place.get((said.round - 1, said.agent_number)) if is_heard else None
     before = earlier.verdict if earlier else None
     changed = before is not None and said.verdict is not None and before != said.verdict
     round_votes = [other.verdict for (number, _), other in by_place.items() if number == said.round]
@@ -194,34 +194,36 @@ def _turn(said: Said, by_place: dict[tuple[int, int], Said], *, is_heard: bool) 
     )
 
 
-def _names(seats: Iterable[int], by_place: dict[tuple[int, int], Said]) -> tuple[str, ...]:
-    """Return who holds these seats; with the number where one endpoint holds several."""
-    names = {seat: said.name for (_, seat), said in by_place.items()}
+def _names(agents: Iterable[int], by_place: dict[tuple[int, int], Said]) -> tuple[str, ...]:
+    """Return the names of these agents; with the number where one endpoint stands for several."""
+    names = {agent: said.name for (_, agent), said in by_place.items()}
     held = list(names.values())
-    return tuple(names[seat] if held.count(names[seat]) == 1 else f"{names[seat]} (agent {seat})" for seat in seats)
+    return tuple(
+        names[agent] if held.count(names[agent]) == 1 else f"{names[agent]} (agent {agent})" for agent in agents
+    )
 
 
 def _holders(said: Said, by_place: dict[tuple[int, int], Said]) -> tuple[int, ...]:
-    """Return the other seats that held a statement's verdict in the round before."""
+    """Return the other agents that held a statement's verdict in the round before."""
     return tuple(
         sorted(
-            seat
-            for (number, seat), other in by_place.items()
-            if number == said.round - 1 and seat != said.seat and other.verdict == said.verdict
+            agent
+            for (number, agent), other in by_place.items()
+            if number == said.round - 1 and agent != said.agent_number and other.verdict == said.verdict
         )
     )
 
 
 def _moved(said: Said, by_place: dict[tuple[int, int], Said]) -> tuple[int, ...]:
-    """Return the seats that had another verdict than `said` in its round and took it over in the next."""
+    """Return the agents that had another verdict than `said` in its round and took it over in the next."""
     if said.verdict is None:
         return ()
-    others = {seat: later for (number, seat), later in by_place.items() if number == said.round + 1}
-    before = {seat: earlier.verdict for (number, seat), earlier in by_place.items() if number == said.round}
+    others = {agent: later for (number, agent), later in by_place.items() if number == said.round + 1}
+    before = {agent: earlier.verdict for (number, agent), earlier in by_place.items() if number == said.round}
     return tuple(
-        seat
-        for seat, later in sorted(others.items())
-        if later.verdict == said.verdict and before.get(seat) not in (None, said.verdict)
+        agent
+        for agent, later in sorted(others.items())
+        if later.verdict == said.verdict and before.get(agent) not in (None, said.verdict)
     )
 
 
@@ -229,6 +231,6 @@ def _round(number: int, turns: dict[tuple[int, int], Turn]) -> Round:
     own = [turn for (at, _), turn in sorted(turns.items()) if at == number]
     return Round(
         number=number,
-        turns=tuple(sorted(own, key=lambda turn: (not turn.moved, turn.said.seat))),
+        turns=tuple(sorted(own, key=lambda turn: (not turn.moved, turn.said.agent_number))),
         agreed=consensus([turn.said.verdict for turn in own]),
     )

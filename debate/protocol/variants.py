@@ -1,7 +1,7 @@
-"""Five ways to damage a criterion's text, reproducibly from a seed, and what the damage does to a judge.
+"""Five ways to perturb a criterion's text, reproducibly from a seed, and what the perturbation does to a judge.
 
 The five are those of the seed paper's third experiment: shortened, gibberish, shuffled, flipped, masked. The name of
-the criterion and the numbers of its levels stay; only the levels' texts are damaged.
+the criterion and the numbers of its levels stay; only the levels' texts are perturbed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from random import Random
 
 from debate.protocol.setups import Criterion
 
-DAMAGED_SHARE = 0.35  # of the letters, for gibberish and masked
+PERTURBED_SHARE = 0.35  # of the letters, for gibberish and masked
 SYMBOLS = "$%&#@!*?<>()^€17490"
 _WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
 _LABEL = re.compile(r"\A\s*[^.!?\n]{1,40}? [-–—] (?=\S)")
 
 
-class Damage(StrEnum):
+class Perturbation(StrEnum):
     """What is done to the text of each level."""
 
     NONE = "none"
@@ -32,22 +32,22 @@ class Damage(StrEnum):
 
 # The numbers that the original's criteria files end in: helpfulness-1 (or no number) to helpfulness-6.
 FILE_SUFFIXES = {
-    1: Damage.NONE,
-    2: Damage.SHORTENED,
-    3: Damage.GIBBERISH,
-    4: Damage.SHUFFLED,
-    5: Damage.FLIPPED,
-    6: Damage.MASKED,
+    1: Perturbation.NONE,
+    2: Perturbation.SHORTENED,
+    3: Perturbation.GIBBERISH,
+    4: Perturbation.SHUFFLED,
+    5: Perturbation.FLIPPED,
+    6: Perturbation.MASKED,
 }
 
 
-def damaged(criterion: Criterion, damage: Damage, *, seed: int) -> Criterion:
-    """Return the criterion with every level's text damaged: a function of the arguments alone.
+def perturbed(criterion: Criterion, perturbation: Perturbation, *, seed: int) -> Criterion:
+    """Return the criterion with every level's text perturbed: a function of the arguments alone.
 
-    Each level has its own draw, so that changing one level's text does not change another's damage.
+    Each level has its own draw, so that changing one level's text does not change another's perturbation.
     """
     levels = {
-        level: _DAMAGES[damage](text, Random(f"{seed}|{damage}|{criterion.name}|{level}"))  # noqa: S311 - no secret
+        level: _PERTURB[perturbation](text, Random(f"{seed}|{perturbation}|{criterion.name}|{level}"))  # noqa: S311 - no secret
         for level, text in criterion.levels.items()
     }
     return Criterion(criterion.name, levels)
@@ -95,16 +95,16 @@ def _replace_letters(text: str, rng: Random, symbol: Callable[[], str]) -> str:
     if not letters:
         return text
     characters = list(text)
-    for index in sorted(rng.sample(letters, max(1, round(len(letters) * DAMAGED_SHARE)))):
+    for index in sorted(rng.sample(letters, max(1, round(len(letters) * PERTURBED_SHARE)))):
         characters[index] = symbol()
     return "".join(characters)
 
 
-_DAMAGES: dict[Damage, Callable[[str, Random], str]] = {
-    Damage.NONE: _same,
-    Damage.SHORTENED: _shortened,
-    Damage.GIBBERISH: _gibberish,
-    Damage.SHUFFLED: _shuffled,
-    Damage.FLIPPED: _flipped,
-    Damage.MASKED: _masked,
+_PERTURB: dict[Perturbation, Callable[[str, Random], str]] = {
+    Perturbation.NONE: _same,
+    Perturbation.SHORTENED: _shortened,
+    Perturbation.GIBBERISH: _gibberish,
+    Perturbation.SHUFFLED: _shuffled,
+    Perturbation.FLIPPED: _flipped,
+    Perturbation.MASKED: _masked,
 }

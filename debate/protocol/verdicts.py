@@ -1,4 +1,4 @@
-"""What a statement's text decides: 1 or 2 for the submission shown in that place, 0 for neither, None for nothing.
+"""What a statement's text decides: 1 or 2 for the response shown in that place, 0 for neither, None for nothing.
 
 Strict reading (`read_strict`): the last line is the verdict, once trailing tag and fence lines are dropped; failing
 that, an unambiguous phrase in that line; failing that, nothing. A number off the scale (a rubric level, say), however
@@ -60,7 +60,7 @@ MAX_LINE = 4000  # characters; a longer last line decides nothing
 _NEXT_TURN = re.compile(
     r"(?:user|human|assistant|system): ?(?P<text>\S{1,20})", re.IGNORECASE
 )  # a turn nobody asked for
-QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the speaker's own verdict
+QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the agent's own verdict
 
 # In the deciding line: words that take back, or withhold, a choice named beside them.
 _WITHHOLDS = re.compile(
@@ -69,14 +69,14 @@ _WITHHOLDS = re.compile(
     r"(?:do|did|wo|would|should)n['’]t)\b",
     re.IGNORECASE,
 )
-# In a whole text without a verdict: the speaker says in the first person that it will not judge.
+# In a whole text without a verdict: the agent says in the first person that it will not judge.
 _REFUSES = re.compile(
     r"\bI(?: \w+)? (?:cannot|can['’]?t|can not|could not|couldn['’]t|won['’]t|will not|refuse|decline|apologi[sz]e)\b"
     r"|\bI(?: am|['’]m)(?: \w+)? (?:sorry|unable|not able|not comfortable)\b"
     r"|\bI (?:do not|don['’]t) (?:feel|have|think I)\b|\bI lack\b|\b(?:my apologies|as an AI)\b",
     re.IGNORECASE,
 )
-# A sentence that denies, concedes, supposes, asks or quotes another speaker states no verdict of its own.
+# A sentence that denies, concedes, supposes, asks or quotes another agent states no verdict of its own.
 _NOT_A_STATEMENT = re.compile(
     r"n['’]t\b|\b(?:not|never|no|nor|cannot|without|if|whether|unless|but|however|although|though|while|whereas|despite|"
     r"either|hardly|might|may|could|speakers?|previously|initially|rather|instead)\b|\?",
@@ -178,14 +178,14 @@ def readable_statement(text: str, *, first: str, second: str) -> str:
     return _SPEAKER.sub(r"Agent \1", named)
 
 
-def to_system_space(verdict: int | None, *, submission_order: int) -> int | None:
+def to_system_space(verdict: int | None, *, response_order: int) -> int | None:
     """Return 1 where system A won, -1 where B won, 0 for a tie; None stays None.
 
-    `submission_order` 0 showed A as submission 1, 1 showed B there.
+    `response_order` 0 showed A as response 1, 1 showed B there.
     """
     if verdict is None or verdict == 0:
         return verdict
-    return 1 if (verdict == 1) == (submission_order == 0) else -1
+    return 1 if (verdict == 1) == (response_order == 0) else -1
 
 
 def _content_lines(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a speaker may read before it speaks."""
+"""What an agent may read before it speaks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from debate.protocol.setups import RoundMode, StatementResult, Visibility
 
 @dataclass(frozen=True, slots=True)
 class VisibleStatements:
-    """What one seat reads in one round, oldest first; statements without text are left out."""
+    """What one agent reads in one round, oldest first; statements without text are left out."""
 
     own: tuple[StatementResult, ...]
     others: tuple[StatementResult, ...]
 
 
 def heard_by(
-    seat: int, *, round_number: int, statements: Sequence[StatementResult], mode: RoundMode, visibility: Visibility
+    agent_number: int,
+    *,
+    round_number: int,
+    statements: Sequence[StatementResult],
+    mode: RoundMode,
+    visibility: Visibility,
 ) -> VisibleStatements:
-    """Return what `seat` reads in `round_number`, of everything said so far.
+    """Return what an agent reads in `round_number`, of everything said so far.
 
-    The opening is blind. Later, a seat reads the round before (or all earlier rounds, `full`); in sequential mode also
-    what was said before it in the same round. A mirrored opening vote is about swapped submissions and is never read.
+    The independent round is blind. Later, an agent reads the round before (or all earlier rounds, `full`), and in
+    sequential mode what was said before it in the same round. A mirrored vote is about swapped responses: never read.
     """
     if round_number == 0:
         return VisibleStatements((), ())
@@ -34,6 +39,6 @@ def heard_by(
         if earliest <= statement.round <= latest and statement.text.strip() and not statement.mirrored
     ]
     return VisibleStatements(
-        own=tuple(statement for statement in readable if statement.seat == seat),
-        others=tuple(statement for statement in readable if statement.seat != seat),
+        own=tuple(statement for statement in readable if statement.agent_number == agent_number),
+        others=tuple(statement for statement in readable if statement.agent_number != agent_number),
     )

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Speaker, Statement
+from debate.models import Agent, Debate, DebateSet, DebateSource, DebateStatus, Statement
 from debate.protocol.meta.figures import all_figures, reading_differences
-from debate.protocol.meta.votes import seat_names
+from debate.protocol.meta.votes import agent_names
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
 from debate.selectors.criteria import criteria_by_case
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -64,7 +64,7 @@ def _cell(
         scenario=filed.get("scenario", scenario),
         system_a=debate_set.system_a.name,
         system_b=debate_set.system_b.name,
-        judges=seat_names(debate_set.setup["endpoints"]),
+        judges=agent_names(debate_set.setup["endpoints"]),
         items=items,
         singles=_singles(filed.get("singles", {}), items),
         criterion_key=debate_set.criterion if debate_set.rubric_id else "",
@@ -76,30 +76,30 @@ def _item(debate: Debate, stages: Stages) -> RecordedItem:
     return RecordedItem(
         id=debate.pk if debate.source_id is None else debate.source_id,
         question=debate.case.prompt.text,
-        submission_a=debate.response_a.text,
-        submission_b=debate.response_b.text,
-        submission_order=debate.submission_order,
+        response_a=debate.response_a.text,
+        response_b=debate.response_b.text,
+        response_order=debate.response_order,
         stages=stages,
     )
 
 
 def _stages(debate_set: DebateSet) -> dict[int, Stages]:
-    """Return the statements of each debate by round and seat. Two queries."""
+    """Return the statements of each debate by round and agent. Two queries."""
     imported = debate_set.source == DebateSource.IMPORT
     names: dict[int, list[str]] = {}
     orders: dict[int, int] = {}
-    speakers = Speaker.objects.filter(debate__debate_set=debate_set).order_by("debate_id", "seat")
-    for debate_id, name, order in speakers.values_list("debate_id", "name", "debate__submission_order"):
+    agents = Agent.objects.filter(debate__debate_set=debate_set).order_by("debate_id", "number")
+    for debate_id, name, order in agents.values_list("debate_id", "name", "debate__response_order"):
         names.setdefault(debate_id, []).append(name)
         orders[debate_id] = order
-    judges = {debate_id: seat_names(seats) for debate_id, seats in names.items()}
+    judges = {debate_id: agent_names(agents) for debate_id, agents in names.items()}
     rounds: dict[int, dict[int, list[RecordedTurn]]] = {}
-    statements = Statement.objects.filter(speaker__debate__debate_set=debate_set).order_by("round", "speaker__seat")
-    for debate_id, seat, number, text, verdict, recorded in statements.values_list(
-        "speaker__debate_id", "speaker__seat", "round", "text", "verdict", "recorded_verdict"
+    statements = Statement.objects.filter(agent__debate__debate_set=debate_set).order_by("round", "agent__number")
+    for debate_id, agent_number, number, text, verdict, recorded in statements.values_list(
+        "agent__debate_id", "agent__number", "round", "text", "verdict", "recorded_verdict"
     ):
         score = json.loads(recorded) if imported else _counted(verdict, orders[debate_id])
-        turn = RecordedTurn(seat, judges[debate_id][seat - 1], text, score)
+        turn = RecordedTurn(agent_number, judges[debate_id][agent_number - 1], text, score)
         rounds.setdefault(debate_id, {}).setdefault(number, []).append(turn)
     return {
         debate_id: tuple(tuple(by_round[number]) for number in sorted(by_round))
@@ -107,11 +107,11 @@ def _stages(debate_set: DebateSet) -> dict[int, Stages]:
     }
 
 
-def _counted(verdict: int | None, submission_order: int) -> str | None:
+def _counted(verdict: int | None, response_order: int) -> str | None:
     """Return a verdict in system space by position again, as a filed score would state it."""
     if verdict is None:
         return None
-    return {1: str(1 + submission_order), -1: str(2 - submission_order), 0: "0"}[verdict]
+    return {1: str(1 + response_order), -1: str(2 - response_order), 0: "0"}[verdict]
 
 
 def _singles(

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from django.db.models import Count, F, Q, QuerySet
 
-from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Experiment, Speaker, Statement
+from debate.models import Agent, Debate, DebateSet, DebateSource, DebateStatus, Experiment, Statement
 from debate.protocol.meta.conformity import JudgeConformity, conformity, moved_toward
-from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
+from debate.protocol.meta.votes import DebateVotes, agent_names, debate_votes
 from debate.protocol.setups import Method
 from judging.llm.endpoints import EndpointKind
 from judging.models import ModelEndpoint, Run
@@ -119,9 +119,9 @@ def debates_in(
 ) -> QuerySet[Debate]:
     """Return a set's debates by case, unless told otherwise; `words` stand in the case's key or its question."""
     debates = debate_set.debates.select_related("case").only(
-        "case__key", "scenario", "status", "verdict", "agreed_round", "round_count", "opening_verdict", "flags",
-        "debate_set_id", "source_id", "submission_order",
-    ).annotate(independent_verdict=F("opening_verdict"))  # fmt: skip
+        "case__key", "scenario", "status", "verdict", "agreed_round", "round_count", "independent_verdict", "flags",
+        "debate_set_id", "source_id", "response_order",
+    )  # fmt: skip
     if status in DebateStatus.values:
         debates = debates.filter(status=status)
     if outcome in OUTCOMES:
@@ -140,7 +140,7 @@ def scenarios_of(debate_set: DebateSet) -> list[tuple[str, int]]:
 
 
 def baselines_of(debate_set: DebateSet) -> list[str]:
-    """Return the names of a set's speakers that are no language models."""
+    """Return the names of a set's agents that are no language models."""
     baselines = ModelEndpoint.objects.filter(kind=EndpointKind.LEXICAL, name__in=debate_set.setup.get("endpoints", []))
     return list(baselines.order_by("name").values_list("name", flat=True))
 
@@ -155,34 +155,34 @@ def progress_of(run: Run, *, at: datetime) -> RunPace:
 
 
 def conformity_of(debate_set: DebateSet) -> Conformity:
-    """Return how the speakers of a set move. Two queries, without any text."""
-    ballots = ballots_of(debate_set)
-    moves = moved_toward(ballots)
+    """Return how the agents of a set move. Two queries, without any text."""
+    all_votes = votes_of(debate_set)
+    moves = moved_toward(all_votes)
     ordered = sorted(moves.items(), key=lambda row: (-row[1], row[0]))
     return Conformity(
-        judges=conformity(ballots),
+        judges=conformity(all_votes),
         moves=tuple((who, whom, times) for (who, whom), times in ordered),
-        debates=len(ballots),
+        debates=len(all_votes),
     )
 
 
-def ballots_of(debate_set: DebateSet) -> list[Ballot]:
+def votes_of(debate_set: DebateSet) -> list[DebateVotes]:
     """Return the votes of a set's settled debates, in the reading that their outcome follows."""
     settled = debate_set.debates.filter(status__in=(DebateStatus.AGREED, DebateStatus.UNRESOLVED))
-    orders = dict(settled.order_by("pk").values_list("pk", "submission_order"))
+    orders = dict(settled.order_by("pk").values_list("pk", "response_order"))
     names: dict[int, list[str]] = {}
-    speakers = Speaker.objects.filter(debate__debate_set=debate_set).order_by("debate_id", "seat")
-    for debate_id, name in speakers.values_list("debate_id", "name"):
+    agents = Agent.objects.filter(debate__debate_set=debate_set).order_by("debate_id", "number")
+    for debate_id, name in agents.values_list("debate_id", "name"):
         names.setdefault(debate_id, []).append(name)
     rounds: dict[int, dict[int, list[int | None]]] = {}
-    statements = Statement.objects.filter(speaker__debate__debate_set=debate_set).order_by("round", "speaker__seat")
-    for debate_id, number, verdict in statements.values_list("speaker__debate_id", "round", "verdict"):
+    statements = Statement.objects.filter(agent__debate__debate_set=debate_set).order_by("round", "agent__number")
+    for debate_id, number, verdict in statements.values_list("agent__debate_id", "round", "verdict"):
         rounds.setdefault(debate_id, {}).setdefault(number, []).append(verdict)
     return [
-        system_ballot(
+        debate_votes(
             item=debate_id,
-            submission_order=order,
-            judges=seat_names(names[debate_id]),
+            response_order=order,
+            judges=agent_names(names[debate_id]),
             rounds=[rounds[debate_id][number] for number in sorted(rounds[debate_id])],
         )
         for debate_id, order in orders.items()

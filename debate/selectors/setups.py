@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from django.db.models import Prefetch
 
-from debate.models import Debate, Speaker
+from debate.models import Agent, Debate
 from debate.protocol.debate_images import DebateImages
 from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.orders import Orders
 from debate.protocol.setups import Criterion, DebateSetup
-from debate.protocol.variants import damaged
+from debate.protocol.variants import perturbed
 from debate.selectors.criteria import criteria_by_case
 from judging.models import Case, Response
 from judging.specs.types import image_specs
@@ -33,7 +33,7 @@ def debates_by_id(debate_ids: Sequence[int]) -> list[Debate]:
             "response_a",
             "response_b",
         )
-        .prefetch_related(Prefetch("speakers", Speaker.objects.select_related("endpoint").order_by("seat")))
+        .prefetch_related(Prefetch("agents", Agent.objects.select_related("endpoint").order_by("number")))
         .order_by("pk")
     )
 
@@ -57,8 +57,8 @@ def setup_of(debate: Debate, criteria: Mapping[str, Criterion]) -> DebateSetup:
     """Return what the protocol asks in one debate, whose related rows are loaded."""
     return setup_with(
         case=debate.case,
-        submissions=(debate.response_a.text, debate.response_b.text),
-        orders=Orders(debate.submission_order, tuple(speaker.name for speaker in debate.speakers.all())),
+        responses=(debate.response_a.text, debate.response_b.text),
+        orders=Orders(debate.response_order, tuple(agent.name for agent in debate.agents.all())),
         criterion=criteria[debate.case.key],
         options=replace(options_from_json(debate.debate_set.setup), seed=debate.seed),
         images=images_of(
@@ -76,7 +76,7 @@ def images_of(case: Case, response_a: Response, response_b: Response, *, seen_by
 def setup_with(
     *,
     case: Case,
-    submissions: tuple[str, str],
+    responses: tuple[str, str],
     orders: Orders,
     criterion: Criterion,
     options: DebateOptions,
@@ -85,17 +85,17 @@ def setup_with(
     """Return what the protocol asks about two responses to a case, which is loaded with its prompt."""
     return DebateSetup(
         question=question_of(case),
-        submission_a=submissions[0],
-        submission_b=submissions[1],
-        submission_order=orders.submission_order,
-        seats=orders.seats,
+        response_a=responses[0],
+        response_b=responses[1],
+        response_order=orders.response_order,
+        agents=orders.agents,
         criterion=criterion_of(criterion, options),
         reference=reference_of(case),
         max_rounds=options.max_rounds,
         mode=options.mode,
         visibility=options.visibility,
         stop=options.stop,
-        both_orders_opening=options.both_orders_opening,
+        independent_both_orders=options.independent_both_orders,
         refusal_as_tie=options.refusal_as_tie,
         seed=options.seed,
         temperature=options.temperature,
@@ -108,9 +108,9 @@ def setup_with(
 
 
 def criterion_of(stored: Criterion, options: DebateOptions) -> Criterion:
-    """Return the criterion as speakers read it: damaged where the set is to show what damage does."""
+    """Return the criterion as agents read it: perturbed where the set is to show what perturbation does."""
     named = replace(stored, name=options.shown_criterion or stored.name)
-    return damaged(named, options.damage_to_do, seed=options.damage_seed)
+    return perturbed(named, options.perturbation_to_do, seed=options.perturbation_seed)
 
 
 def question_of(case: Case) -> str:

@@ -44,18 +44,18 @@ def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
 
     Agents keep the numbers by which they address each other; `swapped` readers see system B as A.
     """
-    first, second = ("B", "A") if swapped != bool(debate.submission_order) else ("A", "B")
-    rows = Statement.objects.filter(speaker__debate=debate).order_by("round", "speaker__seat")
+    first, second = ("B", "A") if swapped != bool(debate.response_order) else ("A", "B")
+    rows = Statement.objects.filter(agent__debate=debate).order_by("round", "agent__number")
     statements = [
         Said(
             round=number,
-            seat=seat,
-            name=f"Agent {seat}",
+            agent_number=agent_number,
+            name=f"Agent {agent_number}",
             text=readable_statement(text, first=first, second=second),
             verdict=-verdict if swapped and verdict else verdict,
             status="",
         )
-        for number, seat, text, verdict in rows.values_list("round", "speaker__seat", "text", "verdict")
+        for number, agent_number, text, verdict in rows.values_list("round", "agent__number", "text", "verdict")
     ]
     return transcript(statements, is_heard=_is_heard(debate))
 
@@ -66,7 +66,7 @@ def _is_heard(debate: Debate) -> bool:
 
 def stored_statements(debate: Debate) -> list[Said]:
     """Return the statements of a settled debate. One query."""
-    rows = Statement.objects.filter(speaker__debate=debate).select_related("speaker").order_by("round", "speaker__seat")
+    rows = Statement.objects.filter(agent__debate=debate).select_related("agent").order_by("round", "agent__number")
     imported = debate.debate_set.source == DebateSource.IMPORT
     return [_said(row, debate, imported=imported) for row in rows]
 
@@ -90,15 +90,15 @@ def _said(row: Statement, debate: Debate, *, imported: bool) -> Said:
     mirrored = POSITIONS.get(row.mirrored_position_verdict)
     return Said(
         round=row.round,
-        seat=row.speaker.seat,
-        name=row.speaker.name,
+        agent_number=row.agent.number,
+        name=row.agent.name,
         text=row.text,
         verdict=row.verdict,
         status=row.status,
         reasked=row.was_reasked,
         first_text=row.first_text,
         mirrored_text=row.mirrored_text,
-        mirrored_verdict=to_system_space(mirrored, submission_order=1 - debate.submission_order),
+        mirrored_verdict=to_system_space(mirrored, response_order=1 - debate.response_order),
         filed=_filed(row) if imported else "",
         error_kind=row.error_kind,
         statement_id=row.pk if row.call_ids else 0,
@@ -125,7 +125,7 @@ def _live(debate: Debate) -> DebateView:
 def _replayed(setup: DebateSetup, debate: Debate) -> Replayed:
     """Return how far the ledger's replies carry a debate. One query for each step that was answered."""
     configs = {
-        endpoint.name: config_of(endpoint) for endpoint in ModelEndpoint.objects.filter(name__in=set(setup.seats))
+        endpoint.name: config_of(endpoint) for endpoint in ModelEndpoint.objects.filter(name__in=set(setup.agents))
     }
     run = debate.debate_set.run
     task = RunTask.objects.filter(run=run, subject_id=debate.pk).first()

@@ -17,7 +17,7 @@ from debate.protocol.setups import DebateSetup, Method, RoundMode
 from debate.selectors.criteria import criteria_by_case
 from debate.selectors.setups import images_of, setup_with
 from debate.services.pairs import DebateWish, Pair
-from debate.services.set_plans import DebatesRefused, check_seats, draw_of
+from debate.services.set_plans import DebatesRefused, check_agent_count, draw_of
 from judging.llm.prices import MILLION, TOKENS_PER_IMAGE, Price
 from judging.models import Case, ModelEndpoint, Prompt, Response
 from judging.selectors.targets import Target, target_of, unpriced
@@ -52,7 +52,7 @@ class DebateEstimate:
 
 @dataclass(frozen=True, slots=True)
 class _Length:
-    """What a speaker reads of a pair, on average."""
+    """What an agent reads of a pair, on average."""
 
     characters: float
     images: float
@@ -180,21 +180,21 @@ def _part_of(
     wish: DebateWish, count: int, length: _Length, targets: Sequence[Target], replays: Sequence[Replay]
 ) -> _Part:
     """Return the same of one set; what has no price costs nothing here."""
-    options, seats = wish.options, len(targets)
-    openings = 2 if options.both_orders_opening else 1
+    options, agents = wish.options, len(targets)
+    first_asks = 2 if options.independent_both_orders else 1
     if options.method is not Method.DEBATE:
-        openings *= options.samples
+        first_asks *= options.samples
     rounds_least = options.steps_least - 1 if options.method is Method.DEBATE else 0
     rounds_most = options.max_rounds if options.method is Method.DEBATE else 0
-    least, most = seats * (openings + rounds_least), seats * (openings + rounds_most) * 2
+    least, most = agents * (first_asks + rounds_least), agents * (first_asks + rounds_most) * 2
     read = [length.read_by(endpoint) for endpoint in wish.endpoints]
-    turns = seats if options.mode is RoundMode.SEQUENTIAL else 1  # of a round, which agents then take one by one
+    turns = agents if options.mode is RoundMode.SEQUENTIAL else 1  # of a round, which agents then take one by one
     agents_least = [
-        replace(_least(characters, openings, rounds_least, seats), in_turn=1 + rounds_least * turns)
+        replace(_least(characters, first_asks, rounds_least, agents), in_turn=1 + rounds_least * turns)
         for characters in read
     ]
     agents_most = [
-        replace(_most(characters, openings, rounds_most, seats, options), in_turn=2 * (1 + rounds_most * turns))
+        replace(_most(characters, first_asks, rounds_most, agents, options), in_turn=2 * (1 + rounds_most * turns))
         for characters in read
     ]
     left_least, left_most = count * _share_left(replays, least), count * _share_left(replays, most)
@@ -242,7 +242,7 @@ def _replays(wishes: Sequence[DebateWish], pairs: Sequence[Sequence[Pair]], at: 
 
 def _can_be_held(wish: DebateWish) -> bool:
     try:
-        check_seats(wish)
+        check_agent_count(wish)
     except DebatesRefused:
         return False
     return True
@@ -271,7 +271,7 @@ def _setups(
         setups.append(
             setup_with(
                 case=case,
-                submissions=(a.text, b.text),
+                responses=(a.text, b.text),
                 orders=draw_of(pair, wish),
                 criterion=criteria[case.key],
                 options=wish.options,
@@ -282,7 +282,7 @@ def _setups(
 
 
 def _length_of(pairs: Sequence[Pair]) -> _Length:
-    """Return the average length of what a speaker reads of one of the first pairs. Three queries."""
+    """Return the average length of what an agent reads of one of the first pairs. Three queries."""
     sample = pairs[:SAMPLE]
     if not sample:
         return _Length(0, 0)
@@ -298,21 +298,21 @@ def _length_of(pairs: Sequence[Pair]) -> _Length:
     return _Length(FIXED_CHARACTERS + 2 * float(answers) + float(asked or 0), images / len(sample))
 
 
-def _least(characters: float, openings: int, rounds: int, seats: int) -> _Load:
+def _least(characters: float, first_asks: int, rounds: int, agents: int) -> _Load:
     """Return what one agent asks for in a debate, four characters a token, with statements as long as asked for."""
-    heard = characters + seats * STATEMENT_CHARACTERS
-    prompt = (openings * characters + rounds * heard) / 4
-    calls = openings + rounds
+    heard = characters + agents * STATEMENT_CHARACTERS
+    prompt = (first_asks * characters + rounds * heard) / 4
+    calls = first_asks + rounds
     return _Load(calls, prompt, calls * STATEMENT_TOKENS)
 
 
-def _most(characters: float, openings: int, rounds: int, seats: int, options: DebateOptions) -> _Load:
+def _most(characters: float, first_asks: int, rounds: int, agents: int, options: DebateOptions) -> _Load:
     """Return the same at two characters a token, every reply as long as allowed and asked for twice."""
     longest = options.max_tokens or 4 * STATEMENT_TOKENS
     rounds_read = rounds if options.visibility == "full" else 1
-    heard = characters + seats * rounds_read * 4 * longest
-    prompt = 2 * (openings * characters + rounds * heard) / 2
-    calls = 2 * (openings + rounds)
+    heard = characters + agents * rounds_read * 4 * longest
+    prompt = 2 * (first_asks * characters + rounds * heard) / 2
+    calls = 2 * (first_asks + rounds)
     return _Load(calls, prompt, calls * longest)
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
+from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
 from debate.protocol.asked import calls_by_statement
 from debate.protocol.consensus import StopReason
 from debate.protocol.debate import run_debate, vote_of
@@ -24,7 +24,7 @@ from judging.services.tasks.executors import Finished, ReadyTask
 BATCH = 500
 UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)
 STORED_FIELDS = (
-    *("status", "verdict", "agreed_round", "round_count", "opening_verdict", "flags", "finished_at"),
+    *("status", "verdict", "agreed_round", "round_count", "independent_verdict", "flags", "finished_at"),
     *("call_count", "cost"),
 )
 
@@ -35,7 +35,7 @@ class DebateExecutor:
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task. Four queries, whatever the number of tasks.
 
-        A debate only fails where a speaker could not be reached, so a retry asks again what was not answered and
+        A debate only fails where an agent could not be reached, so a retry asks again what was not answered and
         nothing else: the tasks go to the engine as if they were tried for the first time.
         """
         for task in tasks:
@@ -45,7 +45,7 @@ class DebateExecutor:
         setups = setups_of(debates)
         Debate.objects.filter(pk__in=list(ids), status=DebateStatus.WAITING).update(status=DebateStatus.RUNNING)
         return [
-            ReadyTask(ids[debate.pk], setups[debate.pk].seats[0], run_debate(setups[debate.pk])) for debate in debates
+            ReadyTask(ids[debate.pk], setups[debate.pk].agents[0], run_debate(setups[debate.pk])) for debate in debates
         ]
 
     def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
@@ -56,17 +56,15 @@ class DebateExecutor:
         if not results:
             return
         options = options_from_json(DebateSet.objects.values_list("setup", flat=True).get(run=run))
-        speakers = {
-            (speaker.debate_id, speaker.seat): speaker for speaker in Speaker.objects.filter(debate_id__in=results)
-        }
+        agents = {(agent.debate_id, agent.number): agent for agent in Agent.objects.filter(debate_id__in=results)}
         costs = _costs_of(finished)
         rows: list[Statement] = []
         for item in finished:
             if item.task.subject_id is not None:
-                rows += _statements(item.task.subject_id, item, speakers, at, options)
+                rows += _statements(item.task.subject_id, item, agents, at, options)
         for row in rows:
             row.asked_cost = costs.get(row.call_ids[0]) if row.call_ids else None
-        Statement.objects.filter(speaker__debate_id__in=results).delete()
+        Statement.objects.filter(agent__debate_id__in=results).delete()
         Statement.objects.bulk_create(rows, batch_size=BATCH)
         debates = list(Debate.objects.filter(pk__in=results))
         calls = {item.task.subject_id: item.call_ids for item in finished}
@@ -90,13 +88,13 @@ class DebateExecutor:
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
         """Make broken-off debates wait again, without the statements they got to; their finished calls stay."""
         subjects = tasks.values("subject_id")
-        Statement.objects.filter(speaker__debate_id__in=subjects).delete()
+        Statement.objects.filter(agent__debate_id__in=subjects).delete()
         Debate.objects.filter(pk__in=subjects).update(
             status=DebateStatus.WAITING,
             verdict=None,
             agreed_round=None,
             round_count=0,
-            opening_verdict=None,
+            independent_verdict=None,
             flags=[],
             call_count=0,
             cost=None,
@@ -138,19 +136,19 @@ def flags_of(result: DebateResult) -> list[str]:
     flags = {f"statement-{statement.status}" for statement in said if statement.status is not VerdictStatus.OK}
     if any(statement.reasked for statement in said):
         flags.add("asked-again")
-    if _voided_seats(result):
+    if _voided_agents(result):
         flags.add("vote-follows-place")
     if result.stop_reason is StopReason.STABILITY:
         flags.add("stable-disagreement")
     return sorted(flags)
 
 
-def _voided_seats(result: DebateResult) -> set[int]:
-    """Return the seats that were asked in both orders at once and named different systems."""
+def _voided_agents(result: DebateResult) -> set[int]:
+    """Return the agents that were asked in both orders at once and named different systems."""
     votes: dict[tuple[int, int], set[int | None]] = {}
     for statement in result.statements:
-        votes.setdefault((statement.round, statement.seat), set()).add(statement.system_verdict)
-    return {seat for (_, seat), cast in votes.items() if len(cast - {None}) > 1}
+        votes.setdefault((statement.round, statement.agent_number), set()).add(statement.system_verdict)
+    return {agent_number for (_, agent_number), cast in votes.items() if len(cast - {None}) > 1}
 
 
 def _settle(debate: Debate, result: DebateResult, at: datetime) -> None:
@@ -159,7 +157,7 @@ def _settle(debate: Debate, result: DebateResult, at: datetime) -> None:
     debate.verdict = result.verdict
     debate.agreed_round = result.agreed_round
     debate.round_count = len(result.rounds) - 1
-    debate.opening_verdict = result.opening.majority
+    debate.independent_verdict = result.independent.majority
     debate.flags = flags_of(result)
     debate.finished_at = at
 
@@ -167,14 +165,14 @@ def _settle(debate: Debate, result: DebateResult, at: datetime) -> None:
 def _statements(
     debate_id: int,
     item: Finished,
-    speakers: Mapping[tuple[int, int], Speaker],
+    agents: Mapping[tuple[int, int], Agent],
     at: datetime,
     options: DebateOptions,
 ) -> list[Statement]:
     said: Sequence[StatementResult] = item.result.statements
     asked = calls_by_statement(said, item.call_ids, method=options.method, mode=options.mode)
     mirrored = {
-        (result.round, result.seat): (result, calls)
+        (result.round, result.agent_number): (result, calls)
         for result, calls in zip(said, asked, strict=True)
         if result.mirrored
     }
@@ -182,17 +180,17 @@ def _statements(
     for result, calls in zip(said, asked, strict=True):
         if result.mirrored:
             continue
-        row = _row(result, speakers[debate_id, result.seat], at)
+        row = _row(result, agents[debate_id, result.agent_number], at)
         row.call_ids = list(calls)
         row.verdict = vote_of(result, refusal_as_tie=options.refusal_as_tie)
-        if (result.round, result.seat) in mirrored:
-            _add_mirrored(row, *mirrored[result.round, result.seat], options)
+        if (result.round, result.agent_number) in mirrored:
+            _add_mirrored(row, *mirrored[result.round, result.agent_number], options)
         rows.append(row)
     return rows
 
 
 def _add_mirrored(row: Statement, other: StatementResult, calls: Sequence[int], options: DebateOptions) -> None:
-    """Add the vote on the swapped submissions; one that names the other system makes both void."""
+    """Add the vote on the swapped responses; one that names the other system makes both void."""
     row.mirrored_text = storable(other.text)
     row.mirrored_position_verdict = position_text(other.position_verdict)
     row.mirrored_call_ids = list(calls)
@@ -200,9 +198,9 @@ def _add_mirrored(row: Statement, other: StatementResult, calls: Sequence[int], 
         row.verdict = None
 
 
-def _row(result: StatementResult, speaker: Speaker, at: datetime) -> Statement:
+def _row(result: StatementResult, agent: Agent, at: datetime) -> Statement:
     return Statement(
-        speaker=speaker,
+        agent=agent,
         round=result.round,
         text=storable(result.text),
         position_verdict=position_text(result.position_verdict),

@@ -15,7 +15,7 @@ from django.db import transaction
 from debate.models import Experiment, ExperimentKind
 from debate.protocol.options import DebateOptions
 from debate.protocol.setups import Method
-from debate.protocol.variants import FILE_SUFFIXES, Damage
+from debate.protocol.variants import FILE_SUFFIXES, Perturbation
 from debate.selectors.criteria import criterion_names
 from debate.services.pairs import DebateWish
 from debate.services.set_plans import DebatesRefused, create_debate_set
@@ -30,13 +30,13 @@ _NUMBERED = re.compile(r"\A(?P<base>.+)-1\Z")
 class VariantText:
     """One condition of a criterion: the stored criterion that is read, and whether its text is already perturbed."""
 
-    damage: Damage
+    perturbation: Perturbation
     criterion: str
     is_given: bool
 
     @property
     def words(self) -> str:
-        return "intact" if self.damage is Damage.NONE else str(self.damage)
+        return "intact" if self.perturbation is Perturbation.NONE else str(self.perturbation)
 
 
 @transaction.atomic
@@ -76,22 +76,22 @@ def round_robin_wishes(wish: DebateWish, systems: Sequence[System]) -> list[Deba
 
 @transaction.atomic
 def create_robustness(*, wish: DebateWish, seed: int, use_given: bool, actor: User | None, at: datetime) -> Experiment:
-    """Store a set of single judgements for each condition of the wished criterion: intact, and damaged in five ways.
+    """Store a set of single judgements for each condition of the wished criterion: intact, and perturbed in five ways.
 
-    All chosen endpoints judge on their own, with the same orders in all conditions. With `use_given` the damaged texts
-    are those that the rubric brings along (`helpfulness-2` to `-6`), as far as it does; the others come from `seed`.
+    All chosen endpoints judge on their own, with the same orders in all conditions. With `use_given` the perturbed
+    texts are those that the rubric brings along (`helpfulness-2` to `-6`), as far as it does; others come from `seed`.
 
     Raises:
-        DebatesRefused: no judge, more than the method has seats for, or what `create_debate_set` refuses.
+        DebatesRefused: no judge, more than the method allows, or what `create_debate_set` refuses.
     """
     if not wish.endpoints:
         raise DebatesRefused("Choose at least one judge.")
     wishes = robustness_wishes(wish, seed=seed, use_given=use_given)
-    damages = [each.options.damage.value for each in wishes if each.options.damage_is_given]
+    perturbations = [each.options.perturbation.value for each in wishes if each.options.perturbation_is_given]
     experiment = Experiment.objects.create(
         kind=ExperimentKind.ROBUSTNESS,
         name=(wish.name or f"Robustness of {wish.criterion}: {wish.system_a} vs {wish.system_b}")[:200],
-        options={"criterion": wish.criterion, "seed": seed, "given": damages},
+        options={"criterion": wish.criterion, "seed": seed, "given": perturbations},
         created_at=at,
     )
     for each in wishes:
@@ -120,12 +120,12 @@ def variants_of(*, names: Sequence[str], criterion: str, use_given: bool) -> lis
     numbered = _NUMBERED.match(criterion)
     base = numbered["base"] if numbered else criterion
     variants = []
-    for suffix, damage in FILE_SUFFIXES.items():
+    for suffix, perturbation in FILE_SUFFIXES.items():
         name = f"{base}-{suffix}"
-        if use_given and damage is not Damage.NONE and name in names:
-            variants.append(VariantText(damage, name, is_given=True))
+        if use_given and perturbation is not Perturbation.NONE and name in names:
+            variants.append(VariantText(perturbation, name, is_given=True))
         else:
-            variants.append(VariantText(damage, criterion, is_given=False))
+            variants.append(VariantText(perturbation, criterion, is_given=False))
     return variants
 
 
@@ -134,9 +134,9 @@ def _options_of(wish: DebateWish, variant: VariantText, seed: int) -> DebateOpti
         wish.options,
         method=Method.SINGLE if len(wish.endpoints) == 1 else Method.MULTI_JUDGE,
         samples=1,
-        damage=variant.damage,
-        damage_seed=seed,
-        damage_is_given=variant.is_given,
+        perturbation=variant.perturbation,
+        perturbation_seed=seed,
+        perturbation_is_given=variant.is_given,
         shown_criterion=wish.criterion,
         order_key=wish.criterion,
     )

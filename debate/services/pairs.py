@@ -23,7 +23,7 @@ class DebateWish:
     system_b: System
     rubric: Rubric
     criterion: str
-    endpoints: Sequence[ModelEndpoint]  # as many as the method has seats; one may sit on several
+    endpoints: Sequence[ModelEndpoint]  # one for each agent; one may stand for several
     options: DebateOptions = field(default_factory=DebateOptions)
     budget: Decimal | None = None  # USD
     name: str = ""
@@ -76,7 +76,7 @@ def count_with_images(pairs: Sequence[Pair], suite: Suite) -> int:
 
 
 def people_cost_of(wishes: Sequence[DebateWish]) -> PeopleCost | None:
-    """Return what the random audits of several sets ask of people; baselines and damaged criteria ask nobody."""
+    """Return what the random audits of several sets ask of people; baselines and perturbed criteria ask nobody."""
     return total_cost(
         people_cost(cases=count, subjects=count)
         for wish in wishes

@@ -10,24 +10,25 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, Model, OuterRef, QuerySet, Subquery
 
 from debate.models import (
+    Agent,
     BatchDebate,
     BatchStatement,
     Debate,
     DebateSet,
     DebateSource,
     DebateStatus,
-    Speaker,
     Statement,
 )
 from debate.protocol.consensus import agreed_since, consensus, majority
 from debate.protocol.options import DebateOptions
-from debate.protocol.orders import SeatScheme
+from debate.protocol.orders import OrderScheme
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn
 from debate.protocol.setups import RoundMode
 from debate.protocol.verdicts import TextReading, read_recorded, read_strict, to_system_space
@@ -50,14 +51,21 @@ from judging.specs.files.problems import Problem, Severity
 
 LONGEST_SCORE = 150  # characters of a filed score that are kept; nothing longer is a verdict
 # What is known of how the original held its debates.
-ORIGINAL = DebateOptions(mode=RoundMode.SEQUENTIAL, seating=SeatScheme.CYCLIC, temperature=0.5)
+ORIGINAL = DebateOptions(mode=RoundMode.SEQUENTIAL, agent_order=OrderScheme.CYCLIC, temperature=0.5)
 Readings = Mapping[str | None, TextReading]  # by text
 Answers = Mapping[str, str]  # case key -> hash of the response's text
 # Columns of a row in a batch that its row in use takes over as they are.
 _OF_DEBATE = (
-    *("debate_set", "case", "response_a", "response_b", "scenario", "source_id", "submission_order", "status"),
-    *("verdict", "agreed_round", "round_count", "opening_verdict", "flags"),
+    *("debate_set", "case", "response_a", "response_b", "scenario", "source_id", "response_order", "status"),
+    *("verdict", "agreed_round", "round_count", "independent_verdict", "flags"),
 )
+# What the fields of recorded cells are called in their hashes.
+_HASHED_AS = {
+    "agent_number": "seat",
+    "response_a": "submission_a",
+    "response_b": "submission_b",
+    "response_order": "submission_order",
+}
 _OF_STATEMENT = ("round", "text", "position_verdict", "verdict", "status", "recorded_verdict")
 
 
@@ -80,7 +88,14 @@ class WrittenCells:
 
 def cell_hash(cell: RecordedCell) -> str:
     """Return the hash of everything that a recorded cell holds but its criterion's text."""
-    return content_hash(asdict(replace(cell, criterion_levels={})))
+    return content_hash(_hashed(asdict(replace(cell, criterion_levels={}))))
+
+
+def _hashed(value: Any) -> Any:
+    """Return what is hashed, under the names of version 0.1: a cell that was imported then is known again."""
+    if isinstance(value, dict):
+        return {_HASHED_AS.get(key, key): _hashed(held) for key, held in value.items()}
+    return [_hashed(held) for held in value] if isinstance(value, (list, tuple)) else value
 
 
 def write_cells(
@@ -99,10 +114,10 @@ def write_cells(
         rows = [_debate(batch, digest, item, key, cell, readings) for key, item in items.items()]
         writer.add(BatchDebate, iter(rows))
         statements = (
-            _statement(batch, row, number, seat, turn, readings[turn.text])
+            _statement(batch, row, number, agent_number, turn, readings[turn.text])
             for row, item in zip(rows, items.values(), strict=True)
             for number, stage in enumerate(item.stages)
-            for seat, turn in enumerate(stage, start=1)
+            for agent_number, turn in enumerate(stage, start=1)
         )
         writer.add(BatchStatement, statements)
         written.append(
@@ -196,15 +211,15 @@ def _copy_debates(batch: ImportBatch, at: datetime) -> int:
 
 
 def _copy_statements(batch: ImportBatch, at: datetime) -> int:
-    """Copy speakers, who all have a statement in the independent round, and then every statement."""
+    """Copy agents, who all have a statement in the independent round, and then every statement."""
     given = (
         f"FROM {table(BatchStatement)} t JOIN {table(BatchDebate)} b ON b.id = t.debate_id"
         f" JOIN {table(Debate)} d ON d.debate_set_id = b.debate_set_id"
         " AND d.response_a_id = b.response_a_id AND d.response_b_id = b.response_b_id"
     )
     copy_rows(
-        Speaker,
-        {"debate": "d.id", "seat": "t.seat", "name": "t.judge"},
+        Agent,
+        {"debate": "d.id", "number": "t.agent_number", "name": "t.judge"},
         f"{given} WHERE t.batch_id = %s AND t.round = 0 ORDER BY t.id",
         [batch.pk],
     )
@@ -212,8 +227,8 @@ def _copy_statements(batch: ImportBatch, at: datetime) -> int:
     nothing |= dict.fromkeys(("first_text", "mirrored_text", "mirrored_position_verdict", "error_kind"), "''")
     return copy_rows(
         Statement,
-        {"created_at": "%s", "speaker": "p.id", **nothing, **_taken(BatchStatement, _OF_STATEMENT, "t")},
-        f"{given} JOIN {table(Speaker)} p ON p.debate_id = d.id AND p.seat = t.seat"
+        {"created_at": "%s", "agent": "p.id", **nothing, **_taken(BatchStatement, _OF_STATEMENT, "t")},
+        f"{given} JOIN {table(Agent)} p ON p.debate_id = d.id AND p.number = t.agent_number"
         " WHERE t.batch_id = %s ORDER BY t.id",
         [moment(at), batch.pk],
     )
@@ -243,7 +258,7 @@ def _items_by_case(cell: RecordedCell, answers: Mapping[str, Answers]) -> tuple[
 
 def _case_key(scenario: str, item: RecordedItem, a: Answers, b: Answers) -> str | None:
     """Return the key of the case whose responses are the item's: that of its own line, else any other."""
-    wanted = (text_hash(item.submission_a), text_hash(item.submission_b))
+    wanted = (text_hash(item.response_a), text_hash(item.response_b))
     own = f"{scenario}-{item.id}"
     for key in (own, *(key for key in a if key.rpartition("-")[0] == scenario)):
         if (a.get(key), b.get(key)) == wanted:
@@ -273,32 +288,32 @@ def _debate(
         batch=batch,
         set_hash=digest,
         case_key=key,
-        text_hash_a=text_hash(item.submission_a),
-        text_hash_b=text_hash(item.submission_b),
+        text_hash_a=text_hash(item.response_a),
+        text_hash_b=text_hash(item.response_b),
         scenario=cell.scenario[:100],
         source_id=item.id,
-        submission_order=item.submission_order,
+        response_order=item.response_order,
         status=DebateStatus.UNRESOLVED if verdict is None else DebateStatus.AGREED,
         verdict=verdict,
         agreed_round=None if verdict is None else agreed_since(rounds),
         round_count=len(rounds) - 1,
-        opening_verdict=majority(rounds[0]),
+        independent_verdict=majority(rounds[0]),
         flags=sorted(flags),
     )
 
 
 def _statement(
-    batch: ImportBatch, debate: BatchDebate, number: int, seat: int, turn: RecordedTurn, reading: TextReading
+    batch: ImportBatch, debate: BatchDebate, number: int, agent_number: int, turn: RecordedTurn, reading: TextReading
 ) -> BatchStatement:
     return BatchStatement(
         batch=batch,
         debate=debate,
-        seat=seat,
+        agent_number=agent_number,
         judge=turn.judge[:120],
         round=number,
         text=turn.text or "",
         position_verdict="" if reading.verdict is None else str(reading.verdict),
-        verdict=to_system_space(reading.verdict, submission_order=debate.submission_order),
+        verdict=to_system_space(reading.verdict, response_order=debate.response_order),
         status=_how(reading),
         recorded_verdict=score_to_text(turn.score),
     )
@@ -319,7 +334,7 @@ def _valueless(item: RecordedItem, readings: Readings) -> list[TextReading]:
 
 
 def _vote(position: int | None, item: RecordedItem) -> int | None:
-    return to_system_space(position, submission_order=item.submission_order)
+    return to_system_space(position, response_order=item.response_order)
 
 
 def _provenance(cell: RecordedCell) -> JsonDict:

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from debate.models import Debate, DebateSet, Experiment, Speaker
+from debate.models import Agent, Debate, DebateSet, Experiment
 from debate.protocol.orders import Orders, draw_orders
 from debate.protocol.setups import Method
 from debate.selectors.criteria import criterion_names
@@ -33,12 +33,12 @@ def check_debates(wish: DebateWish) -> list[Pair]:
     """Return the pairs to debate.
 
     Raises:
-        DebatesRefused: same system twice, too few or too many speakers, an unknown criterion, nothing to compare, or
+        DebatesRefused: same system twice, too few or too many agents, an unknown criterion, nothing to compare, or
             a budget that cannot be kept.
     """
     if wish.system_a == wish.system_b:
         raise DebatesRefused(f"Choose two different systems; {wish.system_a} cannot be compared with itself.")
-    check_seats(wish)
+    check_agent_count(wish)
     if inactive := [endpoint.name for endpoint in wish.endpoints if not endpoint.is_active]:
         raise DebatesRefused(f"{', '.join(inactive)} is inactive. Activate it or choose another agent.")
     names = criterion_names(wish.rubric)
@@ -77,8 +77,8 @@ def _blind(wish: DebateWish) -> list[str]:
     return list(dict.fromkeys(endpoint.name for endpoint in wish.endpoints if not endpoint.sees_images))
 
 
-def check_seats(wish: DebateWish) -> None:
-    """Refuse a number of speakers that the method has no seats for.
+def check_agent_count(wish: DebateWish) -> None:
+    """Refuse a number of agents that the method does not allow.
 
     Raises:
         DebatesRefused: with how many there may be.
@@ -137,7 +137,7 @@ def create_debate_set(
     debates = _store_debates(debate_set, pairs, wish)
     tasks = [RunTask(run=run, subject_id=debate.pk) for debate in debates]
     RunTask.objects.bulk_create(tasks, batch_size=BATCH)
-    record(actor, "debates.created", debate_set, debates=len(debates), speakers=len(wish.endpoints))
+    record(actor, "debates.created", debate_set, debates=len(debates), agents=len(wish.endpoints))
     return debate_set
 
 
@@ -174,18 +174,18 @@ def _store_debates(debate_set: DebateSet, pairs: Sequence[Pair], wish: DebateWis
                 response_b=pair.response_b,
                 scenario=pair.case.scenario,
                 seed=wish.options.seed,
-                submission_order=orders.submission_order,
+                response_order=orders.response_order,
             )
             for pair, orders in zip(pairs, draws, strict=True)
         ],
         batch_size=BATCH,
     )
     by_name = {endpoint.name: endpoint for endpoint in wish.endpoints}
-    Speaker.objects.bulk_create(
+    Agent.objects.bulk_create(
         [
-            Speaker(debate=debate, seat=seat, endpoint=by_name[name], name=name)
+            Agent(debate=debate, number=number, endpoint=by_name[name], name=name)
             for debate, orders in zip(debates, draws, strict=True)
-            for seat, name in enumerate(orders.seats, start=1)
+            for number, name in enumerate(orders.agents, start=1)
         ],
         batch_size=BATCH,
     )
@@ -198,5 +198,5 @@ def draw_of(pair: Pair, wish: DebateWish) -> Orders:
         seed=wish.options.seed,
         key=f"{pair.case.key}|{wish.system_a.name}|{wish.system_b.name}|{wish.options.order_key or wish.criterion}",
         endpoints=[endpoint.name for endpoint in wish.endpoints],
-        scheme=wish.options.seating,
+        scheme=wish.options.agent_order,
     )

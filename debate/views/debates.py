@@ -34,9 +34,7 @@ def debate_detail(request: PageRequest, debate_id: int) -> HttpResponse:
         "images_note": _images_note(debate, setup),
         "compared": compared,
         "differences": differences is not None,
-        "baselines": [
-            speaker.name for speaker in debate.speakers.all() if speaker.endpoint and speaker.endpoint.is_baseline
-        ],
+        "baselines": [agent.name for agent in debate.agents.all() if agent.endpoint and agent.endpoint.is_baseline],
         "before": before,
         "after": after,
     }
@@ -53,13 +51,13 @@ def debate_live(request: PageRequest, debate_id: int) -> HttpResponse:
 def statement_detail(request: PageRequest, statement_id: int) -> HttpResponse:
     """What an agent was sent for one statement, and what came back."""
     statement = get_object_or_404(
-        Statement.objects.select_related("speaker__debate__case", "speaker__debate__debate_set"), pk=statement_id
+        Statement.objects.select_related("agent__debate__case", "agent__debate__debate_set"), pk=statement_id
     )
-    agent = statement.speaker
+    agent = statement.agent
     context = {
         "statement": statement,
         "agent": agent,
-        "agent_number": agent.seat,
+        "agent_number": agent.number,
         "debate": agent.debate,
         "calls": calls_of(statement),
     }
@@ -70,7 +68,7 @@ def _images_note(debate: Debate, setup: DebateSetup) -> str:
     """Return which agents are sent the images of a debate; empty where it has none."""
     if not setup.images.count:
         return ""
-    blind = sorted({speaker.name for speaker in debate.speakers.all()} - setup.images.seen_by)
+    blind = sorted({agent.name for agent in debate.agents.all()} - setup.images.seen_by)
     if not blind:
         return "The images of the question and of the responses are sent to the agents."
     if not setup.images.seen_by:
@@ -101,7 +99,7 @@ def _transcript(debate: Debate) -> JsonDict:
 def _sides(debate: Debate, differences: Differences | None) -> list[JsonDict]:
     owner = debate.debate_set
     a, b = (differences.a, differences.b) if differences else ((), ())
-    first = "A" if debate.submission_order == 0 else "B"
+    first = "A" if debate.response_order == 0 else "B"
     return [
         {"letter": "A", "system": owner.system_a, "response": debate.response_a, "first": first == "A", "pieces": a},
         {"letter": "B", "system": owner.system_b, "response": debate.response_b, "first": first == "B", "pieces": b},

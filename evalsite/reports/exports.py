@@ -183,7 +183,7 @@ def _group_row(dimension: str, row: ReportContent) -> Row:
 
 
 def judge_tables(content: ReportContent, certificates: Sequence[str]) -> dict[str, Table]:
-    """Return one table of judges, each with the words on its certificate, and one of debate speakers."""
+    """Return one table of judges, each with the words on its certificate, and one of debate agents."""
     shared = (
         *("name", "is_baseline", "verdicts", "ok", "repaired", "refused", "unparsed", "failed", "parse_rate"),
         *("calls", "prompt_tokens", "completion_tokens", "cost", "cost_per_verdict", "unpriced", "seconds_mean"),
@@ -203,10 +203,10 @@ def judge_tables(content: ReportContent, certificates: Sequence[str]) -> dict[st
         "certificate",
     )
     rows = zip(content["judges"], certificates, strict=True)
-    seats = (*shared, "debates_held", "outcome", "outcome_n", "outcome_missing", "leave_one_out", "leave_one_out_n")
+    agents = (*shared, "debates_held", "outcome", "outcome_n", "outcome_missing", "leave_one_out", "leave_one_out_n")
     return {
         "judges": _table("judges", judges, ({**_judge_row(row), "certificate": words} for row, words in rows)),
-        "agents": _table("agents", seats, (_judge_row(row) for row in content["agents"])),
+        "agents": _table("agents", agents, (_judge_row(row) for row in content["agents"])),
     }
 
 

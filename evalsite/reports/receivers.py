@@ -30,7 +30,7 @@ def refresh_after_run(sender: object, *, run_id: int, kind: str, **extra: Any) -
 
 @receiver(debates_finished)
 def refresh_after_debates(sender: object, *, debate_set_id: int, **extra: Any) -> None:
-    """Bring the judges and speakers up to date."""
+    """Bring the judges and agents up to date."""
     transaction.on_commit(jobs.launch_judges_refresh)
 
 

@@ -21,13 +21,13 @@ class ItemPart(StrEnum):
     RESPONSES = "responses"  # without names, sides shuffled
     RUBRIC = "rubric"
     OWN_ANSWER = "own answer"
-    TRANSCRIPT = "transcript"  # what the speakers said and how they voted, as Speaker 1..m
+    TRANSCRIPT = "transcript"  # what the agents said and how they voted, as Speaker 1..m
     VERDICTS = "verdicts"  # of judges and of the debate
     REASON = "reason"  # why the item is here, which tells how the judge fared
     OTHER_ANSWERS = "other answers"  # labels and notes, without names
     FINAL_LABEL = "final label"
     SYSTEM_NAMES = "system names"
-    MODEL_NAMES = "model names"  # of judges and speakers
+    MODEL_NAMES = "model names"  # of judges and agents
     PEOPLE = "people"  # who gave which answer
     ARM = "arm"  # routed or audit
 

@@ -56,7 +56,7 @@ class Facts:
     key: str
     is_debate: bool = False  # all of these come first alike, or what follows them would be the audit alone
     debate_rounds: int | None = None  # rounds held by a debate that ended unresolved; None: no such debate
-    votes: tuple[int | None, ...] = ()  # what its speakers said last; None: nothing that could be read
+    votes: tuple[int | None, ...] = ()  # what its agents said last; None: nothing that could be read
     verdict_status: str = ""  # ok | repaired | refused | unparsed | failed
     doubts: tuple[str, ...] = ()  # why the value that was read is in doubt, in words
     confidence: float | None = None  # 0..1, measured; None: not measured
@@ -172,7 +172,7 @@ def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
 
 
 def _why_unresolved(rounds: int, votes: tuple[int | None, ...]) -> str:
-    """Return what kept a debate from its verdict: speakers that differ, or some that said nothing readable."""
+    """Return what kept a debate from its verdict: agents that differ, or some that said nothing readable."""
     after = "" if not rounds else " after 1 round" if rounds == 1 else f" after {rounds} rounds"
     unread = votes.count(None)
     if votes and unread == len(votes):

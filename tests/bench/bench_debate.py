@@ -2,7 +2,7 @@
 
     python -m tests.bench.bench_debate [--items 200] [--latency 0.5] [--threads 50 200]
 
-Three speakers never agree, so that every item holds an opening and two rounds: a chain of three calls. The ideal is the
+Three agents never agree, so that every item holds an opening and two rounds: a chain of three calls. The ideal is the
 longer of that chain and of all calls over the threads; 0.85 of it or better is promised. One worker, in this process.
 """
 
@@ -16,7 +16,7 @@ import time
 from math import ceil
 from pathlib import Path
 
-SPEAKERS, STEPS = 3, 3
+AGENTS, STEPS = 3, 3
 PROMISED = 0.85
 
 
@@ -63,18 +63,18 @@ def measure(*, items: int, latency: float, threads: int) -> None:
     names = [f"{place}-{threads}" for place in ("first", "second", "neither")]
     script = [{"model": name, "reply": reply} for name, reply in zip(names, ("1", "2", "0"), strict=True)]
     with FakeLLM(latency=latency * 1000, script=script) as server:
-        speakers = [
+        agents = [
             factories.endpoint(name=name, model=name, base_url=server.url, max_concurrency=threads) for name in names
         ]
         questions = [f"Question {number}?" for number in range(items)]
-        made = create_debate_set(wish=rows.wish(*questions, endpoints=speakers), actor=None, at=now())
+        made = create_debate_set(wish=rows.wish(*questions, endpoints=agents), actor=None, at=now())
         assert made.run is not None
         started = time.perf_counter()
         work_through(run_id=made.run.pk, threads=threads, now=now)
         wall = time.perf_counter() - started
         calls = server.stats()["calls"]
     ended = made.debates.filter(status="unresolved", round_count=STEPS - 1).count()
-    if (calls, ended) != (items * SPEAKERS * STEPS, items):
+    if (calls, ended) != (items * AGENTS * STEPS, items):
         raise SystemExit(f"{ended} of {items} debates ended as scripted, after {calls} calls.")
     ideal = max(STEPS, ceil(calls / threads)) * latency
     verdict = "ok" if ideal / wall >= PROMISED else "MISSED"

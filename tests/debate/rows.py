@@ -1,10 +1,10 @@
-"""Debates for tests: a suite answered by two systems, a criterion with levels, speakers, and a finished transcript."""
+"""Debates for tests: a suite answered by two systems, a criterion with levels, agents, and a finished transcript."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from debate.models import Debate, DebateSet, DebateStatus, Speaker, Statement
+from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
 from debate.protocol.options import DebateOptions
 from debate.services.pairs import DebateWish
 from judging.models import ModelEndpoint, Rubric, Suite, System
@@ -77,7 +77,7 @@ def debate_set(**fields: Any) -> DebateSet:
 
 
 def debate(*, owner: DebateSet | None = None, votes: tuple[tuple[int | None, ...], ...] = ((1, 1),)) -> Debate:
-    """Return a settled debate with these votes per round and seat, A shown first; agreed where the last round is."""
+    """Return a settled debate with these votes per round and agent, A shown first; agreed where the last round is."""
     owner = owner or debate_set()
     case = factories.case(scenario="write")
     agreed = len(set(votes[-1])) == 1 and votes[-1][0] is not None
@@ -95,14 +95,14 @@ def debate(*, owner: DebateSet | None = None, votes: tuple[tuple[int | None, ...
         finished_at=NOON,
     )
     positions = {1: "1", -1: "2", 0: "0", None: ""}
-    for seat in range(1, len(votes[0]) + 1):
-        speaker = Speaker.objects.create(debate=made, seat=seat, name=f"judge-{seat}")
+    for agent_number in range(1, len(votes[0]) + 1):
+        agent = Agent.objects.create(debate=made, number=agent_number, name=f"judge-{agent_number}")
         for number, given in enumerate(votes):
-            vote = given[seat - 1]
+            vote = given[agent_number - 1]
             Statement.objects.create(
-                speaker=speaker,
+                agent=agent,
                 round=number,
-                text=f"Seat {seat} in round {number}.\n\n{positions[vote]}",
+                text=f"Agent {agent_number} in round {number}.\n\n{positions[vote]}",
                 position_verdict=positions[vote],
                 verdict=vote,
                 status="final_line" if vote is not None else "none",

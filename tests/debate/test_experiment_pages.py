@@ -39,7 +39,7 @@ def entered(**changes: Any) -> dict[str, Any]:
         "endpoints": [judges[0].pk, judges[1].pk],
         "mode": "simultaneous",
         "visibility": "previous",
-        "seating": "permutations",
+        "agent_order": "permutations",
     }
     return data | changes
 
@@ -49,7 +49,7 @@ def text_of(response: Any) -> str:
     return str(response.content.decode())
 
 
-def test_set_create_seats_one_endpoint_twice(researcher: Client) -> None:
+def test_set_create_takes_one_endpoint_as_two_agents(researcher: Client) -> None:
     data = entered()
     twice = data["endpoints"][0]
 

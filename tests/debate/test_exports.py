@@ -44,7 +44,7 @@ def held(*, x: list[str], y: list[str], **options: Any) -> DebateSet:
 def test_debate_table_writes_a_debate_with_its_order_and_outcome() -> None:
     owner = rows.debate_set(name="The set")
     one = rows.debate(owner=owner, votes=((1, -1), (-1, -1)))
-    Debate.objects.filter(pk=one.pk).update(submission_order=1, flags=["asked-again"])
+    Debate.objects.filter(pk=one.pk).update(response_order=1, flags=["asked-again"])
 
     found = read("debates", owner)
 
@@ -54,7 +54,7 @@ def test_debate_table_writes_a_debate_with_its_order_and_outcome() -> None:
             "method": "debate", "source_id": None, "scenario": "write", "criterion": "helpfulness",
             "system_a": owner.system_a.name, "system_b": owner.system_b.name, "response_a_id": one.response_a_id,
             "response_b_id": one.response_b_id, "seed": 0, "shown_first": "B", "status": "agreed", "verdict": -1,
-            "outcome": "B", "agreed_round": 1, "round_count": 1, "opening_verdict": None, "flags": ["asked-again"],
+            "outcome": "B", "agreed_round": 1, "round_count": 1, "independent_verdict": None, "flags": ["asked-again"],
             "call_count": 0, "cost": None, "finished_at": NOON,
         }
     ]  # fmt: skip
@@ -66,19 +66,19 @@ def test_debate_table_writes_votes_without_and_statements_with_their_text() -> N
     votes = read("votes", one.debate_set)
     statements = read("statements", one.debate_set)
 
-    assert [(row["round"], row["seat"], row["agent"], row["verdict"], row["status"]) for row in votes] == [
+    assert [(row["round"], row["agent_number"], row["agent"], row["verdict"], row["status"]) for row in votes] == [
         (0, 1, "judge-1", 1, "final_line"),
         (0, 2, "judge-2", None, "none"),
     ]
     assert ["text" in row for row in votes] == [False, False]
-    assert [row["text"] for row in statements] == ["Seat 1 in round 0.\n\n1", "Seat 2 in round 0.\n\n"]
+    assert [row["text"] for row in statements] == ["Agent 1 in round 0.\n\n1", "Agent 2 in round 0.\n\n"]
 
 
 def test_debate_table_writes_orders_and_labels_of_the_asked_sets_only() -> None:
     one, _other = rows.debate(), rows.debate()
     OutsideLabel.objects.create(debate=one, rater="ada", verdict=1, source="l.csv", created_at=NOON)
 
-    assert [(row["debate_id"], row["seat"], row["shown_first"]) for row in read("orders", one.debate_set)] == [
+    assert [(row["debate_id"], row["agent_number"], row["shown_first"]) for row in read("orders", one.debate_set)] == [
         (one.pk, 1, "A"),
         (one.pk, 2, "A"),
     ]
@@ -111,7 +111,7 @@ def test_debate_table_names_the_call_that_each_statement_rests_on(mode: RoundMod
 
 
 def test_debate_table_tells_mirrored_calls_apart() -> None:
-    made = held(x=["1", "2"], y=["0", "0"], max_rounds=0, both_orders_opening=True)
+    made = held(x=["1", "2"], y=["0", "0"], max_rounds=0, independent_both_orders=True)
 
     assert sorted((row["agent"], row["purpose"], row["text"]) for row in read("calls", made)) == [
         ("x", "mirrored question", "2"),
@@ -139,7 +139,7 @@ def test_replication_archive_holds_everything() -> None:
     archive = zipfile.ZipFile(io.BytesIO(data))
     assert archive.testzip() is None
     tables = [f"{name}.{ending}" for name, ending in REPLICATION_FORMATS.items()]
-    prompts = ["again", "discussion", "judge", "material", "opening", "reference", "role"]
+    prompts = ["again", "discussion", "independent", "judge", "material", "reference", "role"]
     assert archive.namelist() == [
         "README.md", "sets.json", "criteria.json", *(f"prompts/{name}.md" for name in prompts),
         "cases.jsonl", "responses.jsonl", *tables,
@@ -174,7 +174,7 @@ def test_debate_table_takes_as_many_queries_for_three_debates_as_for_one(
 
 
 def test_debate_table_reads_calls_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = held(x=["1"], y=["0"], max_rounds=0, both_orders_opening=True)
+    made = held(x=["1"], y=["0"], max_rounds=0, independent_both_orders=True)
     whole = read("calls", made)
     monkeypatch.setattr(exports, "CHUNK", 3)
 

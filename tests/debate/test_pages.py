@@ -177,9 +177,9 @@ def test_debate_detail_is_not_found_where_there_is_none(researcher: Client) -> N
 def test_debate_live_shows_what_the_ledger_holds(researcher: Client, fake_llm: FakeLLM) -> None:
     """The opening is answered and stored as calls; the debate itself is not over."""
     fake_llm.config(reply="Neither.\n\n0")
-    speakers = [factories.endpoint(name=name, model=name, base_url=fake_llm.url) for name in ("x", "y")]
+    agents = [factories.endpoint(name=name, model=name, base_url=fake_llm.url) for name in ("x", "y")]
     made = create_debate_set(
-        wish=rows.wish("One?", endpoints=speakers, stop_on_consensus=False, max_rounds=1), actor=None, at=NOON
+        wish=rows.wish("One?", endpoints=agents, stop_on_consensus=False, max_rounds=1), actor=None, at=NOON
     )
     assert made.run is not None
     run_worker.work_through(run_id=made.run.pk, threads=2, now=lambda: NOON)
@@ -244,7 +244,7 @@ def _entered(wish: Any) -> dict[str, Any]:
         "max_rounds": 2,
         "mode": "simultaneous",
         "visibility": "previous",
-        "seating": "permutations",
+        "agent_order": "permutations",
         "stop_on_consensus": "on",
         "seed": 0,
         "temperature": 0,
@@ -269,7 +269,10 @@ def test_set_detail_offers_downloads_that_stream(researcher: Client) -> None:
     assert (table.streaming, archive.streaming) == (True, True)
     assert table["Content-Disposition"] == 'attachment; filename="a-vs-b-helpfulness-votes.jsonl"'
     lines = [json.loads(line) for line in table.getvalue().decode().splitlines()]
-    assert [(row["debate_id"], row["seat"], row["verdict"]) for row in lines] == [(one.pk, 1, 1), (one.pk, 2, 1)]
+    assert [(row["debate_id"], row["agent_number"], row["verdict"]) for row in lines] == [
+        (one.pk, 1, 1),
+        (one.pk, 2, 1),
+    ]
     with zipfile.ZipFile(io.BytesIO(archive.getvalue())) as found:
         assert found.testzip() is None
     entries = AuditEntry.objects.filter(action="report.exported").order_by("pk").values_list("detail", flat=True)
@@ -347,7 +350,7 @@ def test_set_create_offers_what_has_to_do_with_the_chosen_suite_or_the_newest(re
     offered = [key for _, group in narrowed.fields["criterion"].choices[1:] for key, _ in group]
     assert (f"{wish.rubric.pk}:helpfulness" in offered, f"{theirs.pk}:helpfulness" in offered) == (True, False)
     assert [agent.chosen for agent in narrowed.agents][:2] == [str(one.pk) for one in wish.endpoints]
-    assert (narrowed["both_orders_opening"].value(), narrowed["max_rounds"].value()) == (False, "1")
+    assert (narrowed["independent_both_orders"].value(), narrowed["max_rounds"].value()) == (False, "1")
 
 
 def test_set_estimate_says_why_nothing_can_start(researcher: Client) -> None:
@@ -375,20 +378,20 @@ def test_a_new_estimate_leaves_the_start_where_it_is(researcher: Client) -> None
 
 def test_debate_detail_names_who_moved_and_says_what_a_bare_number_means(researcher: Client) -> None:
     debate = rows.debate(votes=((1, -1), (1, 1)))
-    Statement.objects.filter(speaker__debate=debate, speaker__seat=1).update(text="1")
+    Statement.objects.filter(agent__debate=debate, agent__number=1).update(text="1")
 
     page = text_of(researcher.get(debate.get_absolute_url()))
 
     assert "followed by judge-2" in page
-    assert ("toward judge-1" in page, "toward seat" in page) == (True, False)
+    assert ("toward judge-1" in page, "toward agent" in page) == (True, False)
     assert "Only “1”, which means: A is better" in page
     assert ("shown first" in page, ">Submission 1</span>" in page) == (True, False)
 
 
 def test_statement_detail_shows_the_prompt_and_the_raw_reply(researcher: Client, fake_llm: FakeLLM) -> None:
     fake_llm.config(reply="Neither.\n\n0")
-    speakers = [factories.endpoint(name=name, model=name, base_url=fake_llm.url) for name in ("x", "y")]
-    made = create_debate_set(wish=rows.wish("One?", endpoints=speakers, max_rounds=0), actor=None, at=NOON)
+    agents = [factories.endpoint(name=name, model=name, base_url=fake_llm.url) for name in ("x", "y")]
+    made = create_debate_set(wish=rows.wish("One?", endpoints=agents, max_rounds=0), actor=None, at=NOON)
     assert made.run is not None
     run_worker.work_through(run_id=made.run.pk, threads=2, now=lambda: NOON)
     statement = Statement.objects.order_by("pk")[0]

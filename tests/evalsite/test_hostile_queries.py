@@ -57,8 +57,8 @@ def make_objects() -> None:
     experiment = Experiment.objects.create(pk=1, kind=ExperimentKind.ROBUSTNESS, name="One", created_at=NOON)
     held = factories.debate_set(pk=1, experiment=experiment, system_a=systems[0], system_b=systems[1])
     debate = factories.debate(pk=1, debate_set=held, case=case, response_a=first, response_b=second)
-    for seat in (1, 2):
-        factories.statement(debate=debate, seat=seat)
+    for agent_number in (1, 2):
+        factories.statement(debate=debate, agent_number=agent_number)
     Upload.objects.create(pk=1, kind="suite", file_name="one.yaml", byte_count=1, status="checked", created_at=NOON)
     LabelTable.objects.create(
         slug="one", name="One", labels=queue.labels, source_file="one.csv", item_count=0, label_count=0, created_at=NOON

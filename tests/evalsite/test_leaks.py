@@ -20,7 +20,7 @@ from django.test import Client
 from django.urls import reverse
 from django.urls.resolvers import URLPattern, URLResolver, get_resolver
 
-from debate.models import Debate, Speaker, Statement
+from debate.models import Agent, Debate, Statement
 from evalsite.accounts.roles import Role
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, Assignment, Material, Queue, ReviewItem
@@ -42,7 +42,7 @@ SECRETS = {
     "rationale": "zq-rationale",
     "verdict": "zq-verdict",
     "score": "0.123457",
-    "speaker": "zq-speaker",
+    "agent": "zq-agent",
     "reason": "zq-reason",
     "arm": "Audit",
     "chance": "0.234568",
@@ -77,10 +77,12 @@ def build(mode: str) -> World:
     owner = factories.debate_set(system_a=systems[0], system_b=systems[1], name="Set")
     debate = factories.debate(debate_set=owner, case=case, response_a=pair[0], response_b=pair[1], round_count=3)
     endpoint = factories.endpoint(name="zq-endpoint", model="zq-model-e")
-    for seat, vote in ((1, 1), (2, -1)):
-        said = factories.statement(debate=debate, seat=seat, verdict=vote, text=f"zq-statement {seat}")
-        said.speaker.name, said.speaker.endpoint = f"zq-speaker-{seat}", endpoint
-        said.speaker.save()
+    for agent_number, vote in ((1, 1), (2, -1)):
+        said = factories.statement(
+            debate=debate, agent_number=agent_number, verdict=vote, text=f"zq-statement {agent_number}"
+        )
+        said.agent.name, said.agent.endpoint = f"zq-agent-{agent_number}", endpoint
+        said.agent.save()
     judged = factories.case()
     run = factories.run(suite=factories.suite(cases=[judged]), status="finished", finished_at=factories.NOON)
     run.systems.set(systems)
@@ -193,8 +195,8 @@ def change_everything_hidden(mode: str) -> None:
     Score.objects.update(share=0.9, value=0.9)
     Material.objects.update(system_a="x", system_b="a much longer name")
     ReviewItem.objects.update(arm="routed", inclusion_probability=None, reason="order_flip", reason_text="Other.")
-    for number, speaker in enumerate(Speaker.objects.order_by("pk")):
-        Speaker.objects.filter(pk=speaker.pk).update(name=f"voice {number}")
+    for number, agent in enumerate(Agent.objects.order_by("pk")):
+        Agent.objects.filter(pk=agent.pk).update(name=f"voice {number}")
     answers = Annotation.objects.filter(annotator__username="zq-colleague")
     answers.update(label="-1", note="something quite different", revealed_at=factories.NOON, revised_label="0")
     for answer in answers.select_related("annotator"):
@@ -203,7 +205,7 @@ def change_everything_hidden(mode: str) -> None:
     Run.objects.update(options={"seed": 9})
     if mode == QueueMode.BLIND:
         Statement.objects.update(text="They said something else.", verdict=-1)
-        Debate.objects.update(status="agreed", verdict=-1, agreed_round=1, round_count=9, opening_verdict=1)
+        Debate.objects.update(status="agreed", verdict=-1, agreed_round=1, round_count=9, independent_verdict=1)
 
 
 @pytest.mark.parametrize("mode", MODES)

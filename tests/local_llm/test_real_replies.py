@@ -188,11 +188,11 @@ def test_one_debate_settles_every_statement(endpoint: ModelEndpoint) -> None:
     debate = made.debates.get()
     assert Run.objects.get(pk=run.pk).status == RunStatus.FINISHED
     assert debate.status in {DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED}
-    statements = list(Statement.objects.filter(speaker__debate=debate))
+    statements = list(Statement.objects.filter(agent__debate=debate))
     assert statements
     for statement in statements:
         said = read_strict(statement.text).verdict
-        assert statement.verdict == to_system_space(said, submission_order=debate.submission_order)
+        assert statement.verdict == to_system_space(said, response_order=debate.response_order)
     if debate.status != DebateStatus.AGREED:
         assert debate.verdict is None
 

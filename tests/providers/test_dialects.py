@@ -101,7 +101,7 @@ def test_a_test_call_a_judge_and_a_debate_meet_no_refusal_that_is_known(preset: 
         run = judged(endpoint, cases=2)
         work(run)
         asked = server.stats()["calls"] - calls
-        debates = hold("What is it?", speakers=[endpoint_of(preset, server.url) for _ in range(3)])
+        debates = hold("What is it?", agents=[endpoint_of(preset, server.url) for _ in range(3)])
         work_debates(debates)
         refused = server.stats()["fault"].get("rejected", 0)
 

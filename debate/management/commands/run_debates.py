@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import DebateSet, Experiment
 from debate.protocol.options import DebateOptions, samples_for
-from debate.protocol.orders import SeatScheme
+from debate.protocol.orders import OrderScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors.criteria import criterion_names
 from debate.selectors.sets import sets_of_experiment
@@ -61,7 +61,7 @@ class Command(JsonCommand):
             "--visibility", choices=[one.value for one in Visibility], default=Visibility.PREVIOUS.value
         )
         parser.add_argument(
-            "--seating", choices=[one.value for one in SeatScheme], default=SeatScheme.PERMUTATIONS.value
+            "--agent-order", choices=[one.value for one in OrderScheme], default=OrderScheme.PERMUTATIONS.value
         )
         parser.add_argument("--both-orders", action="store_true", help="ask for independent votes in both orders")
         parser.add_argument("--stop-on-stability", action="store_true", help="stop after a round without changes")
@@ -124,7 +124,7 @@ def _launch(options: JsonDict) -> tuple[list[DebateSet], Experiment | None]:
 
 
 def _wishes(options: JsonDict) -> list[DebateWish]:
-    """Return the sets of debates that people may be asked about: none of a damaged criterion."""
+    """Return the sets of debates that people may be asked about: none of a perturbed criterion."""
     if options["robustness"]:
         return []
     if not options["round_robin"]:
@@ -163,8 +163,8 @@ def _wish(options: JsonDict) -> DebateWish:
             max_rounds=options["rounds"],
             mode=RoundMode(options["mode"]),
             visibility=Visibility(options["visibility"]),
-            seating=SeatScheme(options["seating"]),
-            both_orders_opening=options["both_orders"],
+            agent_order=OrderScheme(options["agent_order"]),
+            independent_both_orders=options["both_orders"],
             stop_on_stability=options["stop_on_stability"],
             seed=options["seed"],
             max_tokens=options["max_tokens"],

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.protocol.meta.metaeval import Share
-from debate.protocol.meta.votes import Ballot, Vote
+from debate.protocol.meta.votes import DebateVotes, Vote
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class JudgeConformity:
     """One judge's behaviour over all debates it sat in."""
 
     judge: str
-    opposed: int  # turns after a round in which it had a verdict and another speaker a different one
+    opposed: int  # turns after a round in which it had a verdict and another agent a different one
     kept: int  # of these, it gave the same verdict again
-    outvoted: int  # turns after a round in which more than half of the other speakers shared one other verdict
+    outvoted: int  # turns after a round in which more than half of the other agents shared one other verdict
     joined: int  # of these, it took that verdict over
     unopposed: int  # turns after a round in which all other verdicts equalled its own
     strayed: int  # of these, it moved away all the same
@@ -50,29 +50,29 @@ class Move:
     toward: tuple[str, ...]  # who held the new verdict in the round before
 
 
-def moves(ballots: Iterable[Ballot]) -> tuple[Move, ...]:
-    """Return every change of mind, by debate, round and seat."""
+def moves(all_votes: Iterable[DebateVotes]) -> tuple[Move, ...]:
+    """Return every change of mind, by debate, round and agent."""
     return tuple(
-        Move(ballot.item, number, judge, before, after, _holders(ballot.rounds[number - 1], after, but=judge))
-        for ballot in ballots
-        for number in range(1, len(ballot.rounds))
-        for judge, after in ballot.rounds[number].items()
-        if after is not None and (before := ballot.rounds[number - 1].get(judge)) is not None and before != after
+        Move(votes.item, number, judge, before, after, _holders(votes.rounds[number - 1], after, but=judge))
+        for votes in all_votes
+        for number in range(1, len(votes.rounds))
+        for judge, after in votes.rounds[number].items()
+        if after is not None and (before := votes.rounds[number - 1].get(judge)) is not None and before != after
     )
 
 
-def moved_toward(ballots: Iterable[Ballot]) -> dict[tuple[str, str], int]:
+def moved_toward(all_votes: Iterable[DebateVotes]) -> dict[tuple[str, str], int]:
     """Return {(who moved, toward whom): times}; a move toward two counts for both, one toward nobody nowhere."""
-    return dict(Counter((move.judge, other) for move in moves(ballots) for other in move.toward))
+    return dict(Counter((move.judge, other) for move in moves(all_votes) for other in move.toward))
 
 
-def conformity(ballots: Sequence[Ballot]) -> tuple[JudgeConformity, ...]:
+def conformity(all_votes: Sequence[DebateVotes]) -> tuple[JudgeConformity, ...]:
     """Return the behaviour of every judge, by name. Turns without a verdict, or after one without, count nowhere."""
     counts: dict[str, Counter[str]] = {}
-    for ballot in ballots:
-        for judge in ballot.rounds[0]:
+    for votes in all_votes:
+        for judge in votes.rounds[0]:
             counts.setdefault(judge, Counter())
-        for before, after in zip(ballot.rounds, ballot.rounds[1:], strict=False):
+        for before, after in zip(votes.rounds, votes.rounds[1:], strict=False):
             for judge in after:
                 counts.setdefault(judge, Counter()).update(_turn(judge, before, after[judge]))
     return tuple(
@@ -111,7 +111,7 @@ def _turn(judge: str, before: Mapping[str, Vote], now: Vote) -> Counter[str]:
 
 
 def _rival(own: int, others: Sequence[Vote]) -> Vote:
-    """Return the verdict, not the judge's own, that more than half of the other speakers gave, or None."""
+    """Return the verdict, not the judge's own, that more than half of the other agents gave, or None."""
     verdict, count = Counter(vote for vote in others if vote is not None).most_common(1)[0]
     return verdict if 2 * count > len(others) and verdict != own else None
 

@@ -17,15 +17,15 @@ from debate.protocol.meta.metaeval import (
     changed_by_the_end,
     consensus_by_round,
     for_people,
+    independent_votes,
     missing_by_round,
     mode,
-    opening_votes,
     outcome_of,
     position_bias,
     rounds_held,
     tally,
 )
-from debate.protocol.meta.votes import Ballot, Vote, recorded_ballots
+from debate.protocol.meta.votes import DebateVotes, Vote, recorded_votes
 from debate.protocol.records import RecordedCell
 from debate.protocol.verdicts import TextReading, VerdictReading, read_recorded, read_strict, to_system_space
 from evalsite.base.json_types import JsonDict
@@ -97,10 +97,10 @@ def all_figures(cells: Iterable[RecordedCell]) -> JsonDict:
 
 def cell_figures(cell: RecordedCell) -> JsonDict:
     """Return every figure of one cell: all readings, the single-judge files beside them, and what goes to people."""
-    ballots = {reading: recorded_ballots(cell, reading) for reading in VerdictReading}
-    recorded, strict = ballots[VerdictReading.RECORDED], ballots[VerdictReading.STRICT]
+    all_votes = {reading: recorded_votes(cell, reading) for reading in VerdictReading}
+    recorded, strict = all_votes[VerdictReading.RECORDED], all_votes[VerdictReading.STRICT]
     return {
-        **{str(reading): ballot_figures(ballots[reading], cell.judges) for reading in VerdictReading},
+        **{str(reading): vote_figures(all_votes[reading], cell.judges) for reading in VerdictReading},
         "single_files": {judge: dict(Counter(repr(row.score) for row in rows)) for judge, rows in cell.singles.items()},
         "agreement_with_single_file_scores": _agreement_with_singles(cell, recorded),
         "strict_vs_recorded": _differences(recorded, strict),
@@ -108,33 +108,33 @@ def cell_figures(cell: RecordedCell) -> JsonDict:
     }
 
 
-def ballot_figures(ballots: Sequence[Ballot], judges: Sequence[str]) -> JsonDict:
+def vote_figures(all_votes: Sequence[DebateVotes], judges: Sequence[str]) -> JsonDict:
     """Return the figures of a set of debates with the same judges, of at least one debate.
 
     Raises:
         ValueError: there is no debate.
     """
-    if not ballots:
+    if not all_votes:
         raise ValueError("There are no debates to count.")
-    rounds = max(3, max(len(ballot.rounds) for ballot in ballots))
-    held, agreed = rounds_held(ballots), consensus_by_round(ballots)
-    ids = sorted(ballot.item for ballot in ballots if isinstance(ballot.item, int))
+    rounds = max(3, max(len(votes.rounds) for votes in all_votes))
+    held, agreed = rounds_held(all_votes), consensus_by_round(all_votes)
+    ids = sorted(votes.item for votes in all_votes if isinstance(votes.item, int))
     return {
-        "n": len(ballots),
+        "n": len(all_votes),
         "ids": [ids[0], ids[-1]] if ids else [],
         "rounds_executed": {str(number): held[number] for number in range(rounds)},
         "consensus_at": {**{str(number): agreed[number] for number in range(rounds)}, "never": agreed[None]},
-        "no_majority_at_last": sum(outcome_of(ballot, OutcomeRule.MAJORITY) is None for ballot in ballots),
-        "missing_verdicts": {judge: list(missing_by_round(ballots, judge, rounds=rounds)) for judge in judges},
-        "outcomes": {name: _outcome_figures(ballots, judges, rule) for name, rule in _RULES.items()},
-        "judges": {judge: _judge_figures(ballots, judge) for judge in judges},
-        "iaa_initial": _jury_figures(ballots, judges, 0),
-        "iaa_last": _jury_figures(ballots, judges, -1),
+        "no_majority_at_last": sum(outcome_of(votes, OutcomeRule.MAJORITY) is None for votes in all_votes),
+        "missing_verdicts": {judge: list(missing_by_round(all_votes, judge, rounds=rounds)) for judge in judges},
+        "outcomes": {name: _outcome_figures(all_votes, judges, rule) for name, rule in _RULES.items()},
+        "judges": {judge: _judge_figures(all_votes, judge) for judge in judges},
+        "iaa_initial": _panel_figures(all_votes, judges, 0),
+        "iaa_last": _panel_figures(all_votes, judges, -1),
     }
 
 
-def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: OutcomeRule) -> JsonDict:
-    outcomes = [outcome_of(ballot, rule) for ballot in ballots]
+def _outcome_figures(all_votes: Sequence[DebateVotes], judges: Sequence[str], rule: OutcomeRule) -> JsonDict:
+    outcomes = [outcome_of(votes, rule) for votes in all_votes]
     counts = tally(outcomes)
     return {
         "A": counts.a,
@@ -142,7 +142,9 @@ def _outcome_figures(ballots: Sequence[Ballot], judges: Sequence[str], rule: Out
         "tie": counts.tie,
         "none": counts.missing,
         "mode": _LETTERS[counts.mode],
-        "judges": {judge: _agreement_figures(agreement(opening_votes(ballots, judge), outcomes)) for judge in judges},
+        "judges": {
+            judge: _agreement_figures(agreement(independent_votes(all_votes, judge), outcomes)) for judge in judges
+        },
     }
 
 
@@ -157,9 +159,9 @@ def _agreement_figures(figures: Agreement) -> JsonDict:
     }
 
 
-def _judge_figures(ballots: Sequence[Ballot], judge: str) -> JsonDict:
-    counts: Tally = tally(opening_votes(ballots, judge))
-    bias = position_bias(ballots, judge)
+def _judge_figures(all_votes: Sequence[DebateVotes], judge: str) -> JsonDict:
+    counts: Tally = tally(independent_votes(all_votes, judge))
+    bias = position_bias(all_votes, judge)
     return {
         "A": counts.a,
         "B": counts.b,
@@ -168,12 +170,12 @@ def _judge_figures(ballots: Sequence[Ballot], judge: str) -> JsonDict:
         "mode": _LETTERS[mode({1: counts.a, -1: counts.b, 0: counts.tie})],
         "pos1": bias.first,
         "pos2": bias.second,
-        "changed_final": changed_by_the_end(ballots, judge),
+        "changed_final": changed_by_the_end(all_votes, judge),
     }
 
 
-def _jury_figures(ballots: Sequence[Ballot], judges: Sequence[str], round_number: int) -> JsonDict:
-    labels = [[ballot.rounds[round_number].get(judge) for judge in judges] for ballot in ballots]
+def _panel_figures(all_votes: Sequence[DebateVotes], judges: Sequence[str], round_number: int) -> JsonDict:
+    labels = [[votes.rounds[round_number].get(judge) for judge in judges] for votes in all_votes]
     pairs = {
         f"{judges[a]}~{judges[b]}": [(item[a], item[b]) for item in labels]
         for a, b in combinations(range(len(judges)), 2)
@@ -188,23 +190,23 @@ def _jury_figures(ballots: Sequence[Ballot], judges: Sequence[str], round_number
     }
 
 
-def _agreement_with_singles(cell: RecordedCell, ballots: Sequence[Ballot]) -> JsonDict:
+def _agreement_with_singles(cell: RecordedCell, all_votes: Sequence[DebateVotes]) -> JsonDict:
     """Count per rule and judge the debates whose outcome is what the judge's own file says."""
     scores: dict[str, dict[int | str, object]] = {
         judge: {row.id: row.score for row in rows} for judge, rows in cell.singles.items()
     }
     labels = {
         judge: [
-            to_system_space(read_recorded(own.get(ballot.item)), submission_order=ballot.submission_order)
-            for ballot in ballots
+            to_system_space(read_recorded(own.get(votes.item)), response_order=votes.response_order)
+            for votes in all_votes
         ]
         for judge, own in scores.items()
     }
-    outcomes = {name: [outcome_of(ballot, rule) for ballot in ballots] for name, rule in _RULES.items()}
+    outcomes = {name: [outcome_of(votes, rule) for votes in all_votes] for name, rule in _RULES.items()}
     return {name: {judge: agreement(labels[judge], outcomes[name]).matches for judge in labels} for name in _RULES}
 
 
-def _differences(recorded: Sequence[Ballot], strict: Sequence[Ballot]) -> JsonDict:
+def _differences(recorded: Sequence[DebateVotes], strict: Sequence[DebateVotes]) -> JsonDict:
     pairs = list(zip(recorded, strict, strict=True))
     votes = [
         (votes[judge], reread[judge])
@@ -234,7 +236,8 @@ def reading_differences(cells: Iterable[RecordedCell]) -> list[JsonDict]:
     One line per statement: cell, item, judge, round, the score as filed, what each reading takes it for, and why.
     """
     return [
-        {"cell": cell.key, "item": item.id, "round": number, "judge": turn.judge, "seat": turn.seat} | difference
+        {"cell": cell.key, "item": item.id, "round": number, "judge": turn.judge, "agent_number": turn.agent_number}
+        | difference
         for cell in cells
         for item in cell.items
         for number, stage in enumerate(item.stages)

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from debate.protocol.consensus import consensus, majority
-from debate.protocol.meta.votes import Ballot, Vote
+from debate.protocol.meta.votes import DebateVotes, Vote
 
 
 class OutcomeRule(StrEnum):
     """What counts as the outcome of a debate."""
 
-    UNANIMOUS = "unanimous"  # all speakers of the last round, else none
-    MAJORITY = "majority"  # more than half of the speakers of the last round, else none
+    UNANIMOUS = "unanimous"  # all agents of the last round, else none
+    MAJORITY = "majority"  # more than half of the agents of the last round, else none
     MAJORITY_TIE0 = "majority_tie0"  # the majority, and a tie where there is none
-    ADJUDICATED = "adjudicated"  # all speakers of the last round, and people's label where these do not agree
+    ADJUDICATED = "adjudicated"  # all agents of the last round, and people's label where these do not agree
     HUMAN = "human"  # people's label, by item id, where there is one
 
 
@@ -68,7 +68,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How one judge's opening votes compare with the outcomes."""
+    """How one judge's independent votes compare with the outcomes."""
 
     matches: int
     n_with_outcome: int
@@ -101,22 +101,22 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """Which place a judge's opening votes prefer."""
+    """Which place a judge's independent votes prefer."""
 
     first: int
     second: int
 
 
-def outcome_of(ballot: Ballot, rule: OutcomeRule, human: Mapping[int | str, int] | None = None) -> Vote:
+def outcome_of(debate: DebateVotes, rule: OutcomeRule, human: Mapping[int | str, int] | None = None) -> Vote:
     """Return the outcome of a debate in system space under `rule`, or None where it has none."""
     if rule is OutcomeRule.HUMAN:
-        return (human or {}).get(ballot.item)
-    votes = tuple(ballot.by_system(-1).values())
+        return (human or {}).get(debate.item)
+    votes = tuple(debate.by_system(-1).values())
     if rule is OutcomeRule.UNANIMOUS:
         return consensus(votes)
     if rule is OutcomeRule.ADJUDICATED:
         agreed = consensus(votes)
-        return (human or {}).get(ballot.item) if agreed is None else agreed
+        return (human or {}).get(debate.item) if agreed is None else agreed
     most = majority(votes)
     return 0 if most is None and rule is OutcomeRule.MAJORITY_TIE0 else most
 
@@ -137,18 +137,18 @@ def agreement(labels: Sequence[Vote], outcomes: Sequence[Vote]) -> Agreement:
     )
 
 
-def opening_votes(ballots: Iterable[Ballot], judge: str) -> list[Vote]:
-    """Return a judge's opening votes in system space: what it says on its own."""
-    return [ballot.by_system(0).get(judge) for ballot in ballots]
+def independent_votes(all_votes: Iterable[DebateVotes], judge: str) -> list[Vote]:
+    """Return a judge's independent votes in system space: what it says on its own."""
+    return [votes.by_system(0).get(judge) for votes in all_votes]
 
 
-def leave_one_out(ballots: Sequence[Ballot], judge: str) -> Agreement:
-    """Return how a judge's opening votes compare with the agreement of the OTHER speakers in the last round.
+def leave_one_out(all_votes: Sequence[DebateVotes], judge: str) -> Agreement:
+    """Return how a judge's independent votes compare with the agreement of the OTHER agents in the last round.
 
-    The judge sits in the debate it is compared with; this takes its own vote out of the outcome.
+    The judge takes part in the debate it is compared with; this takes its own vote out of the outcome.
     """
-    others = [consensus([vote for name, vote in ballot.by_system(-1).items() if name != judge]) for ballot in ballots]
-    return agreement(opening_votes(ballots, judge), others)
+    others = [consensus([vote for name, vote in votes.by_system(-1).items() if name != judge]) for votes in all_votes]
+    return agreement(independent_votes(all_votes, judge), others)
 
 
 def tally(labels: Iterable[Vote]) -> Tally:
@@ -164,46 +164,46 @@ def mode(counts: Mapping[int, int]) -> Vote:
     return winners[0] if highest and len(winners) == 1 else None
 
 
-def position_bias(ballots: Iterable[Ballot], judge: str) -> PositionBias:
-    """Count a judge's opening votes by the place they prefer; ties prefer none."""
-    counts = Counter(ballot.rounds[0].get(judge) for ballot in ballots)
+def position_bias(all_votes: Iterable[DebateVotes], judge: str) -> PositionBias:
+    """Count a judge's independent votes by the place they prefer; ties prefer none."""
+    counts = Counter(votes.rounds[0].get(judge) for votes in all_votes)
     return PositionBias(first=counts[1], second=counts[2])
 
 
-def rounds_held(ballots: Iterable[Ballot]) -> Counter[int]:
+def rounds_held(all_votes: Iterable[DebateVotes]) -> Counter[int]:
     """Count debates by the number of discussion rounds they held."""
-    return Counter(len(ballot.rounds) - 1 for ballot in ballots)
+    return Counter(len(votes.rounds) - 1 for votes in all_votes)
 
 
-def consensus_by_round(ballots: Iterable[Ballot]) -> Counter[int | None]:
+def consensus_by_round(all_votes: Iterable[DebateVotes]) -> Counter[int | None]:
     """Count debates by the first round in which all votes were valid and equal; None: in no round."""
-    return Counter(first_consensus(ballot) for ballot in ballots)
+    return Counter(first_consensus(votes) for votes in all_votes)
 
 
-def first_consensus(ballot: Ballot) -> int | None:
+def first_consensus(debate: DebateVotes) -> int | None:
     """Return the first round in which all votes were valid and equal, or None."""
-    for number, votes in enumerate(ballot.rounds):
+    for number, votes in enumerate(debate.rounds):
         if consensus(tuple(votes.values())) is not None:
             return number
     return None
 
 
-def for_people(ballots: Iterable[Ballot]) -> tuple[int | str, ...]:
+def for_people(all_votes: Iterable[DebateVotes]) -> tuple[int | str, ...]:
     """Return the items without a unanimous last round: what goes to people."""
-    return tuple(ballot.item for ballot in ballots if outcome_of(ballot, OutcomeRule.UNANIMOUS) is None)
+    return tuple(votes.item for votes in all_votes if outcome_of(votes, OutcomeRule.UNANIMOUS) is None)
 
 
-def missing_by_round(ballots: Sequence[Ballot], judge: str, *, rounds: int) -> tuple[int, ...]:
+def missing_by_round(all_votes: Sequence[DebateVotes], judge: str, *, rounds: int) -> tuple[int, ...]:
     """Count a judge's turns without a verdict, per round."""
     return tuple(
-        sum(len(ballot.rounds) > number and ballot.rounds[number].get(judge) is None for ballot in ballots)
+        sum(len(votes.rounds) > number and votes.rounds[number].get(judge) is None for votes in all_votes)
         for number in range(rounds)
     )
 
 
-def changed_by_the_end(ballots: Iterable[Ballot], judge: str) -> int:
-    """Count the debates whose last vote by a judge is not its opening vote; finding or losing a verdict counts too."""
-    return sum(ballot.rounds[0].get(judge) != ballot.rounds[-1].get(judge) for ballot in ballots)
+def changed_by_the_end(all_votes: Iterable[DebateVotes], judge: str) -> int:
+    """Count debates whose last vote by a judge is not its independent vote; finding or losing a verdict counts too."""
+    return sum(votes.rounds[0].get(judge) != votes.rounds[-1].get(judge) for votes in all_votes)
 
 
 def _sign(number: int) -> int:

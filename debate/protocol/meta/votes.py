@@ -13,39 +13,39 @@ Vote = int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class DebateVotes:
     """All votes of one debate, by position as shown: 1 | 2 | 0, or None for no verdict."""
 
     item: int | str
-    submission_order: int  # 0: A was shown as submission 1; 1: B was
-    rounds: tuple[Mapping[str, Vote], ...]  # judge -> vote; the opening first
+    response_order: int  # 0: A was shown as response 1; 1: B was
+    rounds: tuple[Mapping[str, Vote], ...]  # judge -> vote; the independent round first
 
     def by_system(self, round_number: int) -> dict[str, Vote]:
         """Return the votes of a round in system space; negative numbers count from the last round."""
         return {
-            judge: to_system_space(vote, submission_order=self.submission_order)
+            judge: to_system_space(vote, response_order=self.response_order)
             for judge, vote in self.rounds[round_number].items()
         }
 
 
-def recorded_ballots(cell: RecordedCell, reading: VerdictReading) -> tuple[Ballot, ...]:
-    """Return the ballots of a recorded cell under one reading, by item id."""
-    return tuple(_recorded_ballot(item, reading) for item in sorted(cell.items, key=lambda item: item.id))
+def recorded_votes(cell: RecordedCell, reading: VerdictReading) -> tuple[DebateVotes, ...]:
+    """Return the votes of a recorded cell under one reading, by item id."""
+    return tuple(_recorded_votes(item, reading) for item in sorted(cell.items, key=lambda item: item.id))
 
 
-def system_ballot(
-    *, item: int | str, submission_order: int, judges: Sequence[str], rounds: Sequence[Sequence[Vote]]
-) -> Ballot:
-    """Return the ballot of a debate held here, from its votes per round and seat in system space."""
-    names = seat_names(judges)
-    positions = {1: 1 + submission_order, -1: 2 - submission_order, 0: 0, None: None}
-    return Ballot(
-        item, submission_order, tuple({n: positions[v] for n, v in zip(names, votes, strict=True)} for votes in rounds)
+def debate_votes(
+    *, item: int | str, response_order: int, judges: Sequence[str], rounds: Sequence[Sequence[Vote]]
+) -> DebateVotes:
+    """Return the votes of a debate held here, from its votes per round and agent in system space."""
+    names = agent_names(judges)
+    positions = {1: 1 + response_order, -1: 2 - response_order, 0: 0, None: None}
+    return DebateVotes(
+        item, response_order, tuple({n: positions[v] for n, v in zip(names, votes, strict=True)} for votes in rounds)
     )
 
 
-def seat_names(judges: Sequence[str]) -> tuple[str, ...]:
-    """Return one name per seat: the judge's own, with #2, #3 behind where it sits more than once."""
+def agent_names(judges: Sequence[str]) -> tuple[str, ...]:
+    """Return one name per agent: the judge's own, with #2, #3 behind where it sits more than once."""
     seen: Counter[str] = Counter()
     names = []
     for judge in judges:
@@ -54,10 +54,10 @@ def seat_names(judges: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _recorded_ballot(item: RecordedItem, reading: VerdictReading) -> Ballot:
-    return Ballot(
+def _recorded_votes(item: RecordedItem, reading: VerdictReading) -> DebateVotes:
+    return DebateVotes(
         item=item.id,
-        submission_order=item.submission_order,
+        response_order=item.response_order,
         rounds=tuple(
             {turn.judge: read_verdict(reading, text=turn.text, score=turn.score) for turn in stage}
             for stage in item.stages

@@ -2,10 +2,10 @@
 
     responses/<system>/<scenario>.jsonl
     results/<pair>/<criterion>/multiagent_score/<scenario>.jsonl    debates: arrays, whatever the name says
-    results/<pair>/<criterion>/<judge>_score/<scenario>.jsonl       each judge's own opening statements
+    results/<pair>/<criterion>/<judge>_score/<scenario>.jsonl       each judge's own independent statements
     criteria/*.yaml
 
-at any depth of the bundle. Orders of submissions and seats are not in the files; `recorded_orders` recovers them.
+at any depth of the bundle. Orders of responses and agents are not in the files; `recorded_orders` recovers them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from debate.protocol.recorded.recorded_files import ResponseLine, read_criteria, read_responses, read_rows
 from debate.protocol.recorded.recorded_items import RecordedRow, read_debate_rows, read_single_rows
-from debate.protocol.recorded.recorded_orders import find_seats, find_submission_order
+from debate.protocol.recorded.recorded_orders import recover_agents, recover_response_order
 from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, SingleScore
 from debate.protocol.verdicts import read_recorded, read_strict
 from judging.specs.files.bundles import Bundle
@@ -30,13 +30,13 @@ def check_cell(cell: RecordedCell, *, file: str) -> Iterator[Problem]:
     for item in cell.items:
         for number, stage in enumerate(item.stages):
             for turn in stage:
-                yield from _check_turn(turn, file=file, place=place_of(item.id, number, turn.seat))
+                yield from _check_turn(turn, file=file, place=place_of(item.id, number, turn.agent_number))
         yield from _check_against_singles(cell, item, file=file)
 
 
-def place_of(item_id: int, stage: int, seat: int) -> str:
+def place_of(item_id: int, stage: int, agent_number: int) -> str:
     """Return the place of a statement in words."""
-    return f"item {item_id}, {'independent round' if stage == 0 else f'round {stage}'}, agent {seat}"
+    return f"item {item_id}, {'independent round' if stage == 0 else f'round {stage}'}, agent {agent_number}"
 
 
 def warning(file: str, place: str, message: str, code: str, *, offending: object = "") -> Problem:
@@ -67,7 +67,7 @@ def _check_against_singles(cell: RecordedCell, item: RecordedItem, *, file: str)
         own = next((row for row in cell.singles.get(turn.judge, ()) if row.id == item.id), None)
         if own is None:
             continue
-        place = place_of(item.id, 0, turn.seat)
+        place = place_of(item.id, 0, turn.agent_number)
         if own.score != turn.score or type(own.score) is not type(turn.score):
             message = (
                 f"The single-judge file of {turn.judge} has the score {own.score!r}, the debate has {turn.score!r}."
@@ -84,7 +84,7 @@ def _named(verdict: int | None) -> str:
     return "no verdict" if verdict is None else str(verdict)
 
 
-# The configured order of the original's speakers; a seating is a rotation of it.
+# The configured order of the agents of ScaleEval; the order in a debate is a rotation of it.
 ORIGINAL_JUDGES = ("gpt4_turbo", "claude2", "gpt35_turbo")
 _RESULT = re.compile(r"(?:^|/)results/([^/]+)/([^/]+)/([^/]+)_score/([^/]+)\.jsonl?$")
 _RESPONSES = re.compile(r"(?:^|/)responses/([^/]+)/([^/]+)\.jsonl?$")
@@ -116,7 +116,7 @@ def read_recorded_debates(
 ) -> Parsed[tuple[RecordedCell, ...]]:
     """Return all cells of recorded debates in a bundle, sorted by key, with everything unusual by file and item.
 
-    `judges` is the configured order of the speakers; judges that are not in it follow by name. An item whose orders
+    `judges` is the configured order of the agents; judges that are not in it follow by name. An item whose orders
     cannot be recovered is left out and reported. The value is None where no cell could be read at all.
     """
     folder = _sort_files(bundle)
@@ -251,7 +251,7 @@ def _build_cell(key: CellKey, rows: Sequence[RecordedRow], *, singles: Singles, 
         scenario=scenario,
         system_a=systems[0],
         system_b=systems[1],
-        judges=tuple(singles) or (items[0].seats if items else ()),
+        judges=tuple(singles) or (items[0].agents if items else ()),
         items=tuple(sorted(items, key=lambda item: item.id)),
         singles=singles,
         criterion_key=criterion_key,
@@ -270,7 +270,7 @@ def _build_item(
     singles: Singles,
     folder: _Folder,
 ) -> RecordedItem | None:
-    order = find_submission_order(
+    order = recover_response_order(
         item_id=row.id, question=row.question, shown=row.shown, responses_a=responses[0], responses_b=responses[1]
     )
     place = f"item {row.id}"
@@ -281,36 +281,37 @@ def _build_item(
     if order.line != row.id:
         message = f"Its submissions are the responses in line {order.line}, not in line {row.id}."
         folder.problems.append(warning(path, place, message, "other-line"))
-    seats = _seats(row, singles)
-    if seats is None:
+    agents = _agents(row, singles)
+    if agents is None:
         message = "Its first statements do not tell which judge was which agent; it was left out."
-        folder.problems.append(warning(path, place, message, "seats-unknown"))
+        folder.problems.append(warning(path, place, message, "agents-unknown"))
         return None
     return RecordedItem(
         id=row.id,
         question=row.question,
-        submission_a=order.text_a,
-        submission_b=order.text_b,
-        submission_order=order.submission_order,
+        response_a=order.text_a,
+        response_b=order.text_b,
+        response_order=order.response_order,
         stages=tuple(
             tuple(
                 RecordedTurn(number, judge, turn.text, turn.score)
-                for number, (judge, turn) in enumerate(zip(seats, stage, strict=True), start=1)
+                for number, (judge, turn) in enumerate(zip(agents, stage, strict=True), start=1)
             )
             for stage in row.stages
         ),
     )
 
 
-def _seats(row: RecordedRow, singles: Singles) -> tuple[str, ...] | None:
-    opening = [turn.text for turn in row.stages[0]]
+def _agents(row: RecordedRow, singles: Singles) -> tuple[str, ...] | None:
+    texts = [turn.text for turn in row.stages[0]]
     if not singles:
-        return tuple(f"seat-{number}" for number in range(1, len(opening) + 1))
+        # These names take part in the hash of a cell, by which it is known again.
+        return tuple(f"seat-{number}" for number in range(1, len(texts) + 1))
     own = {
         judge: next((score.text for score in scores if score.id == row.id), None) for judge, scores in singles.items()
     }
-    found = find_seats(opening, own)
-    return None if found is None else found.seats
+    found = recover_agents(texts, own)
+    return None if found is None else found.agents
 
 
 def _systems(pair: str, responses: Mapping[str, object]) -> tuple[str, str] | None:

@@ -15,8 +15,8 @@ _STATEMENT = re.compile(r"Speaker (\d{1,3}) - (?:Initial Evaluation|Discussion R
 
 
 @dataclass(frozen=True, slots=True)
-class SeatTurn:
-    """One statement as filed: by seat, no judge's name."""
+class AgentTurn:
+    """One statement as filed: by agent, no judge's name."""
 
     text: str | None
     score: str | int | float | None
@@ -29,7 +29,7 @@ class RecordedRow:
     id: int
     question: str
     shown: tuple[str, str]
-    stages: tuple[tuple[SeatTurn, ...], ...]  # opening first; each in seat order
+    stages: tuple[tuple[AgentTurn, ...], ...]  # independent round first; each in agent order
 
 
 def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[RecordedRow, ...]]:
@@ -71,24 +71,24 @@ def read_single_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[SingleScore
     return Parsed(tuple(scores), tuple(problems))
 
 
-def _stages(row: Row) -> tuple[tuple[SeatTurn, ...], ...]:
-    """Return the leading rounds in which every seat of the opening spoke."""
+def _stages(row: Row) -> tuple[tuple[AgentTurn, ...], ...]:
+    """Return the leading rounds in which every agent of the independent round spoke."""
     turns = _turns(row)
-    seats = sorted(seat for stage, seat in turns if stage == 0)
-    if len(seats) < 2 or seats != list(range(1, len(seats) + 1)):
+    agents = sorted(agent_number for stage, agent_number in turns if stage == 0)
+    if len(agents) < 2 or agents != list(range(1, len(agents) + 1)):
         return ()
-    stages: list[tuple[SeatTurn, ...]] = []
-    while all((len(stages), seat) in turns for seat in seats):
-        stages.append(tuple(turns[len(stages), seat] for seat in seats))
+    stages: list[tuple[AgentTurn, ...]] = []
+    while all((len(stages), agent_number) in turns for agent_number in agents):
+        stages.append(tuple(turns[len(stages), agent_number] for agent_number in agents))
     return tuple(stages)
 
 
-def _turns(row: Row) -> dict[tuple[int, int], SeatTurn]:
-    turns: dict[tuple[int, int], SeatTurn] = {}
+def _turns(row: Row) -> dict[tuple[int, int], AgentTurn]:
+    turns: dict[tuple[int, int], AgentTurn] = {}
     for key, value in row.items():
         match = _STATEMENT.fullmatch(key)
         if match and isinstance(value, dict):
-            turn = SeatTurn(_text(value.get("reasoning")), _score(value.get("score")))
+            turn = AgentTurn(_text(value.get("reasoning")), _score(value.get("score")))
             turns[int(match[2] or 0), int(match[1])] = turn
     return turns
 

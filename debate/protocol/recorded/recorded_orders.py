@@ -8,28 +8,28 @@ from itertools import permutations
 
 from debate.protocol.recorded.recorded_files import ResponseLine
 
-MAX_SEATS = 6  # 720 seatings to try
+MAX_AGENTS = 6  # 720 orders to try
 
 
 @dataclass(frozen=True, slots=True)
 class FoundOrder:
     """Which response was shown first."""
 
-    submission_order: int  # 0: A first; 1: B first
+    response_order: int  # 0: A first; 1: B first
     line: int  # of the responses files, from 1
     text_a: str
     text_b: str
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSeats:
+class RecoveredAgents:
     """Who sat where."""
 
-    seats: tuple[str, ...]
-    matched: int  # seats whose opening text stands verbatim in the judge's own file
+    agents: tuple[str, ...]
+    matched: int  # agents whose independent text stands verbatim in the judge's own file
 
 
-def find_submission_order(
+def recover_response_order(
     *,
     item_id: int,
     question: str,
@@ -57,25 +57,25 @@ def find_submission_order(
     return None
 
 
-def find_seats(opening: Sequence[str | None], own_texts: Mapping[str, str | None]) -> FoundSeats | None:
-    """Return the one seating in which most opening texts stand in the judges' own files, or None.
+def recover_agents(texts: Sequence[str | None], own_texts: Mapping[str, str | None]) -> RecoveredAgents | None:
+    """Return the one order of the agents in which most independent texts stand in the judges' own files, or None.
 
-    `own_texts` has the judges in the configured order. All seats, or all but one, must match by a text that is there;
-    the last one follows. Where several seatings match equally well, a rotation of the configured order is taken if it
-    is the only one among them, as the original seats its speakers by rotation.
+    `own_texts` has the judges in the configured order. All agents, or all but one, must match by a text that is there;
+    the last one follows. Where several orders match equally well, a rotation of the configured order is taken if it
+    is the only one among them, as ScaleEval orders its agents by rotation.
     """
     judges = tuple(own_texts)
-    if not 2 <= len(judges) == len(opening) <= MAX_SEATS:
+    if not 2 <= len(judges) == len(texts) <= MAX_AGENTS:
         return None
     matches = {
-        seats: sum(text is not None and text == own_texts[judge] for text, judge in zip(opening, seats, strict=True))
-        for seats in permutations(judges)
+        agents: sum(text is not None and text == own_texts[judge] for text, judge in zip(texts, agents, strict=True))
+        for agents in permutations(judges)
     }
     best = max(matches.values())
     if best < len(judges) - 1:
         return None
-    best_seats = [seats for seats, count in matches.items() if count == best]
-    if len(best_seats) > 1:
+    best_orders = [agents for agents, count in matches.items() if count == best]
+    if len(best_orders) > 1:
         rotations = {(*judges[start:], *judges[:start]) for start in range(len(judges))}
-        best_seats = [seats for seats in best_seats if seats in rotations]
-    return FoundSeats(best_seats[0], best) if len(best_seats) == 1 else None
+        best_orders = [agents for agents in best_orders if agents in rotations]
+    return RecoveredAgents(best_orders[0], best) if len(best_orders) == 1 else None

@@ -1,4 +1,4 @@
-"""What speakers said in debates: their votes, how these were read, and the debates' outcomes."""
+"""What agents said in debates: their votes, how these were read, and the debates' outcomes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db.models import Avg, Count, Q, Sum
 
-from debate.models import Debate, DebateStatus, Speaker, Statement
-from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
+from debate.models import Agent, Debate, DebateStatus, Statement
+from debate.protocol.meta.votes import DebateVotes, agent_names, debate_votes
 from debate.protocol.setups import Method
 from judging.llm.endpoints import EndpointKind
 from judging.models import Call
@@ -35,57 +35,59 @@ class EndedDebate:
     case_id: int
     scenario: str
     verdict: int | None  # None: unresolved
-    ballot: Ballot
+    votes: DebateVotes
 
 
 @dataclass(slots=True)
-class SpeakerWork:
-    """One speaker over all debates. `calls` and the like are those of its endpoint in the runs it sat in."""
+class AgentWork:
+    """One agent over all debates. `calls` and the like are those of its endpoint in the runs it took part in."""
 
     name: str
     is_baseline: bool = False
     endpoint_ids: set[int] = field(default_factory=set)
     run_ids: set[int] = field(default_factory=set)
     how_read: Counter[str] = field(default_factory=Counter)
-    openings: list[tuple[int, int]] = field(default_factory=list)  # preferences for one answer, in both orders
+    both_orders: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # preferences for one response, asked in both orders
 
 
 def ended_debates() -> list[EndedDebate]:
-    """Return the ended debates in which every seat spoke at the opening. Three queries."""
+    """Return the ended debates in which every agent spoke in the independent round. Three queries."""
     debates = Debate.objects.filter(status__in=ENDED, debate_set__method=Method.DEBATE).order_by("pk")
-    facts = list(debates.values_list("pk", "case_id", "scenario", "verdict", "submission_order"))
-    seats: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    speakers = Speaker.objects.filter(debate__in=debates).order_by("debate_id", "seat")
-    for pk, debate_id, name in speakers.values_list("pk", "debate_id", "name"):
-        seats[debate_id].append((pk, name))
+    facts = list(debates.values_list("pk", "case_id", "scenario", "verdict", "response_order"))
+    agents: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    rows = Agent.objects.filter(debate__in=debates).order_by("debate_id", "number")
+    for pk, debate_id, name in rows.values_list("pk", "debate_id", "name"):
+        agents[debate_id].append((pk, name))
     votes: dict[int, dict[int, dict[int, int | None]]] = defaultdict(lambda: defaultdict(dict))
-    statements = Statement.objects.filter(speaker__debate__in=debates)
-    fields = ("speaker__debate_id", "round", "speaker_id", "verdict")
-    for debate_id, number, speaker_id, verdict in statements.values_list(*fields).iterator(chunk_size=5000):
-        votes[debate_id][number][speaker_id] = verdict
+    statements = Statement.objects.filter(agent__debate__in=debates)
+    fields = ("agent__debate_id", "round", "agent_id", "verdict")
+    for debate_id, number, agent_id, verdict in statements.values_list(*fields).iterator(chunk_size=5000):
+        votes[debate_id][number][agent_id] = verdict
     found = []
     for pk, case_id, scenario, verdict, order in facts:
-        if not votes[pk] or not seats[pk]:
+        if not votes[pk] or not agents[pk]:
             continue
-        rounds = [[votes[pk][number].get(seat) for seat, _ in seats[pk]] for number in sorted(votes[pk])]
-        names = [name for _, name in seats[pk]]
-        ballot = system_ballot(item=pk, submission_order=order, judges=names, rounds=rounds)
-        found.append(EndedDebate(pk, case_id, scenario, verdict, ballot))
+        rounds = [[votes[pk][number].get(agent_id) for agent_id, _ in agents[pk]] for number in sorted(votes[pk])]
+        names = [name for _, name in agents[pk]]
+        by_position = debate_votes(item=pk, response_order=order, judges=names, rounds=rounds)
+        found.append(EndedDebate(pk, case_id, scenario, verdict, by_position))
     return found
 
 
-def speaker_work() -> dict[str, SpeakerWork]:
-    """Return the work of every speaker by name, a judge that sits twice in a debate as two (see `seat_names`)."""
-    found: dict[str, SpeakerWork] = {}
+def agent_work() -> dict[str, AgentWork]:
+    """Return the work of every agent by name, a judge that is two agents of a debate as two (see `agent_names`)."""
+    found: dict[str, AgentWork] = {}
     names: dict[int, str] = {}
     by_debate: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
     fields = ("pk", "debate_id", "name", "endpoint_id", "endpoint__kind", "debate__debate_set__run_id")
-    for row in Speaker.objects.order_by("debate_id", "seat").values_list(*fields).iterator(chunk_size=5000):
+    for row in Agent.objects.order_by("debate_id", "number").values_list(*fields).iterator(chunk_size=5000):
         by_debate[row[1]].append(row)
     for rows in by_debate.values():
-        for row, name in zip(rows, seat_names([row[2] for row in rows]), strict=True):
+        for row, name in zip(rows, agent_names([row[2] for row in rows]), strict=True):
             pk, _, _, endpoint_id, kind, run_id = row
-            work = found.setdefault(name, SpeakerWork(name))
+            work = found.setdefault(name, AgentWork(name))
             names[pk] = name
             work.is_baseline = work.is_baseline or kind == EndpointKind.LEXICAL
             work.endpoint_ids |= {endpoint_id} if endpoint_id else set()
@@ -94,14 +96,14 @@ def speaker_work() -> dict[str, SpeakerWork]:
     return found
 
 
-def _read_statements(found: dict[str, SpeakerWork], names: dict[int, str]) -> None:
-    fields = ("speaker_id", "status", "position_verdict", "mirrored_position_verdict")
+def _read_statements(found: dict[str, AgentWork], names: dict[int, str]) -> None:
+    fields = ("agent_id", "status", "position_verdict", "mirrored_position_verdict")
     statements = Statement.objects.values_list(*fields)
-    for speaker_id, status, position, mirrored in statements.iterator(chunk_size=5000):
-        work = found[names[speaker_id]]
+    for agent_id, status, position, mirrored in statements.iterator(chunk_size=5000):
+        work = found[names[agent_id]]
         work.how_read[HOW_READ.get(status, "unparsed")] += 1
         if position in SHOWN and mirrored in SHOWN:
-            work.openings.append((SHOWN[position], -SHOWN[mirrored]))
+            work.both_orders.append((SHOWN[position], -SHOWN[mirrored]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,8 @@ class EndpointSpending:
     seconds_mean: float | None
 
 
-def debate_spending(work: SpeakerWork, others: Sequence[SpeakerWork]) -> EndpointSpending | None:
-    """Return what the speaker's calls took; None where another speaker shares its endpoint in the same runs."""
+def debate_spending(work: AgentWork, others: Sequence[AgentWork]) -> EndpointSpending | None:
+    """Return what the agent's calls took; None where another agent shares its endpoint in the same runs."""
     shared = any(
         other is not work and other.endpoint_ids & work.endpoint_ids and other.run_ids & work.run_ids
         for other in others

@@ -11,16 +11,16 @@ from decimal import Decimal
 from django.db.models import Max, Sum
 
 from debate.models import (
+    Agent,
     Debate,
     DebateSet,
     DebateSource,
     DebateStatus,
     ExperimentKind,
     OutsideLabel,
-    Speaker,
     Statement,
 )
-from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
+from debate.protocol.meta.votes import DebateVotes, agent_names, debate_votes
 from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading, read_author_compat, read_recorded, to_system_space
 from debate.selectors.labels import outside_labels
@@ -50,7 +50,7 @@ class SetFacts:
     criterion_key: str  # as the rubric has it; equal keys are the same criterion
     judges: tuple[str, ...]
     samples: int
-    damage: str
+    perturbation: str
 
     @property
     def pair(self) -> str:
@@ -62,8 +62,8 @@ class AgentPart:
     """One judge's part in one decision."""
 
     name: str
-    opening_cost: Decimal | None = None
-    statuses: list[str] = field(default_factory=list)  # how each statement was read, the opening first
+    independent_cost: Decimal | None = None
+    statuses: list[str] = field(default_factory=list)  # how each statement was read, the independent round first
     disagreements: int = 0  # statements whose filed score is not what the text says
 
 
@@ -76,10 +76,10 @@ class DebateDecision:
     case_id: int
     responses: tuple[int, int]
     scenario: str
-    order: int  # 0: A was shown as submission 1; 1: B was
+    order: int  # 0: A was shown as response 1; 1: B was
     stored_verdict: int | None
-    ballot: Ballot
-    seats: tuple[AgentPart, ...]
+    votes: DebateVotes
+    agents: tuple[AgentPart, ...]
     calls: int
     cost: Decimal | None
 
@@ -113,14 +113,14 @@ def set_facts(one: DebateSet) -> SetFacts:
         system_b=one.system_b.name,
         criterion=str(filed.get("criterion") or key),
         criterion_key=key,
-        judges=seat_names(one.setup.get("endpoints", [])),
+        judges=agent_names(one.setup.get("endpoints", [])),
         samples=int(one.setup.get("samples", 1)),
-        damage=str(one.setup.get("damage", "none")),
+        perturbation=str(one.setup.get("perturbation", "none")),
     )
 
 
 def rivals_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
-    """Return the baselines' sets over the same two systems and criterion, but no damaged criterion. One query."""
+    """Return the baselines' sets over the same two systems and criterion, but no perturbed criterion. One query."""
     wanted = {(one.system_a, one.system_b, one.criterion_key) for one in sets}
     found = DebateSet.objects.exclude(method=Method.DEBATE)
     found = found.exclude(experiment__kind=ExperimentKind.ROBUSTNESS).select_related("system_a", "system_b")
@@ -131,53 +131,55 @@ def rivals_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
 def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = VerdictReading.STRICT) -> list[DebateDecision]:
     """Return the settled decisions of these sets. Three queries, no text but under `author_compat`."""
     rows = Debate.objects.filter(debate_set__in=list(sets), status__in=SETTLED).order_by("pk")
-    fields = ("pk", "debate_set_id", "case_id", "response_a_id", "response_b_id", "scenario", "submission_order",
+    fields = ("pk", "debate_set_id", "case_id", "response_a_id", "response_b_id", "scenario", "response_order",
               "verdict", "call_count", "cost")  # fmt: skip
     facts = list(rows.values_list(*fields))
-    seats, keys = _seats(list(sets))
+    agents, keys = _agents(list(sets))
     votes = _votes(list(sets), keys, {row[0]: row[6] for row in facts}, reading, sets)
     found = []
     for pk, set_id, case_id, a, b, scenario, order, verdict, calls, cost in facts:
-        taken, held = seats.get(pk, []), votes.get(pk, {})
+        taken, held = agents.get(pk, []), votes.get(pk, {})
         if not taken or not held:
             continue
         rounds = [[held[number].get(place) for place in range(len(taken))] for number in sorted(held)]
-        names = seat_names([seat.name for seat in taken])
-        ballot = system_ballot(item=pk, submission_order=order, judges=names, rounds=rounds)
-        statements = sum(len(seat.statuses) for seat in taken)
+        names = agent_names([agent.name for agent in taken])
+        by_position = debate_votes(item=pk, response_order=order, judges=names, rounds=rounds)
+        statements = sum(len(agent.statuses) for agent in taken)
         found.append(
             DebateDecision(
-                pk, sets[set_id], case_id, (a, b), scenario or "", order, verdict, ballot, tuple(taken),
+                pk, sets[set_id], case_id, (a, b), scenario or "", order, verdict, by_position, tuple(taken),
                 calls or statements, cost,
             )
         )  # fmt: skip
     return found
 
 
-def _seats(set_ids: Sequence[int]) -> tuple[dict[int, list[AgentPart]], dict[int, tuple[int, int]]]:
-    """Return the seats of each debate, and of each speaker its debate and its place there."""
-    seats: dict[int, list[AgentPart]] = defaultdict(list)
+def _agents(set_ids: Sequence[int]) -> tuple[dict[int, list[AgentPart]], dict[int, tuple[int, int]]]:
+    """Return the agents of each debate, and of each agent its debate and its index there."""
+    agents: dict[int, list[AgentPart]] = defaultdict(list)
     keys: dict[int, tuple[int, int]] = {}
-    rows = Speaker.objects.filter(debate__debate_set__in=set_ids).order_by("debate_id", "seat")
+    rows = Agent.objects.filter(debate__debate_set__in=set_ids).order_by("debate_id", "number")
     for pk, debate_id, name in rows.values_list("pk", "debate_id", "name").iterator(CHUNK):
-        keys[pk] = (debate_id, len(seats[debate_id]))
-        seats[debate_id].append(AgentPart(name))
-    _read_statuses(seats, keys, set_ids)
-    return seats, keys
+        keys[pk] = (debate_id, len(agents[debate_id]))
+        agents[debate_id].append(AgentPart(name))
+    _read_statuses(agents, keys, set_ids)
+    return agents, keys
 
 
-def _read_statuses(seats: dict[int, list[AgentPart]], keys: dict[int, tuple[int, int]], set_ids: Sequence[int]) -> None:
-    rows = Statement.objects.filter(speaker__debate__debate_set__in=set_ids).order_by("round", "pk")
-    fields = ("speaker_id", "status", "position_verdict", "recorded_verdict", "round", "asked_cost")
-    for speaker_id, status, position, recorded, number, cost in rows.values_list(*fields).iterator(CHUNK):
-        debate_id, place = keys[speaker_id]
-        seat = seats[debate_id][place]
-        seat.statuses.append(status)
+def _read_statuses(
+    agents: dict[int, list[AgentPart]], keys: dict[int, tuple[int, int]], set_ids: Sequence[int]
+) -> None:
+    rows = Statement.objects.filter(agent__debate__debate_set__in=set_ids).order_by("round", "pk")
+    fields = ("agent_id", "status", "position_verdict", "recorded_verdict", "round", "asked_cost")
+    for agent_id, status, position, recorded, number, cost in rows.values_list(*fields).iterator(CHUNK):
+        debate_id, place = keys[agent_id]
+        agent = agents[debate_id][place]
+        agent.statuses.append(status)
         if number == 0:
-            seat.opening_cost = cost
+            agent.independent_cost = cost
         if recorded:
             filed = read_recorded(json.loads(recorded))
-            seat.disagreements += ("" if filed is None else str(filed)) != position
+            agent.disagreements += ("" if filed is None else str(filed)) != position
 
 
 def _votes(
@@ -187,20 +189,20 @@ def _votes(
     reading: VerdictReading,
     sets: dict[int, SetFacts],
 ) -> dict[int, dict[int, dict[int, int | None]]]:
-    """Return each debate's votes by round and place at the table."""
+    """Return each debate's votes by round and index of the agent."""
     found: dict[int, dict[int, dict[int, int | None]]] = defaultdict(lambda: defaultdict(dict))
-    rows = Statement.objects.filter(speaker__debate__debate_set__in=set_ids, speaker__debate__status__in=SETTLED)
-    fields = ["speaker_id", "round", "verdict", "recorded_verdict"]
+    rows = Statement.objects.filter(agent__debate__debate_set__in=set_ids, agent__debate__status__in=SETTLED)
+    fields = ["agent_id", "round", "verdict", "recorded_verdict"]
     if reading is VerdictReading.AUTHOR_COMPAT:
         fields.append("text")
     imported = any(one.source == DebateSource.IMPORT for one in sets.values())
-    for speaker_id, number, verdict, recorded, *text in rows.values_list(*fields).iterator(CHUNK):
-        debate_id, place = keys[speaker_id]
+    for agent_id, number, verdict, recorded, *text in rows.values_list(*fields).iterator(CHUNK):
+        debate_id, place = keys[agent_id]
         vote = verdict
         if imported and recorded and reading is not VerdictReading.STRICT:
             score = json.loads(recorded)
             shown = read_recorded(score) if reading is VerdictReading.RECORDED else read_author_compat(score, text[0])
-            vote = to_system_space(shown, submission_order=orders[debate_id])
+            vote = to_system_space(shown, response_order=orders[debate_id])
         found[debate_id][number][place] = vote
     return found
 

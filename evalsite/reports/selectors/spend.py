@@ -67,7 +67,7 @@ def read_called() -> np.ndarray:
 def read_used() -> np.ndarray:
     """Return every use of a call by a verdict, by a response, and by a statement of a debate."""
     past = "verdict__evaluator_id", "verdict__run_id"
-    of_debate = "speaker__debate__debate_set__run_id"
+    of_debate = "agent__debate__debate_set__run_id"
     statements = Statement.objects.filter(**{f"{of_debate.removesuffix('_id')}__isnull": False})
     sources: list[tuple[int, QuerySet[Any], tuple[str, ...]]] = [
         (0, Verdict.objects.all(), ("pk", "evaluator_id", "run_id", "created_at", "call_ids")),

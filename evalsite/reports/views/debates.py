@@ -1,4 +1,4 @@
-"""Meta-evaluation of debates, the ranking that follows from them, and what damaged criteria do to judges."""
+"""Meta-evaluation of debates, the ranking that follows from them, and what perturbed criteria do to judges."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResp
 
 @get_view("reports.view_snapshot")
 def robustness_list(request: PageRequest) -> HttpResponse:
-    """Show the experiments in which judges read damaged criteria."""
+    """Show the experiments in which judges read perturbed criteria."""
     found = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
     return render(request, "reports/robustness_list.html", {"page_obj": page_of(request, found)})
 
 
 @get_view("reports.view_snapshot")
 def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
-    """Show what each damage does to each judge."""
+    """Show what each perturbation does to each judge."""
     experiment = _robustness(experiment_id)
     report = jobs.obtain(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
     context: JsonDict = {"report": report, "experiment": experiment, "formats": PAPER_FORMATS}
@@ -140,7 +140,7 @@ def robustness_detail(request: PageRequest, experiment_id: int) -> HttpResponse:
 def robustness_export(
     request: PageRequest, experiment_id: int, table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """Download agreement by damage."""
+    """Download agreement by perturbation."""
     experiment = _robustness(experiment_id)
     content = jobs.content_shown(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
     tables = robustness_tables(content)

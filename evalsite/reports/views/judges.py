@@ -1,4 +1,4 @@
-"""Where judges and debate speakers stand."""
+"""Where judges and debate agents stand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from judging.models import Judge
 
 @get_view("reports.view_snapshot")
 def judge_list(request: PageRequest) -> HttpResponse:
-    """Show one row per judge and per speaker."""
+    """Show one row per judge and per agent."""
     options = looks_option(request.GET)
     report = jobs.obtain(JUDGES, subject_id=0, options=options, at=timezone.now())
     context: JsonDict = {
@@ -41,8 +41,8 @@ def judge_list(request: PageRequest) -> HttpResponse:
             row | {"bars": shown_rows.bars(row["histogram"]), "certificate": state}
             for row, state in zip(report.content["judges"], standing_of_judges(report.content["judges"]), strict=True)
         ]
-        seats = report.content["agents"]
-        context |= {"content": report.content, "judges": judges, "agents": seats}
+        agents = report.content["agents"]
+        context |= {"content": report.content, "judges": judges, "agents": agents}
     return report_page(request, "judge_list", context)
 
 
@@ -86,7 +86,7 @@ def judge_detail(request: PageRequest) -> HttpResponse:
 @get_view("reports.view_snapshot")
 @waits_for_report
 def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Download the judges, the speakers or the certificates of judges."""
+    """Download the judges, the agents or the certificates of judges."""
     papers: dict[str, PaperTable] = {}
     if table == "certificates":
         papers = {"certificates": certificate_table(all_certificates())}

@@ -6,12 +6,12 @@ from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus
 from debate.protocol.setups import Method
-from debate.protocol.variants import Damage
+from debate.protocol.variants import Perturbation
 from evalsite.review.models import AuditPlan, Queue
 from judging.models import SCORED_KINDS, Run
 from judging.states import RunStatus
 
-DAMAGES = [damage.value for damage in Damage if damage is not Damage.NONE]
+PERTURBATIONS = [perturbation.value for perturbation in Perturbation if perturbation is not Perturbation.NONE]
 UNFINISHED = (DebateStatus.WAITING, DebateStatus.RUNNING)
 
 
@@ -33,7 +33,7 @@ def unheard_debate_sets() -> QuerySet[DebateSet]:
     """Return the sets people are asked about, over, and not routed since they ended or their audit was planned."""
     debates = Debate.objects.filter(debate_set=OuterRef("pk"))
     ended = DebateSet.objects.filter(Exists(debates), ~Exists(debates.filter(status__in=UNFINISHED)))
-    unharmed = Q(setup__damage__isnull=True) | ~Q(setup__damage__in=DAMAGES)
+    unharmed = Q(setup__perturbation__isnull=True) | ~Q(setup__perturbation__in=PERTURBATIONS)
     asked = ~Q(source=DebateSource.IMPORT) | Q(audit_plan__isnull=False) | Q(queue__isnull=False)
     ended = ended.filter(unharmed, asked, method=Method.DEBATE)
     ended = ended.filter(Q(run__isnull=True) | Q(run__status=RunStatus.FINISHED))
@@ -57,4 +57,4 @@ def _was_asked(**about: Run | DebateSet) -> bool:
 
 def may_ask_people(debate_set: DebateSet) -> bool:
     """Return whether people can settle what a set leaves open: a real debate under a criterion as it was written."""
-    return debate_set.method == Method.DEBATE and debate_set.setup.get("damage") not in DAMAGES
+    return debate_set.method == Method.DEBATE and debate_set.setup.get("perturbation") not in PERTURBATIONS

@@ -181,7 +181,7 @@ def _debate_statement(material: Material, lens: str) -> str:
     levels = material["criterion"]["levels"]
     best = str(list(levels.values())[-1]) if levels else ""
     criterion = f"{material['criterion']['name']} {best}"
-    first, second = (round(_whole(material, lens, text, criterion), 2) for text in material["submissions"])
+    first, second = (round(_whole(material, lens, text, criterion), 2) for text in material["responses"])
     words = measure(
         lens, "", question=material["question"], reference=material.get("reference", ""), criterion=criterion
     ).words
@@ -210,18 +210,18 @@ def _verdict_of(text: str) -> int | None:
 
 
 def _latest(others: Sequence[Material]) -> dict[Any, str]:
-    return {other["speaker"]: str(other["text"]) for other in others}
+    return {other["agent"]: str(other["text"]) for other in others}
 
 
 def _heard(others: Sequence[Material]) -> str:
-    verdicts = [f"speaker {speaker}: {_verdict_of(text)}" for speaker, text in _latest(others).items()]
+    verdicts = [f"speaker {number}: {_verdict_of(text)}" for number, text in _latest(others).items()]
     return f"I heard {', '.join(verdicts) or 'nobody'}."
 
 
 def _majority_against(others: Sequence[Material], current: int, *, margin: float) -> tuple[int, float] | None:
     """Return the verdict of more than half of the others and their mean stated margin, where it beats one's own.
 
-    A speaker that states no figures (a language model) carries no margin and so moves nobody.
+    An agent that states no figures (a language model) carries no margin and so moves nobody.
     """
     texts = list(_latest(others).values())
     for verdict in (1, 2, 0):

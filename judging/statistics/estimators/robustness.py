@@ -1,4 +1,4 @@
-"""Whether a judge's agreement falls when the text of its criterion is damaged, and whether it changes over time."""
+"""Whether a judge's agreement falls when the text of its criterion is perturbed, and whether it changes over time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS
 
 MARGIN = 0.1  # a fall in agreement that is small enough to be called none
 SIGNIFICANT = 0.025  # one-sided
-FEWEST_FOR_SEVERAL = 50  # pairs, where five damages are compared
+FEWEST_FOR_SEVERAL = 50  # pairs, where five perturbations are compared
 
 
 class Finding(StrEnum):
-    """What can be said of a judge under a damaged criterion."""
+    """What can be said of a judge under a perturbed criterion."""
 
     HOLDS = "holds"
     SMALL_FALL = "holds, small fall"
@@ -30,7 +30,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Fall in agreement under one damage, with its interval and the tests corrected over all damages."""
+    """Fall in agreement under one perturbation, with its interval and the tests corrected over all perturbations."""
 
     drop: float
     low: float
@@ -41,30 +41,30 @@ class Drop:
     n: int
 
 
-def fewest_pairs(damages: int) -> int:
-    """Return how many pairs are needed before "holds" may be said of any of so many damages."""
-    return FEWEST_FOR_CLAIMS if damages == 1 else FEWEST_FOR_SEVERAL
+def fewest_pairs(perturbations: int) -> int:
+    """Return how many pairs are needed before "holds" may be said of any of so many perturbations."""
+    return FEWEST_FOR_CLAIMS if perturbations == 1 else FEWEST_FOR_SEVERAL
 
 
 def robustness(
     intact: Sequence[Sequence[float] | Floats],
-    damaged: Sequence[Sequence[float] | Floats],
+    perturbed: Sequence[Sequence[float] | Floats],
     *,
     margin: float = MARGIN,
     can_hold: bool = True,
 ) -> tuple[Drop, ...]:
-    """Return what each damage does to agreement by case (1 = agrees) with the same fixed labels.
+    """Return what each perturbation does to agreement by case (1 = agrees) with the same fixed labels.
 
     `can_hold` is False for a judge whose intact agreement is no better than naming the commonest label.
     "Holds" is shown, not assumed: the fall is significantly smaller than the margin, from enough pairs. Source:
     Schuirmann 1987.
 
     Raises:
-        ValueError: fewer than two pairs under a damage.
+        ValueError: fewer than two pairs under a perturbation.
     """
     falls = [
         mean_change(np.asarray(before, dtype=np.float64) - np.asarray(after, dtype=np.float64))
-        for before, after in zip(intact, damaged, strict=True)
+        for before, after in zip(intact, perturbed, strict=True)
     ]
     p_holds = holm([float(scipy.special.stdtr(f.degrees, (f.centre - margin) / f.error)) for f in falls])
     p_falls = holm([float(scipy.special.stdtr(f.degrees, -f.centre / f.error)) for f in falls])

@@ -30,13 +30,13 @@ STRENGTH = Kind("Arena: Bradley-Terry strength by outcomes")
 PEOPLE_STRENGTH = Kind("Arena: Bradley-Terry strength by human labels")
 RANKS = Kind("Arena: rank sets, all systems at once", Claim.BOUND)
 LABELS = np.array([1, 0, -1])
-SPEAKERS = ("Ada", "Bob", "Cy")
+AGENTS = ("Ada", "Bob", "Cy")
 TIES = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class DebateCell:
-    """One population: how far systems are apart, what debates and speakers get right, and the sizes."""
+    """One population: how far systems are apart, what debates and agents get right, and the sizes."""
 
     systems: int
     cases: int
@@ -45,8 +45,8 @@ class DebateCell:
     waiting: float = 0.2  # share of debates that did not agree
     error: float = 0.1  # of debates that agreed
     one_sided: bool = False  # its errors always favour the first system
-    accuracy: tuple[float, ...] = (0.7, 0.7, 0.7)  # of the speakers on their own
-    hardness: float = 0.0  # by how much accuracy varies between cases, for all speakers alike
+    accuracy: tuple[float, ...] = (0.7, 0.7, 0.7)  # of the agents on their own
+    hardness: float = 0.0  # by how much accuracy varies between cases, for all agents alike
 
     def __str__(self) -> str:
         words = [
@@ -95,7 +95,7 @@ class DebateCell:
         tally.count_pooled()
 
     def draw(self, random: np.random.Generator) -> Drawn:
-        """Return what people, debates and speakers say; places of labels, pairs x cases (x speakers)."""
+        """Return what people, debates and agents say; places of labels, pairs x cases (x agents)."""
         shape = (len(self.pairs), self.cases)
         people = _picked(self.wanted[:, None, :], random.random(shape))
         verdicts = _picked(self.decided[people], random.random(shape))
@@ -109,7 +109,7 @@ class DebateCell:
         return Drawn(people, verdicts, waits, openings, votes)
 
     def right_with(self, accuracy: float) -> float:
-        """Return how often a speaker says what a debate that agreed decided."""
+        """Return how often an agent says what a debate that agreed decided."""
         speaks = accuracy * np.eye(3) + (1 - accuracy) / 2 * (1 - np.eye(3))
         by_label = (speaks * self.decided).sum(axis=1)
         return float((self.wanted @ by_label).mean())
@@ -125,7 +125,7 @@ class DebateCell:
 
         found = compute_debates(0, {}).content
         agreed = float((self.wanted @ np.diag(self.decided)).mean())
-        accuracy = dict(zip(SPEAKERS, self.accuracy, strict=True)) | {"Debate": agreed}
+        accuracy = dict(zip(AGENTS, self.accuracy, strict=True)) | {"Debate": agreed}
         tally.interval(AGREED_SHARE, found["people"]["agreed_share"], 1 - self.waiting)
         tally.interval(WITH_PEOPLE, found["people"]["agreed_debates"], agreed)
         for row in found["evaluators"]:
@@ -148,21 +148,21 @@ class DebateCell:
         for place, row in enumerate(sorted(rows, key=lambda row: row["pair"])):
             tally.interval(PEOPLE_WINS, row["people"], float(people[place]))
             tally.interval(WINS, row["evaluators"]["debate"], float(debate[place]))
-            for name, accuracy in zip(SPEAKERS, self.accuracy, strict=True):
+            for name, accuracy in zip(AGENTS, self.accuracy, strict=True):
                 says = self.points(accuracy * np.eye(3) + (1 - accuracy) / 2 * (1 - np.eye(3)))
                 tally.interval(WINS, row["evaluators"][f"independent:{name}"], float(says[place]))
 
     def count_cells(self, tally: Tally, rows: Sequence[Mapping[str, Any]], accuracy: Mapping[str, float]) -> None:
         """Count agreement with people by pair of systems."""
         for row in rows:
-            for name in SPEAKERS:
+            for name in AGENTS:
                 tally.interval(IN_A_CELL, row["people"][f"independent:{name}"]["example"], accuracy[name])
                 if not self.one_sided:  # then it is another share for each pair
                     equal = self.right_with(accuracy[name])
                     tally.interval(OUTCOMES_IN_A_CELL, row["evaluators"][f"independent:{name}"]["example"], equal)
 
     def count_pairs(self, tally: Tally, rows: Sequence[Mapping[str, Any]], accuracy: Mapping[str, float]) -> None:
-        """Count paired differences, and whether equal speakers are told apart."""
+        """Count paired differences, and whether equal agents are told apart."""
         for row in rows:
             tally.interval(DIFFERENCE, row["difference"], accuracy[row["first"]] - accuracy[row["second"]])
         equal = [row for row in rows if accuracy[row["first"]] == accuracy[row["second"]]]
@@ -243,7 +243,7 @@ class StoredDebates:
     systems: Sequence[str]
     debates: NDArray[np.object_]  # rows, pairs x cases
     subjects: NDArray[np.object_]  # (key of the subject, whether the debate's pair is turned in it)
-    statements: Ints  # keys, pairs x cases x speakers x rounds
+    statements: Ints  # keys, pairs x cases x agents x rounds
     is_audited: NDArray[np.bool_]  # by case
 
     def show(self, orders: Ints) -> None:
@@ -335,7 +335,7 @@ def _debates(
     from debate.models import Debate, DebateStatus
     from tests import factories
 
-    owner = factories.debate_set(system_a=first, system_b=second, setup={"endpoints": list(SPEAKERS)})
+    owner = factories.debate_set(system_a=first, system_b=second, setup={"endpoints": list(AGENTS)})
     orders = random.integers(0, 2, len(cases)).tolist()
     return Debate.objects.bulk_create(
         Debate(
@@ -344,7 +344,7 @@ def _debates(
             response_a=a,
             response_b=b,
             seed=1,
-            submission_order=order,
+            response_order=order,
             status=DebateStatus.UNRESOLVED,
             round_count=1,
             finished_at=factories.NOON,
@@ -384,16 +384,18 @@ def _subjects(debates: Sequence[Any], is_audited: NDArray[np.bool_]) -> list[tup
 
 
 def _statements(debates: Sequence[Any]) -> list[list[list[int]]]:
-    """Store three speakers with two rounds each; return the statements' keys by debate, speaker and round."""
-    from debate.models import Speaker, Statement
+    """Store three agents with two rounds each; return the statements' keys by debate, agent and round."""
+    from debate.models import Agent, Statement
     from tests.factories import NOON
 
-    speakers = Speaker.objects.bulk_create(
-        Speaker(debate=debate, seat=seat, name=name) for debate in debates for seat, name in enumerate(SPEAKERS, 1)
+    agents = Agent.objects.bulk_create(
+        Agent(debate=debate, number=agent_number, name=name)
+        for debate in debates
+        for agent_number, name in enumerate(AGENTS, 1)
     )
     statements = Statement.objects.bulk_create(
-        Statement(speaker=speaker, round=number, verdict=1, status="final_line", created_at=NOON)
-        for speaker in speakers
+        Statement(agent=agent, round=number, verdict=1, status="final_line", created_at=NOON)
+        for agent in agents
         for number in (0, 1)
     )
     return np.array([one.pk for one in statements]).reshape(len(debates), 3, 2).tolist()

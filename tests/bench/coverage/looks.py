@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.bench.coverage.biases import BiasCell
-from tests.bench.coverage.debates import SPEAKERS, DebateCell, StoredDebates, fitted_strengths, store_debates
+from tests.bench.coverage.debates import AGENTS, DebateCell, StoredDebates, fitted_strengths, store_debates
 from tests.bench.coverage.judges import RATER, JudgeCell, StoredJudge, store_judge
 from tests.bench.coverage.tallies import Claim, Kind, Seen, Tally, Watch
 
@@ -148,7 +148,7 @@ class DebateLooks:
 
         cell = self.debates
         agreed = float((cell.wanted @ np.diag(cell.decided)).mean())
-        accuracy = dict(zip(SPEAKERS, cell.accuracy, strict=True)) | {"Debate": agreed}
+        accuracy = dict(zip(AGENTS, cell.accuracy, strict=True)) | {"Debate": agreed}
         points = cell.points(np.eye(3))
         found = compute_debates(0, EVERY).content
         for row in found["evaluators"]:

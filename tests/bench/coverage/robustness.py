@@ -1,4 +1,4 @@
-"""A judge under damaged criteria, beside people's labels, and the same judge asked about its anchors again."""
+"""A judge under perturbed criteria, beside people's labels, and the same judge asked about its anchors again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FALSE_FALLS = Kind('Robustness: "falls" although agreement does not', Claim.FALS
 ANCHORS = Kind("Drift: agreement with people on anchors")
 CHANGE = Kind("Drift: change of agreement")
 FALSE_DRIFT = Kind("Drift: change reported (p at most .05) although there is none", Claim.FALSE)
-DAMAGES = ("none", "shortened", "gibberish", "shuffled", "flipped", "masked")
+PERTURBATIONS = ("none", "shortened", "gibberish", "shuffled", "flipped", "masked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,19 @@ class Flips:
 
 @dataclass(frozen=True, slots=True)
 class RobustnessCell:
-    """A judge of one experiment; every damage does the same to it."""
+    """A judge of one experiment; every perturbation does the same to it."""
 
     flips: Flips
     pairs: int
-    damages: int = 5
+    perturbations: int = 5
 
     def __str__(self) -> str:
-        return f"{self.pairs} pairs; {self.damages} damages; {self.flips}"
+        return f"{self.pairs} pairs; {self.perturbations} perturbations; {self.flips}"
 
     @property
     def cost(self) -> int:
         """Milliseconds that one board takes, roughly."""
-        return self.pairs * (self.damages + 1) // 3
+        return self.pairs * (self.perturbations + 1) // 3
 
     def run(self, tally: Tally, boards: int, random: np.random.Generator) -> None:
         """Count what holds on so many boards."""
@@ -79,7 +79,7 @@ class RobustnessCell:
 
     def count(self, tally: Tally, cell: Any) -> None:
         """Count the intervals under one text."""
-        is_intact = cell["damage"] == "none"
+        is_intact = cell["perturbation"] == "none"
         tally.interval(AGREEMENT, cell["agreement"], self.flips.right - (0 if is_intact else self.flips.drop))
         if not is_intact:
             tally.interval(SAME, cell["same"], 1 - self.flips.lost - self.flips.gained)
@@ -100,7 +100,7 @@ class _StoredExperiment:
         self.debates.refill(drawn)
         people = drawn.people[0]
         intact = random.random(cell.pairs) < cell.flips.right
-        right = [intact, *(cell.flips.draw(intact, random) for _ in range(cell.damages))]
+        right = [intact, *(cell.flips.draw(intact, random) for _ in range(cell.perturbations))]
         said = [LABELS[np.where(is_right, people, (people + 1) % 3)] for is_right in right]
         rows = zip(np.concatenate(said).tolist(), self.statements.ravel().tolist(), strict=True)
         with connection.cursor() as cursor:
@@ -113,28 +113,28 @@ def cell_of(cell: RobustnessCell) -> DebateCell:
 
 
 def _store_experiment(cell: RobustnessCell, random: np.random.Generator) -> _StoredExperiment:
-    from debate.models import Debate, DebateSet, Experiment, ExperimentKind, Speaker, Statement
+    from debate.models import Agent, Debate, DebateSet, Experiment, ExperimentKind, Statement
     from tests.factories import NOON
 
     debates = store_debates(cell_of(cell), random)
     first: Debate = debates.debates[0, 0]
     experiment = Experiment.objects.create(kind=ExperimentKind.ROBUSTNESS, name="Robustness", created_at=NOON)
     keys = []
-    for damage in DAMAGES[: cell.damages + 1]:
+    for perturbation in PERTURBATIONS[: cell.perturbations + 1]:
         owner = DebateSet.objects.create(
-            name=damage,
+            name=perturbation,
             system_a=first.debate_set.system_a,
             system_b=first.debate_set.system_b,
             criterion=first.debate_set.criterion,
             method="single",
             experiment=experiment,
-            setup={"damage": damage, "endpoints": ["Ada"]},
+            setup={"perturbation": perturbation, "endpoints": ["Ada"]},
             created_at=NOON,
         )
         told = Debate.objects.bulk_create(_copy(row, owner) for row in debates.debates[0])
-        speakers = Speaker.objects.bulk_create(Speaker(debate=row, seat=1, name="Ada") for row in told)
+        agents = Agent.objects.bulk_create(Agent(debate=row, number=1, name="Ada") for row in told)
         made = Statement.objects.bulk_create(
-            Statement(speaker=speaker, round=0, verdict=1, status="final_line", created_at=NOON) for speaker in speakers
+            Statement(agent=agent, round=0, verdict=1, status="final_line", created_at=NOON) for agent in agents
         )
         keys.append([one.pk for one in made])
     return _StoredExperiment(experiment.pk, debates, np.array(keys, dtype=np.int64))
@@ -142,7 +142,7 @@ def _store_experiment(cell: RobustnessCell, random: np.random.Generator) -> _Sto
 
 def _copy(debate: Any, owner: Any) -> Any:
     """Return the same pair, to be decided by a single judge."""
-    about = {name: getattr(debate, name) for name in ("case", "response_a", "response_b", "submission_order")}
+    about = {name: getattr(debate, name) for name in ("case", "response_a", "response_b", "response_order")}
     return type(debate)(debate_set=owner, seed=1, status="unresolved", finished_at=debate.finished_at, **about)
 
 
@@ -236,13 +236,13 @@ def _ask_again(
 CELLS: tuple[RobustnessCell | DriftCell, ...] = (
     *(RobustnessCell(Flips(0.8, 0.15, 0.05), pairs) for pairs in (30, 50, 100)),
     RobustnessCell(Flips(0.7, 0.2, 0.1), 60),
-    RobustnessCell(Flips(0.8, 0.1, 0.0), 30, damages=1),
+    RobustnessCell(Flips(0.8, 0.1, 0.0), 30, perturbations=1),
     *(RobustnessCell(Flips(0.8, 0.05, 0.05), pairs) for pairs in (30, 60)),
-    RobustnessCell(Flips(0.9, 0.02, 0.02), 50, damages=1),
+    RobustnessCell(Flips(0.9, 0.02, 0.02), 50, perturbations=1),
     *(DriftCell(Flips(0.8, 0.05, 0.05), anchors) for anchors in (20, 50, 100)),
     *(DriftCell(Flips(0.9, 0.15, 0.05), anchors) for anchors in (20, 100)),
 )
 QUICK: tuple[RobustnessCell | DriftCell, ...] = (
-    RobustnessCell(Flips(0.8, 0.15, 0.05), 30, damages=2),
+    RobustnessCell(Flips(0.8, 0.15, 0.05), 30, perturbations=2),
     DriftCell(Flips(0.8, 0.05, 0.05), 40),
 )

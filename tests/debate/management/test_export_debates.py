@@ -40,15 +40,15 @@ def test_export_debates_writes_the_same_votes_as_csv_and_jsonl(tmp_path: Path) -
         }
 
     with paths["csv"].open(encoding="utf-8-sig", newline="") as file:
-        from_csv = [(row["round"], row["seat"], row["verdict"]) for row in csv.DictReader(file)]
+        from_csv = [(row["round"], row["agent_number"], row["verdict"]) for row in csv.DictReader(file)]
     lines = [json.loads(line) for line in paths["jsonl"].read_text().splitlines()]
-    assert [(row["round"], row["seat"], row["verdict"]) for row in lines] == [
+    assert [(row["round"], row["agent_number"], row["verdict"]) for row in lines] == [
         (0, 1, 1),
         (0, 2, -1),
         (1, 1, 1),
         (1, 2, 1),
     ]
-    assert from_csv == [tuple(str(row[name]) for name in ("round", "seat", "verdict")) for row in lines]
+    assert from_csv == [tuple(str(row[name]) for name in ("round", "agent_number", "verdict")) for row in lines]
     assert AuditEntry.objects.filter(action="report.exported").count() == 2
 
 

@@ -26,7 +26,7 @@ from debate.protocol.consensus import (
         ((1, None, None), None, None),
         ((1, 0, -1), None, None),
         ((1, 1, -1, -1), None, None),
-        ((1,), None, 1),  # one seat is no debate
+        ((1,), None, 1),  # one agent is no debate
         ((), None, None),
     ],
 )
@@ -36,7 +36,7 @@ def test_consensus_and_majority_count_only_valid_verdicts(
     assert (consensus(votes), majority(votes)) == (agreed, most)
 
 
-def test_is_stable_needs_every_seat_valid_and_unmoved() -> None:
+def test_is_stable_needs_every_agent_valid_and_unmoved() -> None:
     assert [is_stable((1, 0), (1, 0)), is_stable((1, 0), (1, 1)), is_stable((1, None), (1, None))] == [
         True,
         False,

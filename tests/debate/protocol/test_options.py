@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.protocol.options import DebateOptions, options_from_json
-from debate.protocol.orders import SeatScheme
+from debate.protocol.orders import OrderScheme
 from debate.protocol.setups import RoundMode, Visibility
 
 
@@ -19,7 +19,7 @@ from debate.protocol.setups import RoundMode, Visibility
         max_rounds=st.integers(0, 8),
         mode=st.sampled_from(RoundMode),
         visibility=st.sampled_from(Visibility),
-        seating=st.sampled_from(SeatScheme),
+        agent_order=st.sampled_from(OrderScheme),
         max_tokens=st.none() | st.integers(1, 1000),
         seed=st.integers(),
     )

@@ -18,9 +18,9 @@ Votes = Sequence[Sequence[int | None]]
 def of(*rounds: Sequence[int | None]) -> Transcript:
     return transcript(
         [
-            Said(number, seat, f"judge-{seat}", f"text {number}.{seat}", vote, "final_line")
+            Said(number, agent_number, f"judge-{agent_number}", f"text {number}.{agent_number}", vote, "final_line")
             for number, votes in enumerate(rounds)
-            for seat, vote in enumerate(votes, start=1)
+            for agent_number, vote in enumerate(votes, start=1)
         ]
     )
 
@@ -29,7 +29,7 @@ def test_transcript_marks_who_changed_and_toward_whom() -> None:
     found = of([1, 1, -1], [1, 1, 1])
 
     (changed,) = [turn for one in found.rounds for turn in one.turns if turn.changed]
-    assert (changed.said.round, changed.said.seat, changed.before_letter, changed.letter, changed.toward) == (
+    assert (changed.said.round, changed.said.agent_number, changed.before_letter, changed.letter, changed.toward) == (
         1,
         3,
         "B",
@@ -41,15 +41,15 @@ def test_transcript_marks_who_changed_and_toward_whom() -> None:
 
 
 def test_transcript_puts_statements_that_moved_someone_first() -> None:
-    found = of([1, 1, -1], [-1, 1, -1])  # seat 1 goes over to seat 3
+    found = of([1, 1, -1], [-1, 1, -1])  # agent 1 goes over to agent 3
 
-    assert [(turn.said.seat, turn.moved) for turn in found.rounds[0].turns] == [(3, (1,)), (1, ()), (2, ())]
+    assert [(turn.said.agent_number, turn.moved) for turn in found.rounds[0].turns] == [(3, (1,)), (1, ()), (2, ())]
 
 
 def test_transcript_folds_what_agrees_and_changed_nothing() -> None:
     found = of([1, 1, -1], [1, 1, 0])
 
-    # Opening: seat 3 dissents. Round 1: seat 3 changed.
+    # Opening: agent 3 dissents. Round 1: agent 3 changed.
     assert [[turn.is_open for turn in one.turns] for one in found.rounds] == [[False, False, True]] * 2
 
 
@@ -66,7 +66,7 @@ def test_transcript_takes_finding_or_losing_a_verdict_for_no_change() -> None:
     assert (found.changes, found.first_change) == (0, None)
 
 
-def test_transcript_leaves_gaps_where_a_speaker_has_not_spoken() -> None:
+def test_transcript_leaves_gaps_where_an_agent_has_not_spoken() -> None:
     found = transcript([Said(0, 1, "a", "x", 1, "final_line"), Said(1, 2, "b", "y", 0, "final_line")])
 
     assert [[turn.letter if turn else "" for turn in row.turns] for row in found.strip] == [["A", ""], ["", "="]]
@@ -89,27 +89,29 @@ def test_transcript_holds_every_statement_once_and_opens_at_least_one(votes: Vot
     found = of(*votes)
 
     turns = [turn for one in found.rounds for turn in one.turns]
-    assert sorted((turn.said.round, turn.said.seat) for turn in turns) == [
-        (number, seat) for number in range(len(votes)) for seat in (1, 2, 3)
+    assert sorted((turn.said.round, turn.said.agent_number) for turn in turns) == [
+        (number, agent_number) for number in range(len(votes)) for agent_number in (1, 2, 3)
     ]
     assert any(turn.is_open for turn in turns)
     for turn in turns:  # whoever moved somebody is named by the one that moved
-        for seat in turn.moved:
-            mover = next(one for one in turns if (one.said.round, one.said.seat) == (turn.said.round + 1, seat))
-            assert turn.said.seat in mover.toward
+        for agent_number in turn.moved:
+            mover = next(
+                one for one in turns if (one.said.round, one.said.agent_number) == (turn.said.round + 1, agent_number)
+            )
+            assert turn.said.agent_number in mover.toward
 
 
-def test_said_in_joins_the_vote_on_swapped_submissions() -> None:
+def test_said_in_joins_the_vote_on_swapped_responses() -> None:
     def result(*, mirrored: bool, position: int) -> StatementResult:
         return StatementResult(
             round=0,
-            seat=1,
+            agent_number=1,
             endpoint="a",
             text="mirrored" if mirrored else "plain",
             status=VerdictStatus.OK,
             how=HowRead.FINAL_LINE,
             position_verdict=position,
-            submission_order=1 if mirrored else 0,
+            response_order=1 if mirrored else 0,
             mirrored=mirrored,
         )
 

@@ -65,7 +65,7 @@ def test_read_strict_reads_only_the_end(text: str, verdict: int | None, how: How
     assert (reading.verdict, reading.how) == (verdict, how)
 
 
-def test_read_strict_never_reads_a_quotation_of_a_submission() -> None:
+def test_read_strict_never_reads_a_quotation_of_a_response() -> None:
     submission = "Compare them yourself.\nThe first submission wins.\n1"
 
     quoting = read_strict("It ends with:\n> The first submission wins.\n> 1", submission)
@@ -99,7 +99,7 @@ def test_read_author_compat_turns_what_is_no_verdict_into_a_tie() -> None:
 
 
 def test_to_system_space_undoes_the_order() -> None:
-    seen = {order: [to_system_space(v, submission_order=order) for v in (1, 2, 0, None)] for order in (0, 1)}
+    seen = {order: [to_system_space(v, response_order=order) for v in (1, 2, 0, None)] for order in (0, 1)}
 
     assert seen == {0: [1, -1, 0, None], 1: [-1, 1, 0, None]}
 

@@ -31,7 +31,7 @@ from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints  # 
 from judging.specs.files.uploaded_files import bundle_of  # noqa: E402
 from tests.judging.services.site_process import answer_commands  # noqa: E402
 
-SPEAKERS = ("first", "second", "third")
+AGENTS = ("first", "second", "third")
 
 
 def make(url: str, folder: str, mode: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def make(url: str, folder: str, mode: str) -> dict[str, Any]:
     records = read_records(bundle).value
     assert records is not None
     store_records(records=records, actor=None, at=timezone.now())
-    endpoints = [ModelEndpoint.objects.create(name=name, base_url=url, model=name) for name in SPEAKERS]
+    endpoints = [ModelEndpoint.objects.create(name=name, base_url=url, model=name) for name in AGENTS]
     imported = DebateSet.objects.filter(criterion="helpfulness-1").order_by("pk")[0]
     wish = DebateWish(
         suite=Suite.objects.get(),
@@ -75,13 +75,13 @@ def state(run_id: str, lapse: str = "") -> dict[str, Any]:
     run = Run.objects.get(pk=int(run_id))
     debates = Debate.objects.filter(debate_set__run=run).order_by("pk")
     calls = Call.objects.filter(run=run, status="finished").order_by("pk")
-    fields = ("status", "verdict", "agreed_round", "round_count", "submission_order")
+    fields = ("status", "verdict", "agreed_round", "round_count", "response_order")
     return {
         "status": run.status,
         "counts": [run.total, run.done, run.failed],
         "calls_made": run.calls_made,
         "outcomes": [list(row) for row in debates.values_list(*fields)],
-        "statements": Statement.objects.filter(speaker__debate__debate_set__run=run).count(),
+        "statements": Statement.objects.filter(agent__debate__debate_set__run=run).count(),
         "finished": [[call.endpoint.name, call.messages] for call in calls.select_related("endpoint")],
         "leases": Lease.objects.count(),
     }

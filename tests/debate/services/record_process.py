@@ -17,7 +17,7 @@ django.setup()
 
 from django.utils import timezone  # noqa: E402 models load only after setup
 
-from debate.models import BatchDebate, BatchStatement, Debate, DebateSet, Speaker, Statement  # noqa: E402
+from debate.models import Agent, BatchDebate, BatchStatement, Debate, DebateSet, Statement  # noqa: E402
 from debate.services.record_imports import Records, read_records, store_records  # noqa: E402
 from judging.models import BatchCase, BatchResponse, BatchRubricItem, ImportBatch, Response, Rubric, Suite  # noqa: E402
 from judging.specs.files.bundles import Bundle  # noqa: E402
@@ -26,7 +26,7 @@ from tests.judging.services.site_process import answer_commands  # noqa: E402
 
 DEBATES = 600
 JUDGES = ("a", "b", "c")
-SHOWN = (Suite, Response, Rubric, DebateSet, Debate, Speaker, Statement)
+SHOWN = (Suite, Response, Rubric, DebateSet, Debate, Agent, Statement)
 UNSEEN = (ImportBatch, BatchCase, BatchResponse, BatchRubricItem, BatchDebate, BatchStatement)
 
 
@@ -63,8 +63,8 @@ def _debate(number: int) -> dict[str, Any]:
     row |= {f"Submission {place}": f"{system} on {number}" for place, system in enumerate("xy", start=1)}
     said = {"score": "1"}
     return row | {
-        f"Speaker {seat} - Initial Evaluation": {"reasoning": f"{judge} on {number}\n\n1", **said}
-        for seat, judge in enumerate(JUDGES, start=1)
+        f"Speaker {agent_number} - Initial Evaluation": {"reasoning": f"{judge} on {number}\n\n1", **said}
+        for agent_number, judge in enumerate(JUDGES, start=1)
     }
 
 

@@ -37,7 +37,7 @@ def picture(colour: tuple[int, int, int]) -> dict[str, object]:
 
 def wish_with_images(*endpoints: ModelEndpoint) -> DebateWish:
     """Return a wish for one debate; the question and the response of system B have an image."""
-    wish = rows.wish("One?", endpoints=list(endpoints), max_rounds=0, both_orders_opening=True)
+    wish = rows.wish("One?", endpoints=list(endpoints), max_rounds=0, independent_both_orders=True)
     Prompt.objects.update(images=[picture(image_files.RED) | {"alt": "a red wall"}])
     Response.objects.filter(system=wish.system_b).update(images=[picture(image_files.GREEN)])
     return wish

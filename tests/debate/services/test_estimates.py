@@ -29,7 +29,7 @@ def test_estimate_all_counts_calls_and_dollars_at_both_ends() -> None:
 
     estimate = estimate_all([wish], threads=50, at=NOON)
 
-    # At least: 2 debates x 2 seats x 1 opening. At most: x (1 opening + 2 rounds), each asked twice.
+    # At least: 2 debates x 2 agents x 1 opening. At most: x (1 opening + 2 rounds), each asked twice.
     assert (estimate.debates, estimate.calls_least, estimate.calls_most) == (2, 4, 24)
     assert estimate.cost_least is not None
     assert estimate.cost_most is not None
@@ -75,14 +75,14 @@ def test_estimate_all_takes_baselines_as_free() -> None:
 
 def test_estimate_all_counts_what_was_paid_for_and_what_is_asked_next(fake_llm: FakeLLM) -> None:
     fake_llm.config(reply="The first.\n\n1", latency=1)
-    speakers = [priced(name, model=name, base_url=fake_llm.url) for name in ("a", "b")]
-    wish = rows.wish("One?", "Two?", endpoints=speakers, max_rounds=1)
+    agents = [priced(name, model=name, base_url=fake_llm.url) for name in ("a", "b")]
+    wish = rows.wish("One?", "Two?", endpoints=agents, max_rounds=1)
     before = estimate_all([wish], threads=50, at=NOON)
     run = create_debate_set(wish=wish, actor=None, at=NOON).run
     assert run is not None
     run_worker.work_through(run_id=run.pk, threads=2, now=lambda: NOON)
     agreed = estimate_all([wish], threads=50, at=NOON)
-    Call.objects.filter(endpoint=speakers[0]).delete()
+    Call.objects.filter(endpoint=agents[0]).delete()
     half = estimate_all([wish], threads=50, at=NOON)
     other = estimate_all([replace(wish, fresh=True)], threads=50, at=NOON)
 
@@ -114,9 +114,9 @@ def test_estimate_all_takes_few_queries_however_many_cases_there_are(
 
 def test_estimate_all_takes_the_time_of_the_latency_and_the_steps_of_a_debate() -> None:
     tested = {"works": True, "seconds": 2.0}
-    speakers = [priced("slow", last_test=tested, max_concurrency=1), priced("fast", last_test=tested)]
+    agents = [priced("slow", last_test=tested, max_concurrency=1), priced("fast", last_test=tested)]
 
-    estimate = estimate_all([rows.wish("One?", "Two?", endpoints=speakers, max_rounds=2)], threads=50, at=NOON)
+    estimate = estimate_all([rows.wish("One?", "Two?", endpoints=agents, max_rounds=2)], threads=50, at=NOON)
 
     # The slow one takes a call at a time: 2 debates of 1 statement, or of 3 statements asked for twice, 2 s each. The
     # fast one takes those of both debates at once, in 1 step or 6.
@@ -124,8 +124,8 @@ def test_estimate_all_takes_the_time_of_the_latency_and_the_steps_of_a_debate() 
 
 
 def test_estimate_all_lets_agents_of_a_sequential_round_wait_for_each_other() -> None:
-    speakers = [priced(name, last_test={"works": True, "seconds": 2.0}) for name in ("a", "b")]
-    wish = rows.wish("One?", endpoints=speakers, max_rounds=2, mode=RoundMode.SEQUENTIAL)
+    agents = [priced(name, last_test={"works": True, "seconds": 2.0}) for name in ("a", "b")]
+    wish = rows.wish("One?", endpoints=agents, max_rounds=2, mode=RoundMode.SEQUENTIAL)
 
     estimate = estimate_all([wish], threads=50, at=NOON)
 
@@ -159,8 +159,8 @@ def test_estimate_all_takes_the_minutes_of_tokens() -> None:
 
 def test_estimate_all_takes_no_time_for_what_is_paid_for(fake_llm: FakeLLM) -> None:
     fake_llm.config(reply="The first.\n\n1", latency=1)
-    speakers = [priced(name, model=name, base_url=fake_llm.url) for name in ("a", "b")]
-    wish = rows.wish("One?", endpoints=speakers, max_rounds=1)
+    agents = [priced(name, model=name, base_url=fake_llm.url) for name in ("a", "b")]
+    wish = rows.wish("One?", endpoints=agents, max_rounds=1)
     run = create_debate_set(wish=wish, actor=None, at=NOON).run
     assert run is not None
     run_worker.work_through(run_id=run.pk, threads=2, now=lambda: NOON)

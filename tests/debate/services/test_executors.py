@@ -50,7 +50,7 @@ def server() -> Iterator[FakeLLM]:
 
 
 @pytest.fixture
-def speakers(server: FakeLLM) -> list[ModelEndpoint]:
+def agents(server: FakeLLM) -> list[ModelEndpoint]:
     server.reset()
     return [
         factories.endpoint(name=name, model=name, base_url=server.url, input_price="1", output_price="2")
@@ -58,8 +58,8 @@ def speakers(server: FakeLLM) -> list[ModelEndpoint]:
     ]
 
 
-def hold(*questions: str, speakers: list[ModelEndpoint], **options: Any) -> DebateSet:
-    made = create_debate_set(wish=rows.wish(*questions, endpoints=speakers, **options), actor=None, at=NOON)
+def hold(*questions: str, agents: list[ModelEndpoint], **options: Any) -> DebateSet:
+    made = create_debate_set(wish=rows.wish(*questions, endpoints=agents, **options), actor=None, at=NOON)
     work(made)
     return made
 
@@ -79,9 +79,9 @@ def outcomes(made: DebateSet) -> dict[str, tuple[str, int | None, int]]:
 
 @pytest.mark.parametrize("mode", list(RoundMode))
 def test_work_through_ends_debates_as_their_script_implies(
-    mode: RoundMode, server: FakeLLM, speakers: list[ModelEndpoint]
+    mode: RoundMode, server: FakeLLM, agents: list[ModelEndpoint]
 ) -> None:
-    made = hold(AGREE, LATER, NEVER, REFUSE, NONSENSE, speakers=speakers, mode=mode)
+    made = hold(AGREE, LATER, NEVER, REFUSE, NONSENSE, agents=agents, mode=mode)
 
     assert outcomes(made) == {
         AGREE: ("agreed", 0, 0),
@@ -98,7 +98,7 @@ def test_work_through_ends_debates_as_their_script_implies(
         REFUSE: ["asked-again", "statement-refused"],
         NONSENSE: ["asked-again", "statement-unparsed"],
     }
-    # 3 openings each; a round of 3 for LATER; two rounds for the others; one speaker of two debates is asked each of
+    # 3 openings each; a round of 3 for LATER; two rounds for the others; one agent of two debates is asked each of
     # its three turns twice: 15 + 3 + 18 + 6.
     assert made.run is not None
     assert (server.stats()["calls"], server.stats()["repeated_calls"]) == (42, 0)
@@ -106,24 +106,24 @@ def test_work_through_ends_debates_as_their_script_implies(
     assert made.run.spent > 0
 
 
-def test_store_keeps_verdicts_in_system_space(speakers: list[ModelEndpoint]) -> None:
-    made = create_debate_set(wish=rows.wish(AGREE, "Q-agree too?", endpoints=speakers), actor=None, at=NOON)
-    made.debates.filter(case__key=AGREE).update(submission_order=0)
-    made.debates.exclude(case__key=AGREE).update(submission_order=1)
+def test_store_keeps_verdicts_in_system_space(agents: list[ModelEndpoint]) -> None:
+    made = create_debate_set(wish=rows.wish(AGREE, "Q-agree too?", endpoints=agents), actor=None, at=NOON)
+    made.debates.filter(case__key=AGREE).update(response_order=0)
+    made.debates.exclude(case__key=AGREE).update(response_order=1)
 
     work(made)
 
     for debate in made.debates.all():
-        expected = {0: 1, 1: -1}[debate.submission_order]  # all three chose the place shown first
-        said = Statement.objects.filter(speaker__debate=debate).values_list("position_verdict", "verdict", "status")
+        expected = {0: 1, 1: -1}[debate.response_order]  # all three chose the place shown first
+        said = Statement.objects.filter(agent__debate=debate).values_list("position_verdict", "verdict", "status")
         assert list(said) == [("1", expected, "final_line")] * 3
-        assert (debate.verdict, debate.opening_verdict) == (expected, expected)
+        assert (debate.verdict, debate.independent_verdict) == (expected, expected)
 
 
-def test_store_keeps_the_reply_that_was_asked_again(speakers: list[ModelEndpoint]) -> None:
-    made = hold(REFUSE, speakers=speakers, max_rounds=0)
+def test_store_keeps_the_reply_that_was_asked_again(agents: list[ModelEndpoint]) -> None:
+    made = hold(REFUSE, agents=agents, max_rounds=0)
 
-    said = Statement.objects.get(speaker__debate__debate_set=made, speaker__name="one")
+    said = Statement.objects.get(agent__debate__debate_set=made, agent__name="one")
     assert (said.status, said.verdict, said.was_reasked, said.first_text) == (
         "refused",
         None,
@@ -132,27 +132,27 @@ def test_store_keeps_the_reply_that_was_asked_again(speakers: list[ModelEndpoint
     )
 
 
-def test_store_keeps_characters_that_no_database_stores_out(speakers: list[ModelEndpoint]) -> None:
-    made = hold(ODD, speakers=speakers, max_rounds=0)
+def test_store_keeps_characters_that_no_database_stores_out(agents: list[ModelEndpoint]) -> None:
+    made = hold(ODD, agents=agents, max_rounds=0)
 
-    said = Statement.objects.filter(speaker__debate__debate_set=made).values_list("text", flat=True)
+    said = Statement.objects.filter(agent__debate__debate_set=made).values_list("text", flat=True)
     assert set(said) == {"So \ufffd.\n\n1"}
     assert made.debates.get().status == DebateStatus.AGREED
 
 
-def test_store_voids_an_opening_vote_that_follows_the_place(speakers: list[ModelEndpoint]) -> None:
-    made = hold(AGREE, speakers=speakers, max_rounds=0, both_orders_opening=True)
+def test_store_voids_an_independent_vote_that_follows_the_place(agents: list[ModelEndpoint]) -> None:
+    made = hold(AGREE, agents=agents, max_rounds=0, independent_both_orders=True)
 
     assert outcomes(made) == {AGREE: ("unresolved", None, 0)}
-    said = Statement.objects.filter(speaker__debate__debate_set=made)
+    said = Statement.objects.filter(agent__debate__debate_set=made)
     assert list(said.values_list("position_verdict", "mirrored_position_verdict", "verdict")) == [("1", "1", None)] * 3
     assert made.debates.get().flags == ["vote-follows-place"]
 
 
 def test_work_through_repeats_no_finished_call_after_a_lost_result(
-    server: FakeLLM, speakers: list[ModelEndpoint]
+    server: FakeLLM, agents: list[ModelEndpoint]
 ) -> None:
-    made = hold(LATER, NEVER, speakers=speakers)
+    made = hold(LATER, NEVER, agents=agents)
     before, asked = outcomes(made), server.stats()["calls"]
     # What a worker killed between its last call and its last commit leaves: calls stored, debates not.
     Statement.objects.all().delete()
@@ -164,12 +164,12 @@ def test_work_through_repeats_no_finished_call_after_a_lost_result(
 
     assert outcomes(made) == before
     assert server.stats()["calls"] == asked == 15
-    assert Statement.objects.filter(speaker__debate__debate_set=made).count() == 15
+    assert Statement.objects.filter(agent__debate__debate_set=made).count() == 15
 
 
-def test_failure_of_a_speaker_can_be_retried(server: FakeLLM, speakers: list[ModelEndpoint]) -> None:
+def test_failure_of_an_agent_can_be_retried(server: FakeLLM, agents: list[ModelEndpoint]) -> None:
     ModelEndpoint.objects.filter(name="two").update(base_url="http://127.0.0.1:9/v1")
-    made = create_debate_set(wish=rows.wish(AGREE, endpoints=speakers), actor=None, at=NOON)
+    made = create_debate_set(wish=rows.wish(AGREE, endpoints=agents), actor=None, at=NOON)
     assert made.run is not None
     result = _replay_without(made, "two")
 
@@ -183,8 +183,8 @@ def test_failure_of_a_speaker_can_be_retried(server: FakeLLM, speakers: list[Mod
     assert outcomes(made) == {AGREE: ("agreed", 0, 0)}
 
 
-def test_retry_failed_holds_a_broken_off_debate_again(server: FakeLLM, speakers: list[ModelEndpoint]) -> None:
-    made = create_debate_set(wish=rows.wish(LATER, endpoints=speakers), actor=None, at=NOON)
+def test_retry_failed_holds_a_broken_off_debate_again(server: FakeLLM, agents: list[ModelEndpoint]) -> None:
+    made = create_debate_set(wish=rows.wish(LATER, endpoints=agents), actor=None, at=NOON)
     assert made.run is not None
     executor = DebateExecutor()
     task = made.run.tasks.get()
@@ -199,8 +199,8 @@ def test_retry_failed_holds_a_broken_off_debate_again(server: FakeLLM, speakers:
     assert outcomes(made) == {LATER: ("agreed", 1, 1)}
 
 
-def test_retry_failed_asks_nothing_that_was_answered(server: FakeLLM, speakers: list[ModelEndpoint]) -> None:
-    made = hold(LATER, speakers=speakers)
+def test_retry_failed_asks_nothing_that_was_answered(server: FakeLLM, agents: list[ModelEndpoint]) -> None:
+    made = hold(LATER, agents=agents)
     assert made.run is not None
     asked = server.stats()["calls"]
     made.debates.update(status=DebateStatus.FAILED, verdict=None)
@@ -214,7 +214,7 @@ def test_retry_failed_asks_nothing_that_was_answered(server: FakeLLM, speakers: 
     assert server.stats()["calls"] == asked == 6
 
 
-def test_finish_announces_the_set(speakers: list[ModelEndpoint], django_capture_on_commit_callbacks: Any) -> None:
+def test_finish_announces_the_set(agents: list[ModelEndpoint], django_capture_on_commit_callbacks: Any) -> None:
     heard: list[int] = []
 
     def listen(debate_set_id: int, **_: object) -> None:
@@ -223,7 +223,7 @@ def test_finish_announces_the_set(speakers: list[ModelEndpoint], django_capture_
     debates_finished.connect(listen)
     try:
         with django_capture_on_commit_callbacks(execute=True):
-            made = hold(AGREE, speakers=speakers)
+            made = hold(AGREE, agents=agents)
     finally:
         debates_finished.disconnect(listen)
 
@@ -231,19 +231,19 @@ def test_finish_announces_the_set(speakers: list[ModelEndpoint], django_capture_
 
 
 def test_prepare_needs_as_many_queries_for_three_debates_as_for_one(
-    speakers: list[ModelEndpoint], django_assert_num_queries: Any
+    agents: list[ModelEndpoint], django_assert_num_queries: Any
 ) -> None:
     for questions in ((AGREE,), (AGREE, LATER, NEVER)):
-        made = create_debate_set(wish=rows.wish(*questions, endpoints=speakers), actor=None, at=NOON)
+        made = create_debate_set(wish=rows.wish(*questions, endpoints=agents), actor=None, at=NOON)
         assert made.run is not None
         tasks = list(made.run.tasks.all())
-        with django_assert_num_queries(4):  # debates, speakers, rubric items, status
+        with django_assert_num_queries(4):  # debates, agents, rubric items, status
             prepared = DebateExecutor().prepare(run=made.run, tasks=tasks)
         assert [one.task_id for one in prepared] == [task.pk for task in tasks]
 
 
 def _replay_without(made: DebateSet, silent: str) -> Any:
-    """Return the result of the set's debate when one speaker cannot be reached."""
+    """Return the result of the set's debate when one agent cannot be reached."""
     from debate.protocol.debate import run_debate
     from debate.selectors.setups import debates_by_id, setups_of
     from judging.llm.chat import ChatReply, ReplyStatus
@@ -257,7 +257,7 @@ def _replay_without(made: DebateSet, silent: str) -> Any:
         conversation.send(tuple(failed if request.endpoint == silent else said for request in requests))
     except StopIteration as end:
         return end.value
-    raise AssertionError("the debate went on without a speaker")
+    raise AssertionError("the debate went on without an agent")
 
 
 def _store(executor: DebateExecutor, made: DebateSet, result: Any, task: RunTask) -> None:

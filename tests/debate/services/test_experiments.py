@@ -10,7 +10,7 @@ import pytest
 from debate.models import Debate, Statement
 from debate.protocol.options import DebateOptions
 from debate.protocol.setups import Method
-from debate.protocol.variants import Damage
+from debate.protocol.variants import Perturbation
 from debate.selectors.sets import sets_of_experiment
 from debate.selectors.setups import debates_by_id, setups_of
 from debate.services.experiments import create_robustness, create_round_robin, variants_of
@@ -71,8 +71,8 @@ def test_create_robustness_shows_the_same_pairs_under_six_texts_of_the_criterion
     made = create_robustness(wish=wish, seed=7, use_given=True, actor=None, at=NOON)
 
     sets = sets_of_experiment(made)
-    assert [(one.setup["damage"], one.method, one.setup["samples"]) for one in sets] == [
-        (damage.value, "multi-judge", 1) for damage in Damage
+    assert [(one.setup["perturbation"], one.method, one.setup["samples"]) for one in sets] == [
+        (perturbation.value, "multi-judge", 1) for perturbation in Perturbation
     ]
     setups = setups_of(debates_by_id([one.debates.order_by("pk").values_list("pk", flat=True)[0] for one in sets]))
     texts = [setup.criterion.levels["5"] for setup in setups.values()]
@@ -80,7 +80,7 @@ def test_create_robustness_shows_the_same_pairs_under_six_texts_of_the_criterion
     assert texts[4] == "sevloS ti."
     assert len(set(texts)) == 6
     assert {setup.criterion.name for setup in setups.values()} == {"helpfulness"}
-    orders = Debate.objects.order_by("case_id", "pk").values_list("case_id", "submission_order")
+    orders = Debate.objects.order_by("case_id", "pk").values_list("case_id", "response_order")
     assert len(set(orders)) == 2  # two cases, each shown alike in all six sets
 
 
@@ -89,13 +89,13 @@ def test_variants_of_takes_given_texts_where_the_rubric_has_them() -> None:
 
     found = variants_of(names=names, criterion="helpfulness-1", use_given=True)
 
-    assert [(one.damage, one.criterion, one.is_given) for one in found] == [
-        (Damage.NONE, "helpfulness-1", False),
-        (Damage.SHORTENED, "helpfulness-2", True),
-        (Damage.GIBBERISH, "helpfulness-1", False),
-        (Damage.SHUFFLED, "helpfulness-1", False),
-        (Damage.FLIPPED, "helpfulness-5", True),
-        (Damage.MASKED, "helpfulness-1", False),
+    assert [(one.perturbation, one.criterion, one.is_given) for one in found] == [
+        (Perturbation.NONE, "helpfulness-1", False),
+        (Perturbation.SHORTENED, "helpfulness-2", True),
+        (Perturbation.GIBBERISH, "helpfulness-1", False),
+        (Perturbation.SHUFFLED, "helpfulness-1", False),
+        (Perturbation.FLIPPED, "helpfulness-5", True),
+        (Perturbation.MASKED, "helpfulness-1", False),
     ]
 
 
@@ -108,7 +108,9 @@ def test_variants_of_takes_given_texts_where_the_rubric_has_them() -> None:
         (Method.DEBATE, 1, "A debate needs 2 to 5 agents; 1 were chosen."),
     ],
 )
-def test_create_debate_set_refuses_seats_that_the_method_has_not(method: Method, judges: int, sentence: str) -> None:
+def test_create_debate_set_refuses_a_number_of_judges_that_the_method_does_not_allow(
+    method: Method, judges: int, sentence: str
+) -> None:
     wish, _ = wished()
     endpoints = list(wish.endpoints)[:judges]
 
@@ -134,11 +136,11 @@ def test_baselines_run_through_the_engine_and_keep_what_they_cost(fake_llm: Fake
 
     single = held(Method.SINGLE, 1, [judge])
     samples = held(Method.SELF_CONSISTENCY, 3, [judge])
-    jury = held(Method.MULTI_JUDGE, 2, [judge, other])
+    panel = held(Method.MULTI_JUDGE, 2, [judge, other])
 
-    outcomes = [[(one.status, one.verdict, one.call_count) for one in debates] for debates in (single, samples, jury)]
+    outcomes = [[(one.status, one.verdict, one.call_count) for one in debates] for debates in (single, samples, panel)]
     assert outcomes == [[("agreed", 0, 1)] * 2, [("agreed", 0, 3)] * 2, [("agreed", 0, 4)] * 2]
     assert fake_llm.stats()["calls"] == 2 * 1 + 2 * 2 + 2 * 2  # what was asked before is taken from the ledger
-    assert all(one.cost and one.cost > 0 for one in [*single, *samples, *jury])
-    opening = Statement.objects.get(speaker__debate=single[0])
+    assert all(one.cost and one.cost > 0 for one in [*single, *samples, *panel])
+    opening = Statement.objects.get(agent__debate=single[0])
     assert opening.asked_cost == single[0].cost

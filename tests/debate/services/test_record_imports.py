@@ -16,6 +16,7 @@ from debate.protocol.options import options_from_json
 from debate.protocol.setups import RoundMode
 from debate.selectors.records import debates_report, recorded_cells
 from debate.services.record_imports import Records, plan_records, read_records, store_records
+from debate.services.record_rows import cell_hash
 from debate.signals import debates_finished
 from judging.models import Benchmark, Response, Rubric
 from judging.specs.files.bundles import Bundle
@@ -38,8 +39,8 @@ def _row(item: int, *, swapped: bool, stages: list[list[tuple[Any, Any]]]) -> di
     row |= {f"Submission {place}": f" {system} on line {item}" for place, system in enumerate(shown, start=1)}
     for stage, turns in enumerate(stages):
         name = "Initial Evaluation" if stage == 0 else f"Discussion Round {stage}"
-        for seat, (judge, (score, ending)) in enumerate(zip("abc", turns, strict=True), start=1):
-            row[f"Speaker {seat} - {name}"] = {"reasoning": _text(judge, item, stage, ending), "score": score}
+        for agent_number, (judge, (score, ending)) in enumerate(zip("abc", turns, strict=True), start=1):
+            row[f"Speaker {agent_number} - {name}"] = {"reasoning": _text(judge, item, stage, ending), "score": score}
     return row
 
 
@@ -65,10 +66,10 @@ def folder() -> dict[str, str]:
             [
                 {"ID": row["id"], "Score": opening["score"], "Reasoning": opening["reasoning"]}
                 for row in ROWS
-                for opening in [row[f"Speaker {seat} - Initial Evaluation"]]
+                for opening in [row[f"Speaker {agent_number} - Initial Evaluation"]]
             ]
         )
-        for seat, judge in enumerate("abc", start=1)
+        for agent_number, judge in enumerate("abc", start=1)
     }
     return {
         **{f"responses/{system}/math.jsonl": text for system, text in answers.items()},
@@ -96,6 +97,12 @@ def write(target: Path) -> Path:
     return target
 
 
+def test_cell_hash_stays_what_version_0_1_stored() -> None:
+    (cell,) = read().cells
+
+    assert cell_hash(cell) == "58894ef9acaf5fbc577cb6081bbf1459272585396e01e2901f4fb65be1715dd4"
+
+
 def test_store_records_keeps_orders_scores_and_strict_verdicts() -> None:
     made = store()
 
@@ -103,14 +110,14 @@ def test_store_records_keeps_orders_scores_and_strict_verdicts() -> None:
     assert str(made.rubric) == "metaeval_reasoning v1"
     assert options_from_json(made.setup).mode is RoundMode.SEQUENTIAL
     found = made.debates.order_by("source_id").values_list(
-        "source_id", "submission_order", "status", "verdict", "agreed_round", "round_count", "flags"
+        "source_id", "response_order", "status", "verdict", "agreed_round", "round_count", "flags"
     )
     assert list(found) == [
         (1, 1, "agreed", -1, 0, 0, []),  # all for the place shown first, where y stood
         (2, 0, "agreed", -1, 1, 1, ["statement-out_of_range", "statement-refused"]),
         (3, 0, "unresolved", None, None, 0, ["outcome-differs-from-scores", "scores-differ-from-texts"]),
     ]
-    said = Statement.objects.filter(speaker__debate__source_id=2, round=0).order_by("speaker__seat")
+    said = Statement.objects.filter(agent__debate__source_id=2, round=0).order_by("agent__number")
     assert list(said.values_list("recorded_verdict", "position_verdict", "verdict", "status")) == [
         ("0", "", None, "refused"),
         ('"7"', "", None, "out_of_range"),
@@ -137,7 +144,7 @@ def test_read_records_replaces_characters_that_no_database_stores() -> None:
 
     store_records(records=records, actor=None, at=NOON)
 
-    text = Statement.objects.get(speaker__debate__source_id="1", speaker__seat=1, round=0).text
+    text = Statement.objects.get(agent__debate__source_id="1", agent__number=1, round=0).text
     assert text == "a\ufffd\ufffd on 1 in 0\n\n1"
 
 

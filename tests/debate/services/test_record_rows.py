@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from debate.models import BatchDebate, BatchStatement, Debate, DebateSet, Speaker, Statement
+from debate.models import Agent, BatchDebate, BatchStatement, Debate, DebateSet, Statement
 from debate.services.record_imports import open_written, store_records, use_records
 from judging.models import BatchResponse, ImportBatch, Response
 from judging.services.file_imports.import_batches import BatchLost
@@ -27,7 +27,7 @@ WHOLE = {
     "Rubric": 1,
     "DebateSet": 1,
     "Debate": DEBATES,
-    "Speaker": 3 * DEBATES,
+    "Agent": 3 * DEBATES,
     "Statement": 3 * DEBATES,
 }
 
@@ -76,7 +76,7 @@ def test_use_records_stores_nothing_where_the_responses_compared_were_replaced()
         with pytest.raises(BatchLost, match="were replaced during the import"):
             use_records(written=written, actor=None, at=NOON)
 
-    shown = (DebateSet, Debate, Speaker, Statement, Response)
+    shown = (DebateSet, Debate, Agent, Statement, Response)
     assert [model._default_manager.count() for model in shown] == [0] * 5
     assert [model._default_manager.count() for model in (ImportBatch, BatchDebate, BatchStatement)] == [0] * 3
 

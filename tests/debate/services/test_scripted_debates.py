@@ -1,4 +1,4 @@
-"""Debates over real answers with scripted speakers, in both modes, with workers killed in the middle."""
+"""Debates over real answers with scripted agents, in both modes, with workers killed in the middle."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.judging.services.own_site import OwnSite, fake_key, own_site
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.flow]
 
-SPEAKERS = ("first", "second", "third")
+AGENTS = ("first", "second", "third")
 REFUSAL = "I apologize, but I cannot judge these submissions."
 NONSENSE = "Bananas are yellow, and the moon is not."
-# What each speaker answers in the opening and in every round after it. The last entry goes on to the end.
+# What each agent answers in the independent round and in every round after it. The last entry goes on to the end.
 SCRIPTS: dict[str, dict[str, list[str]]] = {
     "at once": {"first": ["1"], "second": ["1"], "third": ["1"]},
     "after a round": {"first": ["1", "2"], "second": ["2", "2"], "third": ["0", "2"]},
@@ -42,14 +42,14 @@ def kind_of(question: str, questions: list[str]) -> str:
 
 
 def rules_for(questions: list[str]) -> list[dict[str, str]]:
-    """Return the fake server's rules: by speaker, question and round, the latest round first."""
+    """Return the fake server's rules: by agent, question and round, the latest round first."""
     rules = []
     for question in dict.fromkeys(questions):
-        for speaker, said in SCRIPTS[kind_of(question, questions)].items():
+        for agent, said in SCRIPTS[kind_of(question, questions)].items():
             for number in range(len(said) - 1, -1, -1):
                 heading = rf".*Your task, Speaker \d, discussion round [{number}-9]" if number else ""
                 text = said[number] if len(said[number]) > 1 else f"I have weighed both.\n\n{said[number]}"
-                rules.append({"model": speaker, "match": re.escape(question) + heading, "reply": text})
+                rules.append({"model": agent, "match": re.escape(question) + heading, "reply": text})
     return rules
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from debate.models import Debate, DebateSet, Speaker
+from debate.models import Agent, Debate, DebateSet
 from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.orders import draw_orders
 from debate.services.pairs import pairs_of
@@ -25,7 +25,7 @@ def priced(name: str) -> ModelEndpoint:
     return factories.endpoint(name=name, input_price=Decimal(1), output_price=Decimal(2))
 
 
-def test_create_debate_set_stores_run_debates_seats_and_tasks() -> None:
+def test_create_debate_set_stores_run_debates_agents_and_tasks() -> None:
     a, b = priced("a"), priced("b")
     wish = rows.wish("One?", "Two?", endpoints=[a, b, a], seed=7)
 
@@ -48,10 +48,10 @@ def test_create_debate_set_stores_run_debates_seats_and_tasks() -> None:
             key=f"{debate.case.key}|{wish.system_a}|{wish.system_b}|helpfulness",
             endpoints=["a", "b", "a"],
         )
-        assert debate.submission_order == orders.submission_order
-        seats = Speaker.objects.filter(debate=debate).order_by("seat")
-        assert tuple(seats.values_list("name", flat=True)) == orders.seats
-        assert [seat.endpoint for seat in seats] == [{"a": a, "b": b}[name] for name in orders.seats]
+        assert debate.response_order == orders.response_order
+        agents = Agent.objects.filter(debate=debate).order_by("number")
+        assert tuple(agents.values_list("name", flat=True)) == orders.agents
+        assert [agent.endpoint for agent in agents] == [{"a": a, "b": b}[name] for name in orders.agents]
     assert options_from_json(made.setup) == DebateOptions(seed=7)
 
 

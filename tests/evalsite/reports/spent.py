@@ -56,8 +56,8 @@ def ledger() -> Ledger:
     debates = factories.run(name="Debates", kind=RunKind.DEBATE, suite=first.suite)
     said = factories.call(endpoint=other, run=debates, cost=Decimal("0.04"), finished_at=NEXT_DAY)
     held = factories.debate(debate_set=factories.debate_set(run=debates))
-    factories.statement(debate=held, seat=1, call_ids=[said.pk], created_at=NEXT_DAY)
-    factories.statement(debate=held, seat=2, call_ids=[], mirrored_call_ids=[said.pk], created_at=NEXT_DAY)
+    factories.statement(debate=held, agent_number=1, call_ids=[said.pk], created_at=NEXT_DAY)
+    factories.statement(debate=held, agent_number=2, call_ids=[], mirrored_call_ids=[said.pk], created_at=NEXT_DAY)
     factories.call(endpoint=other, cost=Decimal("0.001"), finished_at=NEXT_DAY)
     return Ledger(endpoint, other, ada, first, second, debates, strict, mild)
 

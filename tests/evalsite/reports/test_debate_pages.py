@@ -143,9 +143,9 @@ def test_compute_debates_sets_baselines_beside_debates_on_the_same_pairs() -> No
     owner = judged(debates[0], method="single", vote=1)
     for debate, vote in zip(debates[1:], (-1, -1, None), strict=True):
         judged(debate, method="single", vote=vote, owner=owner)
-    judged(debates[0], method="single", vote=-1, damage="masked")  # damaged criteria are no baseline
+    judged(debates[0], method="single", vote=-1, perturbation="masked")  # perturbed criteria are no baseline
     Experiment.objects.create(kind="robustness", name="x", created_at=NOON)
-    DebateSet.objects.filter(setup__damage="masked").update(experiment=Experiment.objects.get())
+    DebateSet.objects.filter(setup__perturbation="masked").update(experiment=Experiment.objects.get())
 
     found = compute_debates(0, {}).content
 
@@ -232,7 +232,7 @@ def test_debate_report_links_every_figure_to_as_many_debates_as_it_counts(resear
     counts = [researcher.get(unescape(link)).context["total"] for link in re.findall(rf'href="({address}[^"]*)"', page)]
 
     assert counts == [
-        *(2, 1, 1),  # agreed at the opening, in the first round, never
+        *(2, 1, 1),  # agreed at the independent round, in the first round, never
         *(3, 3),  # of two judges: debates with an outcome; too few are labelled for figures from people
         *(3, 3),  # the only cell
         *(2, 4, 4, 3),  # win rates: labels of people, of two judges, outcomes
@@ -495,10 +495,10 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
         "masked": [*[-1] * 6, 1, None],
         "flipped": [*[1] * 7, 0],
     }
-    for damage, said in votes.items():
+    for perturbation, said in votes.items():
         made = None
         for debate, vote in zip(debates, said, strict=True):
-            made = judged(debate, method="single", vote=vote, owner=made, damage=damage)
+            made = judged(debate, method="single", vote=vote, owner=made, perturbation=perturbation)
         assert made is not None
         DebateSet.objects.filter(pk=made.pk).update(experiment=experiment)
 
@@ -506,7 +506,7 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
     page = text_of(researcher.get(reverse("reports:robustness-detail", args=[experiment.pk])))
 
     (judge,) = found["judges"]
-    cells = {cell["damage"]: cell for cell in judge["cells"]}
+    cells = {cell["perturbation"]: cell for cell in judge["cells"]}
     assert [cells[name]["agreement"]["value"] for name in votes] == [1.0, 0.125, 0.875]
     # Seven of eight lost is a fall whatever the number; one of eight says nothing (once "Holds").
     assert (cells["masked"]["drop"]["value"], cells["flipped"]["drop"]["value"]) == (0.875, 0.125)
@@ -520,29 +520,29 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
     assert json.loads(out.getvalue()) == {"experiment": {"id": experiment.pk, "name": "Robustness"}} | found
 
 
-def damaged_set(debates: list[Debate], votes: list[int], *, damage: str, experiment: Experiment) -> None:
-    """Store a judge's verdicts on the pairs of these debates under a damaged criterion."""
+def perturbed_set(debates: list[Debate], votes: list[int], *, perturbation: str, experiment: Experiment) -> None:
+    """Store a judge's verdicts on the pairs of these debates under a perturbed criterion."""
     owner = None
     for debate, vote in zip(debates, votes, strict=True):
-        owner = judged(debate, method="single", vote=vote, owner=owner, damage=damage)
+        owner = judged(debate, method="single", vote=vote, owner=owner, perturbation=perturbation)
     assert owner is not None
     DebateSet.objects.filter(pk=owner.pk).update(experiment=experiment)
 
 
 @pytest.mark.parametrize(
-    ("intact", "damaged", "finding"),
+    ("intact", "perturbed", "finding"),
     [
         ([1, -1] * 30, [1, -1] * 30, "holds"),  # right throughout
         ([1, 1] * 30, [1, 1] * 30, "cannot tell"),  # never reads the criterion, and agrees as a coin does
         ([1, -1] * 30, [-1, 1] * 30, "falls"),
     ],
 )
-def test_robustness_holds_only_where_it_is_shown(intact: list[int], damaged: list[int], finding: str) -> None:
+def test_robustness_holds_only_where_it_is_shown(intact: list[int], perturbed: list[int], finding: str) -> None:
     owner = rows.debate_set()
     debates = [rows.debate(owner=owner, votes=((verdict, verdict),)) for verdict in [1, -1] * 30]
     experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
-    damaged_set(debates, intact, damage="none", experiment=experiment)
-    damaged_set(debates, damaged, damage="masked", experiment=experiment)
+    perturbed_set(debates, intact, perturbation="none", experiment=experiment)
+    perturbed_set(debates, perturbed, perturbation="masked", experiment=experiment)
 
     found = compute_robustness(experiment.pk, {})
 
@@ -554,8 +554,8 @@ def test_robustness_of_five_pairs_cannot_tell() -> None:
     owner = rows.debate_set()
     debates = [rows.debate(owner=owner, votes=((1, 1),)) for _ in range(5)]
     experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
-    damaged_set(debates, [1] * 5, damage="none", experiment=experiment)
-    damaged_set(debates, [-1] * 5, damage="masked", experiment=experiment)
+    perturbed_set(debates, [1] * 5, perturbation="none", experiment=experiment)
+    perturbed_set(debates, [-1] * 5, perturbation="masked", experiment=experiment)
 
     assert compute_robustness(experiment.pk, {})["judges"][0]["verdict"] == "cannot tell"
 
@@ -570,7 +570,7 @@ def test_robustness_takes_its_reference_from_the_set_with_most_outcomes() -> Non
     late.case, late.response_a, late.response_b = first.case, first.response_a, first.response_b
     late.save()
     experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
-    damaged_set(debates, [1, 1, 1], damage="none", experiment=experiment)
+    perturbed_set(debates, [1, 1, 1], perturbation="none", experiment=experiment)
 
     found = compute_robustness(experiment.pk, {})
 
@@ -619,7 +619,7 @@ def pair_judged(places: int = 60) -> DebateSet:
         order, people = place % 2, (1, -1, 0)[place % 3]
         shown_first = 1 if order == 0 else -1
         debate = rows.debate(owner=owner, votes=((people or shown_first, people), (people, people)))
-        Debate.objects.filter(pk=debate.pk).update(submission_order=order)
+        Debate.objects.filter(pk=debate.pk).update(response_order=order)
         people_settle(debate, people, arm="audit")
     return owner
 

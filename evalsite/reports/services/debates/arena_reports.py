@@ -38,7 +38,7 @@ def compute_arena(subject_id: int, options: Options) -> ReportContent:
     and reading.
     """
     sets = sets_by_id(_set_ids(options), method=Method.DEBATE)
-    sets = {pk: one for pk, one in sets.items() if one.damage in INTACT}
+    sets = {pk: one for pk, one in sets.items() if one.perturbation in INTACT}
     reading = VerdictReading(chosen(options, "reading") or VerdictReading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
     every = decisions_of(sets, reading=reading)

@@ -32,7 +32,7 @@ class Verdicts:
     """What debates and people said, by debate, in system space."""
 
     own: Mapping[int, Label]  # the debate's own outcome; None: it abstained
-    open: frozenset[int]  # debates whose speakers did not all agree: sent to people
+    open: frozenset[int]  # debates whose agents did not all agree: sent to people
     outcomes: Mapping[int, Label]  # under the chosen rule, people's word included where the rule says so
     people: Mapping[int, int]  # labels that may enter an estimate
     rule: OutcomeRule
@@ -46,12 +46,12 @@ def verdicts_of(
     """Return what the debates and people said under a rule; with `looks`, for intervals valid at every look."""
     known = list(debates)
     human: dict[int | str, int] = {pk: label for pk, label in people.final.items()}  # noqa: C416 - widens the key
-    agreed = {one.pk: outcome_of(one.ballot, OutcomeRule.UNANIMOUS) for one in known}
+    agreed = {one.pk: outcome_of(one.votes, OutcomeRule.UNANIMOUS) for one in known}
     waiting = frozenset(pk for pk, outcome in agreed.items() if outcome is None)
-    own = agreed if rule in PEOPLE_RULES else {one.pk: outcome_of(one.ballot, rule) for one in known}
+    own = agreed if rule in PEOPLE_RULES else {one.pk: outcome_of(one.votes, rule) for one in known}
     usable = {pk: label for pk, label in people.final.items() if pk in waiting or pk in people.drawn}
     drawn = {one.case_id for one in known if one.pk in people.drawn and one.pk not in waiting}
-    outcomes = {one.pk: outcome_of(one.ballot, rule, human) for one in known}
+    outcomes = {one.pk: outcome_of(one.votes, rule, human) for one in known}
     return Verdicts(own, waiting, outcomes, usable, rule, people.rates, len(drawn) if looks else 0)
 
 

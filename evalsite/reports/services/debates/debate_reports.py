@@ -85,7 +85,7 @@ def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
             pair=one.owner.pair,
             criterion=one.owner.criterion,
             scenario=one.scenario,
-            agreed_in=first_consensus(one.ballot),
+            agreed_in=first_consensus(one.votes),
             outcome=view.outcomes[one.pk],
             people=view.said.people.get(one.pk),
             labels={said.key: said.labels[one.pk] for said in evaluators if one.pk in said.labels},
@@ -99,16 +99,16 @@ def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
 
 def _rounds(view: View) -> list[ReportContent]:
     """Return how many debates first agreed in each round, and how many never did."""
-    counts = Counter(first_consensus(one.ballot) for one in view.debates)
+    counts = Counter(first_consensus(one.votes) for one in view.debates)
     last = max((number for number in counts if number is not None), default=0)
-    held = max((len(one.ballot.rounds) - 1 for one in view.debates), default=0)
+    held = max((len(one.votes.rounds) - 1 for one in view.debates), default=0)
     rows: list[ReportContent] = [{"round": number, "n": counts[number]} for number in range(max(last, held) + 1)]
     return [*rows, {"round": None, "n": counts[None]}] if view.debates else []
 
 
 def _people(view: View) -> ReportContent:
-    waiting = [one.pk for one in view.debates if outcome_of(one.ballot, OutcomeRule.UNANIMOUS) is None]
-    agreed = {one.pk: outcome_of(one.ballot, OutcomeRule.UNANIMOUS) for one in view.debates}
+    waiting = [one.pk for one in view.debates if outcome_of(one.votes, OutcomeRule.UNANIMOUS) is None]
+    agreed = {one.pk: outcome_of(one.votes, OutcomeRule.UNANIMOUS) for one in view.debates}
     audited = [pk for pk in agreed if agreed[pk] is not None and pk in view.people.drawn]
     return {
         "sent": len(waiting),
@@ -150,7 +150,7 @@ def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Eva
         "scenario": scenario,
         "n": len(items),
         "resolved": sum(view.outcomes[item] is not None for item in items),
-        "open": sum(first_consensus(debates[item].ballot) is None for item in items),
+        "open": sum(first_consensus(debates[item].votes) is None for item in items),
         "a": found.a,
         "tie": found.tie,
         "b": found.b,
@@ -201,9 +201,9 @@ def _people_system(one: Evaluator, view: View) -> Estimate:
 
 def _row(one: Evaluator, view: View) -> ReportContent:
     against = _against_outcomes(one, view)
-    speaking = [debate for debate in view.debates if one.name in debate.ballot.rounds[0]]
-    is_speaker = one.kind == "independent" and bool(speaking)
-    others = leave_one_out([debate.ballot for debate in speaking], one.name) if is_speaker else None
+    speaking = [debate for debate in view.debates if one.name in debate.votes.rounds[0]]
+    is_agent = one.kind == "independent" and bool(speaking)
+    others = leave_one_out([debate.votes for debate in speaking], one.name) if is_agent else None
     decided = sum(label is not None for label in one.labels.values())
     matches = sum(
         label is not None and label == view.outcomes[item] for item, label in one.labels.items()

@@ -141,17 +141,17 @@ def arena_tables(content: ReportContent) -> dict[str, PaperTable]:
 
 
 def robustness_tables(content: ReportContent) -> dict[str, PaperTable]:
-    """Return agreement by damage as in the paper's table, and everything behind it."""
-    names = tuple(damage["name"] for damage in content["damages"])
+    """Return agreement by perturbation as in the paper's table, and everything behind it."""
+    names = tuple(perturbation["name"] for perturbation in content["perturbations"])
     short = [
         {"judge": row["judge"]}
-        | {cell["damage"]: cell["agreement"] for cell in row["cells"]}
+        | {cell["perturbation"]: cell["agreement"] for cell in row["cells"]}
         | {"finding": row["verdict"]}
         for row in content["judges"]
     ]
     counts = ("n", "missing", "refused", "unread", "drop", "p_holds", "p_falls", "verdict")
     long = [{"judge": row["judge"]} | cell for row in content["judges"] for cell in row["cells"]]
-    columns = ("judge", "damage", *counts, "agreement", "same")
+    columns = ("judge", "perturbation", *counts, "agreement", "same")
     basis = Basis({"reference": content["reference"]}, f"Compared with: {content['reference'] or 'no outcome'}.")
     return {
         "variants": PaperTable(

@@ -127,10 +127,10 @@ def _view(debates: list[DebateDecision], rule: OutcomeRule, *, looks: bool) -> V
 
 
 def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
-    """Return everybody who labelled the same pairs: speakers on their own, baselines, judges by score, the debate."""
+    """Return everybody who labelled the same pairs: agents on their own, baselines, judges by score, the debate."""
     found: dict[str, Evaluator] = {}
     for one in view.debates:
-        _add_openings(found, one)
+        _add_independent_votes(found, one)
     _add_baselines(found, view, sets)
     _add_scores(found, view)
     own = Evaluator("debate", DEBATE, "debate")
@@ -138,20 +138,20 @@ def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
         own.labels[one.pk] = view.said.own[one.pk]
         own.orders[one.pk] = one.order
         own.spend(one.calls, one.cost)
-        for seat in one.seats:
-            own.read(seat.statuses, seat.disagreements)
+        for agent_number in one.agents:
+            own.read(agent_number.statuses, agent_number.disagreements)
     return [*found.values(), own] if view.debates else []
 
 
-def _add_openings(found: dict[str, Evaluator], debate: DebateDecision) -> None:
-    votes = debate.ballot.by_system(0)
-    for (name, vote), seat in zip(votes.items(), debate.seats, strict=True):
+def _add_independent_votes(found: dict[str, Evaluator], debate: DebateDecision) -> None:
+    votes = debate.votes.by_system(0)
+    for (name, vote), agent_number in zip(votes.items(), debate.agents, strict=True):
         one = found.setdefault(
             f"independent:{name}", Evaluator(f"independent:{name}", name, "independent", judges=(name,))
         )
         one.labels[debate.pk], one.orders[debate.pk] = vote, debate.order
-        one.spend(1, seat.opening_cost)
-        one.read(seat.statuses, seat.disagreements)
+        one.spend(1, agent_number.independent_cost)
+        one.read(agent_number.statuses, agent_number.disagreements)
 
 
 def _add_baselines(found: dict[str, Evaluator], view: View, sets: Mapping[int, SetFacts]) -> None:
@@ -166,8 +166,8 @@ def _add_baselines(found: dict[str, Evaluator], view: View, sets: Mapping[int, S
             one = found.setdefault(f"method:{name}", new)
             one.labels[debate_id], one.orders[debate_id] = decision.stored_verdict, decision.order
             one.spend(decision.calls, decision.cost)
-            for seat in decision.seats:
-                one.read(seat.statuses, seat.disagreements)
+            for agent_number in decision.agents:
+                one.read(agent_number.statuses, agent_number.disagreements)
 
 
 def method_name(owner: SetFacts) -> str:

@@ -1,4 +1,4 @@
-"""What damage to a criterion's text does to each judge of an experiment."""
+"""What perturbation to a criterion's text does to each judge of an experiment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from debate.models import Debate, DebateSet
 from debate.protocol.meta.metaeval import OutcomeRule, outcome_of
 from debate.protocol.setups import Method
-from debate.protocol.variants import Damage
+from debate.protocol.variants import Perturbation
 from evalsite.reports.selectors.debate_votes import (
     INTACT,
     DebateDecision,
@@ -30,12 +30,12 @@ Label = int | None
 NOTHING_COMPARED = "No pair has a verdict under both texts."
 NO_OUTCOME = "No pair has a reference outcome."
 WORDS = {
-    Damage.NONE: "original text",
-    Damage.SHORTENED: "shortened",
-    Damage.GIBBERISH: "letters replaced by symbols",
-    Damage.SHUFFLED: "words shuffled",
-    Damage.FLIPPED: "words written backwards",
-    Damage.MASKED: "letters masked",
+    Perturbation.NONE: "original text",
+    Perturbation.SHORTENED: "shortened",
+    Perturbation.GIBBERISH: "letters replaced by symbols",
+    Perturbation.SHUFFLED: "words shuffled",
+    Perturbation.FLIPPED: "words written backwards",
+    Perturbation.MASKED: "letters masked",
 }
 
 
@@ -50,33 +50,33 @@ class Condition:
 
 
 def compute_robustness(experiment_id: int, options: Options) -> ReportContent:
-    """Return, for each judge and damage, agreement with the outcomes, change against the intact text, and refusals."""
+    """Return agreement with the outcomes, change against the intact text, and refusals by judge and perturbation."""
     own = sets_by_id(DebateSet.objects.filter(experiment=experiment_id).values_list("pk", flat=True))
     decisions = decisions_of(own)
     conditions = _conditions(decisions)
     judges = sorted({judge for judge, _ in conditions})
     reference, source = _reference(decisions)
     return {
-        "damages": [{"name": damage.value, "words": WORDS[damage]} for damage in Damage],
+        "perturbations": [{"name": perturbation.value, "words": WORDS[perturbation]} for perturbation in Perturbation],
         "reference": source,
         "outcomes": len(reference),
         "n": len({one.responses for one in decisions}),
         "margin": MARGIN,
-        "fewest": fewest_pairs(len(Damage) - 1),
+        "fewest": fewest_pairs(len(Perturbation) - 1),
         "judges": [_judge_row(judge, conditions, reference) for judge in judges],
     }
 
 
-def _conditions(decisions: Sequence[DebateDecision]) -> dict[tuple[str, Damage], Condition]:
-    found: dict[tuple[str, Damage], Condition] = {}
+def _conditions(decisions: Sequence[DebateDecision]) -> dict[tuple[str, Perturbation], Condition]:
+    found: dict[tuple[str, Perturbation], Condition] = {}
     for one in decisions:
-        damage = Damage(one.owner.damage or Damage.NONE)
-        for (name, vote), seat in zip(one.ballot.by_system(0).items(), one.seats, strict=True):
-            condition = found.setdefault((name, damage), Condition())
+        perturbation = Perturbation(one.owner.perturbation or Perturbation.NONE)
+        for (name, vote), agent_number in zip(one.votes.by_system(0).items(), one.agents, strict=True):
+            condition = found.setdefault((name, perturbation), Condition())
             condition.labels[one.responses] = vote
-            condition.statements += len(seat.statuses)
-            condition.refused += sum(status in REFUSED for status in seat.statuses)
-            condition.unread += sum(status not in READ and status not in REFUSED for status in seat.statuses)
+            condition.statements += len(agent_number.statuses)
+            condition.refused += sum(status in REFUSED for status in agent_number.statuses)
+            condition.unread += sum(status not in READ and status not in REFUSED for status in agent_number.statuses)
     return found
 
 
@@ -93,7 +93,7 @@ def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int],
         pk: one
         for pk, one in sets_by_id(method=Method.DEBATE).items()
         if (one.system_a, one.system_b) == (owner.system_a, owner.system_b)
-        and one.damage in INTACT
+        and one.perturbation in INTACT
         and one.criterion_key == owner.criterion_key
     }
     wanted = {one.responses for one in decisions}
@@ -102,7 +102,7 @@ def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int],
     labelled = {one.responses: people[one.pk] for one in held if one.pk in people}
     outcomes: dict[int, dict[Subject, int]] = {}
     for one in held:
-        outcome = outcome_of(one.ballot, OutcomeRule.UNANIMOUS)
+        outcome = outcome_of(one.votes, OutcomeRule.UNANIMOUS)
         if outcome is not None:
             outcomes.setdefault(one.owner.pk, {})[one.responses] = outcome
     if not outcomes:
@@ -113,24 +113,24 @@ def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int],
 
 
 def _judge_row(
-    judge: str, conditions: Mapping[tuple[str, Damage], Condition], reference: Mapping[Subject, int]
+    judge: str, conditions: Mapping[tuple[str, Perturbation], Condition], reference: Mapping[Subject, int]
 ) -> ReportContent:
-    intact = conditions.get((judge, Damage.NONE), Condition())
-    known = {damage: conditions.get((judge, damage), Condition()) for damage in Damage}
-    agreement = {damage: _agreement(one, reference) for damage, one in known.items()}
+    intact = conditions.get((judge, Perturbation.NONE), Condition())
+    known = {perturbation: conditions.get((judge, perturbation), Condition()) for perturbation in Perturbation}
+    agreement = {perturbation: _agreement(one, reference) for perturbation, one in known.items()}
     floor = _largest_share(intact, reference)
-    low = agreement[Damage.NONE].low
+    low = agreement[Perturbation.NONE].low
     drops = _drops(intact, known, reference, can_hold=low is not None and low > floor)
     verdicts = {drop.verdict for drop in drops.values()}
     return {
         "judge": judge,
         "floor": floor,
         "cells": [
-            _cell(damage, one, agreement[damage], _same(intact, one), drops.get(damage))
-            for damage, one in known.items()
+            _cell(perturbation, one, agreement[perturbation], _same(intact, one), drops.get(perturbation))
+            for perturbation, one in known.items()
         ],
         "verdict": _overall(verdicts, tested=len(drops)).value,
-        "lost": [WORDS[damage] for damage, drop in drops.items() if drop.verdict is Finding.FALLS],
+        "lost": [WORDS[perturbation] for perturbation, drop in drops.items() if drop.verdict is Finding.FALLS],
     }
 
 
@@ -154,25 +154,25 @@ def _largest_share(intact: Condition, reference: Mapping[Subject, int]) -> float
 
 
 def _drops(
-    intact: Condition, known: Mapping[Damage, Condition], reference: Mapping[Subject, int], *, can_hold: bool
-) -> dict[Damage, Drop]:
-    """Return the fall in agreement under each damage with two pairs or more, tested with Holm's correction.
+    intact: Condition, known: Mapping[Perturbation, Condition], reference: Mapping[Subject, int], *, can_hold: bool
+) -> dict[Perturbation, Drop]:
+    """Return the fall in agreement under each perturbation with two pairs or more, tested with Holm's correction.
 
     A judge whose intact agreement is not above that of naming the commonest label cannot be said to hold.
     """
-    before: dict[Damage, list[float]] = {}
-    after: dict[Damage, list[float]] = {}
-    for damage, own in known.items():
+    before: dict[Perturbation, list[float]] = {}
+    after: dict[Perturbation, list[float]] = {}
+    for perturbation, own in known.items():
         pairs = [one for one in own.labels if one in intact.labels and one in reference]
-        if damage is not Damage.NONE and len(pairs) >= 2:
-            before[damage] = [float(intact.labels[one] == reference[one]) for one in pairs]
-            after[damage] = [float(own.labels[one] == reference[one]) for one in pairs]
+        if perturbation is not Perturbation.NONE and len(pairs) >= 2:
+            before[perturbation] = [float(intact.labels[one] == reference[one]) for one in pairs]
+            after[perturbation] = [float(own.labels[one] == reference[one]) for one in pairs]
     found = robustness(list(before.values()), list(after.values()), can_hold=can_hold)
     return dict(zip(before, found, strict=True))
 
 
 def _overall(verdicts: set[Finding], *, tested: int) -> Finding:
-    """Return what can be said of all damages together."""
+    """Return what can be said of all perturbations together."""
     if Finding.FALLS in verdicts:
         return Finding.FALLS
     if not tested or Finding.CANNOT_TELL in verdicts:
@@ -180,11 +180,13 @@ def _overall(verdicts: set[Finding], *, tested: int) -> Finding:
     return Finding.HOLDS
 
 
-def _cell(damage: Damage, own: Condition, agreement: Estimate, same: Estimate, drop: Drop | None) -> ReportContent:
+def _cell(
+    perturbation: Perturbation, own: Condition, agreement: Estimate, same: Estimate, drop: Drop | None
+) -> ReportContent:
     fall = undefined(NO_OUTCOME) if drop is None else Estimate(drop.drop, drop.low, drop.high, drop.n)
     return {
-        "damage": damage.value,
-        "words": WORDS[damage],
+        "perturbation": perturbation.value,
+        "words": WORDS[perturbation],
         "n": len(own.labels),
         "missing": sum(label is None for label in own.labels.values()),
         "refused": own.refused,

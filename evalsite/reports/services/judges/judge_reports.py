@@ -1,4 +1,4 @@
-"""Where judges and debate speakers stand: readable replies, cost, and agreement with people and with debates."""
+"""Where judges and debate agents stand: readable replies, cost, and agreement with people and with debates."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from django.db.models import Sum
 
 from debate.models import Debate
 from debate.protocol.meta.evaluators import agreement_with_outcomes, standing
-from debate.protocol.meta.metaeval import leave_one_out, opening_votes
+from debate.protocol.meta.metaeval import independent_votes, leave_one_out
 from evalsite.reports.selectors import agents
-from evalsite.reports.selectors.agents import EndedDebate, SpeakerWork
+from evalsite.reports.selectors.agents import AgentWork, EndedDebate
 from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.selectors.judges import judge_rows
 from evalsite.reports.selectors.judges.judge_rows import Compared
@@ -63,17 +63,17 @@ PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
 
 
 def compute_judges(subject_id: int, options: Options) -> ReportContent:
-    """Return one row per version of a judge, over all grading runs, and one per debate speaker."""
+    """Return one row per version of a judge, over all grading runs, and one per debate agent."""
     versions = judge_rows.by_version(judge_rows.judge_evaluators())
     looks = chosen(options, "looks")
     reader = PeopleReader(looks=bool(looks))
     judges = [_judge_row(rows, key, *_compared(rows, reader)) for (_, key), rows in versions.items()]
-    work = agents.speaker_work()
+    work = agents.agent_work()
     ended = agents.ended_debates()
-    seats = [_speaker_row(one, list(work.values()), ended) for one in work.values()]
+    agent_rows = [_agent_row(one, list(work.values()), ended) for one in work.values()]
     return {
         "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"], row["newest_run"])),
-        "agents": sorted(seats, key=lambda row: (row["is_baseline"], row["name"])),
+        "agents": sorted(agent_rows, key=lambda row: (row["is_baseline"], row["name"])),
         "debates": len(ended),
         "looks": looks,
     }
@@ -179,13 +179,13 @@ def _test_lacks(people: WithPeople, reader: PeopleReader) -> str:
     return why_not_run({person: len(cases) for person, cases in shared.items()})
 
 
-def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequence[EndedDebate]) -> ReportContent:
-    sat = [debate for debate in ended if work.name in debate.ballot.rounds[0]]
-    ballots = [debate.ballot for debate in sat]
+def _agent_row(work: AgentWork, others: Sequence[AgentWork], ended: Sequence[EndedDebate]) -> ReportContent:
+    sat = [debate for debate in ended if work.name in debate.votes.rounds[0]]
+    all_votes = [debate.votes for debate in sat]
     opening = agreement_with_outcomes(
-        opening_votes(ballots, work.name), [debate.verdict for debate in sat], [debate.case_id for debate in sat]
+        independent_votes(all_votes, work.name), [debate.verdict for debate in sat], [debate.case_id for debate in sat]
     )
-    alone = leave_one_out(ballots, work.name).of_resolved
+    alone = leave_one_out(all_votes, work.name).of_resolved
     spent = agents.debate_spending(work, others)
     no_cost = "No price is known." if spent else SHARED if work.run_ids else IMPORTED
     return {
@@ -202,7 +202,7 @@ def _speaker_row(work: SpeakerWork, others: Sequence[SpeakerWork], ended: Sequen
         "outcome": figure(opening.example if opening.example.n else undefined(NO_OUTCOMES)),
         "outcome_missing": opening.missing,
         "leave_one_out": figure(share_of(int(alone.count), alone.n) if alone.n else undefined(NOBODY_ELSE)),
-        **_position(work.openings),
+        **_position(work.both_orders),
     }
 
 

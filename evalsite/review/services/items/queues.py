@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils.text import slugify
 
-from debate.models import DebateSet, Speaker
+from debate.models import Agent, DebateSet
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonObject
 from evalsite.base.row_locks import lock_row
@@ -43,7 +43,7 @@ def names_behind_run(run: Run) -> list[str]:
 
 def names_behind_debates(debate_set: DebateSet) -> list[str]:
     """Return the names of a set's systems and agents."""
-    agents = Speaker.objects.filter(debate__debate_set=debate_set).order_by().values_list("name", flat=True)
+    agents = Agent.objects.filter(debate__debate_set=debate_set).order_by().values_list("name", flat=True)
     return [*_of_systems([debate_set.system_a, debate_set.system_b]), *agents.distinct()]
 
 

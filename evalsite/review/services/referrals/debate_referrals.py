@@ -42,7 +42,7 @@ ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED, DebateStatus.FAILED)
 def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
     """Refer each unresolved or audited debate of a set to people, and return how many items are new.
 
-    People are not asked about baselines, nor where the criterion was damaged to see what that does.
+    People are not asked about baselines, nor where the criterion was perturbed to see what that does.
     """
     if not asks_people(debate_set):
         return 0
@@ -65,9 +65,7 @@ def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: 
     ended = debate_set.debates.filter(status__in=ENDED).select_related(
         "case", "response_a__prompt", "response_b__prompt"
     )
-    ended = ended.prefetch_related(
-        Prefetch("speakers__statements", Statement.objects.only("speaker", "round", "verdict"))
-    )
+    ended = ended.prefetch_related(Prefetch("agents__statements", Statement.objects.only("agent", "round", "verdict")))
     for debate in chain.from_iterable(row_pages(ended, BATCH)):
         shuffle = shuffle_of(queue, f"debate:{debate.pk}")
         decision = route(_debate_facts(debate, draw, shuffle), rules)
@@ -122,7 +120,7 @@ def _debate_facts(debate: Debate, draw: AuditDraw, shuffle: int) -> Facts:
 
 
 def _last_votes(debate: Debate) -> tuple[int | None, ...]:
-    """Return what each speaker said last, in the order of their seats."""
-    speakers = sorted(debate.speakers.all(), key=lambda speaker: speaker.seat)
-    said = [max(speaker.statements.all(), key=lambda statement: statement.round, default=None) for speaker in speakers]
+    """Return what each agent said last, in the order of their agents."""
+    agents = sorted(debate.agents.all(), key=lambda agent: agent.number)
+    said = [max(agent.statements.all(), key=lambda statement: statement.round, default=None) for agent in agents]
     return tuple(statement.verdict for statement in said if statement is not None)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from debate.protocol.meta.conformity import JudgeConformity, Move, conformity, moved_toward, moves
-from debate.protocol.meta.votes import Ballot
+from debate.protocol.meta.votes import DebateVotes
 
 
-def ballot(item: int, *rounds: tuple[int | None, int | None, int | None]) -> Ballot:
-    return Ballot(item, 0, tuple(dict(zip(("ada", "bob", "cy"), votes, strict=True)) for votes in rounds))
+def votes(item: int, *rounds: tuple[int | None, int | None, int | None]) -> DebateVotes:
+    return DebateVotes(item, 0, tuple(dict(zip(("ada", "bob", "cy"), votes, strict=True)) for votes in rounds))
 
 
 DEBATES = [
-    ballot(1, (1, 2, 2), (2, 2, 2)),  # ada is outvoted and joins; bob and cy are opposed and keep
-    ballot(2, (1, 1, 2), (1, 1, 2), (1, 0, 2)),  # cy outvoted twice, keeps; bob opposed, keeps, then moves to nobody
-    ballot(3, (1, 1, 1), (1, 2, 1)),  # bob strays
-    ballot(4, (1, None, 2), (2, 1, None)),  # ada moves to cy; bob had no verdict; cy has none now
+    votes(1, (1, 2, 2), (2, 2, 2)),  # ada is outvoted and joins; bob and cy are opposed and keep
+    votes(2, (1, 1, 2), (1, 1, 2), (1, 0, 2)),  # cy outvoted twice, keeps; bob opposed, keeps, then moves to nobody
+    votes(3, (1, 1, 1), (1, 2, 1)),  # bob strays
+    votes(4, (1, None, 2), (2, 1, None)),  # ada moves to cy; bob had no verdict; cy has none now
 ]
 
 
@@ -41,6 +41,6 @@ def test_conformity_counts_per_judge() -> None:
 
 
 def test_conformity_shares_are_none_without_a_chance_to_move() -> None:
-    (ada, *_) = conformity([ballot(1, (1, 1, 1))])
+    (ada, *_) = conformity([votes(1, (1, 1, 1))])
 
     assert (ada.stubbornness.value, ada.conformity.value) == (None, None)

@@ -10,11 +10,11 @@ import pytest
 
 from debate.protocol.meta.figures import (
     all_figures,
-    ballot_figures,
     cohen_kappa,
     fleiss_kappa,
     krippendorff_alpha,
     raw_agreement,
+    vote_figures,
 )
 from debate.protocol.meta.metaeval import (
     OutcomeRule,
@@ -30,7 +30,7 @@ from debate.protocol.meta.metaeval import (
     outcome_of,
     position_bias,
 )
-from debate.protocol.meta.votes import Ballot, seat_names, system_ballot
+from debate.protocol.meta.votes import DebateVotes, agent_names, debate_votes
 from debate.protocol.recorded.recorded import read_recorded_debates
 from judging.specs.files.bundles import Bundle
 from judging.statistics.intervals import mid_p_interval
@@ -38,26 +38,26 @@ from judging.statistics.intervals import mid_p_interval
 JUDGES = ("ada", "bob", "cy")
 
 
-def ballot(item: int, order: int, *rounds: tuple[int | None, int | None, int | None]) -> Ballot:
-    return Ballot(item, order, tuple(dict(zip(JUDGES, votes, strict=True)) for votes in rounds))
+def votes(item: int, order: int, *rounds: tuple[int | None, int | None, int | None]) -> DebateVotes:
+    return DebateVotes(item, order, tuple(dict(zip(JUDGES, votes, strict=True)) for votes in rounds))
 
 
-BALLOTS = (
-    ballot(1, 0, (1, 1, 1)),  # all for A at once
-    ballot(2, 1, (1, 2, 1), (1, 1, 1)),  # B was shown first: all for B after a round
-    ballot(3, 0, (1, 2, 0), (1, 2, 0), (2, 2, 0)),  # majority for B only
-    ballot(4, 1, (1, 2, None), (1, 2, None), (0, 2, None)),  # nothing
+DEBATES = (
+    votes(1, 0, (1, 1, 1)),  # all for A at once
+    votes(2, 1, (1, 2, 1), (1, 1, 1)),  # B was shown first: all for B after a round
+    votes(3, 0, (1, 2, 0), (1, 2, 0), (2, 2, 0)),  # majority for B only
+    votes(4, 1, (1, 2, None), (1, 2, None), (0, 2, None)),  # nothing
 )
 
 
 def test_outcome_of_follows_the_rule() -> None:
-    outcomes = {rule: [outcome_of(b, rule, human={3: 0}) for b in BALLOTS] for rule in OutcomeRule}
+    outcomes = {rule: [outcome_of(b, rule, human={3: 0}) for b in DEBATES] for rule in OutcomeRule}
 
     assert outcomes == {
         OutcomeRule.UNANIMOUS: [1, -1, None, None],
         OutcomeRule.MAJORITY: [1, -1, -1, None],
         OutcomeRule.MAJORITY_TIE0: [1, -1, -1, 0],
-        OutcomeRule.ADJUDICATED: [1, -1, 0, None],  # people's word where speakers do not agree
+        OutcomeRule.ADJUDICATED: [1, -1, 0, None],  # people's word where agents do not agree
         OutcomeRule.HUMAN: [None, None, 0, None],
     }
 
@@ -83,13 +83,13 @@ def test_mode_is_undefined_where_two_lead() -> None:
 
 def test_leave_one_out_compares_with_the_others_alone() -> None:
     # Without cy: item 1 A, item 2 B, item 3 B, item 4 none. cy opens with A, B, tie and nothing.
-    found = leave_one_out(BALLOTS, "cy")
+    found = leave_one_out(DEBATES, "cy")
 
     assert (found.matches, found.n_with_outcome, found.n) == (2, 3, 4)
 
 
 def test_position_bias_counts_places_not_systems() -> None:
-    assert [position_bias(BALLOTS, judge) for judge in JUDGES] == [
+    assert [position_bias(DEBATES, judge) for judge in JUDGES] == [
         PositionBias(4, 0),
         PositionBias(1, 3),
         PositionBias(2, 0),
@@ -97,9 +97,9 @@ def test_position_bias_counts_places_not_systems() -> None:
 
 
 def test_consensus_by_round_and_what_goes_to_people() -> None:
-    assert consensus_by_round(BALLOTS) == Counter({0: 1, 1: 1, None: 2})
-    assert for_people(BALLOTS) == (3, 4)
-    assert [changed_by_the_end(BALLOTS, judge) for judge in JUDGES] == [2, 1, 0]
+    assert consensus_by_round(DEBATES) == Counter({0: 1, 1: 1, None: 2})
+    assert for_people(DEBATES) == (3, 4)
+    assert [changed_by_the_end(DEBATES, judge) for judge in JUDGES] == [2, 1, 0]
 
 
 def test_tally_win_rate_gives_ties_half() -> None:
@@ -111,12 +111,12 @@ def test_share_has_the_interval_of_every_share() -> None:
     assert (Share(1, 1).interval, Share(0, 0).interval) == (None, None)
 
 
-def test_system_ballot_keeps_votes_and_tells_seats_of_one_endpoint_apart() -> None:
-    made = system_ballot(item="x", submission_order=1, judges=("ada", "ada"), rounds=[(1, None), (-1, 0)])
+def test_debate_votes_keeps_votes_and_tells_agents_of_one_endpoint_apart() -> None:
+    made = debate_votes(item="x", response_order=1, judges=("ada", "ada"), rounds=[(1, None), (-1, 0)])
 
-    assert made == Ballot("x", 1, ({"ada": 2, "ada#2": None}, {"ada": 1, "ada#2": 0}))
+    assert made == DebateVotes("x", 1, ({"ada": 2, "ada#2": None}, {"ada": 1, "ada#2": 0}))
     assert (made.by_system(0), made.by_system(-1)) == ({"ada": 1, "ada#2": None}, {"ada": -1, "ada#2": 0})
-    assert seat_names(("a", "b", "a", "a")) == ("a", "b", "a#2", "a#3")
+    assert agent_names(("a", "b", "a", "a")) == ("a", "b", "a#2", "a#3")
 
 
 def test_juries_agree_with_values_worked_by_hand() -> None:
@@ -142,8 +142,8 @@ def test_juries_are_undefined_where_chance_explains_everything() -> None:
     ]
 
 
-def test_ballot_figures_of_debates_held_here_use_the_same_layout() -> None:
-    found = ballot_figures(BALLOTS, JUDGES)
+def test_vote_figures_of_debates_held_here_use_the_same_layout() -> None:
+    found = vote_figures(DEBATES, JUDGES)
 
     assert found["consensus_at"] == {"0": 1, "1": 1, "2": 0, "never": 2}
     assert found["missing_verdicts"] == {"ada": [0, 0, 0], "bob": [0, 0, 0], "cy": [1, 1, 1]}
@@ -157,9 +157,9 @@ def test_ballot_figures_of_debates_held_here_use_the_same_layout() -> None:
     }
 
 
-def test_ballot_figures_refuses_nothing() -> None:
+def test_vote_figures_refuses_nothing() -> None:
     with pytest.raises(ValueError, match="no debates"):
-        ballot_figures([], JUDGES)
+        vote_figures([], JUDGES)
 
 
 @pytest.mark.shared_data

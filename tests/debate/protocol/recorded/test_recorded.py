@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from debate.protocol.recorded.recorded import ORIGINAL_JUDGES, read_recorded_debates
 from debate.protocol.recorded.recorded_files import read_rows
-from debate.protocol.recorded.recorded_orders import FoundSeats, find_seats
+from debate.protocol.recorded.recorded_orders import RecoveredAgents, recover_agents
 from debate.protocol.records import RecordedItem, RecordedTurn, SingleScore
 from judging.specs.files.bundles import Bundle
 
@@ -26,7 +26,7 @@ def responses(system: str) -> str:
     return "\n".join(json.dumps(line) for line in lines)
 
 
-def debate_row(item_id: int, *, swapped: bool, scores: list[list[Any]], seats: str = "abc") -> dict[str, Any]:
+def debate_row(item_id: int, *, swapped: bool, scores: list[list[Any]], agents: str = "abc") -> dict[str, Any]:
     """A row as filed; the text of a statement names its judge, round and score."""
     first, second = ("y-model", "x") if swapped else ("x", "y-model")
     row: dict[str, Any] = {
@@ -36,7 +36,7 @@ def debate_row(item_id: int, *, swapped: bool, scores: list[list[Any]], seats: s
         "Submission 2": f" {second} on line {item_id}",
     }
     for stage, given_scores in enumerate(scores):
-        for number, (judge, score) in enumerate(zip(seats, given_scores, strict=True), start=1):
+        for number, (judge, score) in enumerate(zip(agents, given_scores, strict=True), start=1):
             name = "Initial Evaluation" if stage == 0 else f"Discussion Round {stage}"
             row[f"Speaker {number} - {name}"] = {"reasoning": text_of(judge, item_id, stage, score), "score": score}
     return row
@@ -54,8 +54,8 @@ def single(judge: str, scores: dict[int, str]) -> str:
 
 ROWS = [
     debate_row(1, swapped=False, scores=[["1", "1", "1"]]),
-    debate_row(2, swapped=True, scores=[["1", "2", "0"], ["1", "1", "1"]], seats="bca"),
-    debate_row(3, swapped=True, scores=[["2", "2", "2"]], seats="cab"),
+    debate_row(2, swapped=True, scores=[["1", "2", "0"], ["1", "1", "1"]], agents="bca"),
+    debate_row(3, swapped=True, scores=[["2", "2", "2"]], agents="cab"),
 ]
 SINGLES = {"a": {1: "1", 2: "0", 3: "2"}, "b": {1: "1", 2: "1", 3: "2"}, "c": {1: "1", 2: "2", 3: "2"}}
 
@@ -95,7 +95,7 @@ def test_read_recorded_debates_recovers_both_orders_from_texts() -> None:
         ("a", "b", "c"),
     )
     assert (cell.criterion_key, cell.criterion_levels) == ("math_reasoning", {"1": "bad", "5": "good"})
-    assert [(item.id, item.submission_order, item.seats) for item in cell.items] == [
+    assert [(item.id, item.response_order, item.agents) for item in cell.items] == [
         (1, 0, ("a", "b", "c")),
         (2, 1, ("b", "c", "a")),
         (3, 1, ("c", "a", "b")),
@@ -103,9 +103,9 @@ def test_read_recorded_debates_recovers_both_orders_from_texts() -> None:
     assert cell.items[1] == RecordedItem(
         id=2,
         question="Name a prime.",
-        submission_a=" x on line 2",
-        submission_b=" y-model on line 2",
-        submission_order=1,
+        response_a=" x on line 2",
+        response_b=" y-model on line 2",
+        response_order=1,
         stages=(
             (
                 RecordedTurn(1, "b", "b on 2 in 0\n\n1", "1"),
@@ -148,21 +148,21 @@ def test_read_recorded_debates_moves_a_misfiled_single_file_home() -> None:
     found = read_recorded_debates(bundle(**{wrong: single("c", SINGLES["c"]), right: None}), judges=("a", "b", "c"))
 
     assert found.value is not None
-    assert (found.value[0].judges, found.value[0].items[2].seats) == (("a", "b", "c"), ("c", "a", "b"))
+    assert (found.value[0].judges, found.value[0].items[2].agents) == (("a", "b", "c"), ("c", "a", "b"))
     assert [(p.code, p.file) for p in found.problems if p.code == "misfiled"] == [("misfiled", f"top/{wrong}")]
 
 
-def test_read_recorded_debates_names_judges_by_seat_without_their_files() -> None:
+def test_read_recorded_debates_names_judges_by_agent_without_their_files() -> None:
     changes = {f"results/x_vs_y/reasoning/{judge}_score/math.jsonl": None for judge in "abc"}
 
     found = read_recorded_debates(bundle(**changes))
 
     assert found.value is not None
-    assert found.value[0].items[0].seats == ("seat-1", "seat-2", "seat-3")
+    assert found.value[0].items[0].agents == ("seat-1", "seat-2", "seat-3")
     assert ("judges-unknown", "") in codes(found)
 
 
-def test_read_recorded_debates_reports_odd_scores_by_item_round_and_seat() -> None:
+def test_read_recorded_debates_reports_odd_scores_by_item_round_and_agent() -> None:
     rows = [debate_row(1, swapped=False, scores=[["4", 0, None], ["1", "1", "1"]])]
     rows[0]["Speaker 1 - Discussion Round 1"]["reasoning"] = "2\n</function1>"
     rows[0]["Speaker 2 - Discussion Round 1"]["reasoning"] = None
@@ -194,7 +194,7 @@ def test_read_recorded_debates_reports_odd_scores_by_item_round_and_seat() -> No
         ({"id": "1"}, "record-left-out"),
         ({"Speaker 2 - Initial Evaluation": None}, "record-left-out"),
         ({"Speaker 1 - Initial Evaluation": {"reasoning": "?", "score": "1"}, "Speaker 2 - Initial Evaluation":
-          {"reasoning": "?", "score": "1"}}, "seats-unknown"),
+          {"reasoning": "?", "score": "1"}}, "agents-unknown"),
     ],
 )  # fmt: skip
 def test_read_recorded_debates_leaves_out_and_reports_what_cannot_be_placed(change: dict[str, Any], code: str) -> None:
@@ -243,7 +243,7 @@ def test_read_recorded_debates_finds_responses_on_another_line_and_says_so() -> 
     }))  # fmt: skip
 
     assert found.value is not None
-    assert found.value[0].items[-1].submission_a == " x on line 1"
+    assert found.value[0].items[-1].response_a == " x on line 1"
     assert ("other-line", "item 3") in codes(found)
 
 
@@ -274,21 +274,21 @@ def test_read_recorded_debates_needs_the_responses_and_says_so() -> None:
     assert [problem.code for problem in found.errors] == ["responses-missing", "no-debates"]
 
 
-def test_find_seats_lets_the_last_seat_follow_from_the_others() -> None:
+def test_recover_agents_lets_the_last_agent_follow_from_the_others() -> None:
     own: dict[str, str | None] = {"a": "A", "b": "B", "c": "edited"}
 
-    assert find_seats(["B", "C", "A"], own) == FoundSeats(("b", "c", "a"), 2)
-    assert find_seats(["B", "C", "other"], own) is None
+    assert recover_agents(["B", "C", "A"], own) == RecoveredAgents(("b", "c", "a"), 2)
+    assert recover_agents(["B", "C", "other"], own) is None
 
 
-def test_find_seats_prefers_the_only_rotation_among_equals() -> None:
+def test_recover_agents_prefers_the_only_rotation_among_equals() -> None:
     own: dict[str, str | None] = {"a": "same", "b": "same", "c": "C"}
 
-    assert find_seats(["same", "same", "C"], own) == FoundSeats(("a", "b", "c"), 3)
+    assert recover_agents(["same", "same", "C"], own) == RecoveredAgents(("a", "b", "c"), 3)
 
 
-def test_find_seats_never_matches_missing_texts() -> None:
-    assert find_seats([None, None, "C"], {"a": None, "b": None, "c": "C"}) is None
+def test_recover_agents_never_matches_missing_texts() -> None:
+    assert recover_agents([None, None, "C"], {"a": None, "b": None, "c": "C"}) is None
 
 
 @given(st.binary(max_size=200))
@@ -318,7 +318,7 @@ def test_read_recorded_debates_recovers_every_shipped_order(shared_data: Path, o
     found = read_recorded_debates(original)
 
     assert expected == {
-        (cell.key, item.id): (item.submission_order, item.seats) for cell in found.value or () for item in cell.items
+        (cell.key, item.id): (item.response_order, item.agents) for cell in found.value or () for item in cell.items
     }
 
 

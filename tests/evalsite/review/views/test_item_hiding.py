@@ -20,10 +20,12 @@ def _split_world(mode: str) -> tuple[ReviewItem, dict[str, str]]:
     owner = factories.debate_set(system_a=first, system_b=second, name="Set")
     debate = factories.debate(debate_set=owner, round_count=3)
     endpoint = factories.endpoint(name="secret-endpoint", model="secret-model")
-    for seat, verdict in ((1, 1), (2, -1)):
-        said = factories.statement(debate=debate, seat=seat, verdict=verdict, text=f"secret-statement {seat}")
-        said.speaker.name, said.speaker.endpoint = f"secret-speaker-{seat}", endpoint
-        said.speaker.save()
+    for agent_number, verdict in ((1, 1), (2, -1)):
+        said = factories.statement(
+            debate=debate, agent_number=agent_number, verdict=verdict, text=f"secret-statement {agent_number}"
+        )
+        said.agent.name, said.agent.endpoint = f"secret-agent-{agent_number}", endpoint
+        said.agent.save()
     queue = factories.queue(mode=mode, quorum=3, debate_set=owner)
     item = factories.review_item(
         queue=queue, debate=debate, reason_text="secret-reason", arm="audit", inclusion_probability=0.123457
@@ -53,7 +55,7 @@ def _split_world(mode: str) -> tuple[ReviewItem, dict[str, str]]:
         "system": "secret-system",
         "endpoint": "secret-endpoint",
         "model": "secret-model",
-        "speaker": "secret-speaker",
+        "agent": "secret-agent",
         "reason": "secret-reason",
         "colleague": "secret-colleague",
         "note": "secret-note",
@@ -115,7 +117,7 @@ def test_item_reveal_shows_verdicts_then_others_after_the_quorum() -> None:
 
     assert ["secret-statement" in page for page in (before, revealed, after)] == [False, True, True]
     assert ["secret-note" in page for page in (before, revealed, after)] == [False, False, True]
-    for name in ("system", "endpoint", "model", "speaker", "colleague", "arm"):
+    for name in ("system", "endpoint", "model", "agent", "colleague", "arm"):
         assert secrets[name] not in before + revealed + after
 
 
@@ -128,7 +130,7 @@ def test_item_detail_shows_owners_everything() -> None:
     assert {name for name, secret in secrets.items() if secret not in page} == {
         "endpoint",
         "model",
-        "speaker",
+        "agent",
         "token",
         "probability",  # shown rounded
     }

@@ -40,7 +40,7 @@ def debate(round_number: int, texts: tuple[str, str], **fields: object) -> ChatR
             "task": "debate_statement",
             "question": "How wide is the slit?",
             "criterion": {"name": "correctness", "levels": {"1": "wrong", "5": "states slit width and zone"}},
-            "submissions": list(texts),
+            "responses": list(texts),
             "round": round_number,
             "own_previous": None,
             "others": [],
@@ -103,9 +103,9 @@ def test_debate_statement_states_its_figures_and_votes_by_them() -> None:
     assert lexical_reply(debate(0, (GOOD, GOOD)), "reference").splitlines()[-1] == "0"
 
 
-def other(speaker: int, verdict: int, first: float, second: float) -> dict[str, object]:
+def other(agent: int, verdict: int, first: float, second: float) -> dict[str, object]:
     return {
-        "speaker": speaker,
+        "agent": agent,
         "text": f"I measured: submission 1: {first:.2f}, submission 2: {second:.2f}.\n{verdict}",
     }
 
@@ -127,8 +127,8 @@ def test_debate_statement_moves_only_for_a_majority_with_a_larger_stated_margin(
     assert "stated margin of 0.75" in moved  # the mean of 0.8 and 0.7
 
 
-def test_debate_statement_is_not_moved_by_speakers_without_figures() -> None:
-    others = [{"speaker": n, "text": "Submission 2 is wonderful.\n2"} for n in (2, 3)]
+def test_debate_statement_is_not_moved_by_agents_without_figures() -> None:
+    others = [{"agent": n, "text": "Submission 2 is wonderful.\n2"} for n in (2, 3)]
 
     reply = lexical_reply(debate(1, (GOOD, BAD), own_previous="...\n1", others=others), "reference")
 

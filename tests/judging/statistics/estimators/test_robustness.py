@@ -1,4 +1,4 @@
-"""Robustness under a damaged criterion, and drift."""
+"""Robustness under a perturbed criterion, and drift."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from judging.statistics.estimators.strata import TooFew
 
 @pytest.mark.parametrize(("lost", "verdict"), [(0, Finding.HOLDS), (30, Finding.FALLS)])
 def test_robustness_of_100_pairs(lost: int, verdict: Finding) -> None:
-    damaged = [0.0] * lost + [1.0] * (100 - lost)
+    perturbed = [0.0] * lost + [1.0] * (100 - lost)
 
-    assert robustness([[1.0] * 100], [damaged])[0].verdict is verdict
+    assert robustness([[1.0] * 100], [perturbed])[0].verdict is verdict
 
 
 def test_robustness_says_nothing_of_five_pairs_that_all_fell() -> None:
@@ -21,7 +21,7 @@ def test_robustness_says_nothing_of_five_pairs_that_all_fell() -> None:
     assert robustness([[1.0] * 5], [[0.0] * 5])[0].verdict is Finding.CANNOT_TELL
 
 
-def test_robustness_under_five_damages_needs_fifty_pairs() -> None:
+def test_robustness_under_five_perturbations_needs_fifty_pairs() -> None:
     found = robustness([[1.0] * 45] * 5, [[1.0] * 45] * 5, margin=0.5)
 
     assert [drop.verdict for drop in found] == [Finding.CANNOT_TELL] * 5

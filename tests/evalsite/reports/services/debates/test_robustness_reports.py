@@ -9,29 +9,29 @@ import numpy as np
 import pytest
 
 from debate.models import Debate, Experiment
-from debate.protocol.variants import Damage
+from debate.protocol.variants import Perturbation
 from evalsite.reports.services.debates.robustness_reports import compute_robustness
 from tests.debate import rows
 from tests.debated_sets import Part, store_debates
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
-DAMAGES = tuple(Damage)  # the intact text first
+PERTURBATIONS = tuple(Perturbation)  # the intact text first
 
 
-def experiment_over(reference: Sequence[int], judges: Mapping[str, Mapping[Damage, Sequence[int]]]) -> Experiment:
+def experiment_over(reference: Sequence[int], judges: Mapping[str, Mapping[Perturbation, Sequence[int]]]) -> Experiment:
     """Return an experiment in which judges decided about pairs whose debates ended so, under each text."""
     owner = rows.debate_set(setup={"endpoints": ["a", "b"]})
     debates = store_debates(owner, [Part(1, ((verdict, verdict),)) for verdict in reference])
     made = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
-    for damage in next(iter(judges.values())):
-        votes = list(zip(*(said[damage] for said in judges.values()), strict=True))
+    for perturbation in next(iter(judges.values())):
+        votes = list(zip(*(said[perturbation] for said in judges.values()), strict=True))
         own = rows.debate_set(
             system_a=owner.system_a,
             system_b=owner.system_b,
             method="multi-judge",
             source="run",
-            setup={"endpoints": list(judges), "damage": damage.value},
+            setup={"endpoints": list(judges), "perturbation": perturbation.value},
             experiment=made,
         )
         stored = store_debates(own, [Part(1, (row,)) for row in votes])
@@ -60,9 +60,9 @@ def test_judges_that_answer_at_random_are_not_called_robust() -> None:
 
     same = at_random()
     judges = {
-        "r-random": {damage: at_random() for damage in DAMAGES},
-        "r-sensitive": {damage: at_random() for damage in DAMAGES},
-        "r-stable": dict.fromkeys(DAMAGES, same),
+        "r-random": {perturbation: at_random() for perturbation in PERTURBATIONS},
+        "r-sensitive": {perturbation: at_random() for perturbation in PERTURBATIONS},
+        "r-stable": dict.fromkeys(PERTURBATIONS, same),
     }
 
     found = findings(experiment_over(at_random(), judges))
@@ -73,7 +73,7 @@ def test_judges_that_answer_at_random_are_not_called_robust() -> None:
 @pytest.mark.parametrize("intact", [2, 4])
 def test_seven_pairs_show_nothing_of_a_judge(intact: int) -> None:
     """Judges that agreed on 2 and on 4 of 7 pairs had a green "Holds"."""
-    judges = {"judge": {damage: [1] * intact + [-1] * (7 - intact) for damage in DAMAGES}}
+    judges = {"judge": {perturbation: [1] * intact + [-1] * (7 - intact) for perturbation in PERTURBATIONS}}
 
     assert findings(experiment_over([1] * 7, judges)) == [("cannot tell", ["cannot tell"] * 5)]
 
@@ -83,9 +83,9 @@ def test_perturbations_of_one_experiment_are_tested_together() -> None:
     reference = [1, -1] * 30
     lossy = [-label for label in reference[:7]] + reference[7:]
 
-    alone = experiment_over(reference, {"judge": {Damage.NONE: reference, Damage.MASKED: lossy}})
+    alone = experiment_over(reference, {"judge": {Perturbation.NONE: reference, Perturbation.MASKED: lossy}})
     among_five = experiment_over(
-        reference, {"judge": {damage: lossy if damage is Damage.MASKED else reference for damage in DAMAGES}}
+        reference, {"judge": {one: lossy if one is Perturbation.MASKED else reference for one in PERTURBATIONS}}
     )
 
     # Seven pairs of 60 lost: one-sided p below 0.025, times five above it. Of 60 pairs without a loss it can be told.

@@ -1,4 +1,4 @@
-"""Judges and speakers, worked out by hand."""
+"""Judges and agents, worked out by hand."""
 
 from __future__ import annotations
 
@@ -338,39 +338,39 @@ def test_compute_judges_reads_position_consistency_of_both_orders() -> None:
     assert row["first_position"]["value"] == pytest.approx(4 / 6)
 
 
-def test_opening_votes_equal_outcomes_alike_on_both_pages() -> None:
-    # Ten agreed debates; seat 1 opened right on six, and gave no vote that could be read on four.
+def test_independent_votes_equal_outcomes_alike_on_both_pages() -> None:
+    # Ten agreed debates; agent 1 voted right on six, and gave no vote that could be read on four.
     for number in range(10):
         debate = factories.debate(status=DebateStatus.AGREED, verdict=1)
-        for seat, vote in ((1, 1 if number < 6 else None), (2, 1)):
-            first = factories.statement(debate=debate, seat=seat, verdict=vote)
-            factories.statement(speaker=first.speaker, round=1, verdict=1)
+        for agent_number, vote in ((1, 1 if number < 6 else None), (2, 1)):
+            first = factories.statement(debate=debate, agent_number=agent_number, verdict=vote)
+            factories.statement(agent=first.agent, round=1, verdict=1)
 
-    (judges,) = (row for row in compute_judges(0, {})["agents"] if row["name"] == "Seat 1")
-    (meta,) = (row for row in compute_debates(0, {}).content["evaluators"] if row["key"] == "independent:Seat 1")
+    (judges,) = (row for row in compute_judges(0, {})["agents"] if row["name"] == "Agent 1")
+    (meta,) = (row for row in compute_debates(0, {}).content["evaluators"] if row["key"] == "independent:Agent 1")
 
     assert judges["outcome"] == meta["example"]
     assert (meta["example"]["value"], meta["example"]["n"]) == (0.6, 10)
     assert judges["outcome_missing"] == meta["missing"] == 4
 
 
-def test_compute_judges_takes_a_speaker_out_of_its_own_outcome() -> None:
+def test_compute_judges_takes_an_agent_out_of_its_own_outcome() -> None:
     for votes, verdict in (((1, 1, 1), 1), ((1, -1, -1), -1), ((0, 1, -1), None)):
         status = DebateStatus.UNRESOLVED if verdict is None else DebateStatus.AGREED
         debate = factories.debate(status=status, verdict=verdict)
-        for seat, vote in enumerate(votes, 1):
-            factories.statement(debate=debate, seat=seat, verdict=vote)
+        for agent_number, vote in enumerate(votes, 1):
+            factories.statement(debate=debate, agent_number=agent_number, verdict=vote)
             if verdict is not None:
-                speaker = debate.speakers.get(seat=seat)
-                factories.statement(speaker=speaker, round=1, verdict=verdict)
+                agent = debate.agents.get(number=agent_number)
+                factories.statement(agent=agent, round=1, verdict=verdict)
 
     rows = {row["name"]: row for row in compute_judges(0, {})["agents"]}
 
-    assert sorted(rows) == ["Seat 1", "Seat 2", "Seat 3"]
-    # Seat 1 opened 1, 1, 0 on outcomes 1, -1, none
-    assert (rows["Seat 1"]["outcome"]["value"], rows["Seat 1"]["outcome"]["n"]) == (0.5, 2)
+    assert sorted(rows) == ["Agent 1", "Agent 2", "Agent 3"]
+    # Agent 1 voted 1, 1, 0 on its own on outcomes 1, -1, none
+    assert (rows["Agent 1"]["outcome"]["value"], rows["Agent 1"]["outcome"]["n"]) == (0.5, 2)
     # the others' last votes: 1, -1, and in the third 1 and -1, which is no agreement
-    assert (rows["Seat 1"]["leave_one_out"]["value"], rows["Seat 1"]["leave_one_out"]["n"]) == (0.5, 2)
-    assert rows["Seat 1"]["statuses"]["ok"] == 5
-    assert rows["Seat 1"]["cost_per_verdict"] is None
-    assert rows["Seat 1"]["cost_reason"] == "Its debates were imported, and imported records contain no calls."
+    assert (rows["Agent 1"]["leave_one_out"]["value"], rows["Agent 1"]["leave_one_out"]["n"]) == (0.5, 2)
+    assert rows["Agent 1"]["statuses"]["ok"] == 5
+    assert rows["Agent 1"]["cost_per_verdict"] is None
+    assert rows["Agent 1"]["cost_reason"] == "Its debates were imported, and imported records contain no calls."

@@ -15,9 +15,11 @@ pytestmark = pytest.mark.django_db
 
 def test_read_content_keeps_the_numbers_by_which_agents_address_each_other() -> None:
     debate = factories.debate()
-    for seat in (3, 1, 2):
-        opening = factories.statement(debate=debate, seat=seat, text=f"Opening of {seat}.")
-        factories.statement(speaker=opening.speaker, round=1, text=f"Speaker {seat % 3 + 1} is right, says {seat}.")
+    for agent_number in (3, 1, 2):
+        opening = factories.statement(debate=debate, agent_number=agent_number, text=f"Opening of {agent_number}.")
+        factories.statement(
+            agent=opening.agent, round=1, text=f"Speaker {agent_number % 3 + 1} is right, says {agent_number}."
+        )
 
     shown = []
     item = factories.review_item(debate=debate)
@@ -30,6 +32,9 @@ def test_read_content_keeps_the_numbers_by_which_agents_address_each_other() -> 
         shown.append([[(turn.said.name, turn.said.text) for turn in one.turns] for one in content.transcript.rounds])
         assert [row.name for row in content.transcript.strip] == ["Agent 1", "Agent 2", "Agent 3"]
 
-    opening_round = [(f"Agent {seat}", f"Opening of {seat}.") for seat in (1, 2, 3)]
-    second = [(f"Agent {seat}", f"Agent {seat % 3 + 1} is right, says {seat}.") for seat in (1, 2, 3)]
+    opening_round = [(f"Agent {agent_number}", f"Opening of {agent_number}.") for agent_number in (1, 2, 3)]
+    second = [
+        (f"Agent {agent_number}", f"Agent {agent_number % 3 + 1} is right, says {agent_number}.")
+        for agent_number in (1, 2, 3)
+    ]
     assert shown == [[opening_round, second]] * 12

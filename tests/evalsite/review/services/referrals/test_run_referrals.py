@@ -208,10 +208,10 @@ def test_open_items_for_run_routes_values_that_are_in_doubt(flag: str, opened: i
 @pytest.mark.usefixtures("no_audit")
 def test_open_items_for_debates_says_that_nobody_could_be_read() -> None:
     debate = factories.debate(round_count=1)
-    for seat in (1, 2):
-        speaker = debate.speakers.create(seat=seat, name=f"judge-{seat}")
+    for agent_number in (1, 2):
+        agent = debate.agents.create(number=agent_number, name=f"judge-{agent_number}")
         for number, verdict in ((0, 1), (1, None)):
-            factories.statement(speaker=speaker, round=number, verdict=verdict)
+            factories.statement(agent=agent, round=number, verdict=verdict)
 
     open_items_for_debates(debate_set=debate.debate_set, at=NOON)
 
@@ -388,10 +388,10 @@ def test_items_carry_the_language_of_their_case_for_agreement_by_language() -> N
         {"method": Method.SINGLE},
         {"method": Method.SELF_CONSISTENCY},
         {"method": Method.MULTI_JUDGE},
-        {"setup": {"damage": "gibberish"}},
+        {"setup": {"perturbation": "gibberish"}},
     ],
 )
-def test_open_items_for_debates_asks_nobody_about_baselines_and_damaged_criteria(fields: dict[str, Any]) -> None:
+def test_open_items_for_debates_asks_nobody_about_baselines_and_perturbed_criteria(fields: dict[str, Any]) -> None:
     """A robustness experiment sent 234 items to people, and each set of a baseline opened an audit of its own."""
     factories.debate(debate_set=factories.debate_set(**fields))
     owner = DebateSet.objects.get()
@@ -405,7 +405,7 @@ def test_open_items_for_debates_asks_nobody_about_baselines_and_damaged_criteria
 
 def test_open_items_for_debates_draws_nothing_where_the_share_is_zero(settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE = 0
-    owner = factories.debate_set(setup={"damage": "none"})
+    owner = factories.debate_set(setup={"perturbation": "none"})
     for _ in range(40):
         factories.debate(debate_set=owner, status=DebateStatus.AGREED, verdict=0, agreed_round=0)
 
