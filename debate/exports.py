@@ -160,10 +160,10 @@ def replication_archive(sets: Sequence[DebateSet], *, watch: Callable[[Table], T
 
 def _members(sets: Sequence[DebateSet], watch: Callable[[Table], Table]) -> Iterator[tuple[str, Iterable[bytes]]]:
     yield "README.md", [_read_me().encode()]
-    yield "sets.json", [_json([_set_facts(one) for one in sets])]
-    yield "criteria.json", [_json([fact for one in sets for fact in _criteria_facts(one)])]
+    yield "sets.json", [_json([_set_facts(debate_set) for debate_set in sets])]
+    yield "criteria.json", [_json([fact for debate_set in sets for fact in _criteria_facts(debate_set)])]
     prompts = files("debate.protocol").joinpath("prompts")
-    for name in sorted(one.name for one in prompts.iterdir() if one.name.endswith(".md")):
+    for name in sorted(path.name for path in prompts.iterdir() if path.name.endswith(".md")):
         yield f"prompts/{name}", [prompts.joinpath(name).read_bytes()]
     paths: dict[str, str] = {}
     yield "cases.jsonl", _lines(_case_rows(sets, paths))
@@ -341,8 +341,8 @@ def _asked_calls(
 ) -> Iterator[tuple[JsonDict, str, int | None, Call]]:
     """Yield the calls of each statement in the order asked: the columns that say whose statement it is, what the call
     was for, the run of the debate, the call. One query for every 500 calls."""
-    asked = _asked(set_ids)
-    while chunk := list(islice(asked, CHUNK)):
+    rows = _asked(set_ids)
+    while chunk := list(islice(rows, CHUNK)):
         calls = Call.objects.select_related("endpoint", *with_).defer(*without).in_bulk({pk for *_, pk in chunk})
         yield from ((turn, purpose, run_id, calls[pk]) for turn, purpose, run_id, pk in chunk if pk in calls)
 
@@ -351,10 +351,10 @@ def _asked(set_ids: Sequence[int]) -> Iterator[tuple[JsonDict, str, int | None, 
     columns = (*_TURN, "run_id", "call_ids", "mirrored_call_ids")
     for row in _turn_rows(set_ids, columns):
         turn = {name: row[name] for name in _TURN}
-        for kind, own in (("question", row["call_ids"]), ("mirrored question", row["mirrored_call_ids"])):
-            for place, call_id in enumerate(own):
+        for kind, call_ids in (("question", row["call_ids"]), ("mirrored question", row["mirrored_call_ids"])):
+            for index, call_id in enumerate(call_ids):
                 again = "asked again" if kind == "question" else f"{kind} again"
-                yield turn, again if place else kind, row["run_id"], call_id
+                yield turn, again if index else kind, row["run_id"], call_id
 
 
 def _pair_rows(set_ids: Sequence[int]) -> Iterator[Row]:

@@ -56,7 +56,7 @@ class AgentsField(forms.TypedMultipleChoiceField):
 
     def clean(self, value: Any) -> list[ModelEndpoint]:
         """Return the endpoints, one for each agent."""
-        keys = super().clean([one for one in value or () if one])
+        keys = super().clean([entered for entered in value or () if entered])
         rows = ModelEndpoint.objects.in_bulk(keys)
         return [rows[key] for key in keys if key in rows]
 

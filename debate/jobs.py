@@ -41,9 +41,9 @@ def launch_round_robin(*, wish: DebateWish, systems: Sequence[System], actor: Us
     Raises:
         DebatesRefused: see `create_round_robin`.
     """
-    made = create_round_robin(wish=wish, systems=systems, actor=actor, at=at)
-    _launch(sets_of_experiment(made))
-    return made
+    experiment = create_round_robin(wish=wish, systems=systems, actor=actor, at=at)
+    _launch(sets_of_experiment(experiment))
+    return experiment
 
 
 @transaction.atomic
@@ -53,9 +53,9 @@ def launch_robustness(*, wish: DebateWish, seed: int, use_given: bool, actor: Us
     Raises:
         DebatesRefused: see `create_robustness`.
     """
-    made = create_robustness(wish=wish, seed=seed, use_given=use_given, actor=actor, at=at)
-    _launch(sets_of_experiment(made))
-    return made
+    experiment = create_robustness(wish=wish, seed=seed, use_given=use_given, actor=actor, at=at)
+    _launch(sets_of_experiment(experiment))
+    return experiment
 
 
 def _launch(sets: Sequence[DebateSet]) -> None:

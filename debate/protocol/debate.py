@@ -67,10 +67,10 @@ def run_debate(setup: DebateSetup, *, observer: Observer | None = None) -> Conve
     statements: list[StatementResult] = []
     rounds: list[RoundVotes] = []
     while True:
-        said = yield from _hold_round(setup, len(rounds), statements, observer)
-        statements.extend(said)
-        rounds.append(round_votes(setup, said))
-        if any(statement.status is VerdictStatus.FAILED for statement in said):
+        new = yield from _hold_round(setup, len(rounds), statements, observer)
+        statements.extend(new)
+        rounds.append(round_votes(setup, new))
+        if any(statement.status is VerdictStatus.FAILED for statement in new):
             return _result(setup, statements, rounds, StopReason.FAILED)
         reason = stop_reason(rounds, max_rounds=setup.max_rounds, rules=setup.stop)
         if reason is not None:
@@ -85,10 +85,10 @@ def _hold_vote(
     One sample of all judges is a round, so that round 0 is what each judge says when it is asked once.
     """
     turns = [turn for sample in range(setup.samples) for turn in _independent_turns(setup, sample=sample)]
-    said = yield from _speak(turns, observer)
-    rounds = [round_votes(setup, [vote for vote in said if vote.round == sample]) for sample in range(setup.samples)]
-    failed = any(statement.status is VerdictStatus.FAILED for statement in said)
-    return _result(setup, said, rounds, StopReason.FAILED if failed else StopReason.SAMPLES)
+    votes = yield from _speak(turns, observer)
+    rounds = [round_votes(setup, [vote for vote in votes if vote.round == sample]) for sample in range(setup.samples)]
+    failed = any(statement.status is VerdictStatus.FAILED for statement in votes)
+    return _result(setup, votes, rounds, StopReason.FAILED if failed else StopReason.SAMPLES)
 
 
 def replay(setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]) -> Replayed:
@@ -97,8 +97,8 @@ def replay(setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]) -> Replay
     Raises:
         ValueError: a batch does not hold one reply per request, or replies are left when the debate is over.
     """
-    seen: list[StatementResult] = []
-    conversation = run_debate(setup, observer=seen.append)
+    statements: list[StatementResult] = []
+    conversation = run_debate(setup, observer=statements.append)
     waiting = next(conversation)
     remaining = iter(batches)
     for batch in remaining:
@@ -107,15 +107,15 @@ def replay(setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]) -> Replay
         try:
             waiting = conversation.send(tuple(batch))
         except StopIteration as end:
-            return _finished(end.value, seen, left=sum(1 for _ in remaining))
+            return _finished(end.value, statements, unused=sum(1 for _ in remaining))
     conversation.close()
-    return Replayed(tuple(seen), waiting, None)
+    return Replayed(tuple(statements), waiting, None)
 
 
-def _finished(result: DebateResult, seen: Sequence[StatementResult], *, left: int) -> Replayed:
-    if left:
-        raise ValueError(f"The debate is over, yet {left} more batches of replies were given.")
-    return Replayed(tuple(seen), (), result)
+def _finished(result: DebateResult, statements: Sequence[StatementResult], *, unused: int) -> Replayed:
+    if unused:
+        raise ValueError(f"The debate is over, yet {unused} more batches of replies were given.")
+    return Replayed(tuple(statements), (), result)
 
 
 def vote_of(statement: StatementResult, *, refusal_as_tie: bool = False) -> int | None:
@@ -125,7 +125,7 @@ def vote_of(statement: StatementResult, *, refusal_as_tie: bool = False) -> int 
     return statement.system_verdict
 
 
-def round_votes(setup: DebateSetup, said: Sequence[StatementResult]) -> RoundVotes:
+def round_votes(setup: DebateSetup, statements: Sequence[StatementResult]) -> RoundVotes:
     """Return one vote per agent for one round, in system space.
 
     An agent asked in both orders votes only if both answers name the same system: a verdict that follows the place is
@@ -135,7 +135,7 @@ def round_votes(setup: DebateSetup, said: Sequence[StatementResult]) -> RoundVot
     for agent in range(1, len(setup.agents) + 1):
         cast = {
             vote_of(statement, refusal_as_tie=setup.refusal_as_tie)
-            for statement in said
+            for statement in statements
             if statement.agent_number == agent
         }
         votes.append(cast.pop() if len(cast) == 1 else None)
@@ -150,11 +150,11 @@ def _hold_round(
     agents = range(1, len(setup.agents) + 1)
     if setup.mode is RoundMode.SIMULTANEOUS:
         return (yield from _speak([_discussion_turn(setup, number, agent, before) for agent in agents], observer))
-    said: list[StatementResult] = []
+    statements: list[StatementResult] = []
     for agent in agents:
-        turn = _discussion_turn(setup, number, agent, [*before, *said])
-        said += yield from _speak([turn], observer)
-    return said
+        turn = _discussion_turn(setup, number, agent, [*before, *statements])
+        statements += yield from _speak([turn], observer)
+    return statements
 
 
 def _independent_turns(setup: DebateSetup, *, sample: int = 0) -> list[_Turn]:
@@ -181,15 +181,15 @@ def _speak(
     replies = yield tuple(turn.request for turn in turns)
     first = [_statement(turn, reply) for turn, reply in zip(turns, replies, strict=True)]
     unread = [index for index, statement in enumerate(first) if _is_worth_asking_again(statement)]
-    said = list(first)
+    statements = list(first)
     if unread:
         again = yield tuple(again_request(turns[index].request, replies[index]) for index in unread)
         for index, reply in zip(unread, again, strict=True):
-            said[index] = _statement(turns[index], reply, reasked=True, first_text=first[index].text)
+            statements[index] = _statement(turns[index], reply, reasked=True, first_text=first[index].text)
     if observer is not None:
-        for statement in said:
+        for statement in statements:
             observer(statement)
-    return said
+    return statements
 
 
 def _is_worth_asking_again(statement: StatementResult) -> bool:

@@ -34,10 +34,10 @@ def discussion_request(
     setup: DebateSetup, *, agent_number: int, round_number: int, heard: VisibleStatements
 ) -> ChatRequest:
     """Return the question to the agent in a discussion round, with what it may read of the others and of itself."""
-    said = sorted((*heard.own, *heard.others), key=lambda statement: (statement.round, statement.agent_number))
+    statements = sorted((*heard.own, *heard.others), key=lambda statement: (statement.round, statement.agent_number))
     task = _fill(
         "discussion",
-        statements="\n\n".join(_quoted(statement, reader=agent_number) for statement in said)
+        statements="\n\n".join(_quoted(statement, reader=agent_number) for statement in statements)
         or "Nothing could be heard.",
         agent_number=agent_number,
         round=round_number,
@@ -111,9 +111,9 @@ def _material_text(setup: DebateSetup, shown: tuple[str, str]) -> str:
 
 
 def _quoted(statement: StatementResult, *, reader: int) -> str:
-    who = f"You (Speaker {reader})" if statement.agent_number == reader else f"Speaker {statement.agent_number}"
+    author = f"You (Speaker {reader})" if statement.agent_number == reader else f"Speaker {statement.agent_number}"
     when = "opening" if statement.round == 0 else f"round {statement.round}"
-    return f"{who}, {when}:\n{fenced(behind_thinking(statement.text) or statement.text)}"
+    return f"{author}, {when}:\n{fenced(behind_thinking(statement.text) or statement.text)}"
 
 
 def _fill(name: str, **values: object) -> str:

@@ -93,15 +93,15 @@ class DebateOptions:
 
 def options_from_json(data: JsonObject) -> DebateOptions:
     """Return the options stored by `to_json`; what is not an option is passed over, what is missing has its default."""
-    known = {field.name for field in fields(DebateOptions)}
-    options: JsonDict = {name: value for name, value in data.items() if name in known}
+    names = {field.name for field in fields(DebateOptions)}
+    options: JsonDict = {name: value for name, value in data.items() if name in names}
     for name, kind in _ENUMS:
         if name in options:
             options[name] = kind(options[name])
     return DebateOptions(**options)
 
 
-def samples_for(method: Method, wanted: int | None) -> int:
+def samples_for(method: Method, chosen: int | None) -> int:
     """Return how often each judge is asked by a method: as wanted where it may be chosen, else what the method says."""
     usual = {Method.SELF_CONSISTENCY: 5, Method.MULTI_JUDGE: 2}
-    return (wanted or usual[method]) if method in usual else 1
+    return (chosen or usual[method]) if method in usual else 1

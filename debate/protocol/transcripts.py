@@ -20,7 +20,7 @@ WORDS = {1: "A is better", -1: "B is better", 0: "neither is better", None: "no 
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ShownStatement:
     """One statement, wherever it comes from."""
 
     round: int  # 0: the independent round
@@ -42,7 +42,7 @@ class Said:
 class Turn:
     """A statement with what it did."""
 
-    said: Said
+    statement: ShownStatement
     before: int | None  # the verdict given up in this turn
     changed: bool
     toward: tuple[int, ...]  # agents that held the new verdict in the round before
@@ -53,15 +53,15 @@ class Turn:
 
     @property
     def anchor(self) -> str:
-        return f"statement-{self.said.round}-{self.said.agent_number}"
+        return f"statement-{self.statement.round}-{self.statement.agent_number}"
 
     @property
     def letter(self) -> str:
-        return LETTERS[self.said.verdict]
+        return LETTERS[self.statement.verdict]
 
     @property
     def words(self) -> str:
-        return WORDS[self.said.verdict]
+        return WORDS[self.statement.verdict]
 
     @property
     def before_letter(self) -> str:
@@ -70,12 +70,12 @@ class Turn:
     @property
     def is_bare(self) -> bool:
         """Whether the text is a verdict and nothing else."""
-        return self.said.verdict is not None and _NUMBER.fullmatch(self.said.text) is not None
+        return self.statement.verdict is not None and _NUMBER.fullmatch(self.statement.text) is not None
 
     @property
     def snippet(self) -> str:
         """The beginning of the text in one line; a bare number in words."""
-        line = " ".join(self.said.text.split())
+        line = " ".join(self.statement.text.split())
         if self.is_bare:
             return f"Only “{line}”, which means: {self.words}"
         return line if len(line) <= SNIPPET else f"{line[:SNIPPET].rstrip()}…"
@@ -123,21 +123,21 @@ class Transcript:
     def first_change(self) -> Turn | None:
         """The first change of mind: by round, then by agent."""
         changed = (turn for debate_round in self.rounds for turn in debate_round.turns if turn.changed)
-        return min(changed, key=lambda turn: (turn.said.round, turn.said.agent_number), default=None)
+        return min(changed, key=lambda turn: (turn.statement.round, turn.statement.agent_number), default=None)
 
 
-def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcript:
+def transcript(statements: Sequence[ShownStatement], *, is_heard: bool = True) -> Transcript:
     """Return statements, in any order, as rounds and stances.
 
     Where nobody heard anybody, as in the samples of a baseline, another verdict is no change of mind and moves nobody.
     """
-    by_place = {(said.round, said.agent_number): said for said in statements}
-    numbers = sorted({said.round for said in statements})
-    turns = {place: _turn(said, by_place, is_heard=is_heard) for place, said in by_place.items()}
+    by_place = {(statement.round, statement.agent_number): statement for statement in statements}
+    numbers = sorted({statement.round for statement in statements})
+    turns = {key: _turn(statement, by_place, is_heard=is_heard) for key, statement in by_place.items()}
     if turns and not any(turn.is_open for turn in turns.values()):
         first = min(turns)
         turns[first] = replace(turns[first], is_open=True)
-    agents = {said.agent_number: said.name for said in statements}
+    agents = {statement.agent_number: statement.name for statement in statements}
     return Transcript(
         rounds=tuple(_round(number, turns) for number in numbers),
         strip=tuple(
@@ -148,89 +148,89 @@ def transcript(statements: Sequence[Said], *, is_heard: bool = True) -> Transcri
     )
 
 
-def said_in(results: Sequence[StatementResult]) -> list[Said]:
+def shown_statements(results: Sequence[StatementResult]) -> list[ShownStatement]:
     """Return what a running debate has heard so far; the vote on swapped responses goes with its statement."""
-    mirrored = {(result.round, result.agent_number): result for result in results if result.mirrored}
-    turns = []
-    for one in results:
-        if one.mirrored:
+    swapped = {(result.round, result.agent_number): result for result in results if result.mirrored}
+    statements = []
+    for result in results:
+        if result.mirrored:
             continue
-        other = mirrored.get((one.round, one.agent_number))
-        turns.append(
-            Said(
-                round=one.round,
-                agent_number=one.agent_number,
-                name=one.endpoint,
-                text=one.text,
-                verdict=one.system_verdict,
-                status=str(one.how),
-                reasked=one.reasked,
-                first_text=one.first_text,
-                mirrored_text=other.text if other else "",
-                mirrored_verdict=other.system_verdict if other else None,
-                error_kind=one.error_kind,
+        mirrored = swapped.get((result.round, result.agent_number))
+        statements.append(
+            ShownStatement(
+                round=result.round,
+                agent_number=result.agent_number,
+                name=result.endpoint,
+                text=result.text,
+                verdict=result.system_verdict,
+                status=str(result.how),
+                reasked=result.reasked,
+                first_text=result.first_text,
+                mirrored_text=mirrored.text if mirrored else "",
+                mirrored_verdict=mirrored.system_verdict if mirrored else None,
+                error_kind=result.error_kind,
             )
         )
-    return turns
+    return statements
 
 
-def _turn(said: Said, by_place: dict[tuple[int, int], Said], *, is_heard: bool) -> Turn:
-    earlier = by_place.get((said.round - 1, said.agent_number)) if is_heard else None
+def _turn(statement: ShownStatement, by_place: dict[tuple[int, int], ShownStatement], *, is_heard: bool) -> Turn:
+    earlier = by_place.get((statement.round - 1, statement.agent_number)) if is_heard else None
     before = earlier.verdict if earlier else None
-    changed = before is not None and said.verdict is not None and before != said.verdict
-    round_votes = [other.verdict for (number, _), other in by_place.items() if number == said.round]
+    changed = before is not None and statement.verdict is not None and before != statement.verdict
+    round_votes = [other.verdict for (number, _), other in by_place.items() if number == statement.round]
     prevailing = majority(round_votes)
-    moved = _moved(said, by_place) if is_heard else ()
-    toward = _holders(said, by_place) if changed else ()
+    moved = _moved(statement, by_place) if is_heard else ()
+    toward = _holders(statement, by_place) if changed else ()
     return Turn(
-        said=said,
+        statement=statement,
         before=before if changed else None,
         changed=changed,
         toward=toward,
         moved=moved,
-        is_open=changed or bool(moved) or said.verdict is None or said.verdict != prevailing,
+        is_open=changed or bool(moved) or statement.verdict is None or statement.verdict != prevailing,
         toward_names=_names(toward, by_place),
         moved_names=_names(moved, by_place),
     )
 
 
-def _names(agents: Iterable[int], by_place: dict[tuple[int, int], Said]) -> tuple[str, ...]:
+def _names(agents: Iterable[int], by_place: dict[tuple[int, int], ShownStatement]) -> tuple[str, ...]:
     """Return the names of these agents; with the number where one endpoint stands for several."""
-    names = {agent: said.name for (_, agent), said in by_place.items()}
-    held = list(names.values())
+    names = {agent: statement.name for (_, agent), statement in by_place.items()}
+    all_names = list(names.values())
     return tuple(
-        names[agent] if held.count(names[agent]) == 1 else f"{names[agent]} (agent {agent})" for agent in agents
+        names[agent] if all_names.count(names[agent]) == 1 else f"{names[agent]} (agent {agent})" for agent in agents
     )
 
 
-def _holders(said: Said, by_place: dict[tuple[int, int], Said]) -> tuple[int, ...]:
+def _holders(statement: ShownStatement, by_place: dict[tuple[int, int], ShownStatement]) -> tuple[int, ...]:
     """Return the other agents that held a statement's verdict in the round before."""
     return tuple(
         sorted(
             agent
             for (number, agent), other in by_place.items()
-            if number == said.round - 1 and agent != said.agent_number and other.verdict == said.verdict
+            if number == statement.round - 1 and agent != statement.agent_number and other.verdict == statement.verdict
         )
     )
 
 
-def _moved(said: Said, by_place: dict[tuple[int, int], Said]) -> tuple[int, ...]:
-    """Return the agents that had another verdict than `said` in its round and took it over in the next."""
-    if said.verdict is None:
+def _moved(statement: ShownStatement, by_place: dict[tuple[int, int], ShownStatement]) -> tuple[int, ...]:
+    """Return the agents that had another verdict in the round of the statement and took it over in the next."""
+    if statement.verdict is None:
         return ()
-    others = {agent: later for (number, agent), later in by_place.items() if number == said.round + 1}
-    before = {agent: earlier.verdict for (number, agent), earlier in by_place.items() if number == said.round}
+    others = {agent: later for (number, agent), later in by_place.items() if number == statement.round + 1}
+    before = {agent: earlier.verdict for (number, agent), earlier in by_place.items() if number == statement.round}
     return tuple(
         agent
         for agent, later in sorted(others.items())
-        if later.verdict == said.verdict and before.get(agent) not in (None, said.verdict)
+        if later.verdict == statement.verdict and before.get(agent) not in (None, statement.verdict)
     )
 
 
 def _round(number: int, turns: dict[tuple[int, int], Turn]) -> Round:
-    own = [turn for (at, _), turn in sorted(turns.items()) if at == number]
+    round_turns = [turn for (at, _), turn in sorted(turns.items()) if at == number]
     return Round(
         number=number,
-        turns=tuple(sorted(own, key=lambda turn: (not turn.moved, turn.said.agent_number))),
-        agreed=consensus([turn.said.verdict for turn in own]),
+        turns=tuple(sorted(round_turns, key=lambda turn: (not turn.moved, turn.statement.agent_number))),
+        agreed=consensus([turn.statement.verdict for turn in round_turns]),
     )

@@ -112,16 +112,16 @@ def read_strict(text: str | None, material: str = "") -> TextReading:
 
     `material` is what was compared: a last line that stands there, with what precedes it, is a quotation.
     """
-    said = behind_thinking(text or "")
-    if said is None:
+    reply = behind_thinking(text or "")
+    if reply is None:
         return TextReading(None, HowRead.NONE)
-    lines = _content_lines(said)
+    lines = _content_lines(reply)
     if not lines:
         return TextReading(None, HowRead.EMPTY)
     verdict, how = _read_lines(lines)
     if verdict is not None and _is_quoted(lines, bare(material)):
         verdict, how = None, HowRead.NONE
-    return TextReading(verdict, how, refused=verdict is None and looks_like_refusal(said))
+    return TextReading(verdict, how, refused=verdict is None and looks_like_refusal(reply))
 
 
 def _is_quoted(lines: list[str], judged: str) -> bool:
@@ -174,7 +174,7 @@ def readable_statement(text: str, *, first: str, second: str) -> str:
         lines.pop()
     letters = {"1": first, "2": second}
     named = _BOTH_SUBMISSIONS.sub(f"responses {first} and {second}", "\n".join(lines).rstrip())
-    named = _SUBMISSION.sub(lambda found: f"response {letters[found[1]]}", named)
+    named = _SUBMISSION.sub(lambda match: f"response {letters[match[1]]}", named)
     return _SPEAKER.sub(r"Agent \1", named)
 
 
@@ -225,11 +225,11 @@ def _read_phrase(line: str) -> int | None:
         return None
     if _WITHHOLDS.search(line) and not _decides_plainly(line):
         return None
-    said: set[str] = set()
+    stated: set[str] = set()
     for sentence in _SENTENCE_END.split(line):
         if not _NOT_A_STATEMENT.search(sentence):
-            said |= _stated_in(sentence)
-    return POSITIONS.get(said.pop()) if len(said) == 1 else None
+            stated |= _stated_in(sentence)
+    return POSITIONS.get(stated.pop()) if len(stated) == 1 else None
 
 
 def _decides_plainly(line: str) -> bool:
@@ -240,9 +240,9 @@ def _decides_plainly(line: str) -> bool:
 
 def _stated_in(sentence: str) -> set[str]:
     """Return the verdicts that one sentence states, as digits; a number off the scale counts as a dissent."""
-    said = {next(group for group in match.groups() if group) for match in _QUOTED.finditer(sentence)}
+    stated = {next(group for group in match.groups() if group) for match in _QUOTED.finditer(sentence)}
     for pattern in (*_SUBMISSION_WINS, _DIGIT_CHOSEN):
-        said |= {match[1] for match in pattern.finditer(sentence)}
+        stated |= {match[1] for match in pattern.finditer(sentence)}
     if _NEITHER_WINS.search(sentence):
-        said.add("0")
-    return said
+        stated.add("0")
+    return stated

@@ -33,8 +33,8 @@ def recorded_cells(sets: Iterable[DebateSet]) -> list[RecordedCell]:
     cells: dict[str, RecordedCell] = {}
     for debate_set in sets:
         for cell in _cells_of(debate_set):
-            known = cell if cell.key not in cells else replace(cell, scenario=f"{cell.scenario} (set {debate_set.pk})")
-            cells[known.key] = known
+            named = cell if cell.key not in cells else replace(cell, scenario=f"{cell.scenario} (set {debate_set.pk})")
+            cells[named.key] = named
     return list(cells.values())
 
 

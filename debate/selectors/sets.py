@@ -161,7 +161,7 @@ def conformity_of(debate_set: DebateSet) -> Conformity:
     ordered = sorted(moves.items(), key=lambda row: (-row[1], row[0]))
     return Conformity(
         judges=conformity(all_votes),
-        moves=tuple((who, whom, times) for (who, whom), times in ordered),
+        moves=tuple((judge, whom, times) for (judge, whom), times in ordered),
         debates=len(all_votes),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from debate.models import Debate, DebateSource, DebateStatus, Statement
 from debate.protocol.debate import Replayed, replay
 from debate.protocol.setups import DebateSetup, Method
-from debate.protocol.transcripts import Said, Transcript, said_in, transcript
+from debate.protocol.transcripts import ShownStatement, Transcript, shown_statements, transcript
 from debate.protocol.verdicts import POSITIONS, readable_statement, to_system_space
 from debate.selectors.setups import setups_of
 from judging.llm.chat import ChatReply, ReplyStatus
@@ -47,7 +47,7 @@ def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
     first, second = ("B", "A") if swapped != bool(debate.response_order) else ("A", "B")
     rows = Statement.objects.filter(agent__debate=debate).order_by("round", "agent__number")
     statements = [
-        Said(
+        ShownStatement(
             round=number,
             agent_number=agent_number,
             name=f"Agent {agent_number}",
@@ -64,7 +64,7 @@ def _is_heard(debate: Debate) -> bool:
     return debate.debate_set.method == Method.DEBATE
 
 
-def stored_statements(debate: Debate) -> list[Said]:
+def stored_statements(debate: Debate) -> list[ShownStatement]:
     """Return the statements of a settled debate. One query."""
     rows = Statement.objects.filter(agent__debate=debate).select_related("agent").order_by("round", "agent__number")
     imported = debate.debate_set.source == DebateSource.IMPORT
@@ -73,9 +73,9 @@ def stored_statements(debate: Debate) -> list[Said]:
 
 def calls_of(statement: Statement) -> list[Call]:
     """Return the calls that a statement rests on, in the order asked. One query."""
-    wanted = [*statement.call_ids, *statement.mirrored_call_ids]
-    calls = Call.objects.select_related("endpoint", "prompt").in_bulk(wanted)
-    return [calls[pk] for pk in wanted if pk in calls]
+    call_ids = [*statement.call_ids, *statement.mirrored_call_ids]
+    calls = Call.objects.select_related("endpoint", "prompt").in_bulk(call_ids)
+    return [calls[pk] for pk in call_ids if pk in calls]
 
 
 def neighbours(debate: Debate) -> tuple[int | None, int | None]:
@@ -86,9 +86,9 @@ def neighbours(debate: Debate) -> tuple[int | None, int | None]:
     return before, after
 
 
-def _said(row: Statement, debate: Debate, *, imported: bool) -> Said:
+def _said(row: Statement, debate: Debate, *, imported: bool) -> ShownStatement:
     mirrored = POSITIONS.get(row.mirrored_position_verdict)
-    return Said(
+    return ShownStatement(
         round=row.round,
         agent_number=row.agent.number,
         name=row.agent.name,
@@ -118,7 +118,7 @@ def _live(debate: Debate) -> DebateView:
     state = _replayed(setup, debate)
     names = dict.fromkeys(request.endpoint for request in state.waiting)
     return DebateView(
-        transcript(said_in(state.statements), is_heard=_is_heard(debate)), waiting=tuple(names), is_live=True
+        transcript(shown_statements(state.statements), is_heard=_is_heard(debate)), waiting=tuple(names), is_live=True
     )
 
 
@@ -134,8 +134,8 @@ def _replayed(setup: DebateSetup, debate: Debate) -> Replayed:
         state = replay(setup, batches)
         if not state.waiting or any(request.endpoint not in configs for request in state.waiting):
             return state
-        asked = [repeated(request, task, run) if task and run else request for request in state.waiting]
-        keys = [call_key(configs[request.endpoint], request) for request in asked]
+        requests = [repeated(request, task, run) if task and run else request for request in state.waiting]
+        keys = [call_key(configs[request.endpoint], request) for request in requests]
         replies = _replies(keys)
         if len(replies) < len(set(keys)):
             return state

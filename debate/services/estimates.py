@@ -109,8 +109,8 @@ def estimate_all(wishes: Sequence[DebateWish], *, threads: int, at: datetime) ->
     targets = [[target_of(endpoint) for endpoint in wish.endpoints] for wish in wishes]
     replays = _replays(wishes, [pairs for pairs, _ in estimates], at)
     held_parts = [
-        _part_of(wish, len(pairs), length, group, held)
-        for wish, (pairs, length), group, held in zip(wishes, estimates, targets, replays, strict=True)
+        _part_of(wish, len(pairs), length, group, replayed)
+        for wish, (pairs, length), group, replayed in zip(wishes, estimates, targets, replays, strict=True)
     ]
     parts = [part.estimate for part in held_parts]
     every = [target for group in targets for target in group]
@@ -218,8 +218,8 @@ def _share_left(replays: Sequence[Replay], calls: int) -> Decimal:
     """Return which share of so many calls of each debate is still to be made; all, where nobody looked."""
     if not replays or not calls:
         return Decimal(1)
-    left = sum(max(len(replayed.unpaid), calls - len(replayed.made)) for replayed in replays if replayed.unpaid)
-    return Decimal(left) / (calls * len(replays))
+    unpaid = sum(max(len(replayed.unpaid), calls - len(replayed.made)) for replayed in replays if replayed.unpaid)
+    return Decimal(unpaid) / (calls * len(replays))
 
 
 def _sum(amounts: Iterable[Decimal | None]) -> Decimal:
@@ -236,8 +236,8 @@ def _replays(wishes: Sequence[DebateWish], pairs: Sequence[Sequence[Pair]], at: 
     responses, cases = _responses_of(chosen), _cases_of(chosen)
     setups = [_setups(wish, group, responses, cases) for wish, group in zip(wishes, chosen, strict=True)]
     targets = {endpoint.name: target_of(endpoint) for wish in wishes for endpoint in wish.endpoints}
-    held = iter(replay([run_debate(setup) for group in setups for setup in group], targets, at=at))
-    return [[next(held) for _ in group] for group in setups]
+    replayed = iter(replay([run_debate(setup) for group in setups for setup in group], targets, at=at))
+    return [[next(replayed) for _ in group] for group in setups]
 
 
 def _can_be_held(wish: DebateWish) -> bool:
@@ -288,14 +288,14 @@ def _length_of(pairs: Sequence[Pair]) -> _Length:
         return _Length(0, 0)
     ids = [response.pk for pair in sample for response in (pair.response_a, pair.response_b)]
     answers = Response.objects.filter(pk__in=ids).aggregate(mean=Avg(Length("text")))["mean"] or 0
-    asked = Case.objects.filter(pk__in=[pair.case.pk for pair in sample]).aggregate(
+    case_length = Case.objects.filter(pk__in=[pair.case.pk for pair in sample]).aggregate(
         mean=Avg(Length("prompt__text") + Length("prompt__context") + Length("reference"))
     )["mean"]
     shown = dict(Prompt.objects.filter(pk__in=[pair.case.prompt_id for pair in sample]).values_list("pk", "images"))
     images = sum(
         len(shown[pair.case.prompt_id]) + len(pair.response_a.images) + len(pair.response_b.images) for pair in sample
     )
-    return _Length(FIXED_CHARACTERS + 2 * float(answers) + float(asked or 0), images / len(sample))
+    return _Length(FIXED_CHARACTERS + 2 * float(answers) + float(case_length or 0), images / len(sample))
 
 
 def _least(characters: float, first_asks: int, rounds: int, agents: int) -> _Load:

@@ -9,11 +9,11 @@ from decimal import Decimal
 from django.db.models import QuerySet
 
 from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
-from debate.protocol.asked import calls_by_statement
 from debate.protocol.consensus import StopReason
 from debate.protocol.debate import run_debate, vote_of
 from debate.protocol.options import DebateOptions, options_from_json
 from debate.protocol.setups import DebateResult, Method, StatementResult
+from debate.protocol.statement_calls import calls_by_statement
 from debate.selectors.setups import debates_by_id, setups_of
 from debate.services.set_plans import announce_finished
 from judging.judges.verdicts import VerdictStatus
@@ -83,7 +83,7 @@ class DebateExecutor:
             return "failed"
         if result.stop_reason is not StopReason.FAILED:
             return ""
-        return next((said.error_kind for said in result.statements if said.error_kind), "") or "failed"
+        return next((statement.error_kind for statement in result.statements if statement.error_kind), "") or "failed"
 
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
         """Make broken-off debates wait again, without the statements they got to; their finished calls stay."""
@@ -132,9 +132,9 @@ def _sum(costs: Sequence[Decimal | None]) -> Decimal | None:
 
 def flags_of(result: DebateResult) -> list[str]:
     """Return what a reader of a debate should know about how its verdicts came about, sorted."""
-    said = result.statements
-    flags = {f"statement-{statement.status}" for statement in said if statement.status is not VerdictStatus.OK}
-    if any(statement.reasked for statement in said):
+    statements = result.statements
+    flags = {f"statement-{statement.status}" for statement in statements if statement.status is not VerdictStatus.OK}
+    if any(statement.reasked for statement in statements):
         flags.add("asked-again")
     if _voided_agents(result):
         flags.add("vote-follows-place")
@@ -169,15 +169,15 @@ def _statements(
     at: datetime,
     options: DebateOptions,
 ) -> list[Statement]:
-    said: Sequence[StatementResult] = item.result.statements
-    asked = calls_by_statement(said, item.call_ids, method=options.method, mode=options.mode)
+    results: Sequence[StatementResult] = item.result.statements
+    calls_of_results = calls_by_statement(results, item.call_ids, method=options.method, mode=options.mode)
     mirrored = {
         (result.round, result.agent_number): (result, calls)
-        for result, calls in zip(said, asked, strict=True)
+        for result, calls in zip(results, calls_of_results, strict=True)
         if result.mirrored
     }
     rows: list[Statement] = []
-    for result, calls in zip(said, asked, strict=True):
+    for result, calls in zip(results, calls_of_results, strict=True):
         if result.mirrored:
             continue
         row = _row(result, agents[debate_id, result.agent_number], at)

@@ -129,11 +129,11 @@ def _store_some(
     label_rows: dict[int, dict[str, LabelRow]], *, file: str, is_blind: bool, at: datetime
 ) -> tuple[int, int]:
     """Return how many labels were new and how many changed; whoever hears of them does so in the same transaction."""
-    known = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=label_rows)}
+    stored = {(row.debate_id, row.rater): row for row in OutsideLabel.objects.filter(debate__in=label_rows)}
     source, new, changed = file[:200], [], []
     for debate_id, by_rater in label_rows.items():
         for rater, row in by_rater.items():
-            label = known.get((debate_id, rater))
+            label = stored.get((debate_id, rater))
             if label is None:
                 label = OutsideLabel(debate_id=debate_id, rater=rater)
                 new.append(label)

@@ -94,8 +94,8 @@ def cell_hash(cell: RecordedCell) -> str:
 def _hashed(value: Any) -> Any:
     """Return what is hashed, under the names of version 0.1: a cell that was imported then is known again."""
     if isinstance(value, dict):
-        return {_HASHED_AS.get(key, key): _hashed(held) for key, held in value.items()}
-    return [_hashed(held) for held in value] if isinstance(value, (list, tuple)) else value
+        return {_HASHED_AS.get(key, key): _hashed(inner) for key, inner in value.items()}
+    return [_hashed(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def write_cells(
@@ -150,17 +150,17 @@ def use_cells(
     systems = {system.name: system for system in System.objects.filter(name__in=_system_names(written))}
     sets = []
     for cells, digest in new:
-        made = _make_set(cells.cell, digest, systems, rubrics.get(cells.cell.criterion_key), at)
-        _place(BatchDebate.objects.filter(batch=batch, set_hash=digest), made, suite)
-        sets.append(made)
+        debate_set = _make_set(cells.cell, digest, systems, rubrics.get(cells.cell.criterion_key), at)
+        _place(BatchDebate.objects.filter(batch=batch, set_hash=digest), debate_set, suite)
+        sets.append(debate_set)
     if (_copy_debates(batch, at), _copy_statements(batch, at)) != (
         sum(cells.debates for cells, _ in new),
         sum(cells.statements for cells, _ in new),
     ):
         raise BatchLost("Responses of these debates were replaced during the import; nothing was stored. Import again.")
-    for made, (cells, _) in zip(sets, new, strict=True):
-        record(actor, "debates.imported", made, debates=cells.debates, statements=cells.statements)
-        announce_finished(made.pk)
+    for debate_set, (cells, _) in zip(sets, new, strict=True):
+        record(actor, "debates.imported", debate_set, debates=cells.debates, statements=cells.statements)
+        announce_finished(debate_set.pk)
     return sets
 
 
@@ -188,15 +188,15 @@ def _make_set(
     )
 
 
-def _place(rows: QuerySet[BatchDebate], made: DebateSet, suite: Suite) -> None:
+def _place(rows: QuerySet[BatchDebate], debate_set: DebateSet, suite: Suite) -> None:
     """Give debates of a batch their set, their case, and the current responses that have the texts compared."""
     of_suite = Exists(SuiteCase.objects.filter(suite=suite, case=OuterRef("pk")))
     rows.update(
-        debate_set=made, case=Subquery(Case.objects.filter(of_suite, key=OuterRef("case_key")).values("pk")[:1])
+        debate_set=debate_set, case=Subquery(Case.objects.filter(of_suite, key=OuterRef("case_key")).values("pk")[:1])
     )
     current = Response.objects.filter(prompt__cases=OuterRef("case"), attempt=0, superseded_at__isnull=True)
-    a = current.filter(system=made.system_a, text_hash=OuterRef("text_hash_a"))
-    b = current.filter(system=made.system_b, text_hash=OuterRef("text_hash_b"))
+    a = current.filter(system=debate_set.system_a, text_hash=OuterRef("text_hash_a"))
+    b = current.filter(system=debate_set.system_b, text_hash=OuterRef("text_hash_b"))
     rows.update(response_a=Subquery(a.values("pk")[:1]), response_b=Subquery(b.values("pk")[:1]))
 
 
@@ -212,7 +212,7 @@ def _copy_debates(batch: ImportBatch, at: datetime) -> int:
 
 def _copy_statements(batch: ImportBatch, at: datetime) -> int:
     """Copy agents, who all have a statement in the independent round, and then every statement."""
-    given = (
+    source = (
         f"FROM {table(BatchStatement)} t JOIN {table(BatchDebate)} b ON b.id = t.debate_id"
         f" JOIN {table(Debate)} d ON d.debate_set_id = b.debate_set_id"
         " AND d.response_a_id = b.response_a_id AND d.response_b_id = b.response_b_id"
@@ -220,7 +220,7 @@ def _copy_statements(batch: ImportBatch, at: datetime) -> int:
     copy_rows(
         Agent,
         {"debate": "d.id", "number": "t.agent_number", "name": "t.judge"},
-        f"{given} WHERE t.batch_id = %s AND t.round = 0 ORDER BY t.id",
+        f"{source} WHERE t.batch_id = %s AND t.round = 0 ORDER BY t.id",
         [batch.pk],
     )
     nothing = {"was_reasked": "FALSE"} | dict.fromkeys(("call_ids", "mirrored_call_ids"), "'[]'")
@@ -228,7 +228,7 @@ def _copy_statements(batch: ImportBatch, at: datetime) -> int:
     return copy_rows(
         Statement,
         {"created_at": "%s", "agent": "p.id", **nothing, **_taken(BatchStatement, _OF_STATEMENT, "t")},
-        f"{given} JOIN {table(Agent)} p ON p.debate_id = d.id AND p.number = t.agent_number"
+        f"{source} JOIN {table(Agent)} p ON p.debate_id = d.id AND p.number = t.agent_number"
         " WHERE t.batch_id = %s ORDER BY t.id",
         [moment(at), batch.pk],
     )
@@ -258,10 +258,10 @@ def _items_by_case(cell: RecordedCell, answers: Mapping[str, Answers]) -> tuple[
 
 def _case_key(scenario: str, item: RecordedItem, a: Answers, b: Answers) -> str | None:
     """Return the key of the case whose responses are the item's: that of its own line, else any other."""
-    wanted = (text_hash(item.response_a), text_hash(item.response_b))
-    own = f"{scenario}-{item.id}"
-    for key in (own, *(key for key in a if key.rpartition("-")[0] == scenario)):
-        if (a.get(key), b.get(key)) == wanted:
+    hashes = (text_hash(item.response_a), text_hash(item.response_b))
+    own_key = f"{scenario}-{item.id}"
+    for key in (own_key, *(key for key in a if key.rpartition("-")[0] == scenario)):
+        if (a.get(key), b.get(key)) == hashes:
             return key
     return None
 
@@ -329,8 +329,8 @@ def _how(reading: TextReading) -> str:
 
 
 def _valueless(item: RecordedItem, readings: Readings) -> list[TextReading]:
-    said = [readings[turn.text] for stage in item.stages for turn in stage]
-    return [reading for reading in said if reading.verdict is None]
+    statement_readings = [readings[turn.text] for stage in item.stages for turn in stage]
+    return [reading for reading in statement_readings if reading.verdict is None]
 
 
 def _vote(position: int | None, item: RecordedItem) -> int | None:

@@ -89,8 +89,8 @@ def check_agent_count(wish: DebateWish) -> None:
     if options.most_judges == 1:
         raise DebatesRefused(f"{Method(options.method).label} needs exactly one judge; {chosen} were chosen.")
     what = "A debate" if options.method is Method.DEBATE else Method(options.method).label
-    who = "agents" if options.method is Method.DEBATE else "judges"
-    raise DebatesRefused(f"{what} needs {options.fewest_judges} to {options.most_judges} {who}; {chosen} were chosen.")
+    noun = "agents" if options.method is Method.DEBATE else "judges"
+    raise DebatesRefused(f"{what} needs {options.fewest_judges} to {options.most_judges} {noun}; {chosen} were chosen.")
 
 
 @transaction.atomic

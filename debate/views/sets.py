@@ -62,11 +62,11 @@ def set_create(request: PageRequest) -> HttpResponse:
     form = DebateSetForm(request.POST or None, initial=entered_in(request.GET))
     if request.method == "POST" and form.is_valid():
         try:
-            made = _launch(form, request.user)
+            debate_set = _launch(form, request.user)
         except DebatesRefused as refusal:
             form.add_error(None, str(refusal))
         else:
-            return redirect(made)
+            return redirect(debate_set)
     context = {"form": form, "missing": _missing(), **_estimate(form if form.is_bound else None)}
     return render(request, "debate/set_create.html", context)
 
@@ -128,8 +128,8 @@ def _context(request: PageRequest, debate_set: DebateSet) -> JsonDict:
 
 
 def _set(set_id: int) -> DebateSet:
-    known = DebateSet.objects.select_related("run__suite__benchmark", "system_a", "system_b", "rubric", "experiment")
-    return get_object_or_404(known, pk=set_id)
+    sets = DebateSet.objects.select_related("run__suite__benchmark", "system_a", "system_b", "rubric", "experiment")
+    return get_object_or_404(sets, pk=set_id)
 
 
 def _progress(debate_set: DebateSet, at: datetime) -> JsonDict:

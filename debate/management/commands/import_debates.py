@@ -42,7 +42,10 @@ class Command(JsonCommand):
                 stored = store_records(records=parsed.value, actor=None, at=now(), watch=watch)
         except UnknownCases as refusal:
             raise BadInput(str(refusal)) from refusal
-        sets = [{"id": made.pk, "name": made.name, "debates": made.debates.count()} for made in stored.sets]
+        sets = [
+            {"id": debate_set.pk, "name": debate_set.name, "debates": debate_set.debates.count()}
+            for debate_set in stored.sets
+        ]
         return _report(stored.plan, (*parsed.problems, *stored.problems), dry_run=False, sets=sets)
 
     def summary(self, result: JsonDict) -> str:

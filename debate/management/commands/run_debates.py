@@ -45,7 +45,7 @@ class Command(JsonCommand):
         parser.add_argument(
             "--given", action="store_true", help="robustness: use perturbed texts of the rubric if it has any"
         )
-        parser.add_argument("--method", choices=[one.value for one in Method], help="default: debate")
+        parser.add_argument("--method", choices=[method.value for method in Method], help="default: debate")
         parser.add_argument("--samples", type=int, help="times each judge is asked by a method without discussion")
         parser.add_argument("--temperature", type=float, default=0.0)
         parser.add_argument("--rubric", required=True, help="slug of a rubric (its newest version), slug@version or id")
@@ -58,10 +58,10 @@ class Command(JsonCommand):
         parser.add_argument("--rounds", type=int, default=2, help="maximum number of discussion rounds")
         parser.add_argument("--mode", choices=[mode.value for mode in RoundMode], default=RoundMode.SIMULTANEOUS.value)
         parser.add_argument(
-            "--visibility", choices=[one.value for one in Visibility], default=Visibility.PREVIOUS.value
+            "--visibility", choices=[choice.value for choice in Visibility], default=Visibility.PREVIOUS.value
         )
         parser.add_argument(
-            "--agent-order", choices=[one.value for one in OrderScheme], default=OrderScheme.PERMUTATIONS.value
+            "--agent-order", choices=[scheme.value for scheme in OrderScheme], default=OrderScheme.PERMUTATIONS.value
         )
         parser.add_argument("--both-orders", action="store_true", help="ask for independent votes in both orders")
         parser.add_argument("--stop-on-stability", action="store_true", help="stop after a round without changes")
@@ -83,22 +83,22 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         ensure_baselines()
         try:
-            asked = people_cost_of(_wishes(options))
-            if asked is not None:
-                self.stderr.write(asked.words)
+            people_cost = people_cost_of(_wishes(options))
+            if people_cost is not None:
+                self.stderr.write(people_cost.words)
             sets, experiment = _launch(options)
         except (DebatesRefused, ValueError) as refusal:
             raise BadInput(str(refusal)) from refusal
-        for made in sets:
-            if options["wait"] and made.run_id is not None:
-                wait_for_run(made.run_id, bar=not options["as_json"])
+        for debate_set in sets:
+            if options["wait"] and debate_set.run_id is not None:
+                wait_for_run(debate_set.run_id, bar=not options["as_json"])
         if experiment is None:
             return _report(sets[0].pk)
         return {
             "experiment": experiment.pk,
             "name": experiment.name,
             "options": experiment.options,
-            "sets": [_report(made.pk) for made in sets],
+            "sets": [_report(debate_set.pk) for debate_set in sets],
         }
 
     def summary(self, result: JsonDict) -> str:
@@ -114,13 +114,13 @@ def _launch(options: JsonDict) -> tuple[list[DebateSet], Experiment | None]:
     if options["round_robin"]:
         systems = _in_turn(options)
         options |= {"system_a": str(systems[0]), "system_b": str(systems[-1])}
-        made = launch_round_robin(wish=_wish(options), systems=systems, actor=None, at=now())
+        experiment = launch_round_robin(wish=_wish(options), systems=systems, actor=None, at=now())
     elif options["robustness"]:
         seed, entered = options["variant_seed"], options["given"]
-        made = launch_robustness(wish=_wish(options), seed=seed, use_given=entered, actor=None, at=now())
+        experiment = launch_robustness(wish=_wish(options), seed=seed, use_given=entered, actor=None, at=now())
     else:
         return [launch_debates(wish=_wish(options), actor=None, at=now())], None
-    return sets_of_experiment(made), made
+    return sets_of_experiment(experiment), experiment
 
 
 def _wishes(options: JsonDict) -> list[DebateWish]:
@@ -193,11 +193,11 @@ def _agent_names(text: str) -> list[str]:
 
 
 def _report(set_id: int) -> JsonDict:
-    made = DebateSet.objects.select_related("run").get(pk=set_id)
-    run = made.run
+    debate_set = DebateSet.objects.select_related("run").get(pk=set_id)
+    run = debate_set.run
     if run is None:
         raise BadInput("The set has no run.")
-    counts = made.debates.aggregate(
+    counts = debate_set.debates.aggregate(
         agreed=Count("pk", filter=Q(status="agreed")),
         unresolved=Count("pk", filter=Q(status="unresolved")),
         failed=Count("pk", filter=Q(status="failed")),
@@ -208,10 +208,10 @@ def _report(set_id: int) -> JsonDict:
         neither=Count("pk", filter=Q(verdict=0)),
     )
     return {
-        "set": made.pk,
+        "set": debate_set.pk,
         "run": run.pk,
-        "name": made.name,
-        "method": made.method,
+        "name": debate_set.name,
+        "method": debate_set.method,
         "status": run.status,
         "status_reason": run.status_reason,
         "debates": run.total,

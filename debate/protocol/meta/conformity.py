@@ -78,15 +78,15 @@ def conformity(all_votes: Sequence[DebateVotes]) -> tuple[JudgeConformity, ...]:
     return tuple(
         JudgeConformity(
             judge=judge,
-            opposed=seen["opposed"],
-            kept=seen["kept"],
-            outvoted=seen["outvoted"],
-            joined=seen["joined"],
-            unopposed=seen["unopposed"],
-            strayed=seen["strayed"],
-            moved=seen["moved"],
+            opposed=counts_of_judge["opposed"],
+            kept=counts_of_judge["kept"],
+            outvoted=counts_of_judge["outvoted"],
+            joined=counts_of_judge["joined"],
+            unopposed=counts_of_judge["unopposed"],
+            strayed=counts_of_judge["strayed"],
+            moved=counts_of_judge["moved"],
         )
-        for judge, seen in sorted(counts.items())
+        for judge, counts_of_judge in sorted(counts.items())
     )
 
 

@@ -65,20 +65,25 @@ def standing(
     cases: Mapping[int, Hashable],
 ) -> EvaluatorAgreement:
     """Return how the evaluator's labels compare with outcomes, over the items it was asked about; `cases` by item."""
-    asked = [item for items in cells.values() for item in items if item in labels]
-    if not asked:
+    labelled = [item for items in cells.values() for item in items if item in labels]
+    if not labelled:
         nothing = undefined(NOT_ASKED)
         return EvaluatorAgreement(nothing, nothing, nothing, nothing, 0)
-    own, wanted = [labels[item] for item in asked], [outcomes.get(item) for item in asked]
-    about = [cases[item] for item in asked]
-    against = agreement_with_outcomes(own, wanted, about)
+    item_labels = [labels[item] for item in labelled]
+    item_outcomes = [outcomes.get(item) for item in labelled]
+    about = [cases[item] for item in labelled]
+    against = agreement_with_outcomes(item_labels, item_outcomes, about)
     by_cell = [labelled_by_both(items, labels, outcomes) for items in cells.values()]
     modes = [cell.system_level for cell in by_cell if cell.system_level is not None]
     directions = [cell.same_direction for cell in by_cell if cell.same_direction is not None]
     return EvaluatorAgreement(
         example=against.example,
         of_all=share_of_cases(
-            [outcome is not None and label == outcome for label, outcome in zip(own, wanted, strict=True)], about
+            [
+                outcome is not None and label == outcome
+                for label, outcome in zip(item_labels, item_outcomes, strict=True)
+            ],
+            about,
         ),
         system=counted_share(sum(modes), len(modes)) if modes else undefined(NO_CELL),
         direction=counted_share(sum(directions), len(directions)) if directions else undefined(NO_OUTCOME),
@@ -90,8 +95,10 @@ def cell_agreement(
     items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]
 ) -> Agreement | None:
     """Return the comparison in one cell; None where the evaluator was asked about none of its items."""
-    asked = [item for item in items if item in labels]
-    return agreement([labels[item] for item in asked], [outcomes.get(item) for item in asked]) if asked else None
+    labelled = [item for item in items if item in labels]
+    return (
+        agreement([labels[item] for item in labelled], [outcomes.get(item) for item in labelled]) if labelled else None
+    )
 
 
 def labelled_by_both(items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]) -> Agreement:

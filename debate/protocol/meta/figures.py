@@ -117,12 +117,12 @@ def vote_figures(all_votes: Sequence[DebateVotes], judges: Sequence[str]) -> Jso
     if not all_votes:
         raise ValueError("There are no debates to count.")
     rounds = max(3, max(len(votes.rounds) for votes in all_votes))
-    held, agreed = rounds_held(all_votes), consensus_by_round(all_votes)
+    by_rounds, agreed = rounds_held(all_votes), consensus_by_round(all_votes)
     ids = sorted(votes.item for votes in all_votes if isinstance(votes.item, int))
     return {
         "n": len(all_votes),
         "ids": [ids[0], ids[-1]] if ids else [],
-        "rounds_executed": {str(number): held[number] for number in range(rounds)},
+        "rounds_executed": {str(number): by_rounds[number] for number in range(rounds)},
         "consensus_at": {**{str(number): agreed[number] for number in range(rounds)}, "never": agreed[None]},
         "no_majority_at_last": sum(outcome_of(votes, OutcomeRule.MAJORITY) is None for votes in all_votes),
         "missing_verdicts": {judge: list(missing_by_round(all_votes, judge, rounds=rounds)) for judge in judges},
@@ -197,10 +197,10 @@ def _agreement_with_singles(cell: RecordedCell, all_votes: Sequence[DebateVotes]
     }
     labels = {
         judge: [
-            to_system_space(read_recorded(own.get(votes.item)), response_order=votes.response_order)
+            to_system_space(read_recorded(scores_by_item.get(votes.item)), response_order=votes.response_order)
             for votes in all_votes
         ]
-        for judge, own in scores.items()
+        for judge, scores_by_item in scores.items()
     }
     outcomes = {name: [outcome_of(votes, rule) for votes in all_votes] for name, rule in _RULES.items()}
     return {name: {judge: agreement(labels[judge], outcomes[name]).matches for judge in labels} for name in _RULES}
@@ -210,12 +210,16 @@ def _differences(recorded: Sequence[DebateVotes], strict: Sequence[DebateVotes])
     pairs = list(zip(recorded, strict, strict=True))
     votes = [
         (votes[judge], reread[judge])
-        for one, other in pairs
-        for votes, reread in zip(one.rounds, other.rounds, strict=True)
+        for as_recorded, reread_strictly in pairs
+        for votes, reread in zip(as_recorded.rounds, reread_strictly.rounds, strict=True)
         for judge in votes
     ]
     changed = {
-        name: [one.item for one, other in pairs if outcome_of(one, rule) != outcome_of(other, rule)]
+        name: [
+            as_recorded.item
+            for as_recorded, reread_strictly in pairs
+            if outcome_of(as_recorded, rule) != outcome_of(reread_strictly, rule)
+        ]
         for name, rule in _RULES.items()
     }
     return {

@@ -61,13 +61,13 @@ def parse_labels(data: bytes, file: str) -> Parsed[tuple[LabelRow, ...]]:
 
 def _header(grid: Grid) -> tuple[int, dict[str, int]] | None:
     """Return the header's row and the place of each column in it."""
-    for seen, (number, cells) in enumerate(grid.rows):
-        if seen == HEADER_ROWS:
+    for index, (number, cells) in enumerate(grid.rows):
+        if index == HEADER_ROWS:
             return None
         names = [plain_text(cell).strip().lower().replace(" ", "_") for cell in cells]
         columns = {
-            column: next((names.index(name) for name in known if name in names), -1)
-            for column, known in COLUMNS.items()
+            column: next((names.index(name) for name in accepted if name in names), -1)
+            for column, accepted in COLUMNS.items()
         }
         if all(columns[column] >= 0 for column in NEEDED):
             return number, columns
@@ -100,5 +100,5 @@ def _rows(grid: Grid, header: int, columns: dict[str, int], findings: Findings) 
     return tuple(label_rows)
 
 
-def _text(cells: Sequence[Cell], place: int) -> str:
-    return plain_text(cells[place]).strip() if 0 <= place < len(cells) else ""
+def _text(cells: Sequence[Cell], index: int) -> str:
+    return plain_text(cells[index]).strip() if 0 <= index < len(cells) else ""

@@ -46,11 +46,11 @@ def debate_votes(
 
 def agent_names(judges: Sequence[str]) -> tuple[str, ...]:
     """Return one name per agent: the judge's own, with #2, #3 behind where it sits more than once."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     names = []
     for judge in judges:
-        seen[judge] += 1
-        names.append(judge if seen[judge] == 1 else f"{judge}#{seen[judge]}")
+        counts[judge] += 1
+        names.append(judge if counts[judge] == 1 else f"{judge}#{counts[judge]}")
     return tuple(names)
 
 

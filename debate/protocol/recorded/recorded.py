@@ -30,7 +30,7 @@ def check_cell(cell: RecordedCell, *, file: str) -> Iterator[Problem]:
     for item in cell.items:
         for number, stage in enumerate(item.stages):
             for turn in stage:
-                yield from _check_turn(turn, file=file, place=place_of(item.id, number, turn.agent_number))
+                yield from _check_turn(turn, file=file, location=place_of(item.id, number, turn.agent_number))
         yield from _check_against_singles(cell, item, file=file)
 
 
@@ -39,45 +39,45 @@ def place_of(item_id: int, stage: int, agent_number: int) -> str:
     return f"item {item_id}, {'independent round' if stage == 0 else f'round {stage}'}, agent {agent_number}"
 
 
-def warning(file: str, place: str, message: str, code: str, *, offending: object = "") -> Problem:
+def warning(file: str, location: str, message: str, code: str, *, offending: object = "") -> Problem:
     """Return a finding about a recorded file that does not keep the rest from being read."""
-    return Problem(Severity.WARNING, file, place, message, offending=str(offending)[:200], code=code)
+    return Problem(Severity.WARNING, file, location, message, offending=str(offending)[:200], code=code)
 
 
-def _check_turn(turn: RecordedTurn, *, file: str, place: str) -> Iterator[Problem]:
+def _check_turn(turn: RecordedTurn, *, file: str, location: str) -> Iterator[Problem]:
     recorded, strict = read_recorded(turn.score), read_strict(turn.text)
     ending = (turn.text or "").strip()[-80:]
     if recorded is None:
         message = f'The score is {turn.score!r} of {turn.judge}, not one of "0", "1" and "2": no verdict as recorded.'
-        yield warning(file, place, message, "odd-score", offending=ending)
+        yield warning(file, location, message, "odd-score", offending=ending)
     if not (turn.text or "").strip():
-        yield warning(file, place, f"The statement of {turn.judge} is empty.", "no-text")
+        yield warning(file, location, f"The statement of {turn.judge} is empty.", "no-text")
         return
     if recorded != strict.verdict:
         message = f"Recorded as {_named(recorded)}, but the text of {turn.judge} says {_named(strict.verdict)}."
-        yield warning(file, place, message, "reading-differs", offending=ending)
+        yield warning(file, location, message, "reading-differs", offending=ending)
     digits = _LAST_DIGITS.search(turn.text or "")
     if recorded is not None and (digits is None or digits[1] != turn.score):
         message = f"The score {turn.score!r} is not the last number of its text."
-        yield warning(file, place, message, "score-edited", offending=ending)
+        yield warning(file, location, message, "score-edited", offending=ending)
 
 
 def _check_against_singles(cell: RecordedCell, item: RecordedItem, *, file: str) -> Iterator[Problem]:
     for turn in item.stages[0]:
-        own = next((row for row in cell.singles.get(turn.judge, ()) if row.id == item.id), None)
-        if own is None:
+        single = next((row for row in cell.singles.get(turn.judge, ()) if row.id == item.id), None)
+        if single is None:
             continue
-        place = place_of(item.id, 0, turn.agent_number)
-        if own.score != turn.score or type(own.score) is not type(turn.score):
+        location = place_of(item.id, 0, turn.agent_number)
+        if single.score != turn.score or type(single.score) is not type(turn.score):
             message = (
-                f"The single-judge file of {turn.judge} has the score {own.score!r}, the debate has {turn.score!r}."
+                f"The single-judge file of {turn.judge} has the score {single.score!r}, the debate has {turn.score!r}."
             )
-            yield warning(file, place, message, "single-score-differs")
-        if own.text != turn.text:
+            yield warning(file, location, message, "single-score-differs")
+        if single.text != turn.text:
             message = (
                 f"The single-judge file of {turn.judge} has another text; its number follows from the other agents."
             )
-            yield warning(file, place, message, "single-text-differs")
+            yield warning(file, location, message, "single-text-differs")
 
 
 def _named(verdict: int | None) -> str:
@@ -223,8 +223,8 @@ def _home_of(
 
 
 def _ordered(singles: Singles, judges: Sequence[str]) -> Singles:
-    known = [judge for judge in judges if judge in singles]
-    return {judge: singles[judge] for judge in (*known, *sorted(set(singles) - set(known)))}
+    configured = [judge for judge in judges if judge in singles]
+    return {judge: singles[judge] for judge in (*configured, *sorted(set(singles) - set(configured)))}
 
 
 def _build_cell(key: CellKey, rows: Sequence[RecordedRow], *, singles: Singles, folder: _Folder) -> RecordedCell | None:
@@ -273,18 +273,18 @@ def _build_item(
     order = recover_response_order(
         item_id=row.id, question=row.question, shown=row.shown, responses_a=responses[0], responses_b=responses[1]
     )
-    place = f"item {row.id}"
+    location = f"item {row.id}"
     if order is None:
         message = "Its submissions are not exactly the responses of the two systems to its question; it was left out."
-        folder.problems.append(warning(path, place, message, "order-unknown", offending=row.question))
+        folder.problems.append(warning(path, location, message, "order-unknown", offending=row.question))
         return None
     if order.line != row.id:
         message = f"Its submissions are the responses in line {order.line}, not in line {row.id}."
-        folder.problems.append(warning(path, place, message, "other-line"))
+        folder.problems.append(warning(path, location, message, "other-line"))
     agents = _agents(row, singles)
     if agents is None:
         message = "Its first statements do not tell which judge was which agent; it was left out."
-        folder.problems.append(warning(path, place, message, "agents-unknown"))
+        folder.problems.append(warning(path, location, message, "agents-unknown"))
         return None
     return RecordedItem(
         id=row.id,
@@ -307,11 +307,11 @@ def _agents(row: RecordedRow, singles: Singles) -> tuple[str, ...] | None:
     if not singles:
         # These names take part in the hash of a cell, by which it is known again.
         return tuple(f"seat-{number}" for number in range(1, len(texts) + 1))
-    own = {
+    own_texts = {
         judge: next((score.text for score in scores if score.id == row.id), None) for judge, scores in singles.items()
     }
-    found = recover_agents(texts, own)
-    return None if found is None else found.agents
+    recovered = recover_agents(texts, own_texts)
+    return None if recovered is None else recovered.agents
 
 
 def _systems(pair: str, responses: Mapping[str, object]) -> tuple[str, str] | None:

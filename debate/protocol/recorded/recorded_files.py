@@ -124,6 +124,6 @@ def _text(value: object) -> str:
 
 
 def _problem(
-    path: str, place: str, message: str, code: str, severity: Severity = Severity.WARNING, *, offending: str = ""
+    path: str, location: str, message: str, code: str, severity: Severity = Severity.WARNING, *, offending: str = ""
 ) -> Problem:
-    return Problem(severity, path, place, message, offending=offending, code=code)
+    return Problem(severity, path, location, message, offending=offending, code=code)

@@ -37,13 +37,13 @@ def read_debate_rows(path: str, rows: Sequence[Row]) -> Parsed[tuple[RecordedRow
     by_idx: dict[int, RecordedRow] = {}
     problems: list[Problem] = []
     for number, row in enumerate(rows, start=1):
-        place = f"record {number}"
+        location = f"record {number}"
         item_id, texts = row.get("id"), [row.get(key) for key in ("Question", "Submission 1", "Submission 2")]
         if type(item_id) is not int or not all(isinstance(text, str) for text in texts):
-            problems.append(_left_out(path, place, "It has no whole-number id, question or two submissions."))
+            problems.append(_left_out(path, location, "It has no whole-number id, question or two submissions."))
             continue
         if item_id in by_idx:
-            problems.append(_left_out(path, place, f"Item {item_id} occurs twice in this file."))
+            problems.append(_left_out(path, location, f"Item {item_id} occurs twice in this file."))
             continue
         stages = _stages(row)
         if not stages:
@@ -101,5 +101,5 @@ def _score(value: object) -> str | int | float | None:
     return value if isinstance(value, str | int | float) else None
 
 
-def _left_out(path: str, place: str, message: str) -> Problem:
-    return Problem(Severity.WARNING, path, place, f"{message} It was left out.", code="record-left-out")
+def _left_out(path: str, location: str, message: str) -> Problem:
+    return Problem(Severity.WARNING, path, location, f"{message} It was left out.", code="record-left-out")

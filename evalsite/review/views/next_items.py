@@ -130,13 +130,13 @@ def part_choices(part: FormPart) -> tuple[tuple[Label, str], ...]:
 def _typed(panel: Panel, form: Form | None) -> dict[str, str]:
     """Return what a person has said of the parts by key: just now, in their draft, or in their answer."""
     if form is not None:
-        return said_in(form.data)
+        return shown_statements(form.data)
     if panel.annotation is not None:
         return {key: said_of(value) for key, value in panel.annotation.parts.items()}
-    return said_in(panel.draft)
+    return shown_statements(panel.draft)
 
 
-def said_in(values: JsonObject) -> dict[str, str]:
+def shown_statements(values: JsonObject) -> dict[str, str]:
     """Return what fields say of parts, by key."""
     names = [name for name in values if name.startswith(PREFIX)][:MOST_PARTS]
     return {name.removeprefix(PREFIX): str(values[name]) for name in names}
@@ -144,7 +144,7 @@ def said_in(values: JsonObject) -> dict[str, str]:
 
 def parts_of(request: PageRequest) -> dict[str, str]:
     """Return what a sent form says of the parts, by key."""
-    return said_in(request.POST)
+    return shown_statements(request.POST)
 
 
 def material_of(request: PageRequest, content: ItemContent, *, url: str) -> JsonDict:

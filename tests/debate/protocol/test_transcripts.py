@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.protocol.setups import StatementResult
-from debate.protocol.transcripts import Said, Transcript, said_in, transcript
+from debate.protocol.transcripts import ShownStatement, Transcript, shown_statements, transcript
 from debate.protocol.verdicts import HowRead
 from judging.judges.verdicts import VerdictStatus
 
@@ -18,7 +18,9 @@ Votes = Sequence[Sequence[int | None]]
 def of(*rounds: Sequence[int | None]) -> Transcript:
     return transcript(
         [
-            Said(number, agent_number, f"judge-{agent_number}", f"text {number}.{agent_number}", vote, "final_line")
+            ShownStatement(
+                number, agent_number, f"judge-{agent_number}", f"text {number}.{agent_number}", vote, "final_line"
+            )
             for number, votes in enumerate(rounds)
             for agent_number, vote in enumerate(votes, start=1)
         ]
@@ -29,7 +31,13 @@ def test_transcript_marks_who_changed_and_toward_whom() -> None:
     found = of([1, 1, -1], [1, 1, 1])
 
     (changed,) = [turn for one in found.rounds for turn in one.turns if turn.changed]
-    assert (changed.said.round, changed.said.agent_number, changed.before_letter, changed.letter, changed.toward) == (
+    assert (
+        changed.statement.round,
+        changed.statement.agent_number,
+        changed.before_letter,
+        changed.letter,
+        changed.toward,
+    ) == (
         1,
         3,
         "B",
@@ -43,7 +51,11 @@ def test_transcript_marks_who_changed_and_toward_whom() -> None:
 def test_transcript_puts_statements_that_moved_someone_first() -> None:
     found = of([1, 1, -1], [-1, 1, -1])  # agent 1 goes over to agent 3
 
-    assert [(turn.said.agent_number, turn.moved) for turn in found.rounds[0].turns] == [(3, (1,)), (1, ()), (2, ())]
+    assert [(turn.statement.agent_number, turn.moved) for turn in found.rounds[0].turns] == [
+        (3, (1,)),
+        (1, ()),
+        (2, ()),
+    ]
 
 
 def test_transcript_folds_what_agrees_and_changed_nothing() -> None:
@@ -67,7 +79,9 @@ def test_transcript_takes_finding_or_losing_a_verdict_for_no_change() -> None:
 
 
 def test_transcript_leaves_gaps_where_an_agent_has_not_spoken() -> None:
-    found = transcript([Said(0, 1, "a", "x", 1, "final_line"), Said(1, 2, "b", "y", 0, "final_line")])
+    found = transcript(
+        [ShownStatement(0, 1, "a", "x", 1, "final_line"), ShownStatement(1, 2, "b", "y", 0, "final_line")]
+    )
 
     assert [[turn.letter if turn else "" for turn in row.turns] for row in found.strip] == [["A", ""], ["", "="]]
 
@@ -77,7 +91,7 @@ def test_transcript_of_nothing_is_empty() -> None:
 
 
 def test_snippet_is_one_short_line() -> None:
-    (row,) = transcript([Said(0, 1, "a", "first\n\nsecond " + "x" * 200, 1, "final_line")]).strip
+    (row,) = transcript([ShownStatement(0, 1, "a", "first\n\nsecond " + "x" * 200, 1, "final_line")]).strip
 
     assert row.turns[0] is not None
     assert row.turns[0].snippet.startswith("first second xxx")
@@ -89,16 +103,18 @@ def test_transcript_holds_every_statement_once_and_opens_at_least_one(votes: Vot
     found = of(*votes)
 
     turns = [turn for one in found.rounds for turn in one.turns]
-    assert sorted((turn.said.round, turn.said.agent_number) for turn in turns) == [
+    assert sorted((turn.statement.round, turn.statement.agent_number) for turn in turns) == [
         (number, agent_number) for number in range(len(votes)) for agent_number in (1, 2, 3)
     ]
     assert any(turn.is_open for turn in turns)
     for turn in turns:  # whoever moved somebody is named by the one that moved
         for agent_number in turn.moved:
             mover = next(
-                one for one in turns if (one.said.round, one.said.agent_number) == (turn.said.round + 1, agent_number)
+                one
+                for one in turns
+                if (one.statement.round, one.statement.agent_number) == (turn.statement.round + 1, agent_number)
             )
-            assert turn.said.agent_number in mover.toward
+            assert turn.statement.agent_number in mover.toward
 
 
 def test_said_in_joins_the_vote_on_swapped_responses() -> None:
@@ -115,14 +131,14 @@ def test_said_in_joins_the_vote_on_swapped_responses() -> None:
             mirrored=mirrored,
         )
 
-    (said,) = said_in([result(mirrored=False, position=1), result(mirrored=True, position=1)])
+    (said,) = shown_statements([result(mirrored=False, position=1), result(mirrored=True, position=1)])
 
     # Place 1 is A as shown, and B when swapped.
     assert (said.text, said.verdict, said.mirrored_text, said.mirrored_verdict) == ("plain", 1, "mirrored", -1)
 
 
 def test_transcript_of_samples_knows_no_change_of_mind() -> None:
-    said = [Said(number, 1, "judge", "text", vote, "final_line") for number, vote in enumerate((1, -1, 1))]
+    said = [ShownStatement(number, 1, "judge", "text", vote, "final_line") for number, vote in enumerate((1, -1, 1))]
 
     found = transcript(said, is_heard=False)
 

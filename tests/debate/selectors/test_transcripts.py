@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from debate.protocol.setups import Method
-from debate.protocol.transcripts import Said
+from debate.protocol.transcripts import ShownStatement
 from debate.selectors.transcripts import anonymous_transcript
 from tests.debate import rows
 
@@ -18,10 +18,19 @@ def test_anonymous_transcript_turns_the_sides_for_a_swapped_reader() -> None:
     kept = anonymous_transcript(debate, swapped=False)
     turned = anonymous_transcript(debate, swapped=True)
 
-    said = [[turn.said for turn in sorted(one.turns, key=lambda turn: turn.said.agent_number)] for one in turned.rounds]
+    said = [
+        [turn.statement for turn in sorted(one.turns, key=lambda turn: turn.statement.agent_number)]
+        for one in turned.rounds
+    ]
     assert said == [
-        [Said(0, 1, "Agent 1", "Agent 1 in round 0.", -1, ""), Said(0, 2, "Agent 2", "Agent 2 in round 0.", 0, "")],
-        [Said(1, 1, "Agent 1", "Agent 1 in round 1.", 1, ""), Said(1, 2, "Agent 2", "Agent 2 in round 1.", None, "")],
+        [
+            ShownStatement(0, 1, "Agent 1", "Agent 1 in round 0.", -1, ""),
+            ShownStatement(0, 2, "Agent 2", "Agent 2 in round 0.", 0, ""),
+        ],
+        [
+            ShownStatement(1, 1, "Agent 1", "Agent 1 in round 1.", 1, ""),
+            ShownStatement(1, 2, "Agent 2", "Agent 2 in round 1.", None, ""),
+        ],
     ]
     letters = [[[turn.letter if turn else "" for turn in row.turns] for row in one.strip] for one in (kept, turned)]
     assert letters == [[["A", "B"], ["=", "–"]], [["B", "A"], ["=", "–"]]]

@@ -29,7 +29,9 @@ def test_read_content_keeps_the_numbers_by_which_agents_address_each_other() -> 
             item=with_subjects(ReviewItem.objects.all()).get(pk=item.pk), parts=EVERYTHING, swapped=False
         )
         assert content.transcript is not None
-        shown.append([[(turn.said.name, turn.said.text) for turn in one.turns] for one in content.transcript.rounds])
+        shown.append(
+            [[(turn.statement.name, turn.statement.text) for turn in one.turns] for one in content.transcript.rounds]
+        )
         assert [row.name for row in content.transcript.strip] == ["Agent 1", "Agent 2", "Agent 3"]
 
     opening_round = [(f"Agent {agent_number}", f"Opening of {agent_number}.") for agent_number in (1, 2, 3)]

@@ -15,13 +15,13 @@ def calls_by_statement(
     A step asks for all its statements and then once more for those without a verdict (see `debate.protocol.debate`).
     Where the number of calls is not what that takes, nothing is known and every statement has none.
     """
-    if len(call_ids) != len(statements) + sum(said.reasked for said in statements):
+    if len(call_ids) != len(statements) + sum(statement.reasked for statement in statements):
         return [()] * len(statements)
     calls: list[tuple[int, ...]] = []
     rest = iter(call_ids)
     for step in _steps(statements, method, mode):
         first = [next(rest) for _ in step]
-        calls += [(pk, next(rest)) if said.reasked else (pk,) for pk, said in zip(first, step, strict=True)]
+        calls += [(pk, next(rest)) if statement.reasked else (pk,) for pk, statement in zip(first, step, strict=True)]
     return calls
 
 
@@ -30,7 +30,7 @@ def _steps(statements: Sequence[StatementResult], method: Method, mode: RoundMod
     if method is not Method.DEBATE:
         return [list(statements)]
     steps: dict[tuple[int, int], list[StatementResult]] = {}
-    for said in statements:
-        alone = mode is RoundMode.SEQUENTIAL and said.round > 0
-        steps.setdefault((said.round, said.agent_number if alone else 0), []).append(said)
+    for statement in statements:
+        alone = mode is RoundMode.SEQUENTIAL and statement.round > 0
+        steps.setdefault((statement.round, statement.agent_number if alone else 0), []).append(statement)
     return list(steps.values())
