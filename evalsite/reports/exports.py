@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -14,6 +13,7 @@ from django.urls import reverse
 from evalsite.base.formats import p_value
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES, Row, Table
+from evalsite.reports.selectors.results.result_texts import cost_of_calls
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import means_rows
 from evalsite.review.models import Annotation, ImportedLabel
@@ -68,15 +68,15 @@ PAIR_COLUMNS = (
 
 
 def _system_row(row: ReportContent) -> Row:
-    found: JsonDict = {"system": row["system"]}
+    cells: JsonDict = {"system": row["system"]}
     for mode in MeanKind:
         first, last = row["ranks"][mode] or (None, None)
         mean, wins, bounds = row["figures"][mode], row["wins"][mode], row["bounds"][mode] or {}
         values = (first, last, mean["value"], mean["low"], mean["high"], wins["value"], wins["low"], wins["high"])
-        found |= {f"{mode}_{name}": value for name, value in zip(MODE_COLUMNS, values, strict=True)}
-        found |= {f"{mode}_worst": bounds.get("low"), f"{mode}_best": bounds.get("high")}
-    found |= {f"n_{name}": row[name] for name in ("scored", "unscored", "missing", "human", "drawn")}
-    return found | {"n_audited": row["decided"]}
+        cells |= {f"{mode}_{name}": value for name, value in zip(MODE_COLUMNS, values, strict=True)}
+        cells |= {f"{mode}_worst": bounds.get("low"), f"{mode}_best": bounds.get("high")}
+    cells |= {f"n_{name}": row[name] for name in ("scored", "unscored", "missing", "human", "drawn")}
+    return cells | {"n_audited": row["decided"]}
 
 
 def _pair_rows(pairs: Mapping[str, Sequence[ReportContent]], names: Mapping[int, str]) -> Iterator[Row]:
@@ -178,12 +178,12 @@ def _rater_row(rater: ReportContent) -> Row:
 def _group_row(dimension: str, row: ReportContent) -> Row:
     figures = {name: row[name]["value"] for name in ("percent", "fleiss", "alpha", "ac1")}
     ends = {f"alpha_{end}": row["alpha"][end] for end in ("low", "high")}
-    kept = {name: row[name] for name in ("name", "items", "pairable", "warning")}
-    return {"dimension": dimension, "coefficient": row["metric"]} | kept | figures | ends
+    facts = {name: row[name] for name in ("name", "items", "pairable", "warning")}
+    return {"dimension": dimension, "coefficient": row["metric"]} | facts | figures | ends
 
 
 def judge_tables(content: ReportContent, certificates: Sequence[str]) -> dict[str, Table]:
-    """Return one table of judges, each with the words on its certificate, and one of debate agents."""
+    """Return one table of judges, each with the words on its certificate, and one of agents in debates."""
     shared = (
         *("name", "is_baseline", "verdicts", "ok", "repaired", "refused", "unparsed", "failed", "parse_rate"),
         *("calls", "prompt_tokens", "completion_tokens", "cost", "cost_per_verdict", "unpriced", "seconds_mean"),
@@ -211,16 +211,16 @@ def judge_tables(content: ReportContent, certificates: Sequence[str]) -> dict[st
 
 
 def _judge_row(row: ReportContent) -> Row:
-    found = {name: value for name, value in row.items() if not isinstance(value, dict | list)}
-    found |= row["statuses"] | {"parse_rate": row["parsed"]["value"]}
+    cells = {name: value for name, value in row.items() if not isinstance(value, dict | list)}
+    cells |= row["statuses"] | {"parse_rate": row["parsed"]["value"]}
     if "first_try" in row:
-        found["first_try_parse_rate"] = row["first_try"]["value"]
+        cells["first_try_parse_rate"] = row["first_try"]["value"]
     for name in ("people", "people_audit", "debates", "outcome", "leave_one_out", "consistency", "first_position"):
         figure = row.get(name)
         if isinstance(figure, dict):
-            found |= {name: figure["value"], f"{name}_low": figure["low"], f"{name}_high": figure["high"]}
-            found[f"{name}_n"] = figure["n"]
-    return found
+            cells |= {name: figure["value"], f"{name}_low": figure["low"], f"{name}_high": figure["high"]}
+            cells[f"{name}_n"] = figure["n"]
+    return cells
 
 
 SCORE_COLUMNS = (
@@ -232,7 +232,7 @@ SCORE_COLUMNS = (
 )
 
 
-VERDICT_PLACE, RESPONSE_PLACE, SAMPLING_PLACE = 8, 2, 14  # among the columns from "system" on
+VERDICT_INDEX, RESPONSE_INDEX, SAMPLING_INDEX = 8, 2, 14  # among the columns from "system" on
 SAMPLING = ("temperature", "top_p", "max_tokens", "seed", "extra")
 
 
@@ -265,29 +265,22 @@ def _score_rows(suite: str, cases: dict[int, list[str]], rows: Iterable[Sequence
         costs = dict(Call.objects.filter(pk__in=_calls_of(batch)).values_list("pk", "cost"))
         for run_id, run, evaluator, baseline, prompt_id, *rest, prompt, text, reason, call_ids, votes, shares in batch:
             facts = cases.get(prompt_id, ["", "", "", ""])
-            address = _address(verdict_id=rest[VERDICT_PLACE], response_id=rest[RESPONSE_PLACE])
-            rest[SAMPLING_PLACE] = _sampling(rest[SAMPLING_PLACE])
-            more = (prompt, text, len(text.split()), reason, _cost_of(call_ids or (), costs), address)
-            said = votes_in_words(votes or (), {"votes": shares})
-            whole = (suite, run_id, run, evaluator, baseline, *facts, *rest, *more, said)
-            yield dict(zip(SCORE_COLUMNS, whole, strict=True))
+            address = _address(verdict_id=rest[VERDICT_INDEX], response_id=rest[RESPONSE_INDEX])
+            rest[SAMPLING_INDEX] = _sampling(rest[SAMPLING_INDEX])
+            texts = (prompt, text, len(text.split()), reason, cost_of_calls(call_ids or (), costs), address)
+            vote_words = votes_in_words(votes or (), {"votes": shares})
+            values = (suite, run_id, run, evaluator, baseline, *facts, *rest, *texts, vote_words)
+            yield dict(zip(SCORE_COLUMNS, values, strict=True))
 
 
 def _sampling(asking: JsonDict) -> str:
     """Return the sampling options of a system that answers here as JSON; empty for others."""
-    known = {name: asking[name] for name in SAMPLING if asking.get(name) is not None}
-    return json.dumps(known, ensure_ascii=False) if known else ""
+    options = {name: asking[name] for name in SAMPLING if asking.get(name) is not None}
+    return json.dumps(options, ensure_ascii=False) if options else ""
 
 
 def _calls_of(batch: Iterable[Sequence[Any]]) -> set[int]:
     return {pk for *_, call_ids, _, _ in batch for pk in call_ids or ()}
-
-
-def _cost_of(call_ids: Sequence[int], costs: Mapping[int, Decimal | None]) -> Decimal | None:
-    """Return what the calls of one verdict cost; None without a call, and where the price of one is unknown."""
-    each = [costs.get(pk) for pk in call_ids]
-    known = [cost for cost in each if cost is not None]
-    return sum(known, Decimal(0)) if each and len(known) == len(each) else None
 
 
 def _address(*, verdict_id: int | None, response_id: int) -> str:
@@ -308,22 +301,22 @@ def pair_table(content: ReportContent) -> Table:
 def _pair_cases(cases: Sequence[ReportContent], first: str, second: str) -> Iterator[Row]:
     for start in range(0, len(cases), CHUNK):
         part = cases[start : start + CHUNK]
-        wanted = {pk for case in part for pk in case["responses"] if pk}
-        responses = Response.objects.select_related("prompt").in_bulk(wanted)
+        response_ids = {pk for case in part for pk in case["responses"] if pk}
+        responses = Response.objects.select_related("prompt").in_bulk(response_ids)
         for case in part:
-            one, other = (responses.get(pk or 0) for pk in case["responses"])
-            any_of_them = one or other
+            response, other = (responses.get(pk or 0) for pk in case["responses"])
+            either = response or other
             yield {
                 "case": case["key"],
                 "scenario": case["scenario"],
-                "prompt": any_of_them.prompt.text if any_of_them else "",
+                "prompt": either.prompt.text if either else "",
                 "first_system": first,
                 "first": case["first"],
                 "second_system": second,
                 "second": case["second"],
                 "difference": case["difference"],
-                "first_response_id": one.pk if one else None,
-                "first_response": one.text if one else "",
+                "first_response_id": response.pk if response else None,
+                "first_response": response.text if response else "",
                 "second_response_id": other.pk if other else None,
                 "second_response": other.text if other else "",
             }
@@ -337,7 +330,7 @@ ANSWER_COLUMNS = (
 
 def answer_table(queue_id: int) -> Table:
     """Return every blind answer of a queue with its revision and the item's final label."""
-    rows = (
+    values = (
         Annotation.objects.filter(queue=queue_id)
         .order_by("item_id", "pk")
         .values_list(
@@ -347,19 +340,21 @@ def answer_table(queue_id: int) -> Table:
             *("item__arm", "item__inclusion_probability"),
         )
     )
-    found = (dict(zip(ANSWER_COLUMNS, row, strict=True)) for row in rows.iterator(chunk_size=CHUNK))
-    return Table("answers", ANSWER_COLUMNS, found)
+    rows = (dict(zip(ANSWER_COLUMNS, row, strict=True)) for row in values.iterator(chunk_size=CHUNK))
+    return Table("answers", ANSWER_COLUMNS, rows)
 
 
 LABEL_COLUMNS = ("item", "rater", "label", "given_at", "criterion", "scenario", "language")
 
 
 def imported_label_table(table_id: int) -> Table:
-    """Return every label of a table from elsewhere, in a form that the import reads again."""
-    rows = ImportedLabel.objects.filter(table=table_id).order_by("item_id", "pk")
+    """Return every label of an imported table, in a form that the import reads again."""
+    labels = ImportedLabel.objects.filter(table=table_id).order_by("item_id", "pk")
     fields = ("item__key", "rater", "label", "given_at", "item__criterion", "item__scenario", "item__language")
-    found = (dict(zip(LABEL_COLUMNS, row, strict=True)) for row in rows.values_list(*fields).iterator(chunk_size=CHUNK))
-    return Table("answers", LABEL_COLUMNS, found)
+    rows = (
+        dict(zip(LABEL_COLUMNS, row, strict=True)) for row in labels.values_list(*fields).iterator(chunk_size=CHUNK)
+    )
+    return Table("answers", LABEL_COLUMNS, rows)
 
 
 def _table(name: str, columns: Sequence[str], rows: Iterable[Row]) -> Table:

@@ -138,7 +138,10 @@ class GoldenQuestionField(forms.TypedChoiceField):
 
     def offer(self, questions: Sequence[RunEvaluator]) -> None:
         """Offer these criteria."""
-        self.choices = [("", "Choose"), *((one.pk, f"{one.run.suite}: {question_words(one)}") for one in questions)]
+        self.choices = [
+            ("", "Choose"),
+            *((question.pk, f"{question.run.suite}: {question_words(question)}") for question in questions),
+        ]
 
 
 class GoldenSetForm(forms.Form):
@@ -266,15 +269,15 @@ class LabelImportForm(KeptFileForm):
     @property
     def upload(self) -> LabelUpload:
         """The file with everything that was said of it."""
-        said = self.cleaned_data
+        data = self.cleaned_data
         return LabelUpload(
-            data=said["contents"],
-            file_name=said["file_name"],
+            data=data["contents"],
+            file_name=data["file_name"],
             columns=self.columns,
-            scale=words_of(said["scale"]),
-            evaluator=said["about"],
-            source=said["source"].strip(),
-            is_blind=said["is_blind"],
+            scale=words_of(data["scale"]),
+            evaluator=data["about"],
+            source=data["source"].strip(),
+            is_blind=data["is_blind"],
         )
 
 

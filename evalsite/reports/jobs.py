@@ -1,4 +1,4 @@
-"""Computes reports in the background, and gives pages the best answer there is now."""
+"""Computes reports in the background, and gives pages the best report there is now."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class Report:
 
 def obtain(kind: ReportKind, *, subject_id: int, options: Options, at: datetime, with_rows: bool = False) -> Report:
     """Return the current report; a short one is computed at once, a long one in a job while the last one is shown."""
-    kept = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
-    if kept is not None and kept.is_current:
-        return _shown(kept)
+    cached = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
+    if cached is not None and cached.is_current:
+        return _current(cached)
     if snapshots.is_small(kind, subject_id=subject_id, options=options):
-        return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
-    if kept is not None and at - kept.computed_at < REST:
-        return Report(kept.content, kept.computed_at, is_current=False, is_computing=False, rows=kept.rows)
+        return _current(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
+    if cached is not None and at - cached.computed_at < REST:
+        return Report(cached.content, cached.computed_at, is_current=False, is_computing=False, rows=cached.rows)
     if not launch_report(kind.name, subject_id=subject_id, options=options):
-        return _shown(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
-    if kept is None:
+        return _current(snapshots.compute(kind, subject_id=subject_id, options=options, at=at))
+    if cached is None:
         return Report(None, None, is_current=False, is_computing=True)
-    return Report(kept.content, kept.computed_at, is_current=False, is_computing=True, rows=kept.rows)
+    return Report(cached.content, cached.computed_at, is_current=False, is_computing=True, rows=cached.rows)
 
 
 class BeingComputed(Exception):
@@ -78,14 +78,14 @@ def require_with_rows(
     kind: ReportKind, *, subject_id: int, options: Options, at: datetime, with_rows: bool = True
 ) -> CachedReport:
     """Return the current report with what the items behind its figures are found in, computed now where need be."""
-    kept = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
-    if kept is not None and kept.is_current:
-        return kept
+    cached = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
+    if cached is not None and cached.is_current:
+        return cached
     return snapshots.compute(kind, subject_id=subject_id, options=options, at=at)
 
 
-def _shown(kept: CachedReport) -> Report:
-    return Report(kept.content, kept.computed_at, is_current=True, is_computing=False, rows=kept.rows)
+def _current(cached: CachedReport) -> Report:
+    return Report(cached.content, cached.computed_at, is_current=True, is_computing=False, rows=cached.rows)
 
 
 def _kinds() -> dict[str, ReportKind]:
@@ -97,10 +97,10 @@ def _kinds() -> dict[str, ReportKind]:
 
 @job("default")
 def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) -> None:
-    """Compute one report. Safe to repeat: the answer replaces the one before it."""
+    """Compute one report. Safe to repeat: the new report replaces the one before it."""
     kind = _kinds()[kind_name]
-    kept = snapshots.find(kind, subject_id=subject_id, options=options)
-    if kept is None or not kept.is_current:
+    cached = snapshots.find(kind, subject_id=subject_id, options=options)
+    if cached is None or not cached.is_current:
         with calm_collector():
             snapshots.compute(kind, subject_id=subject_id, options=options, at=timezone.now())
 
@@ -149,8 +149,8 @@ def refresh_queue(queue_id: int) -> None:
     kind, now = _kinds()["agreement"], timezone.now()
     if queue is None or snapshots.is_small(kind, subject_id=queue_id, options={}):
         return
-    kept = snapshots.find(kind, subject_id=queue_id, options={})
-    if kept is None or (not kept.is_current and now - kept.computed_at >= REST):
+    cached = snapshots.find(kind, subject_id=queue_id, options={})
+    if cached is None or (not cached.is_current and now - cached.computed_at >= REST):
         snapshots.compute(kind, subject_id=queue_id, options={}, at=now)
         logger.info("reports.queue_refreshed queue_id=%s", queue_id)
 

@@ -42,15 +42,15 @@ def _case_responses(shown: ShownCase) -> JsonDict:
 
 
 def _run_actions(run: Run) -> JsonDict:
-    from evalsite.reports.selectors.compared_columns import run_compared  # late, as below
+    from evalsite.reports.selectors.comparison_urls import run_comparison_url  # late, as below
 
-    return {"run": run, "compare_url": run_compared(run)}
+    return {"run": run, "compare_url": run_comparison_url(run)}
 
 
 def _judge_actions(judge: Judge) -> JsonDict | None:
-    from evalsite.reports.selectors.compared_columns import versions_of_judge  # late, as below
+    from evalsite.reports.selectors.comparison_urls import judge_versions_url  # late, as below
 
-    address = versions_of_judge(judge)
+    address = judge_versions_url(judge)
     return {"compare_url": address} if address else None
 
 

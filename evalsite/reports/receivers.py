@@ -1,4 +1,4 @@
-"""Hears of finished runs, finished debates and new labels, and wakes the jobs that bring reports up to date."""
+"""Receivers that queue the jobs which bring reports up to date after runs, debates and labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalsite.review.signals import labels_imported
 from judging.signals import run_finished
 
 QUIET_SECONDS = 30
-SHOWN = {"label", "revised_label", "revealed_at"}  # what reports read of an answer
+LABEL_FIELDS = {"label", "revised_label", "revealed_at"}  # what reports read of an answer
 
 
 @receiver(run_finished)
@@ -41,12 +41,12 @@ def refresh_after_label(
 ) -> None:
     """Let reports know of a label. A changed one has no new key to be seen by, so it ticks the label clock."""
     changed = extra.get("update_fields")
-    if raw or (not created and changed and not SHOWN & set(changed)):
+    if raw or (not created and changed and not LABEL_FIELDS & set(changed)):
         return
     if not created:
         transaction.on_commit(_tick)
     queue_id = instance.queue_id if isinstance(instance, Annotation) else instance.item.queue_id
-    if cache.add(f"report-queue-{queue_id}", True, QUIET_SECONDS):  # a queue in full work wakes the job now and then
+    if cache.add(f"report-queue-{queue_id}", True, QUIET_SECONDS):  # a busy queue queues the job now and then
         transaction.on_commit(partial(jobs.launch_queue_refresh, queue_id))
 
 

@@ -13,7 +13,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.reports.forms import Query
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES
 from evalsite.reports.services.results.choices import Columns, ResultsChoice
-from evalsite.reports.services.results.row_order import Shown
+from evalsite.reports.services.results.row_order import RowFilter
 from judging.statistics.coefficients.item_lists import Cell
 from judging.statistics.debate_rows import OUTCOME, PEOPLE, DebateFigure
 from judging.statistics.estimators.boards import MeanKind
@@ -112,7 +112,7 @@ def results_choice(query: QueryDict) -> ResultsChoice:
         columns=Columns(columns) if columns in set(Columns) else Columns.SYSTEMS,
         graders=_whole_numbers(query.getlist("grader")),
         systems=_whole_numbers(query.getlist("system")),
-        shown=Shown(shown) if shown in set(Shown) else Shown.ALL,
+        shown=RowFilter(shown) if shown in set(RowFilter) else RowFilter.ALL,
         other=whole_number(query.get("other", "")) or 1,
         scenario=query.get("scenario", "")[:100] or None,
         language=query.get("lang", "")[:40] or None,

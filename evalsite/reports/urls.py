@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalsite.reports.views import agreement, bias, debate_items, debates, judges, labels, runs, spend, trust
+from evalsite.reports.views import agreement, bias, debates, judges, labels, runs, spend, trust
 from evalsite.reports.views.boards import board_bundles, leaderboards, shares, suite_charts
 from evalsite.reports.views.golden import (
-    golden_exports,
     golden_items,
     golden_sets,
     golden_tests,
@@ -66,7 +65,7 @@ urlpatterns = [
         name="agreement-export",
     ),
     path("debates/", debates.debate_report, name="debate-report"),
-    path("debates/items/", debate_items.debate_items, name="debate-items"),
+    path("debates/items/", debates.debate_items, name="debate-items"),
     path("debates/exports/<slug:table>.<slug:format_name>", debates.debate_export, name="debate-export"),
     path("debates/bias/", bias.debate_bias, name="debate-bias"),
     path("debates/bias/exports/<slug:table>.<slug:format_name>", bias.debate_bias_export, name="debate-bias-export"),
@@ -116,7 +115,7 @@ urlpatterns = [
     ),
     path(
         "golden/<int:set_id>/exports/<slug:table>.<slug:format_name>",
-        golden_exports.golden_export,
+        golden_versions.golden_export,
         name="golden-export",
     ),
     path("golden/<int:set_id>/examples/", golden_items.golden_examples, name="golden-examples"),

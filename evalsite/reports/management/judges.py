@@ -34,8 +34,8 @@ def trust_content(options: JsonDict) -> ReportContent:
     name, head = options["judge"], options["version_key"]
     evaluators = trusted_evaluators(name)
     if not evaluators:
-        known = list(dict.fromkeys(row.name for row in judge_evaluators()))[:LISTED]
-        raise BadInput(f"No run has had a judge “{name}”. Judges: {', '.join(known) or 'none yet'}.")
+        judge_names = list(dict.fromkeys(row.name for row in judge_evaluators()))[:LISTED]
+        raise BadInput(f"No run has had a judge “{name}”. Judges: {', '.join(judge_names) or 'none yet'}.")
     keys = list(dict.fromkeys(version.key for version in versions_of(evaluators).values()))
     matching = [key for key in keys if key.startswith(head)] if head else keys[:1]
     if len(matching) != 1:

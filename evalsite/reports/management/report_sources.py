@@ -37,12 +37,11 @@ from evalsite.reports.services.debates.debate_reports import DEBATES
 from evalsite.reports.services.debates.debate_tables import arena_tables, debate_tables, robustness_tables
 from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS, bias_table
+from evalsite.reports.services.judges.judge_certificates import certificate_beside, certificates_of_judges
 from evalsite.reports.services.judges.judge_reports import JUDGES
-from evalsite.reports.services.judges.judge_standing import standing_beside, standing_of_judges
 from evalsite.reports.services.judges.trust_tables import certificate_table
 from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
-from evalsite.reports.services.people.agreements import AGREEMENT
-from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services.people.agreements import AGREEMENT, LABEL_AGREEMENT
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import (
     agreement_papers,
@@ -53,7 +52,7 @@ from evalsite.reports.services.report_papers import (
     suite_board_paper,
 )
 from evalsite.reports.services.results.results import RESULTS
-from evalsite.reports.services.results.suite_results import EXPORT_COLUMNS, StoredResults, SuiteResults, columns_wanted
+from evalsite.reports.services.results.suite_results import EXPORT_COLUMNS, StoredResults, SuiteResults, column_graders
 from evalsite.reports.services.spend_figures import spend_content, spend_tables
 from evalsite.reports.services.spend_reports import SPEND
 from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
@@ -66,7 +65,7 @@ Options = JsonDict
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedReport:
     """A report: its figures, and its tables by name, the chief one first. `papers` are those laid out for LaTeX."""
 
     content: ReportContent
@@ -75,20 +74,20 @@ class Printed:
 
     def table(self, name: str, *, is_paper: bool) -> Table:
         """Return a table for programs or for LaTeX. Raises: BadInput where there is no such table."""
-        known: JsonObject = self.papers if is_paper else self.tables
-        wanted = name or next(iter(known), "")
-        if wanted not in known:
-            raise BadInput(f"There is no table “{name}” here. Tables: {', '.join(known) or 'none'}. (--table)")
-        return paper_table(self.papers[wanted]) if is_paper else self.tables[wanted]
+        tables: JsonObject = self.papers if is_paper else self.tables
+        chosen = name or next(iter(tables), "")
+        if chosen not in tables:
+            raise BadInput(f"There is no table “{name}” here. Tables: {', '.join(tables) or 'none'}. (--table)")
+        return paper_table(self.papers[chosen]) if is_paper else self.tables[chosen]
 
 
-def _leaderboard(options: Options) -> Printed:
+def _leaderboard(options: Options) -> PrintedReport:
     evaluator = _evaluator(options)
     query = {name: options[name] for name in ("scenario", "lang", "type", "mode", "looks")}
     query["missing"] = "skip" if options["skip_missing"] else ""
     choice, now = leaderboard_choice(query), timezone.now()
     content = jobs.require(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
-    state = standing_beside(evaluator)
+    state = certificate_beside(evaluator)
     words = state.words if state is not None else ""
     tables = exports.leaderboard_tables(content, mode=choice.mode, certificate=words)
     papers = board_papers(content, mode=choice.mode, certificate=words)
@@ -98,18 +97,18 @@ def _leaderboard(options: Options) -> Printed:
         breakdown = jobs.require(BREAKDOWN, subject_id=evaluator.pk, options={}, at=now)
         content = content | {"breakdown": breakdown}
         tables["breakdown"], papers["breakdown"] = exports.breakdown_table(breakdown), breakdown_paper(breakdown)
-    return Printed(content | {"certificate": words}, tables, papers)
+    return PrintedReport(content | {"certificate": words}, tables, papers)
 
 
-def _board(options: Options) -> Printed:
+def _board(options: Options) -> PrintedReport:
     suite = suite_named(options["suite"])
     graders = graders_of(suite.pk) if suite is not None else ()
     if suite is None or not graders:
         raise BadInput("Choose a suite that has scores (--suite, its id or its benchmark's slug).")
-    wanted = first_graders(graders, OfficialBoard.objects.filter(suite=suite).first())
-    content = jobs.require(SUITE_BOARD, subject_id=suite.pk, options=board_options(wanted), at=timezone.now())
-    labels = [grader.label for grader in wanted]
-    return Printed(
+    shown = first_graders(graders, OfficialBoard.objects.filter(suite=suite).first())
+    content = jobs.require(SUITE_BOARD, subject_id=suite.pk, options=board_options(shown), at=timezone.now())
+    labels = [grader.label for grader in shown]
+    return PrintedReport(
         content | {"labels": labels},
         {"board": board_table(content, labels)},
         {"board": suite_board_paper(content, labels)},
@@ -136,23 +135,23 @@ def _evaluator(options: Options) -> RunEvaluator:
         boards = choices.fullest if only is None else of_run
         picked = next((board for board in boards if name in ("", board.evaluator.name)), None)
     if picked is None:
-        known = ", ".join(sorted({board.evaluator.name for board in choices.every})) or "nobody"
-        raise BadInput(f"No scores by “{name or 'any evaluator'}”. Scored by: {known}.")
+        names = ", ".join(sorted({board.evaluator.name for board in choices.every})) or "nobody"
+        raise BadInput(f"No scores by “{name or 'any evaluator'}”. Scored by: {names}.")
     return picked.evaluator
 
 
-def _results(options: Options) -> Printed:
+def _results(options: Options) -> PrintedReport:
     suite = suite_of(options["suite"])
     query = _saved_query(suite, options["view"]) if options["view"] else options["query"]
     rows = list(results_of(suite, query).exported(site=""))
-    return Printed({"suite": str(suite), "rows": rows}, {"rows": Table("results", EXPORT_COLUMNS, rows)})
+    return PrintedReport({"suite": str(suite), "rows": rows}, {"rows": Table("results", EXPORT_COLUMNS, rows)})
 
 
 def results_of(suite: Suite, query: str) -> SuiteResults:
     """Return the results of a suite as the page of this address shows them. Raises: BadInput where there are none."""
     choice = results_choice(QueryDict(query))
     stored = []
-    for grader in columns_wanted(graders_of(suite.pk), choice):
+    for grader in column_graders(graders_of(suite.pk), choice):
         report = jobs.require_with_rows(RESULTS, subject_id=grader.key, options=grader.options, at=timezone.now())
         stored.append((grader, StoredResults.of(report.content, report.rows)))
     if not stored:
@@ -162,25 +161,25 @@ def results_of(suite: Suite, query: str) -> SuiteResults:
 
 def _saved_query(suite: Suite, name: str) -> str:
     views = SavedView.objects.filter(suite=suite).order_by("name", "pk")
-    found = list(views.filter(name=name))
-    if len(found) == 1:
-        return found[0].query
-    known = ", ".join(dict.fromkeys(views.values_list("name", flat=True)[:50])) or "none yet"
-    problem = "Several people have saved a view" if found else "There is no saved view"
-    advice = "Use --query with what the page's address says after ?." if found else f"Saved views: {known}."
+    matching = list(views.filter(name=name))
+    if len(matching) == 1:
+        return matching[0].query
+    names = ", ".join(dict.fromkeys(views.values_list("name", flat=True)[:50])) or "none yet"
+    problem = "Several people have saved a view" if matching else "There is no saved view"
+    advice = "Use --query with what the page's address says after ?." if matching else f"Saved views: {names}."
     raise BadInput(f"{problem} “{name}” of this suite (--view). {advice}")
 
 
-def _charts(options: Options) -> Printed:
+def _charts(options: Options) -> PrintedReport:
     suite = suite_of(options["suite"])
     grader = grader_named(graders_of(suite.pk), results_choice(QueryDict(options["query"])).graders)
     if grader is None:
         raise BadInput("No run has scored this suite.")
     content = jobs.require(SUITE_CHARTS, subject_id=grader.key, options=grader.options, at=timezone.now())
-    return Printed({"suite": str(suite), "grader": grader.label, **content}, chart_tables(content))
+    return PrintedReport({"suite": str(suite), "grader": grader.label, **content}, chart_tables(content))
 
 
-def _comparison(options: Options) -> Printed:
+def _comparison(options: Options) -> PrintedReport:
     suite, query = suite_of(options["suite"]), QueryDict(options["query"])
     choice, pair = leaderboard_choice(query), two_systems(query.getlist("system"))
     board = evaluators_of([suite.pk])[suite.pk].pick(choice.evaluator)
@@ -188,7 +187,7 @@ def _comparison(options: Options) -> Printed:
         raise BadInput("Name the two systems as the address of the page does. (--query 'system=1&system=2')")
     chosen = choice.options | {"systems": list(pair)}
     content = jobs.require(COMPARISON, subject_id=board.evaluator.pk, options=chosen, at=timezone.now())
-    return Printed(content, {"pair": exports.pair_table(content)}, {"pair": comparison_paper(content)})
+    return PrintedReport(content, {"pair": exports.pair_table(content)}, {"pair": comparison_paper(content)})
 
 
 def suite_of(name: str) -> Suite:
@@ -199,44 +198,44 @@ def suite_of(name: str) -> Suite:
     return suite
 
 
-def _agreement(options: Options) -> Printed:
+def _agreement(options: Options) -> PrintedReport:
     if options["queue"] and options["labels"]:
         raise BadInput("Choose a queue (--queue) or a table of imported labels (--labels), not both.")
     kind = LABEL_AGREEMENT if options["labels"] else AGREEMENT
     slug = options["labels"] or options["queue"]
-    subject_id = _slugged(LabelTable, slug) if options["labels"] else _slugged(Queue, slug)
+    subject_id = _id_of_slug(LabelTable, slug) if options["labels"] else _id_of_slug(Queue, slug)
     if subject_id is None:
-        queues = f"Queues: {_known(Queue)}."
-        tables = f"Label tables: {_known(LabelTable)}."
+        queues = f"Queues: {_known_slugs(Queue)}."
+        tables = f"Label tables: {_known_slugs(LabelTable)}."
         missing = "label table" if options["labels"] else "queue"
         raise BadInput(f"There is no {missing} “{slug}”. {queues} (--queue) {tables} (--labels)")
     content = jobs.require(kind, subject_id=subject_id, options=agreement_options(options), at=timezone.now())
-    return Printed(content, exports.agreement_tables(content), agreement_papers(content))
+    return PrintedReport(content, exports.agreement_tables(content), agreement_papers(content))
 
 
-def _slugged(model: type[Queue] | type[LabelTable], slug: str) -> int | None:
+def _id_of_slug(model: type[Queue] | type[LabelTable], slug: str) -> int | None:
     return model._default_manager.filter(slug=slug).values_list("pk", flat=True).first()
 
 
-def _known(model: type[Queue] | type[LabelTable]) -> str:
+def _known_slugs(model: type[Queue] | type[LabelTable]) -> str:
     return ", ".join(model._default_manager.order_by("slug").values_list("slug", flat=True)[:50]) or "none yet"
 
 
-def _judges(options: Options) -> Printed:
+def _judges(options: Options) -> PrintedReport:
     now = timezone.now()
     content = jobs.require(JUDGES, subject_id=0, options=looks_option(options), at=now)
     bias = jobs.require(JUDGE_BIAS, subject_id=0, options={}, at=now)
-    words = [state.words for state in standing_of_judges(content["judges"])]
-    more = {"certificates": certificate_table(all_certificates()), "bias": bias_table(bias)}
-    judges = [row | {"certificate": said} for row, said in zip(content["judges"], words, strict=True)]
-    return Printed(
+    words = [state.words for state in certificates_of_judges(content["judges"])]
+    papers = {"certificates": certificate_table(all_certificates()), "bias": bias_table(bias)}
+    judges = [row | {"certificate": certificate} for row, certificate in zip(content["judges"], words, strict=True)]
+    return PrintedReport(
         content | {"judges": judges, "bias": bias["judges"]},
-        exports.judge_tables(content, words) | {name: data_table(paper) for name, paper in more.items()},
-        judge_papers(content, words) | more,
+        exports.judge_tables(content, words) | {name: data_table(paper) for name, paper in papers.items()},
+        judge_papers(content, words) | papers,
     )
 
 
-def _debates(options: Options) -> Printed:
+def _debates(options: Options) -> PrintedReport:
     """Return the page's figures under `report`, beside the figures by cell in the layout of recorded debates."""
     sets = DebateSet.objects.order_by("pk")
     if options["set"] is not None:
@@ -248,7 +247,7 @@ def _debates(options: Options) -> Printed:
     return _of_papers({**cells, "report": content}, debate_tables(content))
 
 
-def _arena(options: Options) -> Printed:
+def _arena(options: Options) -> PrintedReport:
     content = jobs.require(ARENA, subject_id=0, options=arena_options(_query(options)), at=timezone.now())
     return _of_papers(content, arena_tables(content))
 
@@ -262,33 +261,35 @@ def _query(options: Options) -> QueryDict:
     return query
 
 
-def _robustness(options: Options) -> Printed:
+def _robustness(options: Options) -> PrintedReport:
     experiments = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
-    wanted = options["experiment"]
-    found = experiments.first() if wanted is None else experiments.filter(pk=wanted).first()
-    if found is None:
-        known = ", ".join(str(pk) for pk in experiments.values_list("pk", flat=True)[:50]) or "none yet"
-        missing = "robustness experiment yet" if wanted is None else f"robustness experiment {wanted}"
-        raise BadInput(f"There is no {missing} (--experiment). Experiments: {known}.")
-    content = jobs.require(ROBUSTNESS, subject_id=found.pk, options={}, at=timezone.now())
-    return _of_papers({"experiment": {"id": found.pk, "name": found.name}} | content, robustness_tables(content))
+    experiment_id = options["experiment"]
+    experiment = experiments.first() if experiment_id is None else experiments.filter(pk=experiment_id).first()
+    if experiment is None:
+        ids = ", ".join(str(pk) for pk in experiments.values_list("pk", flat=True)[:50]) or "none yet"
+        missing = "robustness experiment yet" if experiment_id is None else f"robustness experiment {experiment_id}"
+        raise BadInput(f"There is no {missing} (--experiment). Experiments: {ids}.")
+    content = jobs.require(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
+    return _of_papers(
+        {"experiment": {"id": experiment.pk, "name": experiment.name}} | content, robustness_tables(content)
+    )
 
 
-def _of_papers(content: ReportContent, papers: Mapping[str, PaperTable]) -> Printed:
-    return Printed(content, {name: data_table(paper) for name, paper in papers.items()}, papers)
+def _of_papers(content: ReportContent, papers: Mapping[str, PaperTable]) -> PrintedReport:
+    return PrintedReport(content, {name: data_table(paper) for name, paper in papers.items()}, papers)
 
 
-def _spend(options: Options) -> Printed:
+def _spend(options: Options) -> PrintedReport:
     form = SpendForm({name: options[name] for name in ("from", "to")})
     if not form.is_valid():
         raise BadInput(" ".join(f"{error} (--{name})" for name, errors in form.errors.items() for error in errors))
     content = jobs.require(SPEND, subject_id=0, options={}, at=timezone.now())
     budgets = open_budgets()
     tables = spend_tables(content, form.period, budgets)
-    return Printed(spend_content(content, form.period, budgets), tables)
+    return PrintedReport(spend_content(content, form.period, budgets), tables)
 
 
-REPORTS: dict[str, Callable[[Options], Printed]] = {
+REPORTS: dict[str, Callable[[Options], PrintedReport]] = {
     "leaderboard": _leaderboard,
     "comparison": _comparison,
     "results": _results,

@@ -92,9 +92,9 @@ def answered_queues() -> QuerySet[Queue]:
 
 def answers_of(queue: Queue, options: Options) -> QuerySet[Annotation]:
     """Return the blind answers to a queue's items that still stand, under the chosen groups, no second answers."""
-    found = _blind_labels(queue).exclude(item__status__in=LEFT_OUT)
-    found = found.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
-    return found.order_by("item_id", "pk")
+    answers = _blind_labels(queue).exclude(item__status__in=LEFT_OUT)
+    answers = answers.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
+    return answers.order_by("item_id", "pk")
 
 
 def of_groups(options: Options, *, prefix: str = "item__") -> dict[str, str]:
@@ -110,8 +110,10 @@ def seen_before_count(queue: Queue) -> int:
 def unable_in(queue: Queue, options: Options) -> dict[str, int]:
     """Return how often people could not judge items of the chosen groups (`unable`), and of how many of them
     (`unable_items`); no figure counts that as a label."""
-    told = Annotation.objects.filter(queue=queue, label="", **of_groups(options)).exclude(item__status__in=LEFT_OUT)
-    return told.aggregate(unable=Count("pk"), unable_items=Count("item", distinct=True))
+    unlabelled = Annotation.objects.filter(queue=queue, label="", **of_groups(options)).exclude(
+        item__status__in=LEFT_OUT
+    )
+    return unlabelled.aggregate(unable=Count("pk"), unable_items=Count("item", distinct=True))
 
 
 def _blind_labels(queue: Queue) -> QuerySet[Annotation]:
@@ -134,17 +136,19 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     One pass over the answers serves all figures: half a million rows are read once.
     """
     items = ReviewItem.objects.filter(queue=queue).exclude(status__in=LEFT_OUT).exclude(arm=ItemArm.RETEST)
-    mine = _blind_labels(queue)
-    span = mine.aggregate(first=Min("created_at"), last=Max("created_at"))
+    labels = _blind_labels(queue)
+    span = labels.aggregate(first=Min("created_at"), last=Max("created_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
-    rows = mine.order_by("item_id", "pk").annotate(period=_period_of("created_at", starts))
-    given = _AnnotationColumns.of(
+    rows = labels.order_by("item_id", "pk").annotate(period=_period_of("created_at", starts))
+    columns = _AnnotationColumns.of(
         rows.values_list("item_id", "annotator_id", "label", "period", "seconds", "active_seconds")
     )
-    names = dict(User.objects.filter(pk__in=set(given.people)).values_list("pk", "username"))
-    people = {person: names[person] for person in dict.fromkeys(given.people)}
-    found = _answers(given, _chosen_items(items, options), people, _scales_of(items, options), keep_unanswered=False)
-    return replace(found, period_starts=starts)
+    names = dict(User.objects.filter(pk__in=set(columns.people)).values_list("pk", "username"))
+    people = {person: names[person] for person in dict.fromkeys(columns.people)}
+    answers = _answers(
+        columns, _chosen_items(items, options), people, _scales_of(items, options), keep_unanswered=False
+    )
+    return replace(answers, period_starts=starts)
 
 
 def read_labels(table: LabelTable, options: Options) -> QueueAnswers:
@@ -153,12 +157,12 @@ def read_labels(table: LabelTable, options: Options) -> QueueAnswers:
     span = labels.aggregate(first=Min("given_at"), last=Max("given_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = labels.order_by("item_id", "pk").annotate(period=_period_of("given_at", starts), none=_NONE)
-    given = _AnnotationColumns.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
-    raters = {name: name for name in dict.fromkeys(given.people)}
-    places = _chosen_items(LabelledItem.objects.filter(table=table).annotate(arm=Value("")), options)
+    columns = _AnnotationColumns.of(rows.values_list("item_id", "rater", "label", "period", "none", "none"))
+    raters = {name: name for name in dict.fromkeys(columns.people)}
+    chosen_items = _chosen_items(LabelledItem.objects.filter(table=table).annotate(arm=Value("")), options)
     scales = _Scales(labels_from_json(table.labels))
-    found = _answers(given, places, raters, scales, keep_unanswered=True)
-    return replace(found, period_starts=starts)
+    answers = _answers(columns, chosen_items, raters, scales, keep_unanswered=True)
+    return replace(answers, period_starts=starts)
 
 
 _NONE = Value(None, output_field=FloatField())
@@ -179,11 +183,13 @@ def period_starts(first: datetime, last: datetime) -> tuple[date, ...]:
 
 
 def _period_of(name: str, starts: Sequence[date]) -> Case | Value:
-    """Return the expression for the place of a moment among the starts; the database compares, nothing is parsed."""
+    """Return the expression for the index of a moment among the starts; the database compares, nothing is parsed."""
     if not starts:
         return Value(0, output_field=IntegerField())
-    marks = [datetime.combine(day, time(), tzinfo=get_default_timezone()) for day in starts]
-    cases = [When(**{f"{name}__gte": mark}, then=Value(place)) for place, mark in reversed(list(enumerate(marks)))]
+    moments = [datetime.combine(day, time(), tzinfo=get_default_timezone()) for day in starts]
+    cases = [
+        When(**{f"{name}__gte": moment}, then=Value(index)) for index, moment in reversed(list(enumerate(moments)))
+    ]
     return Case(*cases, default=Value(MISSING), output_field=IntegerField())
 
 
@@ -204,15 +210,17 @@ def _scales_of(items: QuerySet[ReviewItem], options: Options) -> _Scales:
     Of a long scale of all items together the labels that were given: nobody reads a hundred of them.
     """
     rows = items.filter(**of_groups(options, prefix="")).order_by().values_list("criterion", "subject__labels")
-    own: dict[str, list[tuple[Label, ...]]] = defaultdict(list)
+    scales_by_criterion: dict[str, list[tuple[Label, ...]]] = defaultdict(list)
     for criterion, labels in rows.distinct():
-        own[criterion].append(labels_from_json(labels))
-    by_criterion = {criterion: joined_scale(sorted(scales, key=repr)) for criterion, scales in own.items()}
-    joined = joined_scale(sorted({scale for scales in own.values() for scale in scales}, key=repr))
+        scales_by_criterion[criterion].append(labels_from_json(labels))
+    by_criterion = {
+        criterion: joined_scale(sorted(scales, key=repr)) for criterion, scales in scales_by_criterion.items()
+    }
+    joined = joined_scale(sorted({scale for scales in scales_by_criterion.values() for scale in scales}, key=repr))
     if len(joined) > MOST_LABELS:
         chosen = Annotation.objects.filter(item__in=items, seen_before=False, **of_groups(options))
-        given = set(chosen.order_by().values_list("label", flat=True).distinct())
-        joined = tuple(label for label in joined if label.value in given)
+        label_values = set(chosen.order_by().values_list("label", flat=True).distinct())
+        joined = tuple(label for label in joined if label.value in label_values)
     return _Scales(joined, by_criterion)
 
 
@@ -242,17 +250,17 @@ class _AnnotationColumns:
     def of(cls, rows: QuerySet[Any, Any]) -> _AnnotationColumns:
         """Return the columns as the database gives them: the ORM would handle each of half a million rows twice.
 
-        Column by column: `zip(*found)` makes an iterator of every row, and the garbage collector reads them all.
+        Column by column: `zip(*fetched)` makes an iterator of every row, and the garbage collector reads them all.
         """
         with connection.cursor() as cursor:
             cursor.execute(*rows.query.sql_with_params())
-            found = cursor.fetchall()
-        return cls(*(list(map(itemgetter(place), found)) for place in range(6)))
+            fetched = cursor.fetchall()
+        return cls(*(list(map(itemgetter(index), fetched)) for index in range(6)))
 
 
 def _answers(
-    given: _AnnotationColumns,
-    places: dict[int, tuple[str, ...]],
+    columns: _AnnotationColumns,
+    chosen_items: dict[int, tuple[str, ...]],
     names: dict[Any, str],
     scales: _Scales,
     *,
@@ -260,41 +268,47 @@ def _answers(
 ) -> QueueAnswers:
     scale = [label.value for label in scales.joined]
     position = {label: code for code, label in enumerate(scale)}
-    column = {person: place for place, person in enumerate(names)}
-    n = len(given.items)
-    known = np.fromiter(places, dtype=np.int64, count=len(places))
-    asked = np.fromiter(given.items, dtype=np.int64, count=n)
-    rows = np.searchsorted(known, asked)
-    rows[rows == len(known)] = 0
-    stands = known[rows] == asked if len(known) else np.zeros(n, dtype=bool)
-    answers = np.fromiter(map(position.get, given.labels, repeat(MISSING)), dtype=np.int64, count=n)
-    answers[~_is_on_scale(answers, rows, [place[0] for place in places.values()], scales)] = MISSING
-    columns = np.fromiter(map(column.__getitem__, given.people), dtype=np.int64, count=n)
+    column_of = {person: column for column, person in enumerate(names)}
+    n = len(columns.items)
+    item_ids = np.fromiter(chosen_items, dtype=np.int64, count=len(chosen_items))
+    answered_ids = np.fromiter(columns.items, dtype=np.int64, count=n)
+    rows = np.searchsorted(item_ids, answered_ids)
+    rows[rows == len(item_ids)] = 0
+    stands = item_ids[rows] == answered_ids if len(item_ids) else np.zeros(n, dtype=bool)
+    answers = np.fromiter(map(position.get, columns.labels, repeat(MISSING)), dtype=np.int64, count=n)
+    answers[~_is_on_scale(answers, rows, [groups[0] for groups in chosen_items.values()], scales)] = MISSING
+    annotator_columns = np.fromiter(map(column_of.__getitem__, columns.people), dtype=np.int64, count=n)
     usable = stands & (answers != MISSING)
-    codes = np.full((len(places), len(names)), MISSING, dtype=np.int64)
-    codes[rows[usable], columns[usable]] = answers[usable]
-    periods = np.full(len(places), MISSING, dtype=np.int64)
-    given_in = np.fromiter(given.periods, dtype=np.int64, count=n)
-    np.maximum.at(periods, rows[usable], given_in[usable])
-    kept_rows, kept_columns = _kept(codes, keep_unanswered=keep_unanswered)
-    people, every = list(names.values()), list(places.values())
-    groups = {name: tuple(every[row][place] for row in kept_rows) for place, name in enumerate(COLUMNS)}
-    seconds, active = np.array(given.seconds, dtype=np.float64), np.array(given.active, dtype=np.float64)  # None: NaN
+    codes = np.full((len(chosen_items), len(names)), MISSING, dtype=np.int64)
+    codes[rows[usable], annotator_columns[usable]] = answers[usable]
+    periods = np.full(len(chosen_items), MISSING, dtype=np.int64)
+    answer_periods = np.fromiter(columns.periods, dtype=np.int64, count=n)
+    np.maximum.at(periods, rows[usable], answer_periods[usable])
+    shown_rows, shown_columns = _shown_cells(codes, keep_unanswered=keep_unanswered)
+    people, every = list(names.values()), list(chosen_items.values())
+    groups = {name: tuple(every[row][index] for row in shown_rows) for index, name in enumerate(COLUMNS)}
+    seconds, active = (
+        np.array(columns.seconds, dtype=np.float64),
+        np.array(columns.active, dtype=np.float64),
+    )  # None: NaN
     return QueueAnswers(
         table=RatingTable(
-            items=tuple(str(key) for key in known[kept_rows]),
-            raters=tuple(people[place] for place in kept_columns),
+            items=tuple(str(key) for key in item_ids[shown_rows]),
+            raters=tuple(people[column] for column in shown_columns),
             labels=tuple(scale),
-            codes=codes[np.ix_(kept_rows, kept_columns)],
+            codes=codes[np.ix_(shown_rows, shown_columns)],
             values=_values_of(scales.joined),
         ),
         groups=groups,
         texts={label.value: label.text for label in scales.joined},
         off_scale=tuple(
-            (given.items[row], people[columns[row]]) for row in np.flatnonzero(stands & (answers == MISSING)).tolist()
+            (columns.items[row], people[annotator_columns[row]])
+            for row in np.flatnonzero(stands & (answers == MISSING)).tolist()
         ),
-        periods=periods[kept_rows],
-        times={people[place]: _times(seconds, active, usable & (columns == place)) for place in kept_columns},
+        periods=periods[shown_rows],
+        times={
+            people[column]: _times(seconds, active, usable & (annotator_columns == column)) for column in shown_columns
+        },
         scales={name: scales.of(name) for name in set(groups["criterion"])},
     )
 
@@ -303,12 +317,14 @@ def _is_on_scale(answers: Ints, rows: Ints, criteria: Sequence[str], scales: _Sc
     """Return whether each answer is on the scale of its item's criterion; `criteria` has one for each item."""
     if not criteria:
         return np.zeros(len(answers), dtype=np.bool_)
-    names = {name: place for place, name in enumerate(dict.fromkeys(criteria))}
-    offered = [{label.value for label in scales.of(name)} for name in names]
-    allowed = [[*(label.value in own for label in scales.joined), False] for own in offered]  # the last is MISSING
-    criterion = np.fromiter(map(names.__getitem__, criteria), dtype=np.int64, count=len(criteria))
-    found: NDArray[np.bool_] = np.array(allowed)[criterion[rows], answers]
-    return found
+    codes = {name: code for code, name in enumerate(dict.fromkeys(criteria))}
+    offered = [{label.value for label in scales.of(name)} for name in codes]
+    allowed = [
+        [*(label.value in values for label in scales.joined), False] for values in offered
+    ]  # the last is MISSING
+    criterion = np.fromiter(map(codes.__getitem__, criteria), dtype=np.int64, count=len(criteria))
+    is_allowed: NDArray[np.bool_] = np.array(allowed)[criterion[rows], answers]
+    return is_allowed
 
 
 def _times(seconds: Floats, active: Floats, rows: NDArray[np.bool_]) -> Times:
@@ -316,21 +332,21 @@ def _times(seconds: Floats, active: Floats, rows: NDArray[np.bool_]) -> Times:
 
 
 def _median(measured: Floats) -> float | None:
-    known = measured[~np.isnan(measured)]
-    return float(np.median(known)) if len(known) else None
+    numbers = measured[~np.isnan(measured)]
+    return float(np.median(numbers)) if len(numbers) else None
 
 
-def _kept(codes: Ints, *, keep_unanswered: bool) -> tuple[list[int], list[int]]:
+def _shown_cells(codes: Ints, *, keep_unanswered: bool) -> tuple[list[int], list[int]]:
     """Return the rows and columns to show; people come in the order of their first answer."""
-    given = codes != MISSING
+    is_answered = codes != MISSING
     if keep_unanswered:
         return list(range(codes.shape[0])), list(range(codes.shape[1]))
-    if not given.any():
+    if not is_answered.any():
         return [], []
-    answered = given.any(axis=0)
-    first = np.where(answered, given.argmax(axis=0), codes.shape[0])
-    columns = [int(place) for place in np.argsort(first, kind="stable") if answered[place]]
-    return np.flatnonzero(given.any(axis=1)).tolist(), columns
+    answered = is_answered.any(axis=0)
+    first = np.where(answered, is_answered.argmax(axis=0), codes.shape[0])
+    columns = [int(column) for column in np.argsort(first, kind="stable") if answered[column]]
+    return np.flatnonzero(is_answered.any(axis=1)).tolist(), columns
 
 
 def queue_groups(queue: Queue) -> dict[str, list[str]]:
@@ -344,8 +360,8 @@ def table_groups(table: LabelTable) -> dict[str, list[str]]:
 
 
 def _groups_in(items: QuerySet[Any]) -> dict[str, list[str]]:
-    found = list(items.order_by().values_list(*GROUPS).distinct())
-    return {name: sorted({row[place] for row in found if row[place]}) for place, name in enumerate(GROUPS)}
+    rows = list(items.order_by().values_list(*GROUPS).distinct())
+    return {name: sorted({row[index] for row in rows if row[index]}) for index, name in enumerate(GROUPS)}
 
 
 def status_counts(queue: Queue) -> dict[str, int]:

@@ -43,12 +43,12 @@ def read_criterion_shares(evaluators: Sequence[RunEvaluator]) -> CriterionShares
     Two queries for each, streamed. Responses that were replaced are left out.
     """
     criteria = Criteria(count().__next__)
-    found = np.empty(0, SHARE)
+    shares = np.empty(0, SHARE)
     for evaluator in evaluators:
         read = _of_rules if evaluator.kind == EvaluatorKind.GRADER else _judged
-        told = np.fromiter(read(evaluator, criteria), SHARE)
-        found = np.concatenate([found, told[~np.isin(told["response"], found["response"])]])
-    return CriterionShares(tuple(criteria), found)
+        rows = np.fromiter(read(evaluator, criteria), SHARE)
+        shares = np.concatenate([shares, rows[~np.isin(rows["response"], shares["response"])]])
+    return CriterionShares(tuple(criteria), shares)
 
 
 Row = tuple[int, int, int, int, float]  # as SHARE
@@ -75,9 +75,9 @@ def _judged(evaluator: RunEvaluator, criteria: Criteria) -> Iterator[Row]:
         criteria[title]  # takes its place in the order of the rubric
     verdicts = Verdict.objects.filter(evaluator=evaluator)
     for response, system, prompt, text in _read(verdicts, "nodes", "value"):
-        known = leaves.of_prompt(prompt)
+        leaves_by_key = leaves.of_prompt(prompt)
         for key, value in json.loads(text).items():
-            leaf = known.get(key)
+            leaf = leaves_by_key.get(key)
             share = leaf.share(value) if leaf is not None and value is not None else None
             if leaf is not None and share is not None:
                 yield response, system, prompt, criteria[leaf.title], share
@@ -96,16 +96,16 @@ class _Leaf:
 
     title: str
     node: NodeSpec
-    known: dict[tuple[type, object], float | None] = field(default_factory=dict)
+    shares: dict[tuple[type, object], float | None] = field(default_factory=dict)
 
     def share(self, value: Any) -> float | None:
-        about = (type(value), value)
-        if about not in self.known:
+        key = (type(value), value)
+        if key not in self.shares:
             try:
-                self.known[about] = leaf_share(self.node, value)
+                self.shares[key] = leaf_share(self.node, value)
             except BadRubric:
-                self.known[about] = None
-        return self.known[about]
+                self.shares[key] = None
+        return self.shares[key]
 
 
 Tree = Mapping[str, _Leaf]
@@ -120,9 +120,9 @@ class _Leaves:
 
     @classmethod
     def of(cls, evaluator: RunEvaluator) -> _Leaves:
-        own = TREES.get(own_parts_of(evaluator))
-        if own is not None:
-            return cls({"": _leaves_of(tree_from_json(own))}, {})
+        text = TREES.get(own_parts_of(evaluator))
+        if text is not None:
+            return cls({"": _leaves_of(tree_from_json(text))}, {})
         rows = (
             RubricItem.objects.filter(rubric=evaluator.rubric_id).order_by("position").values_list("case_key", "tree")
         )
@@ -131,8 +131,8 @@ class _Leaves:
         return cls(trees, dict(cases))
 
     def of_prompt(self, prompt_id: int) -> Tree:
-        found = self.by_key.get(self.case_keys.get(prompt_id, ""))
-        return found if found is not None else self.by_key.get("", {})
+        tree = self.by_key.get(self.case_keys.get(prompt_id, ""))
+        return tree if tree is not None else self.by_key.get("", {})
 
 
 def _leaves_of(tree: NodeSpec) -> dict[str, _Leaf]:

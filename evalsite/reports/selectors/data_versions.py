@@ -1,4 +1,4 @@
-"""Marks of how far the data has come: a handful of rows read by key, whatever the size of the tables."""
+"""Versions of the data behind reports: a handful of rows read by key, whatever the size of the tables."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def labels_read_once() -> Iterator[None]:
 
 def label_version(queue: Queue | None = None) -> str:
     """Return a text that differs once any label (or one of this queue) was given or any changed. Three reads by key."""
-    known = _LABELS.get() if queue is None else None
-    if known is not None:
-        return known
+    stored = _LABELS.get() if queue is None else None
+    if stored is not None:
+        return stored
     annotations = Annotation.objects.all() if queue is None else Annotation.objects.filter(queue=queue)
     annotation = annotations.order_by("-pk").values_list("pk", flat=True).first()
     adjudication = Adjudication.objects.order_by("-pk").values_list("pk", flat=True).first()
@@ -60,12 +60,12 @@ def evaluators_version(evaluators: Sequence[RunEvaluator]) -> str:
     """Return a text that differs once a run of these evaluators has gone on, or a label came. Runs are loaded."""
     runs = [evaluator.run_id for evaluator in evaluators]
     routed_at = Queue.objects.filter(run__in=runs).order_by("run").values_list("routed_at", flat=True)  # audits grow
-    told = ".".join(results_version(evaluator) for evaluator in evaluators)
-    return f"{told}.{list(routed_at)}.{label_version()}"
+    versions = ".".join(results_version(evaluator) for evaluator in evaluators)
+    return f"{versions}.{list(routed_at)}.{label_version()}"
 
 
 def results_version(evaluator: RunEvaluator) -> str:
-    """Return a text that differs once an evaluator's run has gone on or was scored anew. `evaluator.run` is loaded."""
+    """Return a text that differs once an evaluator's run has gone on or was scored again. `evaluator.run` is loaded."""
     run = evaluator.run
     rescored = len(evaluator.options.get("history", ()))
     counted = f"{run.pk}.{run.status}.{evaluator.done}.{evaluator.failed}.{run.done}.{run.failed}.{rescored}"
@@ -78,7 +78,7 @@ def queue_version(queue: Queue) -> str:
 
 
 def work_version() -> str:
-    """Return a text that differs once any run, debate or label has gone on, or a run was scored anew."""
+    """Return a text that differs once any run, debate or label has gone on, or a run was scored again."""
     runs = Run.objects.aggregate(last=Max("pk"), done=Sum("done"), failed=Sum("failed"), ended=Max("finished_at"))
     sets = DebateSet.objects.order_by("-pk").values_list("pk", flat=True).first()
     debates = Debate.objects.order_by("-pk").values_list("pk", flat=True).first()

@@ -30,7 +30,7 @@ from evalsite.review.selectors.labels.final_labels import labels_of_debates
 from evalsite.review.subject_keys import turned_label
 from judging.models import SCORED_KINDS, EvaluatorKind, Score
 
-SETTLED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
+ENDED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
 CHUNK = 5000
 INTACT = ("", "none")  # what is stored of a criterion that nothing was done to
 PREFERENCES = {"1": 1, "0": 0, "-1": -1}
@@ -64,15 +64,15 @@ class AgentPart:
     name: str
     independent_cost: Decimal | None = None
     statuses: list[str] = field(default_factory=list)  # how each statement was read, the independent round first
-    disagreements: int = 0  # statements whose filed score is not what the text says
+    disagreements: int = 0  # statements whose recorded score is not what the text says
 
 
 @dataclass(frozen=True, slots=True)
 class DebateDecision:
-    """One settled debate, or one decision of a baseline. Verdicts are in system space, in the chosen reading."""
+    """One ended debate, or one decision of a baseline. Verdicts are in system space, in the chosen reading."""
 
     pk: int
-    owner: SetFacts
+    debate_set: SetFacts
     case_id: int
     responses: tuple[int, int]
     scenario: str
@@ -86,76 +86,80 @@ class DebateDecision:
     @property
     def subject(self) -> tuple[int, int, str]:
         """What it is about: decisions with equal subjects can be compared."""
-        return (*self.responses, self.owner.criterion_key)
+        return (*self.responses, self.debate_set.criterion_key)
 
 
 def sets_by_id(set_ids: Iterable[int] | None = None, *, method: str = "") -> dict[int, SetFacts]:
     """Return sets, or all of a method, by id. One query."""
-    found = DebateSet.objects.select_related("system_a", "system_b").order_by("pk")
+    sets = DebateSet.objects.select_related("system_a", "system_b").order_by("pk")
     if set_ids is not None:
-        found = found.filter(pk__in=list(set_ids))
+        sets = sets.filter(pk__in=list(set_ids))
     if method:
-        found = found.filter(method=method)
-    return {one.pk: set_facts(one) for one in found}
+        sets = sets.filter(method=method)
+    return {debate_set.pk: set_facts(debate_set) for debate_set in sets}
 
 
-def set_facts(one: DebateSet) -> SetFacts:
+def set_facts(debate_set: DebateSet) -> SetFacts:
     """Return what a report says of a set whose systems are loaded."""
-    filed = one.setup.get("recorded", {})
+    recorded = debate_set.setup.get("recorded", {})
     # In the original's files the intact text is called helpfulness-1, or helpfulness.
-    key = str(one.setup.get("shown_criterion") or one.criterion).removesuffix("-1")
+    key = str(debate_set.setup.get("shown_criterion") or debate_set.criterion).removesuffix("-1")
     return SetFacts(
-        pk=one.pk,
-        name=one.name,
-        method=one.method,
-        source=one.source,
-        system_a=one.system_a.name,
-        system_b=one.system_b.name,
-        criterion=str(filed.get("criterion") or key),
+        pk=debate_set.pk,
+        name=debate_set.name,
+        method=debate_set.method,
+        source=debate_set.source,
+        system_a=debate_set.system_a.name,
+        system_b=debate_set.system_b.name,
+        criterion=str(recorded.get("criterion") or key),
         criterion_key=key,
-        judges=agent_names(one.setup.get("endpoints", [])),
-        samples=int(one.setup.get("samples", 1)),
-        perturbation=str(one.setup.get("perturbation", "none")),
+        judges=agent_names(debate_set.setup.get("endpoints", [])),
+        samples=int(debate_set.setup.get("samples", 1)),
+        perturbation=str(debate_set.setup.get("perturbation", "none")),
     )
 
 
-def rivals_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
+def baseline_sets_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
     """Return the baselines' sets over the same two systems and criterion, but no perturbed criterion. One query."""
-    wanted = {(one.system_a, one.system_b, one.criterion_key) for one in sets}
-    found = DebateSet.objects.exclude(method=Method.DEBATE)
-    found = found.exclude(experiment__kind=ExperimentKind.ROBUSTNESS).select_related("system_a", "system_b")
-    known = {one.pk: set_facts(one) for one in found.order_by("pk")}
-    return {pk: one for pk, one in known.items() if (one.system_a, one.system_b, one.criterion_key) in wanted}
+    subjects = {(facts.system_a, facts.system_b, facts.criterion_key) for facts in sets}
+    others = DebateSet.objects.exclude(method=Method.DEBATE)
+    others = others.exclude(experiment__kind=ExperimentKind.ROBUSTNESS).select_related("system_a", "system_b")
+    by_id = {facts.pk: set_facts(facts) for facts in others.order_by("pk")}
+    return {
+        pk: facts for pk, facts in by_id.items() if (facts.system_a, facts.system_b, facts.criterion_key) in subjects
+    }
 
 
 def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = VerdictReading.STRICT) -> list[DebateDecision]:
-    """Return the settled decisions of these sets. Three queries, no text but under `author_compat`."""
-    rows = Debate.objects.filter(debate_set__in=list(sets), status__in=SETTLED).order_by("pk")
+    """Return the ended decisions of these sets. Three queries, no text but under `author_compat`."""
+    rows = Debate.objects.filter(debate_set__in=list(sets), status__in=ENDED).order_by("pk")
     fields = ("pk", "debate_set_id", "case_id", "response_a_id", "response_b_id", "scenario", "response_order",
               "verdict", "call_count", "cost")  # fmt: skip
     facts = list(rows.values_list(*fields))
     agents, keys = _agents(list(sets))
     votes = _votes(list(sets), keys, {row[0]: row[6] for row in facts}, reading, sets)
-    found = []
+    decisions = []
     for pk, set_id, case_id, a, b, scenario, order, verdict, calls, cost in facts:
-        taken, held = agents.get(pk, []), votes.get(pk, {})
-        if not taken or not held:
+        members, votes_by_round = agents.get(pk, []), votes.get(pk, {})
+        if not members or not votes_by_round:
             continue
-        rounds = [[held[number].get(place) for place in range(len(taken))] for number in sorted(held)]
-        names = agent_names([agent.name for agent in taken])
+        rounds = [
+            [votes_by_round[number].get(index) for index in range(len(members))] for number in sorted(votes_by_round)
+        ]
+        names = agent_names([agent.name for agent in members])
         by_position = debate_votes(item=pk, response_order=order, judges=names, rounds=rounds)
-        statements = sum(len(agent.statuses) for agent in taken)
-        found.append(
+        statements = sum(len(agent.statuses) for agent in members)
+        decisions.append(
             DebateDecision(
-                pk, sets[set_id], case_id, (a, b), scenario or "", order, verdict, by_position, tuple(taken),
+                pk, sets[set_id], case_id, (a, b), scenario or "", order, verdict, by_position, tuple(members),
                 calls or statements, cost,
             )
         )  # fmt: skip
-    return found
+    return decisions
 
 
 def _agents(set_ids: Sequence[int]) -> tuple[dict[int, list[AgentPart]], dict[int, tuple[int, int]]]:
-    """Return the agents of each debate, and of each agent its debate and its index there."""
+    """Return the agents of each debate, and by agent id its debate and its index there."""
     agents: dict[int, list[AgentPart]] = defaultdict(list)
     keys: dict[int, tuple[int, int]] = {}
     rows = Agent.objects.filter(debate__debate_set__in=set_ids).order_by("debate_id", "number")
@@ -172,14 +176,14 @@ def _read_statuses(
     rows = Statement.objects.filter(agent__debate__debate_set__in=set_ids).order_by("round", "pk")
     fields = ("agent_id", "status", "position_verdict", "recorded_verdict", "round", "asked_cost")
     for agent_id, status, position, recorded, number, cost in rows.values_list(*fields).iterator(CHUNK):
-        debate_id, place = keys[agent_id]
-        agent = agents[debate_id][place]
+        debate_id, index = keys[agent_id]
+        agent = agents[debate_id][index]
         agent.statuses.append(status)
         if number == 0:
             agent.independent_cost = cost
         if recorded:
-            filed = read_recorded(json.loads(recorded))
-            agent.disagreements += ("" if filed is None else str(filed)) != position
+            recorded_verdict = read_recorded(json.loads(recorded))
+            agent.disagreements += ("" if recorded_verdict is None else str(recorded_verdict)) != position
 
 
 def _votes(
@@ -189,67 +193,69 @@ def _votes(
     reading: VerdictReading,
     sets: dict[int, SetFacts],
 ) -> dict[int, dict[int, dict[int, int | None]]]:
-    """Return each debate's votes by round and index of the agent."""
-    found: dict[int, dict[int, dict[int, int | None]]] = defaultdict(lambda: defaultdict(dict))
-    rows = Statement.objects.filter(agent__debate__debate_set__in=set_ids, agent__debate__status__in=SETTLED)
+    """Return each debate's votes by round and by agent's index."""
+    votes: dict[int, dict[int, dict[int, int | None]]] = defaultdict(lambda: defaultdict(dict))
+    rows = Statement.objects.filter(agent__debate__debate_set__in=set_ids, agent__debate__status__in=ENDED)
     fields = ["agent_id", "round", "verdict", "recorded_verdict"]
     if reading is VerdictReading.AUTHOR_COMPAT:
         fields.append("text")
-    imported = any(one.source == DebateSource.IMPORT for one in sets.values())
+    imported = any(facts.source == DebateSource.IMPORT for facts in sets.values())
     for agent_id, number, verdict, recorded, *text in rows.values_list(*fields).iterator(CHUNK):
-        debate_id, place = keys[agent_id]
+        debate_id, index = keys[agent_id]
         vote = verdict
         if imported and recorded and reading is not VerdictReading.STRICT:
             score = json.loads(recorded)
             shown = read_recorded(score) if reading is VerdictReading.RECORDED else read_author_compat(score, text[0])
             vote = to_system_space(shown, response_order=orders[debate_id])
-        found[debate_id][number][place] = vote
-    return found
+        votes[debate_id][number][index] = vote
+    return votes
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleSaid:
+class PeopleLabels:
     """People's labels of debates, in system space."""
 
-    final: dict[int, int]  # by debate: the settled or adjudicated label, else the most frequent of the imported ones
-    given: list[tuple[int, str, int]]  # (debate, rater, label): every answer before anything was revealed
+    final: dict[int, int]  # by debate: the agreed or adjudicated label, else the most frequent of the imported ones
+    annotations: list[tuple[int, str, int]]  # (debate, rater, label): every answer before anything was revealed
     drawn: frozenset[int]  # debates in an audit, decided or not; labels from elsewhere were not asked for by outcome
     rates: dict[int, float]  # by debate: the share that the audit of its set draws; 0: none
 
 
-def people_said(debate_ids: Sequence[int]) -> PeopleSaid:
+def people_labels(debate_ids: Sequence[int]) -> PeopleLabels:
     """Return what people said of these debates, here and elsewhere."""
     ids = set(debate_ids)
     set_of = dict(Debate.objects.filter(pk__in=ids).order_by().values_list("pk", "debate_set_id"))
     labels = labels_of_debates(sorted(set(set_of.values())))
     labelled = {pk: row for pk, row in labels.items() if pk in ids}
     outside = outside_labels(list(ids))
-    given = [(pk, f"{rater} (imported)", verdict) for pk, rater, verdict in outside]
+    annotations = [(pk, f"{rater} (imported)", verdict) for pk, rater, verdict in outside]
     debates: dict[int, list[tuple[int, bool]]] = defaultdict(list)  # by item
     referrals = Referral.objects.filter(debate__in=ids, item__isnull=False).order_by("debate_id").distinct()
     texts = ("debate__response_a__text_hash", "item__response_a__text_hash")
-    for pk, item_id, one, other in referrals.values_list("debate_id", "item_id", *texts):
-        debates[item_id or 0].append((pk or 0, one != other))
+    for pk, item_id, text_hash, other_hash in referrals.values_list("debate_id", "item_id", *texts):
+        debates[item_id or 0].append((pk or 0, text_hash != other_hash))
     rows = Annotation.objects.filter(item__in=debates).exclude(item__status__in=LEFT_OUT).order_by("pk")
-    said: dict[tuple[int, str], int] = {}  # of several answers of one person the first
+    first_labels: dict[tuple[int, str], int] = {}  # of several answers of one person the first
     for item_id, rater, label in rows.values_list("item_id", "annotator__username", "label"):
         if label in PREFERENCES:
             for pk, turned in debates[item_id]:
-                said.setdefault((pk, rater), PREFERENCES[turned_label(label, turned=turned)])
-    given += [(pk, rater, label) for (pk, rater), label in said.items()]
+                first_labels.setdefault((pk, rater), PREFERENCES[turned_label(label, turned=turned)])
+    annotations += [(pk, rater, label) for (pk, rater), label in first_labels.items()]
     final = {pk: PREFERENCES[row.label] for pk, row in labelled.items() if row.label in PREFERENCES}
     drawn = {pk for pk, row in labelled.items() if row.is_drawn or row.provenance == Provenance.IMPORTED}
     drawn |= {pk for pk, _, _ in outside_labels(list(ids), is_blind=True)}
     rate_of: dict[int, float] = {}  # by set
     for pk, row in labelled.items():
         rate_of[set_of[pk]] = max(rate_of.get(set_of[pk], 0.0), row.inclusion_probability or 0.0)
-    return PeopleSaid(final, given, frozenset(drawn), {pk: rate_of.get(owner, 0.0) for pk, owner in set_of.items()})
+    return PeopleLabels(
+        final, annotations, frozenset(drawn), {pk: rate_of.get(set_id, 0.0) for pk, set_id in set_of.items()}
+    )
 
 
 def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple[int, int], int]]:
     """Return, for each judge that scored both responses of a pair, the sign of the difference. One query per chunk."""
-    wanted = list(dict.fromkeys(pairs))
-    ids = sorted({pk for pair in wanted for pk in pair})
+    unique_pairs = list(dict.fromkeys(pairs))
+    ids = sorted({pk for pair in unique_pairs for pk in pair})
     shares: dict[str, dict[int, float]] = defaultdict(dict)  # by judge and response
     for start in range(0, len(ids), CHUNK):
         scores = Score.objects.filter(
@@ -261,15 +267,19 @@ def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple
         for name, response_id, share in scores.order_by("pk").values_list("evaluator__name", "response_id", "share"):
             if share is not None:
                 shares[name][response_id] = share
-    found = {
-        name: {(a, b): (own[a] > own[b]) - (own[a] < own[b]) for a, b in wanted if a in own and b in own}
-        for name, own in shares.items()
+    signs = {
+        name: {
+            (a, b): (judged[a] > judged[b]) - (judged[a] < judged[b])
+            for a, b in unique_pairs
+            if a in judged and b in judged
+        }
+        for name, judged in shares.items()
     }
-    return {name: preferences for name, preferences in found.items() if preferences}
+    return {name: preferences for name, preferences in signs.items() if preferences}
 
 
 def debates_version() -> str:
-    """Return a text that differs once any debate was settled, any baseline decided or any label given."""
+    """Return a text that differs once any debate ended, any baseline decided or any label given."""
     debates = Debate.objects.aggregate(last=Max("pk"), ended=Max("finished_at"))
     runs = DebateSet.objects.aggregate(last=Max("pk"), done=Sum("run__done"), failed=Sum("run__failed"))
     labels = OutsideLabel.objects.aggregate(last=Max("pk"), at=Max("created_at"))

@@ -50,12 +50,12 @@ def graders_of(suite_id: int) -> tuple[Grader, ...]:
     for board in choices.every:
         row = board.evaluator
         grouped.setdefault((row.is_baseline, row.name, keys[row.pk]), []).append(row)
-    order = _places(choices)
-    ordered = sorted(grouped.items(), key=lambda entry: (order[entry[0][1]], -entry[1][0].pk))
-    told = Counter((name, rows[0].criterion) for (_, name, _), rows in ordered)
-    criteria = Counter(name for name, _ in told)
+    ranks = _ranks(choices)
+    ordered = sorted(grouped.items(), key=lambda entry: (ranks[entry[0][1]], -entry[1][0].pk))
+    version_counts = Counter((name, rows[0].criterion) for (_, name, _), rows in ordered)
+    criteria = Counter(name for name, _ in version_counts)
     return tuple(
-        Grader(tuple(rows), _label(rows[0], key, told[name, rows[0].criterion] > 1, criteria[name] > 1))
+        Grader(tuple(rows), _label(rows[0], key, version_counts[name, rows[0].criterion] > 1, criteria[name] > 1))
         for (_, name, key), rows in ordered
     )
 
@@ -72,8 +72,8 @@ def graders_named(graders: Sequence[Grader], evaluator_ids: Collection[int]) -> 
 
 def grader_named(graders: Sequence[Grader], evaluator_ids: Sequence[int]) -> Grader | None:
     """Return the one that holds the first known of these evaluators, else the first one; None where there is none."""
-    asked = (grader for pk in evaluator_ids for grader in graders if grader.holds(pk))
-    return next(asked, next(iter(graders), None))
+    named = (grader for pk in evaluator_ids for grader in graders if grader.holds(pk))
+    return next(named, next(iter(graders), None))
 
 
 def board_options(graders: Sequence[Grader]) -> JsonDict:
@@ -81,8 +81,8 @@ def board_options(graders: Sequence[Grader]) -> JsonDict:
     return {"graders": [[row.pk for row in grader.evaluators] for grader in graders]}
 
 
-def _places(choices: EvaluatorChoices) -> dict[str, int]:
-    return {board.evaluator.name: place for place, board in enumerate(choices.fullest)}
+def _ranks(choices: EvaluatorChoices) -> dict[str, int]:
+    return {board.evaluator.name: rank for rank, board in enumerate(choices.fullest)}
 
 
 def _label(evaluator: RunEvaluator, key: str, has_versions: bool, has_criteria: bool) -> str:

@@ -22,7 +22,7 @@ class Repeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Swayed:
+class RevealedAnswer:
     """One answer of somebody who saw the verdicts, beside what the machines said."""
 
     item_id: int
@@ -46,15 +46,17 @@ def repeats(queue: Queue, options: Options) -> list[Repeats]:
         second.values_list("annotator_id", "annotator__username", "label", "item__retest_of", "item")
     )
     first = labelled.filter(item__in={row[3] for row in rows})
-    known = {(item, person): label for item, person, label in first.values_list("item_id", "annotator_id", "label")}
-    found: dict[int, Repeats] = {}
+    first_labels = {
+        (item, person): label for item, person, label in first.values_list("item_id", "annotator_id", "label")
+    }
+    by_person: dict[int, Repeats] = {}
     for person, name, label, item, retest in rows:
-        if (item, person) in known:
-            found.setdefault(person, Repeats(name)).pairs.append((known[item, person], label, item, retest))
-    return list(found.values())
+        if (item, person) in first_labels:
+            by_person.setdefault(person, Repeats(name)).pairs.append((first_labels[item, person], label, item, retest))
+    return list(by_person.values())
 
 
-def swayed(queue: Queue, options: Options) -> list[Swayed]:
+def revealed_answers(queue: Queue, options: Options) -> list[RevealedAnswer]:
     """Return every answer whose author saw the verdicts."""
     rows: list[Any] = list(
         answers_of(queue, options)
@@ -62,4 +64,6 @@ def swayed(queue: Queue, options: Options) -> list[Swayed]:
         .values_list("item_id", "annotator__username", "label", "revised_label")
     )
     machine = machine_labels(queue=queue, item_ids={row[0] for row in rows})
-    return [Swayed(item, name, blind, revised or blind, machine.get(item)) for item, name, blind, revised in rows]
+    return [
+        RevealedAnswer(item, name, blind, revised or blind, machine.get(item)) for item, name, blind, revised in rows
+    ]

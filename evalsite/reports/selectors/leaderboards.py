@@ -42,9 +42,9 @@ class EvaluatorChoices:
 
     def pick(self, evaluator_id: str) -> EvaluatorBoard | None:
         """Return the one asked for, else the default: a real judge or rules before a baseline, then the fullest."""
-        known = (*self.every, *self.archived)
-        asked = next((board for board in known if str(board.evaluator.pk) == evaluator_id), None)
-        return asked or next(iter(self.fullest), None)
+        boards = (*self.every, *self.archived)
+        chosen = next((board for board in boards if str(board.evaluator.pk) == evaluator_id), None)
+        return chosen or next(iter(self.fullest), None)
 
 
 def scored_suites() -> QuerySet[Suite]:
@@ -61,14 +61,14 @@ def evaluators_of(suite_ids: Sequence[int]) -> dict[int, EvaluatorChoices]:
         .order_by("-run__created_at", "-run_id", "position")
     )
     systems: dict[int, set[int]] = {row.run_id: set() for row in rows}
-    asked = Run.systems.through.objects.filter(run__in=list(systems))
-    for run_id, system_id in asked.values_list("run_id", "system_id"):
+    links = Run.systems.through.objects.filter(run__in=list(systems))
+    for run_id, system_id in links.values_list("run_id", "system_id"):
         systems[run_id].add(system_id)
     by_suite: dict[int, list[RunEvaluator]] = {suite_id: [] for suite_id in suite_ids}
     for row in rows:
         if len(by_suite[row.run.suite_id]) < CHOICES_SHOWN:  # of each suite, or old ones had none
             by_suite[row.run.suite_id].append(row)
-    return {suite_id: _choices(found, systems) for suite_id, found in by_suite.items()}
+    return {suite_id: _choices(evaluators, systems) for suite_id, evaluators in by_suite.items()}
 
 
 def evaluators_with_run(evaluator_ids: Sequence[int]) -> list[RunEvaluator]:
@@ -108,8 +108,8 @@ def suite_named(name: str) -> Suite | None:
 
 
 def _choices(rows: Sequence[RunEvaluator], systems: dict[int, set[int]]) -> EvaluatorChoices:
-    known = set().union(*(systems[row.run_id] for row in rows if row.run.archived_at is None))
-    boards = [EvaluatorBoard(row, len(systems[row.run_id]), len(known)) for row in rows]
+    suite_systems = set().union(*(systems[row.run_id] for row in rows if row.run.archived_at is None))
+    boards = [EvaluatorBoard(row, len(systems[row.run_id]), len(suite_systems)) for row in rows]
     every = [board for board in boards if board.evaluator.run.archived_at is None]
     archived = [board for board in boards if board.evaluator.run.archived_at is not None]
     fullest: dict[str, EvaluatorBoard] = {}

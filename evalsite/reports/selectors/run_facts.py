@@ -31,10 +31,10 @@ def calls_paid_by(run_id: int) -> Ints:
 def failures_by_evaluator(run_id: int) -> dict[int, list[tuple[str, int]]]:
     """Return the kinds of failure of each evaluator's tasks with their numbers, the most frequent first."""
     failed = RunTask.objects.filter(run=run_id, status=TaskStatus.FAILED, evaluator__isnull=False).order_by()
-    found: dict[int, list[tuple[str, int]]] = {}
+    failures: dict[int, list[tuple[str, int]]] = {}
     for evaluator_id, kind, count in failed.values_list("evaluator_id", "failure_kind").annotate(n=Count("pk")):
-        found.setdefault(evaluator_id, []).append((kind, count))
-    return {key: sorted(kinds, key=lambda kind: (-kind[1], kind[0])) for key, kinds in found.items()}
+        failures.setdefault(evaluator_id, []).append((kind, count))
+    return {key: sorted(kinds, key=lambda kind: (-kind[1], kind[0])) for key, kinds in failures.items()}
 
 
 def judges_among(evaluators: list[RunEvaluator]) -> list[RunEvaluator]:

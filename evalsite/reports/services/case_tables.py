@@ -79,18 +79,20 @@ def case_table(case: Case, suite: Suite | None, answers: Sequence[Response], *, 
     scores: Mapping[tuple[int, int], Score] = newest_scores(graders, ids) if graders and ids else {}
     labels = labels_of_people(graders, case, ids) if graders and ids else {}
     scoring = {key for key, _ in scores}
-    known = [grader for grader in graders if grader.key in scoring]
-    columns = tuple(known[:most])
+    with_scores = [grader for grader in graders if grader.key in scoring]
+    columns = tuple(with_scores[:most])
     rows = tuple(
         CaseRow(
             answer,
             tuple(_cell(scores.get((column.key, answer.pk))) for column in columns),
             tuple(label for label in labels.get(answer.pk, ()) if label.label is not None),
-            tuple(sorted({one.item_id for one in labels.get(answer.pk, ()) if one.label is None and one.item_id})),
+            tuple(
+                sorted({label.item_id for label in labels.get(answer.pk, ()) if label.label is None and label.item_id})
+            ),
         )
         for answer in answers
     )
-    return CaseTable(columns, rows, len(known) - len(columns))
+    return CaseTable(columns, rows, len(with_scores) - len(columns))
 
 
 def _cell(score: Score | None) -> CaseCell | None:
@@ -100,7 +102,7 @@ def _cell(score: Score | None) -> CaseCell | None:
 def exported(case: Case, table: CaseTable, whole: Mapping[int, Response], *, site: str) -> Iterator[Row]:
     """Yield a line for each score and each label; addresses begin with `site`, `whole` are responses with all texts."""
     for row in table.rows:
-        about: JsonDict = {
+        response_facts: JsonDict = {
             "case": case.key,
             "system": row.response.system.name,
             "attempt": row.response.attempt,
@@ -109,12 +111,12 @@ def exported(case: Case, table: CaseTable, whole: Mapping[int, Response], *, sit
         own_page = site + reverse("judging:response-detail", args=[row.response.pk])
         for grader, cell in zip(table.columns, row.cells, strict=True):
             if cell is not None:
-                yield {**about, **_score_line(grader, cell, site)}
+                yield {**response_facts, **_score_line(grader, cell, site)}
         for label in row.labels:
-            told = {"scored_by": "people", "criterion": label.criterion, "score": label.share}
-            yield about | told | {"label": label.label, "address": own_page}
+            label_facts = {"scored_by": "people", "criterion": label.criterion, "score": label.share}
+            yield response_facts | label_facts | {"label": label.label, "address": own_page}
         if not any(row.cells) and not row.labels:
-            yield about | {"address": own_page}
+            yield response_facts | {"address": own_page}
 
 
 def _content(response: Response | None) -> JsonDict:

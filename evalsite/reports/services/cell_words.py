@@ -58,13 +58,13 @@ def words_of(cell: Cell, texts: Mapping[str, str]) -> CellWords:
     heading, unit = HEADINGS.get(cell.show, ("Items", ITEMS))
     if cell.show == "pair" and (cell.one or cell.other):
         heading = "Items that {first} labelled “{one}” and {second} “{other}”"
-    said = heading.format(
+    title = heading.format(
         first=cell.first or "people",
         second=cell.second,
         one=texts.get(cell.one, cell.one),
         other=texts.get(cell.other, cell.other),
     )
-    return CellWords(said + _group(cell), unit)
+    return CellWords(title + _group(cell), unit)
 
 
 def _group(cell: Cell) -> str:

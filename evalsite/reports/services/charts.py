@@ -104,13 +104,13 @@ LEGEND_Y, LEGEND_ROW = 12.0, 16
 
 def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
     """Return the chart of some series; what lies outside the axes is cut to them."""
-    places = _legend_places([one.name for one in series])
+    places = _legend_places([line.name for line in series])
     frame = _Frame(TOP + int(places[-1][1] - LEGEND_Y if places else 0))
     lines: list[Line] = []
-    for one, legend in zip(series, places, strict=True):
-        dots = tuple(_placed(point, x, y, frame) for point in one.points)
-        path = " ".join(f"{dot.x},{dot.y}" for dot in dots) if one.has_line else ""
-        lines.append(Line(one.name, one.tone, path, dots if one.has_dots else (), *legend))
+    for line, legend in zip(series, places, strict=True):
+        dots = tuple(_placed(point, x, y, frame) for point in line.points)
+        path = " ".join(f"{dot.x},{dot.y}" for dot in dots) if line.has_line else ""
+        lines.append(Line(line.name, line.tone, path, dots if line.has_dots else (), *legend))
     return Chart(
         title=title,
         x_title=x.title,
@@ -127,14 +127,14 @@ def draw(title: str, x: Axis, y: Axis, series: Sequence[Series]) -> Chart:
 
 def _legend_places(names: Sequence[str]) -> list[tuple[float, float]]:
     """Return where the entry of each name begins; one that does not fit into the row begins the next."""
-    found, x, y = list[tuple[float, float]](), float(LEFT), LEGEND_Y
+    places, x, y = list[tuple[float, float]](), float(LEFT), LEGEND_Y
     for name in names:
         width = SAMPLE + LETTER * len(name)
         if x > LEFT and x + width > WIDTH:
             x, y = float(LEFT), y + LEGEND_ROW
-        found.append((x, y))
+        places.append((x, y))
         x += width
-    return found
+    return places
 
 
 def percent_axis(title: str, *, high: float = 1.0) -> Axis:

@@ -21,17 +21,17 @@ def compute_criteria(evaluator_id: int, options: Options) -> ReportContent:
     """Return the mean share of each criterion by system, over cases, of the option `evaluators`."""
     shares = read_criterion_shares(evaluators_with_run(options["evaluators"]))
     counts = np.bincount(shares.rows["criterion"], minlength=len(shares.titles))
-    known = int((counts > 0).sum())
-    kept = sorted(np.argsort(-counts, kind="stable")[: min(known, MOST_CRITERIA)].tolist())
-    if len(kept) < FEWEST_CRITERIA:
+    scored = int((counts > 0).sum())
+    shown = sorted(np.argsort(-counts, kind="stable")[: min(scored, MOST_CRITERIA)].tolist())
+    if len(shown) < FEWEST_CRITERIA:
         return {"criteria": [], "left_out": 0}
     systems = np.unique(shares.rows["system"]).tolist()
-    found = []
-    for place in kept:
-        rows = shares.rows[shares.rows["criterion"] == place]
+    criteria = []
+    for criterion in shown:
+        rows = shares.rows[shares.rows["criterion"] == criterion]
         figures = {str(pk): figure(census_mean(_case_means(rows[rows["system"] == pk]))) for pk in systems}
-        found.append({"title": shares.titles[place], "figures": figures})
-    return {"criteria": found, "left_out": known - len(kept)}
+        criteria.append({"title": shares.titles[criterion], "figures": figures})
+    return {"criteria": criteria, "left_out": scored - len(shown)}
 
 
 def _case_means(rows: np.ndarray) -> Floats:

@@ -14,8 +14,7 @@ from evalsite.reports.services.golden.golden_figures import GOLDEN
 from evalsite.reports.services.judges.judge_bias import JUDGE_BIAS
 from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES
 from evalsite.reports.services.judges.judge_trust import JUDGE_TRUST
-from evalsite.reports.services.people.agreements import AGREEMENT
-from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services.people.agreements import AGREEMENT, LABEL_AGREEMENT
 from evalsite.reports.services.results.results import RESULTS
 from evalsite.reports.services.run_results import RUN_RESULTS
 from evalsite.reports.services.snapshots import ReportKind

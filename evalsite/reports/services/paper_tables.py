@@ -61,11 +61,11 @@ def data_table(table: PaperTable) -> Table:
 
 
 def _data_row(table: PaperTable, row: Row, ends: dict[str, str]) -> Row:
-    found: Row = {**row, **table.basis.columns}
+    cells: Row = {**row, **table.basis.columns}
     for column in table.figures:
         figure = row.get(column) or {}
-        found |= {f"{column}{end}": figure.get(key) for end, key in ends.items()}
-    return found | {f"{column}_printed": _printed(row.get(column)) for column in P_VALUES if column in table.columns}
+        cells |= {f"{column}{end}": figure.get(key) for end, key in ends.items()}
+    return cells | {f"{column}_printed": _printed(row.get(column)) for column in P_VALUES if column in table.columns}
 
 
 def paper_table(table: PaperTable) -> Table:

@@ -37,10 +37,10 @@ def compute_run_results(run_id: int, options: Options) -> ReportContent:
     evaluators = evaluators_of_run(run_id)
     boards = [board_of([evaluator]) for evaluator in evaluators]
     failures = failures_by_evaluator(run_id)
-    said = rows_of_judge(judges_among(evaluators))
-    paid = calls_paid_by(run_id) if said else np.empty(0, np.int64)
+    replies = rows_of_judge(judges_among(evaluators))
+    paid = calls_paid_by(run_id) if replies else np.empty(0, np.int64)
     return {
-        "evaluators": [_evaluator(row, said.get(row.pk), paid, failures.get(row.pk, ())) for row in evaluators],
+        "evaluators": [_evaluator(row, replies.get(row.pk), paid, failures.get(row.pk, ())) for row in evaluators],
         "rows": _rows(boards),
     }
 
@@ -66,28 +66,28 @@ def _rows(boards: Sequence[ReportContent]) -> list[ReportContent]:
 
 
 def _evaluator(
-    evaluator: RunEvaluator, said: ReplyRows | None, paid: Ints, failed_tasks: Sequence[tuple[str, int]]
+    evaluator: RunEvaluator, replies: ReplyRows | None, paid: Ints, failed_tasks: Sequence[tuple[str, int]]
 ) -> ReportContent:
     content: ReportContent = {
         "id": evaluator.pk,
         "name": evaluator.name,
         "is_baseline": evaluator.is_baseline,
-        "asks": said is not None and bool(len(said.calls)),
+        "asks": replies is not None and bool(len(replies.calls)),
         "failures": [{"kind": kind, "words": failure_in_words(kind), "count": n} for kind, n in failed_tasks],
     }
-    if said is None:
+    if replies is None:
         return content
-    spent = record_of([said.paid_among(paid)]).spent
+    spent = record_of([replies.paid_among(paid)]).spent
     content |= {
         "calls": spent.calls,
-        "reused": len(said.calls) - spent.calls,
+        "reused": len(replies.calls) - spent.calls,
         "cost": spent.known_cost,
         "unpriced": spent.unpriced,
         "seconds": spent.seconds,
         "seconds_mean": spent.seconds_mean,
     }
     if evaluator.run.kind == RunKind.ESI:  # its tasks belong to the index, so only verdicts tell what a judge missed
-        statuses = record_of([said]).statuses
+        statuses = record_of([replies]).statuses
         missed = [(status.value, statuses[status.value]) for status in WITHOUT_VALUE if statuses[status.value]]
         content["failures"] = [{"kind": "", "words": failure_in_words(kind), "count": n} for kind, n in missed]
     return content

@@ -35,15 +35,15 @@ class OfferedView:
 def views_for(*, suite_id: int, user: User, query: str) -> list[OfferedView]:
     """Return a person's own views and those that others share, by name; `query` is what the page shows."""
     shown = plain_query(query)
-    found = SavedView.objects.filter(Q(created_by=user.pk) | Q(is_shared=True), suite=suite_id)
-    ordered = found.select_related("created_by").order_by("name", "pk")
+    views = SavedView.objects.filter(Q(created_by=user.pk) | Q(is_shared=True), suite=suite_id)
+    ordered = views.select_related("created_by").order_by("name", "pk")
     return [OfferedView(view, view.query == shown, view.created_by_id == user.pk) for view in ordered]
 
 
 def plain_query(query: str) -> str:
     """Return the choices of an address without the place in its rows, in one order."""
-    given = QueryDict(query)
-    return "&".join(sorted(part for part in given.urlencode().split("&") if part.split("=")[0] not in PLACES))
+    choices = QueryDict(query)
+    return "&".join(sorted(part for part in choices.urlencode().split("&") if part.split("=")[0] not in PLACES))
 
 
 @transaction.atomic

@@ -48,9 +48,9 @@ def leaderboard_rows(content: ReportContent, *, mode: str, sort: str) -> list[Re
     field = sort.removeprefix("-")
     if field not in keys:
         return by_score
-    known = [row for row in by_score if keys[field](row) is not None]
-    unknown = [row for row in by_score if keys[field](row) is None]
-    return sorted(known, key=keys[field], reverse=sort.startswith("-")) + unknown
+    with_key = [row for row in by_score if keys[field](row) is not None]
+    without_key = [row for row in by_score if keys[field](row) is None]
+    return sorted(with_key, key=keys[field], reverse=sort.startswith("-")) + without_key
 
 
 def common_axis(figures: Sequence[ReportContent]) -> SharedAxis:
@@ -88,15 +88,15 @@ def matrix_rows(content: ReportContent, *, mode: str) -> list[ReportContent]:
 
 
 def find_pair(content: ReportContent, first: int, second: int, *, mode: str) -> ReportContent | None:
-    """Return the paired difference first minus second, turned round where it was kept the other way."""
+    """Return the paired difference first minus second, turned round where it is stored the other way."""
     for pair in content["pairs"][mode]:
         if (pair["first"], pair["second"]) == (first, second):
             return dict(pair)
         if (pair["first"], pair["second"]) == (second, first):
-            kept = pair["difference"]
-            turned = {end: None if kept[end] is None else -kept[end] for end in ("value", "low", "high")}
+            difference = pair["difference"]
+            turned = {end: None if difference[end] is None else -difference[end] for end in ("value", "low", "high")}
             turned["low"], turned["high"] = turned["high"], turned["low"]
-            return {**pair, "first": first, "second": second, "difference": {**kept, **turned}}
+            return {**pair, "first": first, "second": second, "difference": {**difference, **turned}}
     return None
 
 
@@ -150,10 +150,10 @@ def pair_matrix(content: ReportContent) -> list[ReportContent]:
     pairs = {(pair["first"], pair["second"]): pair for pair in content["pairs"]}
     shown = [name for name in names if any(name in pair for pair in pairs)]
     rows = []
-    for one in shown:
+    for rater in shown:
         cells: list[Any] = []
         for other in shown:
-            pair = pairs.get((one, other)) or pairs.get((other, one))
+            pair = pairs.get((rater, other)) or pairs.get((other, rater))
             if pair is None:
                 cells.append(None)
                 continue
@@ -161,7 +161,7 @@ def pair_matrix(content: ReportContent) -> list[ReportContent]:
             weighted = {name: pair[name] for name in ("linear", "quadratic") if name in pair}
             cell = {"other": other, "shade": shade(kappa["value"]), "kappa": kappa, "percent": pair["percent"]}
             cells.append(cell | weighted | {"is_few": pair["percent"]["n"] < FEW_SHARED})
-        rows.append({"name": one, "cells": cells})
+        rows.append({"name": rater, "cells": cells})
     return rows
 
 
@@ -181,14 +181,14 @@ def square(labels: Sequence[object], counts: Sequence[Sequence[int]]) -> list[Re
 def bars(counts: Sequence[int]) -> list[ReportContent]:
     """Return the bars of a small histogram as rectangles; the highest fills the drawing."""
     most = max(counts, default=0)
-    found = []
-    for place, n in enumerate(counts):
+    rectangles = []
+    for index, n in enumerate(counts):
         height = round(BAR_HEIGHT * n / most, 1) if most else 0.0
         height = max(height, 1.0) if n else 0.0
-        low, high = place / len(counts), (place + 1) / len(counts)
-        found.append(
+        low, high = index / len(counts), (index + 1) / len(counts)
+        rectangles.append(
             {
-                "x": place * BAR_WIDTH,
+                "x": index * BAR_WIDTH,
                 "y": round(BAR_HEIGHT - height, 1),
                 "height": height,
                 "n": n,
@@ -196,4 +196,4 @@ def bars(counts: Sequence[int]) -> list[ReportContent]:
                 "says": f"{low:.0%} to {high:.0%}: {n}",
             }
         )
-    return found
+    return rectangles

@@ -57,8 +57,8 @@ class CachedReport:
 
 def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool = False) -> CachedReport | None:
     """Return the newest stored answer to these options, None where there is none."""
-    wanted = _fingerprint(kind, subject_id, options)
-    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:40])
+    current = _fingerprint(kind, subject_id, options)
+    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=current[:40])
     if with_rows:
         stored = stored.exclude(rows=None)
     else:
@@ -67,7 +67,7 @@ def find(kind: ReportKind, *, subject_id: int, options: Options, with_rows: bool
     if row is None:
         return None
     rows = bytes(row.rows or b"") if with_rows else b""
-    return CachedReport(row.content, row.computed_at, row.seconds, row.fingerprint == wanted, rows)
+    return CachedReport(row.content, row.computed_at, row.seconds, row.fingerprint == current, rows)
 
 
 def newest_content(kind: ReportKind, *, subject_id: int) -> ReportContent | None:
@@ -86,22 +86,22 @@ def compute(kind: ReportKind, *, subject_id: int, options: Options, at: datetime
 
     The version is read before the data: what changes meanwhile makes the snapshot look old, never new.
     """
-    wanted = _fingerprint(kind, subject_id, options)
+    current = _fingerprint(kind, subject_id, options)
     started = time.perf_counter()
-    made = kind.compute(subject_id, options)
-    found = made if isinstance(made, ComputedReport) else ComputedReport(made)
+    computed = kind.compute(subject_id, options)
+    report = computed if isinstance(computed, ComputedReport) else ComputedReport(computed)
     seconds = time.perf_counter() - started
     with transaction.atomic():
         Snapshot.objects.update_or_create(
             kind=kind.name,
             subject_id=subject_id,
-            fingerprint=wanted,
-            defaults={"content": found.content, "rows": found.rows or None, "computed_at": at, "seconds": seconds},
+            fingerprint=current,
+            defaults={"content": report.content, "rows": report.rows or None, "computed_at": at, "seconds": seconds},
         )
-        older = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=wanted[:32])
-        older.exclude(fingerprint=wanted).delete()
+        older = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__startswith=current[:32])
+        older.exclude(fingerprint=current).delete()
     logger.info("reports.computed kind=%s subject_id=%s seconds=%.3f", kind.name, subject_id, seconds)
-    return CachedReport(found.content, at, seconds, True, found.rows)
+    return CachedReport(report.content, at, seconds, True, report.rows)
 
 
 @transaction.atomic

@@ -70,9 +70,9 @@ def cells_within(content: ReportContent, period: SpendPeriod) -> SpendCells:
     return cells_from_json(content["cells"]).within(first, last)
 
 
-def figures_of(found: SpendSum) -> JsonDict:
+def figures_of(total: SpendSum) -> JsonDict:
     """Return a sum with its share of reuse."""
-    return {name: getattr(found, name) for name in FIGURE_COLUMNS}
+    return {name: getattr(total, name) for name in FIGURE_COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ class SpendTable:
             names = NAMES[self.group](self.content, keys)
             return sorted(keys, key=lambda key: names[key].name.lower(), reverse=is_falling)
         figures = {key: getattr(self.sums[key], column) for key in keys}
-        known = [key for key in keys if figures[key] is not None]
-        known.sort(key=lambda key: figures[key], reverse=is_falling)
-        return known + [key for key in keys if figures[key] is None]
+        with_figure = [key for key in keys if figures[key] is not None]
+        with_figure.sort(key=lambda key: figures[key], reverse=is_falling)
+        return with_figure + [key for key in keys if figures[key] is None]
 
     def rows(self, keys: Sequence[int]) -> list[JsonDict]:
         """Return the rows of these keys."""
@@ -116,8 +116,8 @@ class SpendTable:
         ]
 
 
-def _row(about: SpendName, found: SpendSum) -> JsonDict:
-    return {"name": about.name, "detail": about.detail, "key": about.key, **figures_of(found)}
+def _row(name: SpendName, total: SpendSum) -> JsonDict:
+    return {"name": name.name, "detail": name.detail, "key": name.key, **figures_of(total)}
 
 
 def table_of(content: ReportContent, cells: SpendCells, group: SpendGroup) -> SpendTable:
@@ -142,9 +142,12 @@ def _day_names(content: ReportContent, keys: Sequence[int]) -> dict[int, SpendNa
 
 
 def _run_names(content: ReportContent, keys: Sequence[int]) -> dict[int, SpendName]:
-    names = spend.named_runs(keys)
-    found = {key: SpendName(names.get(key, "Deleted run"), f"run {key}", str(key), key in names) for key in keys}
-    return found | ({NOBODY: SpendName("No run", "tests and trials", "")} if NOBODY in found else {})
+    names_by_run = spend.named_runs(keys)
+    named = {
+        key: SpendName(names_by_run.get(key, "Deleted run"), f"run {key}", str(key), key in names_by_run)
+        for key in keys
+    }
+    return named | ({NOBODY: SpendName("No run", "tests and trials", "")} if NOBODY in named else {})
 
 
 def _endpoint_names(content: ReportContent, keys: Sequence[int]) -> dict[int, SpendName]:
@@ -232,16 +235,16 @@ def days_chart(cells: SpendCells) -> Chart | None:
     is_monthly = (last - first).days >= MOST_DAYS
     starts = _months(first, last) if is_monthly else _days(first, last)
     sums = cells.sums_by(np.searchsorted([day.toordinal() for day in starts], cells.columns["days"], side="right") - 1)
-    is_free = not any(found.cost for found in sums.values())
-    values = [_value(sums.get(place), is_free=is_free) for place in range(len(starts))]
+    is_free = not any(total.cost for total in sums.values())
+    values = [_value(sums.get(index), is_free=is_free) for index in range(len(starts))]
     form, words = ("%B %Y", "month") if is_monthly else ("%d %b %Y", "day")
     points = [
-        Point(place, value, says=f"{starts[place]:{form}}: {_says(sums.get(place))}")
-        for place, value in enumerate(values)
+        Point(index, value, says=f"{starts[index]:{form}}: {_point_words(sums.get(index))}")
+        for index, value in enumerate(values)
     ]
     step = max(1, -(-len(starts) // MOST_TICKS))
     ticks = [
-        (float(place), f"{starts[place]:{'%b %Y' if is_monthly else '%d %b'}}") for place in range(0, len(starts), step)
+        (float(index), f"{starts[index]:{'%b %Y' if is_monthly else '%d %b'}}") for index in range(0, len(starts), step)
     ]
     name = "Calls" if is_free else "Cost"
     x = Axis(words.capitalize(), -0.5, len(starts) - 0.5, ticks)
@@ -249,17 +252,17 @@ def days_chart(cells: SpendCells) -> Chart | None:
     return draw(f"{name} per {words}", x, y, [Series(name, points, has_dots=len(points) <= MOST_DOTS)])
 
 
-def _value(found: SpendSum | None, *, is_free: bool) -> float:
-    if found is None:
+def _value(total: SpendSum | None, *, is_free: bool) -> float:
+    if total is None:
         return 0.0
-    return float(found.calls) if is_free else found.cost or 0.0
+    return float(total.calls) if is_free else total.cost or 0.0
 
 
-def _says(found: SpendSum | None) -> str:
-    if found is None:
+def _point_words(total: SpendSum | None) -> str:
+    if total is None:
         return "no calls"
-    cost = "price not known" if found.cost is None else money(found.cost)
-    return f"{cost}, {number(found.calls)} call{'' if found.calls == 1 else 's'}"
+    cost = "price not known" if total.cost is None else money(total.cost)
+    return f"{cost}, {number(total.calls)} call{'' if total.calls == 1 else 's'}"
 
 
 def _plain(calls: float) -> str:

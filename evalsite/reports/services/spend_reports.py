@@ -39,13 +39,13 @@ OF_KIND: dict[str | None, OtherAsker] = {  # by the kind of run; None: no run
 def compute_spend(subject_id: int, options: Options) -> ReportContent:
     """Return the sums of the whole ledger as columns, with the judges that the column `judges` numbers."""
     called = spend.read_called()
-    found = attribute(called, spend.read_used())
-    again = called[found.places]
+    attributed = attribute(called, spend.read_used())
+    reused_calls = called[attributed.places]
     runs = spend.run_facts()
     askers = _Askers(spend.asking_evaluators(), {key: kind for key, (kind, _) in runs.items()}, spend.named_endpoints())
-    of_calls = _numbers(askers, found.evaluators, called["runs"], called["endpoints"])
-    of_reuses = _numbers(askers, found.reuses["evaluators"], found.reuses["runs"], again["endpoints"])
-    cells = cells_to_json(cells_of(called, found, judges=of_calls, reuse_judges=of_reuses))
+    of_calls = _numbers(askers, attributed.evaluators, called["runs"], called["endpoints"])
+    of_reuses = _numbers(askers, attributed.reuses["evaluators"], attributed.reuses["runs"], reused_calls["endpoints"])
+    cells = cells_to_json(cells_of(called, attributed, judges=of_calls, reuse_judges=of_reuses))
     people = [runs[run][1] if run in runs else NOBODY for run in cells["runs"]]
     return {"judges": askers.rows, "cells": cells | {"people": people}}
 
@@ -105,9 +105,9 @@ def _numbers(askers: _Askers, evaluators: Ints, runs: Ints, endpoints: Ints) -> 
     keys = keys[:, order]
     starts = np.flatnonzero(np.concatenate([np.ones(min(1, len(order)), bool), (keys[:, 1:] != keys[:, :-1]).any(0)]))
     numbers = [askers.number_of(*key) for key in keys[:, starts].T.tolist()]
-    found = np.empty(len(order), np.int64)
-    found[order] = np.repeat(np.asarray(numbers, np.int64), np.diff(np.append(starts, len(order))))
-    return found
+    by_call = np.empty(len(order), np.int64)
+    by_call[order] = np.repeat(np.asarray(numbers, np.int64), np.diff(np.append(starts, len(order))))
+    return by_call
 
 
 def _data_version(subject_id: int, options: Options) -> str:

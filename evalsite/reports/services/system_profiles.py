@@ -32,50 +32,52 @@ def profile_of(stored: Sequence[StoredResults], system_id: int) -> list[ProfileP
     first = stored[0]
     named = [("", "")]
     for field, names in (("scenario", first.scenarios), ("lang", first.languages)):
-        known = [name for name in names if name]
-        named += [(field, name) for name in known] if len(known) > 1 else []
+        filled = [name for name in names if name]
+        named += [(field, name) for name in filled] if len(filled) > 1 else []
     parts = [
-        ProfilePart(title or "All cases", field, tuple(_mean(told, system_id, field, title) for told in stored))
+        ProfilePart(title or "All cases", field, tuple(_mean(results, system_id, field, title) for results in stored))
         for field, title in named[: MOST_PARTS + 1]
     ]
     return [part for part in parts if any(mean.value is not None for mean in part.means)]
 
 
-def _mean(told: StoredResults, system_id: int, field: str, name: str) -> Estimate:
-    shares, wanted = _shares(told, system_id), np.ones(len(told.cells.cases), dtype=bool)
+def _mean(results: StoredResults, system_id: int, field: str, name: str) -> Estimate:
+    shares, is_counted = _shares(results, system_id), np.ones(len(results.cells.cases), dtype=bool)
     if field:
         names, places = (
-            (told.scenarios, told.cells.scenarios) if field == "scenario" else (told.languages, told.cells.languages)
+            (results.scenarios, results.cells.scenarios)
+            if field == "scenario"
+            else (results.languages, results.cells.languages)
         )
-        wanted = places == (names.index(name) if name in names else -1)
-    return census_mean(shares[wanted & ~np.isnan(shares)])
+        is_counted = places == (names.index(name) if name in names else -1)
+    return census_mean(shares[is_counted & ~np.isnan(shares)])
 
 
-def _shares(told: StoredResults, system_id: int) -> np.ndarray:
-    place = int(told.places_of([system_id])[0])
-    return told.cells.shares[place] if place >= 0 else np.full(len(told.cells.cases), np.nan)
+def _shares(results: StoredResults, system_id: int) -> np.ndarray:
+    row = int(results.places_of([system_id])[0])
+    return results.cells.shares[row] if row >= 0 else np.full(len(results.cells.cases), np.nan)
 
 
-def extremes_of(told: StoredResults, system_id: int) -> tuple[list[JsonDict], list[JsonDict]]:
+def extremes_of(results: StoredResults, system_id: int) -> tuple[list[JsonDict], list[JsonDict]]:
     """Return the best and the worst scored responses under a grader with their first words. Two queries."""
-    shares = _shares(told, system_id)
-    known = np.flatnonzero(~np.isnan(shares))
-    order = known[np.argsort(shares[known], kind="stable")]
+    shares = _shares(results, system_id)
+    scored = np.flatnonzero(~np.isnan(shares))
+    order = scored[np.argsort(shares[scored], kind="stable")]
     worst, best = order[:EXTREMES], order[::-1][: min(EXTREMES, max(0, len(order) - EXTREMES))]
-    rows = list(_rows(told.cells, shares, np.concatenate([best, worst]), told.places_of([system_id])))
+    rows = list(_rows(results.cells, shares, np.concatenate([best, worst]), results.places_of([system_id])))
     return rows[: len(best)], rows[len(best) :]
 
 
-def _rows(cells: ResultCells, shares: np.ndarray, places: Ints, system: Ints) -> Iterator[JsonDict]:
-    if not len(places):
+def _rows(cells: ResultCells, shares: np.ndarray, columns: Ints, system: Ints) -> Iterator[JsonDict]:
+    if not len(columns):
         return
-    responses = [int(key) for key in cells.responses[system[0], places]]
-    keys = [int(key) for key in cells.cases[places]]
+    responses = [int(key) for key in cells.responses[system[0], columns]]
+    keys = [int(key) for key in cells.cases[columns]]
     cases, words = case_words(keys), first_words(responses)
-    for place, case, response in zip(places.tolist(), keys, responses, strict=True):
+    for column, case, response in zip(columns.tolist(), keys, responses, strict=True):
         yield {
             "case": cases.get(case),
             "response_id": response,
-            "share": float(shares[place]),
+            "share": float(shares[column]),
             "words": words.get(response, ""),
         }

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
@@ -68,25 +69,25 @@ def debate_bias(request: PageRequest) -> HttpResponse:
 @waits_for_report
 def bias_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the bias of the judge `?name=` and its `&version=`, or of all judges."""
-    _known(table)
+    _check_table(table)
     options = judge_options(request.GET) if request.GET.get("name") else looks_option(request.GET)
     content = jobs.content_shown(JUDGE_BIAS, subject_id=0, options=options, at=timezone.now())
     tables = {"bias": bias_table(content)}
     subject = options.get("name", "judges")
-    return download_paper(request, tables, table=table, format_name=format_name, subject=subject, subject_id=None)
+    return download_paper(request, tables, table=table, format_name=format_name, subject=NamedSubject(subject, None))
 
 
 @get_view("reports.view_snapshot")
 @waits_for_report
 def debate_bias_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the bias of those who judged the pairs of the debates in view."""
-    _known(table)
+    _check_table(table)
     content = jobs.content_shown(DEBATE_BIAS, subject_id=0, options=debate_options(request.GET), at=timezone.now())
     tables = {"bias": bias_table(content)}
-    return download_paper(request, tables, table=table, format_name=format_name, subject="debates", subject_id=None)
+    return download_paper(request, tables, table=table, format_name=format_name, subject=NamedSubject("debates", None))
 
 
-def _known(table: str) -> None:
+def _check_table(table: str) -> None:
     """Refuse other tables before the report is asked for: it may have to wait for a worker."""
     if table != "bias":
         raise Http404("No such table.")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from django.core.paginator import Paginator
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from debate.models import DebateSet, Experiment, ExperimentKind
+from debate.models import Debate, DebateSet, Experiment, ExperimentKind
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
-from evalsite.reports.report_choices import arena_options, debate_options
+from evalsite.reports.report_choices import arena_options, debate_options, debates_behind_of
 from evalsite.reports.services.debates import debate_charts
 from evalsite.reports.services.debates.arena_reports import ARENA
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES, debate_basis
@@ -24,9 +26,11 @@ from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.shown_rows import common_axis
 from evalsite.reports.views.bias import debate_bias_context
 from evalsite.reports.views.pages import download_paper, report_command, report_page, waits_for_report
-from judging.statistics.debate_rows import OUTCOME, PEOPLE
+from judging.statistics.debate_rows import OUTCOME, PEOPLE, debates_behind, differs, unpack
 
 SETS_OFFERED = 300
+PER_PAGE = 50
+WORDS = {1: "A better", 0: "tie", -1: "B better", None: "no label"}
 
 
 @get_view("reports.view_snapshot")
@@ -48,7 +52,9 @@ def debate_report(request: PageRequest) -> HttpResponse:
     if report.content is not None:
         content = report.content
         names = column_names(content)
-        axis = common_axis([one["example"] for one in content["evaluators"] if one["kind"] != "debate"])
+        axis = common_axis(
+            [evaluator["example"] for evaluator in content["evaluators"] if evaluator["kind"] != "debate"]
+        )
         context |= {
             "content": content,
             "columns": [(key, name) for key, name in names.items() if key != "debate"],
@@ -75,8 +81,43 @@ def debate_export(request: PageRequest, table: str, format_name: str) -> HttpRes
     """Download a table of the meta-evaluation under the address's choices."""
     content = jobs.content_shown(DEBATES, subject_id=0, options=debate_options(request.GET), at=timezone.now())
     return download_paper(
-        request, debate_tables(content), table=table, format_name=format_name, subject="debates", subject_id=None
+        request, debate_tables(content), table=table, format_name=format_name, subject=NamedSubject("debates", None)
     )
+
+
+@get_view("reports.view_snapshot")
+def debate_items(request: PageRequest) -> HttpResponse:
+    """List the debates that a figure counts, those on which the two sides differ first."""
+    figure = debates_behind_of(request.GET)
+    options = debate_options(request.GET)
+    report = jobs.obtain(DEBATES, subject_id=0, options=options, at=timezone.now(), with_rows=True)
+    context: JsonDict = {"report": report, "figure": figure, "is_people": figure.against == PEOPLE}
+    if report.content is None or not report.rows:
+        return report_page(request, "debate_items", context)
+    debates = debates_behind(unpack(report.rows), figure)
+    page = Paginator(debates, PER_PAGE).get_page(request.GET.get("page"))
+    names = column_names(report.content)
+    keys = [key for key in (figure.evaluator, figure.other) if key]
+    cases = dict(Debate.objects.filter(pk__in=[row.pk for row in page]).values_list("pk", "case__key"))
+    context |= {
+        "page_obj": page,
+        "total": len(debates),
+        "differing": sum(differs(row, figure) for row in debates),
+        "evaluators": [names.get(key, key) for key in keys],
+        "basis": debate_basis(report.content).words,
+        "rows": [
+            {
+                "row": row,
+                "case": cases.get(row.pk),
+                "labels": [WORDS[row.labels.get(key)] for key in keys],
+                "outcome": "no outcome" if row.outcome is None else WORDS[row.outcome],
+                "people": WORDS[row.people],
+                "differs": differs(row, figure),
+            }
+            for row in page
+        ],
+    }
+    return report_page(request, "debate_items", context)
 
 
 @get_view("reports.view_snapshot")
@@ -111,15 +152,15 @@ def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResp
     """Download the ranking or the pairs behind it."""
     content = jobs.content_shown(ARENA, subject_id=0, options=arena_options(request.GET), at=timezone.now())
     return download_paper(
-        request, arena_tables(content), table=table, format_name=format_name, subject="arena", subject_id=None
+        request, arena_tables(content), table=table, format_name=format_name, subject=NamedSubject("arena", None)
     )
 
 
 @get_view("reports.view_snapshot")
 def robustness_list(request: PageRequest) -> HttpResponse:
     """Show the experiments in which judges read perturbed criteria."""
-    found = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
-    return render(request, "reports/robustness_list.html", {"page_obj": page_of(request, found)})
+    experiments = Experiment.objects.filter(kind=ExperimentKind.ROBUSTNESS).order_by("-created_at", "-pk")
+    return render(request, "reports/robustness_list.html", {"page_obj": page_of(request, experiments)})
 
 
 @get_view("reports.view_snapshot")
@@ -145,7 +186,7 @@ def robustness_export(
     content = jobs.content_shown(ROBUSTNESS, subject_id=experiment.pk, options={}, at=timezone.now())
     tables = robustness_tables(content)
     return download_paper(
-        request, tables, table=table, format_name=format_name, subject=experiment.name, subject_id=experiment.pk
+        request, tables, table=table, format_name=format_name, subject=NamedSubject(experiment.name, experiment.pk)
     )
 
 

@@ -9,6 +9,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
@@ -17,11 +18,10 @@ from evalsite.reports.report_choices import agreement_options, cell_of
 from evalsite.reports.selectors.listed_items import ListedItem, labelled_items, review_items
 from evalsite.reports.services import cell_words, shown_rows
 from evalsite.reports.services.paper_tables import PaperTable
-from evalsite.reports.services.people.agreements import AGREEMENT, confusion_content
-from evalsite.reports.services.people.label_agreements import LABEL_AGREEMENT
+from evalsite.reports.services.people.agreements import AGREEMENT, LABEL_AGREEMENT, confusion_content
 from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page
+from evalsite.reports.views.pages import download_either, report_command, report_page
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.scales import labels_from_json
 from judging.statistics.coefficients.answer_rows import unpack
@@ -91,8 +91,8 @@ def agreement_download(
         options = agreement_options(request.GET)
         content = jobs.content_shown(source.kind, subject_id=subject.pk, options=options, at=timezone.now())
         tables, papers = exports.agreement_tables(content), agreement_papers(content)
-    name = f"{'labels' if source.is_labels else 'agreement'} {subject.slug}"
-    return download_either(request, WantedTable(table, format_name, name, subject.pk), tables=tables, papers=papers)
+    named = NamedSubject(f"{'labels' if source.is_labels else 'agreement'} {subject.slug}", subject.pk)
+    return download_either(request, tables, papers, table=table, format_name=format_name, subject=named)
 
 
 def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
@@ -105,21 +105,21 @@ def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
         return report_page(request, "agreement_items", context)
     rows = unpack(report.rows)
     try:
-        found = items_behind(rows, cell)
+        listing = items_behind(rows, cell)
     except NoSuchCell as missing:
         raise Http404(str(missing)) from missing
-    page = Paginator(range(len(found.items)), PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(range(len(listing.items)), PER_PAGE).get_page(request.GET.get("page"))
     places = list(page.object_list)
-    keys, weights = found.items[places].tolist(), found.weights[places].tolist()
-    listed, given = source.read(keys), rows.answers_of(keys)
+    keys, weights = listing.items[places].tolist(), listing.weights[places].tolist()
+    listed, answers = source.read(keys), rows.answers_of(keys)
     context["page_obj"] = page
-    context["total"] = found.total
+    context["total"] = listing.total
     context["rows"] = [
         {
             "item": listed.get(key),
             "pk": key,
             "weight": weight,
-            "given": [{"name": name, "text": source.texts.get(label, label)} for name, label in given[key]],
+            "given": [{"name": name, "text": source.texts.get(label, label)} for name, label in answers[key]],
         }
         for key, weight in zip(keys, weights, strict=True)
     ]
@@ -138,5 +138,5 @@ def confusion_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
         except NoSuchCell as missing:
             raise Http404(str(missing)) from missing
         context |= {"content": content, "rows": shown_rows.square(content["labels"], content["counts"])}
-        context["n_differs"] = content["n"] - sum(row[place] for place, row in enumerate(content["counts"]))
+        context["n_differs"] = content["n"] - sum(row[index] for index, row in enumerate(content["counts"]))
     return report_page(request, "agreement_confusion", context)

@@ -1,25 +1,26 @@
-"""Where judges and debate agents stand."""
+"""Quality of judges and of agents in debates."""
 
 from __future__ import annotations
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
 from evalsite.reports.report_choices import judge_options, looks_option
-from evalsite.reports.selectors.compared_columns import versions_compared
+from evalsite.reports.selectors.comparison_urls import versions_url
 from evalsite.reports.selectors.judges.certificates import all_certificates
 from evalsite.reports.selectors.judges.judge_rows import judge_exists, judge_named, names_in_runs, run_names
 from evalsite.reports.services import shown_rows
+from evalsite.reports.services.judges.judge_certificates import certificates_of_judges
 from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES
-from evalsite.reports.services.judges.judge_standing import standing_of_judges
 from evalsite.reports.services.judges.trust_tables import certificate_table
 from evalsite.reports.services.paper_tables import PaperTable, data_table
 from evalsite.reports.services.report_papers import judge_papers
 from evalsite.reports.views.bias import judge_bias_context
-from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page, waits_for_report
+from evalsite.reports.views.pages import download_either, report_command, report_page, waits_for_report
 from evalsite.reports.views.trust import trust_context
 from judging.models import Judge
 
@@ -39,10 +40,11 @@ def judge_list(request: PageRequest) -> HttpResponse:
     if report.content is not None:
         judges = [
             row | {"bars": shown_rows.bars(row["histogram"]), "certificate": state}
-            for row, state in zip(report.content["judges"], standing_of_judges(report.content["judges"]), strict=True)
+            for row, state in zip(
+                report.content["judges"], certificates_of_judges(report.content["judges"]), strict=True
+            )
         ]
-        agents = report.content["agents"]
-        context |= {"content": report.content, "judges": judges, "agents": agents}
+        context |= {"content": report.content, "judges": judges, "agents": report.content["agents"]}
     return report_page(request, "judge_list", context)
 
 
@@ -67,7 +69,7 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     context: JsonDict = {"name": options["name"], "report": report, "options": options}
     if not request.htmx:  # the fragments on trust and bias poll for themselves
         context |= trust_context(options) | judge_bias_context(options)
-        context["compare_url"] = versions_compared(options["name"])
+        context["compare_url"] = versions_url(options["name"])
         context["judge"] = judge_named(options["name"])
     if report.content is not None:
         content = report.content
@@ -94,8 +96,8 @@ def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResp
     else:
         options = looks_option(request.GET)
         content = jobs.content_shown(JUDGES, subject_id=0, options=options, at=timezone.now())
-        certificates = [state.words for state in standing_of_judges(content["judges"])]
+        certificates = [state.words for state in certificates_of_judges(content["judges"])]
         tables = exports.judge_tables(content, certificates)
         papers = judge_papers(content, certificates)
-    wanted = WantedTable(table, format_name, "judges", None)
-    return download_either(request, wanted, tables=tables, papers=papers)
+    subject = NamedSubject("judges", None)
+    return download_either(request, tables, papers, table=table, format_name=format_name, subject=subject)

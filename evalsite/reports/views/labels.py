@@ -52,21 +52,21 @@ def _imported(request: PageRequest, form: LabelImportForm, upload: LabelUpload) 
     return redirect(table)
 
 
-def _preview(found: LabelFile) -> JsonDict:
+def _preview(label_file: LabelFile) -> JsonDict:
     """Return the first rows with the label of each rater."""
     rows = []
-    for item in found.items[:PREVIEW_ROWS]:
-        given = {one.rater: one.label for one in item.labels}
-        rows.append({"key": item.key, "cells": [given.get(rater, "") for rater in found.raters]})
-    return {"file": found, "rows": rows}
+    for item in label_file.items[:PREVIEW_ROWS]:
+        labels_by_rater = {label.rater: label.label for label in item.labels}
+        rows.append({"key": item.key, "cells": [labels_by_rater.get(rater, "") for rater in label_file.raters]})
+    return {"file": label_file, "rows": rows}
 
 
 @get_view("review.adjudicate")  # it names annotators
 def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
     """Show one item of a table with all its labels and columns."""
     item = get_object_or_404(LabelledItem.objects.select_related("table"), pk=item_id)
-    given = item.imported_labels.order_by("rater", "pk")
-    return render(request, "reports/labels_item.html", {"item": item, "table": item.table, "given": given})
+    labels = item.imported_labels.order_by("rater", "pk")
+    return render(request, "reports/labels_item.html", {"item": item, "table": item.table, "given": labels})
 
 
 @post_view("review.add_queue")

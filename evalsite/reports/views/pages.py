@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
@@ -44,9 +43,9 @@ def report_page(request: PageRequest, name: str, context: JsonDict) -> HttpRespo
     """Return `reports/<name>.html`, or the fragment `_<name>.html` in it for htmx; `?print=1` leaves out the shell."""
     if request.htmx:
         return render(request, f"reports/_{name}.html", context)
-    more: JsonDict = {"is_print": True, "nav": ()} if request.GET.get("print") else {}
-    more["page_link"] = request.build_absolute_uri()
-    return render(request, f"reports/{name}.html", context | more)
+    page_context: JsonDict = {"is_print": True, "nav": ()} if request.GET.get("print") else {}
+    page_context["page_link"] = request.build_absolute_uri()
+    return render(request, f"reports/{name}.html", context | page_context)
 
 
 def report_command(report: str, **options: object) -> str:
@@ -60,40 +59,28 @@ def report_command(report: str, **options: object) -> str:
     return shlex.join(words)
 
 
-@dataclass(frozen=True, slots=True)
-class WantedTable:
-    """Which table of what is to be downloaded in which format."""
-
-    table: str
-    format_name: str
-    subject: str
-    subject_id: int | None
-
-
 def download_either(
-    request: PageRequest, wanted: WantedTable, *, tables: dict[str, Table], papers: Mapping[str, PaperTable | Table]
-) -> HttpResponse | StreamingHttpResponse:
-    """Return one table as a file: in LaTeX as papers lay it out, else with every number. Raises: Http404."""
-    told: JsonDict = {"subject": wanted.subject, "subject_id": wanted.subject_id}
-    told |= {"table": wanted.table, "format_name": wanted.format_name}
-    if wanted.format_name in PAPER_TYPES:
-        return download_paper(request, papers, **told)
-    return download(request, tables, **told)
-
-
-def download(
     request: PageRequest,
     tables: dict[str, Table],
+    papers: Mapping[str, PaperTable | Table],
     *,
     table: str,
     format_name: str,
-    subject: str,
-    subject_id: int | None,
-) -> HttpResponse | StreamingHttpResponse:
+    subject: NamedSubject,
+) -> Download:
+    """Return one table as a file: in LaTeX as papers lay it out, else with every number. Raises: Http404."""
+    if format_name in PAPER_TYPES:
+        return download_paper(request, papers, table=table, format_name=format_name, subject=subject)
+    return download(request, tables, table=table, format_name=format_name, subject=subject)
+
+
+def download(
+    request: PageRequest, tables: dict[str, Table], *, table: str, format_name: str, subject: NamedSubject
+) -> Download:
     """Return one table as a file, and enter it in the audit log. Raises: Http404 for an unknown table or format."""
     if table not in tables or format_name not in FORMATS:
         raise Http404("There is no such table or format.")
-    record(request.user, "report.exported", NamedSubject(subject, subject_id), table=table, format=format_name)
+    record(request.user, "report.exported", subject, table=table, format=format_name)
     return table_response(tables[table], format_name, file_name=f"{subject} {table}")
 
 
@@ -103,19 +90,18 @@ def download_paper(
     *,
     table: str,
     format_name: str,
-    subject: str,
-    subject_id: int | None,
-) -> HttpResponse | StreamingHttpResponse:
+    subject: NamedSubject,
+) -> Download:
     """Return one table for a paper or for programs, and enter it in the audit log. Raises: Http404."""
     if table not in tables or format_name not in PAPER_FORMATS:
         raise Http404("There is no such table or format.")
-    record(request.user, "report.exported", NamedSubject(subject, subject_id), table=table, format=format_name)
+    record(request.user, "report.exported", subject, table=table, format=format_name)
     chosen = tables[table]
     if isinstance(chosen, Table):
-        made = chosen
+        file_table = chosen
     else:
-        made = paper_table(chosen) if format_name in PAPER_TYPES else data_table(chosen)
-    response = table_response(made, format_name, file_name=f"{subject} {table}")
+        file_table = paper_table(chosen) if format_name in PAPER_TYPES else data_table(chosen)
+    response = table_response(file_table, format_name, file_name=f"{subject} {table}")
     if "copy" in request.GET:  # to be read and copied, not kept as a file
         response["Content-Type"] = "text/plain; charset=utf-8"
         del response["Content-Disposition"]

@@ -8,6 +8,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
@@ -15,7 +16,7 @@ from evalsite.reports.forms import SpendForm
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.spend_figures import cells_within, days_chart, figures_of, spend_tables, table_of
 from evalsite.reports.services.spend_reports import SPEND
-from evalsite.reports.views.pages import WantedTable, download_either, report_command, report_page, waits_for_report
+from evalsite.reports.views.pages import download_either, report_command, report_page, waits_for_report
 from judging.selectors.runs import open_budgets
 from judging.services.calls.day_budgets import limited_uses, next_day
 
@@ -67,5 +68,5 @@ def spend_export(request: PageRequest, table: str, format_name: str) -> HttpResp
         raise Http404(" ".join(str(error) for errors in form.errors.values() for error in errors))
     content = jobs.content_shown(SPEND, subject_id=0, options={}, at=timezone.now())
     tables = spend_tables(content, form.period, open_budgets())
-    wanted = WantedTable(table, format_name, "spend", None)
-    return download_either(request, wanted, tables=tables, papers=tables)
+    subject = NamedSubject("spend", None)
+    return download_either(request, tables, tables, table=table, format_name=format_name, subject=subject)

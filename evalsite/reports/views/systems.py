@@ -31,9 +31,9 @@ def profile_shown(shown: ShownSystem) -> JsonDict | None:
     if not suites:
         return None
     key = whole_number(shown.request.GET.get("suite", ""))
-    suite = next((one for one in suites if one.pk == key), suites[0])
-    known = list(graders_of(suite.pk))[:MOST_COLUMNS]
-    graders = known[:MOST_GRADERS]
+    suite = next((choice for choice in suites if choice.pk == key), suites[0])
+    suite_graders = list(graders_of(suite.pk))[:MOST_COLUMNS]
+    graders = suite_graders[:MOST_GRADERS]
     reports = reports_of(graders)
     context: JsonDict = {"system": shown.system, "suite": suite, "suites": suites, "graders": graders}
     context["report"] = slowest(reports)
@@ -42,20 +42,22 @@ def profile_shown(shown: ShownSystem) -> JsonDict | None:
     stored = [StoredResults.of(report.content, report.rows) for report in reports]
     best, worst = extremes_of(stored[0], shown.system.pk)
     charts = jobs.obtain(SUITE_CHARTS, subject_id=graders[0].key, options=graders[0].options, at=timezone.now())
-    criteria = [jobs.obtain(CRITERIA, subject_id=row.key, options=row.options, at=timezone.now()) for row in known]
+    criteria = [
+        jobs.obtain(CRITERIA, subject_id=row.key, options=row.options, at=timezone.now()) for row in suite_graders
+    ]
     context["report"] = slowest([*reports, charts, *criteria])
-    runs, own = charts.content["runs"] if charts.content is not None else [], str(shown.system.pk)
+    runs, system_key = charts.content["runs"] if charts.content is not None else [], str(shown.system.pk)
     return context | {
         "parts": [
             (part, [(grader.key, mean) for grader, mean in zip(graders, part.means, strict=True)])
             for part in profile_of(stored, shown.system.pk)
         ],
-        "criteria": _criteria_shown(known, [report.content for report in criteria], own),
+        "criteria": _criteria_shown(suite_graders, [report.content for report in criteria], system_key),
         "extremes": (("Best responses", best, "-0"), ("Worst responses", worst, "0")),
         "runs": [
-            run | {"figure": run["figures"][own], "at": datetime.fromisoformat(run["at"])}
+            run | {"figure": run["figures"][system_key], "at": datetime.fromisoformat(run["at"])}
             for run in reversed(runs)
-            if own in run["figures"]
+            if system_key in run["figures"]
         ],
     }
 
@@ -64,17 +66,17 @@ def _criteria_shown(
     graders: Sequence[Grader], contents: Sequence[ReportContent | None], system: str
 ) -> JsonDict | None:
     """Return the graders with several criteria, and a row for each criterion with its mean under each of them."""
-    told = [
+    by_grader = [
         (grader, content)
         for grader, content in zip(graders, contents, strict=True)
         if content and any(system in row["figures"] for row in content["criteria"])
     ][:MOST_GRADERS]
-    if not told:
+    if not by_grader:
         return None
-    means = [{row["title"]: row["figures"].get(system) for row in content["criteria"]} for _, content in told]
+    means = [{row["title"]: row["figures"].get(system) for row in content["criteria"]} for _, content in by_grader]
     titles = dict.fromkeys(title for of_grader in means for title in of_grader)
     return {
-        "graders": [grader for grader, _ in told],
+        "graders": [grader for grader, _ in by_grader],
         "rows": [(CRITERIA_NAMES.get(title, title), [of_grader.get(title) for of_grader in means]) for title in titles],
-        "left_out": max(content["left_out"] for _, content in told),
+        "left_out": max(content["left_out"] for _, content in by_grader),
     }

@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, form_view, get_view, post_view, refusals_shown
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
@@ -27,8 +28,8 @@ from evalsite.reports.services.charts import Chart
 from evalsite.reports.services.judges.anchor_drift import anchors_for, drift_of_version
 from evalsite.reports.services.judges.calibration import (
     Calibration,
-    NotCalibrated,
-    NotHeld,
+    CalibrationRefused,
+    CertificateRefused,
     calibrate,
     certify,
     lacks_of,
@@ -95,7 +96,7 @@ def judge_trust(request: PageRequest) -> HttpResponse:
     """Answer with the fragment that the judge's page polls; a whole page is the judge's."""
     if not request.htmx:
         return redirect(f"{reverse('reports:judge-detail')}?{request.GET.urlencode()}")
-    return render(request, "reports/_judge_trust.html", trust_context(_asked(request)))
+    return render(request, "reports/_judge_trust.html", trust_context(_options(request)))
 
 
 @form_view("reports.view_snapshot", "review.change_queue")
@@ -109,7 +110,7 @@ def judge_threshold(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and "look" not in request.POST and form.is_valid():
         try:
             saved = save_calibration(content, calibration, actor=request.user, at=timezone.now())
-        except NotCalibrated as refusal:
+        except CalibrationRefused as refusal:
             form.add_error(None, str(refusal))
         else:
             messages.success(request, f"Saved: the next runs send verdicts below {saved.threshold:.2f} to review")
@@ -150,7 +151,7 @@ def certificate_issue(request: PageRequest) -> HttpResponse:
     chosen = str(request.POST.get("annotators", ""))
     if chosen not in set(Annotators):
         raise Http404("Choose expert, skilled or crowd.")
-    with refusals_shown(request, NotHeld):
+    with refusals_shown(request, CertificateRefused):
         certify(content, annotators=Annotators(chosen), actor=request.user, at=timezone.now())
     return _back(content)
 
@@ -213,11 +214,11 @@ def trust_export(request: PageRequest, table: str, format_name: str) -> HttpResp
     drift = drift_of_version(content["version"]["key"])
     tables = trust_tables(content, steps=calibration.steps, drift=drift, annotators=annotators)
     return download_paper(
-        request, tables, table=table, format_name=format_name, subject=content["name"], subject_id=None
+        request, tables, table=table, format_name=format_name, subject=NamedSubject(content["name"], None)
     )
 
 
-def _asked(request: PageRequest) -> JsonDict:
+def _options(request: PageRequest) -> JsonDict:
     options = judge_options(request.POST if request.method == "POST" and "name" in request.POST else request.GET)
     if not judge_exists(options["name"]) and not tested_evaluators(options["name"]):
         raise Http404("No run has had a judge of this name.")
@@ -225,7 +226,7 @@ def _asked(request: PageRequest) -> JsonDict:
 
 
 def _content(request: PageRequest, *, for_one_look: bool = False) -> ReportContent:
-    options = _asked(request)
+    options = _options(request)
     if for_one_look:  # a certificate is issued once
         options.pop("looks", None)
     return jobs.content_shown(JUDGE_TRUST, subject_id=0, options=options, at=timezone.now())
@@ -235,9 +236,9 @@ def _back(content: ReportContent) -> HttpResponseRedirect:
     """Return to the judge's page; to the opened test of a version that no other run has had yet."""
     tests = [] if judge_exists(content["name"]) else tested_evaluators(content["name"])
     keys = versions_of(tests)
-    for one in tests:
-        if keys[one.pk].key == content["version"]["key"]:
-            return redirect("reports:golden-test", one.run.golden_run.golden_set_id, one.pk)
+    for test in tests:
+        if keys[test.pk].key == content["version"]["key"]:
+            return redirect("reports:golden-test", test.run.golden_run.golden_set_id, test.pk)
     return redirect(f"{reverse('reports:judge-detail')}?{_query(content)}")
 
 

@@ -59,8 +59,8 @@ def audited_judge(
     cases = list(suite.cases.order_by("pk"))
     systems = [factories.system(f"system-{number}-{run.pk}") for number in range(responses)]
     run.systems.set(systems)
-    for place, row in enumerate(rows):
-        response = factories.response(prompt=cases[place // responses].prompt, system=systems[place % responses])
+    for index, row in enumerate(rows):
+        response = factories.response(prompt=cases[index // responses].prompt, system=systems[index % responses])
         verdict = factories.verdict(
             evaluator=evaluator,
             response=response,

@@ -35,11 +35,11 @@ def scored() -> Scored:
     benchmark = factories.benchmark(slug="sums", name="Sums")
     cases = [
         factories.case(
-            prompt=factories.prompt(benchmark=benchmark, key=f"case-{place}"),
-            scenario="easy" if place <= 2 else "hard",
-            lang="python" if place % 2 else "sql",
+            prompt=factories.prompt(benchmark=benchmark, key=f"case-{number}"),
+            scenario="easy" if number <= 2 else "hard",
+            lang="python" if number % 2 else "sql",
         )
-        for place in range(1, 5)
+        for number in range(1, 5)
     ]
     suite = factories.suite(cases=cases)
     run = factories.run(suite=suite, name="First run", status="finished", total=11, done=10, failed=1)

@@ -54,10 +54,12 @@ def ledger() -> Ledger:
     paid = factories.call(endpoint=endpoint, run=second, cost=Decimal("0.05"), finished_at=NEXT_DAY)
     factories.verdict(evaluator=later, call_ids=[paid.pk], created_at=NEXT_DAY)
     debates = factories.run(name="Debates", kind=RunKind.DEBATE, suite=first.suite)
-    said = factories.call(endpoint=other, run=debates, cost=Decimal("0.04"), finished_at=NEXT_DAY)
-    held = factories.debate(debate_set=factories.debate_set(run=debates))
-    factories.statement(debate=held, agent_number=1, call_ids=[said.pk], created_at=NEXT_DAY)
-    factories.statement(debate=held, agent_number=2, call_ids=[], mirrored_call_ids=[said.pk], created_at=NEXT_DAY)
+    debate_call = factories.call(endpoint=other, run=debates, cost=Decimal("0.04"), finished_at=NEXT_DAY)
+    debate = factories.debate(debate_set=factories.debate_set(run=debates))
+    factories.statement(debate=debate, agent_number=1, call_ids=[debate_call.pk], created_at=NEXT_DAY)
+    factories.statement(
+        debate=debate, agent_number=2, call_ids=[], mirrored_call_ids=[debate_call.pk], created_at=NEXT_DAY
+    )
     factories.call(endpoint=other, cost=Decimal("0.001"), finished_at=NEXT_DAY)
     return Ledger(endpoint, other, ada, first, second, debates, strict, mild)
 

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.django_db
 def as_json(*arguments: str) -> dict[str, Any]:
     out = StringIO()
     call_command(*arguments, "--json", stdout=out)
-    found = json.loads(out.getvalue())
-    assert isinstance(found, dict)
-    return found
+    output = json.loads(out.getvalue())
+    assert isinstance(output, dict)
+    return output
 
 
 def test_report_leaderboard_prints_what_the_page_shows(scored: Scored) -> None:
@@ -109,9 +109,9 @@ def test_report_arena_prints_what_the_page_shows() -> None:
 
 
 def test_report_debates_holds_the_pages_figures_under_the_chosen_rule_and_reading() -> None:
-    found = as_json("report", "debates", "--rule", "majority", "--reading", "recorded")
+    printed = as_json("report", "debates", "--rule", "majority", "--reading", "recorded")
 
-    assert (found["report"]["rule"], found["report"]["reading"]) == ("majority", "recorded")
+    assert (printed["report"]["rule"], printed["report"]["reading"]) == ("majority", "recorded")
 
 
 def test_report_agreement_prints_a_label_table_for_latex(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_export_scores_writes_the_same_rows_in_every_format(scored: Scored, tmp_
     sheet = load_workbook(tmp_path / "scores.xlsx").active
     assert sheet is not None
     header, *body = sheet.iter_rows(values_only=True)
-    places = [header.index(name) for name in ("system", "case", "share")]
-    from_xlsx = [tuple(row[place] for place in places) for row in body]
+    columns = [header.index(name) for name in ("system", "case", "share")]
+    from_xlsx = [tuple(row[column] for column in columns) for row in body]
     assert from_jsonl[:5] == [
         ("ada", "case-1", 1.0),
         ("ada", "case-2", 1.0),
@@ -160,9 +160,9 @@ def test_export_scores_refuses_a_file_it_cannot_write(scored: Scored, tmp_path: 
 
 def test_export_scores_names_the_command_for_debates(tmp_path: Path) -> None:
     run = factories.run(kind="debate")
-    made = rows.debate_set(run=run)
+    debate_set = rows.debate_set(run=run)
 
-    with pytest.raises(BadInput, match=f"Use export_debates {made.pk} instead") as refused:
+    with pytest.raises(BadInput, match=f"Use export_debates {debate_set.pk} instead") as refused:
         call_command("export_scores", "--run", str(run.pk), "--output", str(tmp_path / "scores.csv"))
 
     assert (refused.value.returncode, list(tmp_path.iterdir())) == (2, [])

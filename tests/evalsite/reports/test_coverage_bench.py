@@ -15,14 +15,14 @@ BOARDS = 7
 @pytest.mark.parametrize("part", PARTS)
 def test_figures_hold_the_truth(part: str, capsys: pytest.CaptureFixture[str]) -> None:
     missed = report(
-        [measure(cell, place, boards=BOARDS, again=1) for place, cell in enumerate(cells_of(part, quick=True))]
+        [measure(cell, number, boards=BOARDS, again=1) for number, cell in enumerate(cells_of(part, quick=True))]
     )
 
     assert missed == [], capsys.readouterr().out
 
 
 def test_intervals_of_half_the_width_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strata, "t_quantile", lambda *given: t_quantile(*given) / 2)
+    monkeypatch.setattr(strata, "t_quantile", lambda *arguments: t_quantile(*arguments) / 2)
 
     missed = report([measure(cells_of("boards", quick=True)[0], 0, boards=BOARDS, again=1)])
 

@@ -56,11 +56,11 @@ def judged(debate: Debate, *, method: str, vote: int | None, owner: DebateSet | 
         source="run",
         setup={**of.setup, "endpoints": ["solo"], **setup},
     )
-    made = rows.debate(owner=owner, votes=((vote,),))
-    made.status, made.verdict = ("unresolved", None) if vote is None else ("agreed", vote)
-    made.case, made.response_a, made.response_b = debate.case, debate.response_a, debate.response_b
-    made.cost, made.call_count = "0.50", 1
-    made.save()
+    decision = rows.debate(owner=owner, votes=((vote,),))
+    decision.status, decision.verdict = ("unresolved", None) if vote is None else ("agreed", vote)
+    decision.case, decision.response_a, decision.response_b = debate.case, debate.response_a, debate.response_b
+    decision.cost, decision.call_count = "0.50", 1
+    decision.save()
     return owner
 
 
@@ -68,7 +68,7 @@ def four_debates() -> list[Debate]:
     """Return debates of two judges: A at once, A after a round, B at once, and one that stays open."""
     owner = rows.debate_set()
     votes = (((1, 1),), ((1, -1), (1, 1)), ((-1, -1),), ((0, 1), (0, 1), (0, 1)))
-    return [rows.debate(owner=owner, votes=one) for one in votes]
+    return [rows.debate(owner=owner, votes=rounds) for rounds in votes]
 
 
 def label(debate: Debate, **raters: int) -> None:
@@ -80,22 +80,22 @@ def label(debate: Debate, **raters: int) -> None:
 
 
 def evaluator(content: dict[str, Any], key: str) -> dict[str, Any]:
-    return next(one for one in content["evaluators"] if one["key"] == key)
+    return next(row for row in content["evaluators"] if row["key"] == key)
 
 
 def test_compute_debates_counts_rounds_agreement_and_what_goes_to_people() -> None:
     four_debates()
 
-    found = compute_debates(0, {}).content
+    content = compute_debates(0, {}).content
 
-    assert found["rounds"] == [
+    assert content["rounds"] == [
         {"round": 0, "n": 2},
         {"round": 1, "n": 1},
         {"round": 2, "n": 0},
         {"round": None, "n": 1},
     ]
-    assert (found["n"], found["resolved"], found["people"]["sent"]) == (4, 3, 1)
-    first, second = evaluator(found, "independent:judge-1"), evaluator(found, "independent:judge-2")
+    assert (content["n"], content["resolved"], content["people"]["sent"]) == (4, 3, 1)
+    first, second = evaluator(content, "independent:judge-1"), evaluator(content, "independent:judge-2")
     assert (first["example"]["value"], first["of_all"]["value"]) == (1.0, 0.75)  # right on the three agreed ones
     assert (second["example"]["value"], second["example"]["n"]) == (pytest.approx(2 / 3), 3)  # it was moved once
     assert (first["a"], first["tie"], first["b"]) == (2, 1, 1)
@@ -114,7 +114,7 @@ def test_compute_debates_joins_people_by_debate_and_settles_open_ones_by_rule() 
     adjudicated = compute_debates(0, {"rule": "adjudicated"}).content
     people = compute_debates(0, {"rule": "human"}).content
 
-    assert [one["resolved"] for one in (unanimous, adjudicated, people)] == [3, 4, 3]
+    assert [content["resolved"] for content in (unanimous, adjudicated, people)] == [3, 4, 3]
     assert unanimous["people"]["agreed_debates"]["reason"] == "Too few: 2 of 20."
     assert unanimous["people"]["fleiss"]["value"] == 1.0
     # an open debate abstains; it was once counted as wrong
@@ -147,17 +147,17 @@ def test_compute_debates_sets_baselines_beside_debates_on_the_same_pairs() -> No
     Experiment.objects.create(kind="robustness", name="x", created_at=NOON)
     DebateSet.objects.filter(setup__perturbation="masked").update(experiment=Experiment.objects.get())
 
-    found = compute_debates(0, {}).content
+    content = compute_debates(0, {}).content
 
-    single = evaluator(found, "method:Single judge: solo")
+    single = evaluator(content, "method:Single judge: solo")
     assert (single["asked"], single["missing"], single["calls"], single["cost"]) == (4, 1, 4, 2.0)
     assert single["example"]["value"] == pytest.approx(2 / 3)
     assert single["people"]["reason"] == "Too few: 3 of 20."
     assert (single["calls_per_decision"], single["cost_per_decision"]) == (4 / 3, pytest.approx(2 / 3))
     assert single["agreements_per_dollar"] == 1.0  # two for two dollars
     # Too few labels for people to be the reference; the debate is not compared with itself.
-    assert found["reference"] == "debates"
-    assert [(p["first"], p["second"], p["difference"]["reason"]) for p in found["pairs"]] == [
+    assert content["reference"] == "debates"
+    assert [(p["first"], p["second"], p["difference"]["reason"]) for p in content["pairs"]] == [
         ("judge-1", "judge-2", "Too few: 3 of 30."),
         ("judge-1", "Single judge: solo", "Too few: 3 of 30."),
         ("judge-2", "Single judge: solo", "Too few: 3 of 30."),
@@ -263,15 +263,15 @@ def test_compute_arena_ranks_three_systems_from_agreed_debates() -> None:
     contest(bee, cow, 1, 1, 1, -1)
     contest(ant, cow, 1, 1, 1, 0)
 
-    found = compute_arena(0, {})
+    content = compute_arena(0, {})
 
-    assert [row["system"] for row in found["whole"]["rows"]] == ["ant", "bee", "cow"]
-    strengths = [row["strength"]["value"] for row in found["whole"]["rows"]]
+    assert [row["system"] for row in content["whole"]["rows"]] == ["ant", "bee", "cow"]
+    strengths = [row["strength"]["value"] for row in content["whole"]["rows"]]
     assert sum(strengths) == pytest.approx(0)
     # Expected wins at the fitted strengths are the wins that were counted: 3 + 3.5 for ant (Ford 1957).
     expected = sum(4 / (1 + exp(other - strengths[0])) for other in strengths[1:])
     assert expected == pytest.approx(6.5, abs=1e-6)
-    pair = found["pairs"][0]
+    pair = content["pairs"][0]
     assert pair.pop("win_rate")["value"] == 0.75
     assert pair.pop("equal_length")["reason"] == pair.pop("length_effect")["reason"] == "Too few: 4 of 30."
     assert pair == {"first": "ant", "second": "bee", "wins": 3, "ties": 0, "losses": 1, "undecided": 0}
@@ -293,11 +293,11 @@ def test_compute_arena_gives_the_same_debates_the_same_interval() -> None:
     for a, b in ((ant, bee), (bee, cow), (ant, cow)):
         contest(a, b, 1, 1, 1, -1, 0, 0, 1)
 
-    found = compute_arena(0, {})
+    content = compute_arena(0, {})
 
     # One scenario: it holds the debates of the whole, 21 cases.
-    assert found["whole"]["rows"] == found["by_scenario"][0]["rows"]
-    assert found["whole"]["rows"][0]["strength"]["low"] is not None
+    assert content["whole"]["rows"] == content["by_scenario"][0]["rows"]
+    assert content["whole"]["rows"][0]["strength"]["low"] is not None
 
 
 def test_compute_arena_gives_a_rank_to_what_tests_tell_apart() -> None:
@@ -306,9 +306,9 @@ def test_compute_arena_gives_a_rank_to_what_tests_tell_apart() -> None:
     contest(bee, cow, *[1] * 26, *[-1] * 4)
     contest(ant, cow, *[1] * 26, *[-1] * 4)
 
-    found = compute_arena(0, {})["whole"]
+    ranking = compute_arena(0, {})["whole"]
 
-    assert [(row["system"], row["ranks"]) for row in found["rows"]] == [
+    assert [(row["system"], row["ranks"]) for row in ranking["rows"]] == [
         ("ant", [1, 2]),
         ("bee", [1, 2]),
         ("cow", [3, 3]),
@@ -343,11 +343,11 @@ def test_compute_arena_counts_what_people_decided() -> None:
             people_settle(rows.debate(owner=owner, votes=((1, -1), (1, -1))), 1)
 
     for rule in ("adjudicated", "human"):
-        found = compute_arena(0, {"rule": rule})
+        content = compute_arena(0, {"rule": rule})
 
-        ranks = [(row["system"], row["ranks"]) for row in found["whole"]["rows"]]
+        ranks = [(row["system"], row["ranks"]) for row in content["whole"]["rows"]]
         assert ranks == [("ant", [1, 1]), ("bee", [2, 2]), ("cow", [3, 3])]
-        assert (found["whole"]["n"], found["undecided"]) == (60, 0)
+        assert (content["whole"]["n"], content["undecided"]) == (60, 0)
     assert compute_arena(0, {})["undecided"] == 60
 
 
@@ -367,7 +367,7 @@ def test_compute_arena_ranks_one_criterion() -> None:
         60,
         ["creativity", "helpfulness"],
     )
-    assert [[row["system"] for row in one["whole"]["rows"]] for one in (helpful, creative)] == [
+    assert [[row["system"] for row in content["whole"]["rows"]] for content in (helpful, creative)] == [
         ["ant", "bee", "cow"],
         ["cow", "bee", "ant"],
     ]
@@ -379,20 +379,20 @@ def test_agreement_with_people_weights_the_audit_for_all_that_agreed() -> None:
     owner = rows.debate_set()
     agreed = [rows.debate(owner=owner, votes=((1, 1), (1, 1))) for _ in range(90)]
     undecided = [rows.debate(owner=owner, votes=((1, -1), (1, -1))) for _ in range(30)]
-    for place, debate in enumerate(agreed[:30]):
-        people_settle(debate, 1 if place < 27 else -1, arm="audit")
+    for index, debate in enumerate(agreed[:30]):
+        people_settle(debate, 1 if index < 27 else -1, arm="audit")
     for debate in undecided:
         people_settle(debate, -1)
 
-    found = compute_debates(0, {}).content
+    content = compute_debates(0, {}).content
 
-    judge, debates = evaluator(found, "independent:judge-1"), evaluator(found, "debate")
+    judge, debates = evaluator(content, "independent:judge-1"), evaluator(content, "debate")
     assert judge["people"]["value"] == pytest.approx(0.675)
     assert (judge["people_decided"]["value"], debates["people_decided"]["value"]) == (pytest.approx(0.9),) * 2
-    assert found["people"]["agreed_debates"]["value"] == pytest.approx(0.9)
-    assert found["wins"][0]["people"]["value"] == pytest.approx(0.675)  # pooled it was 45%
+    assert content["people"]["agreed_debates"]["value"] == pytest.approx(0.9)
+    assert content["wins"][0]["people"]["value"] == pytest.approx(0.675)  # pooled it was 45%
     # The two say the same wherever the debate decided: no difference, where once a judge was 50 points ahead.
-    pair = next(one for one in found["pairs"] if {one["first"], one["second"]} == {"judge-1", "Debate"})
+    pair = next(row for row in content["pairs"] if {row["first"], row["second"]} == {"judge-1", "Debate"})
     assert (pair["difference"]["value"], pair["separated"]) == (0.0, False)
 
 
@@ -402,11 +402,11 @@ def test_a_debate_that_people_decided_is_not_compared_with_those_people() -> Non
         people_settle(rows.debate(owner=owner, votes=((1, -1), (1, -1))), verdict)
 
     for rule in ("adjudicated", "human"):
-        found = compute_debates(0, {"rule": rule}).content
+        content = compute_debates(0, {"rule": rule}).content
 
-        debates = evaluator(found, "debate")
+        debates = evaluator(content, "debate")
         assert (debates["example"]["value"], debates["people_decided"]["value"]) == (None, None)
-        assert evaluator(found, "independent:judge-1")["people"]["value"] == pytest.approx(0.5)
+        assert evaluator(content, "independent:judge-1")["people"]["value"] == pytest.approx(0.5)
 
 
 def test_the_system_level_compares_labels_of_the_same_debates() -> None:
@@ -444,8 +444,8 @@ def test_arena_export_never_computes_a_long_report_itself(
     launched: list[Any] = []
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
 
-    def enqueue(work: object, *given: Any, job_id: str) -> bool:
-        launched.append(given)
+    def enqueue(work: object, *arguments: Any, job_id: str) -> bool:
+        launched.append(arguments)
         return True
 
     monkeypatch.setattr(jobs, "enqueue_once", enqueue)
@@ -464,11 +464,11 @@ def test_compute_arena_names_groups_that_cannot_be_compared() -> None:
     contest(ant, bee, 1, -1)
     contest(cow, factories.system("dog"), 1, 1)
 
-    found = compute_arena(0, {})["whole"]
+    ranking = compute_arena(0, {})["whole"]
 
-    assert found["rows"] == []
-    assert found["groups"] == [["ant", "bee"], ["cow", "dog"]]
-    assert "No debate links these groups" in found["reason"]
+    assert ranking["rows"] == []
+    assert ranking["groups"] == [["ant", "bee"], ["cow", "dog"]]
+    assert "No debate links these groups" in ranking["reason"]
 
 
 def test_arena_shows_and_exports_the_ranking(researcher: Client) -> None:
@@ -495,17 +495,17 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
         "masked": [*[-1] * 6, 1, None],
         "flipped": [*[1] * 7, 0],
     }
-    for perturbation, said in votes.items():
-        made = None
-        for debate, vote in zip(debates, said, strict=True):
-            made = judged(debate, method="single", vote=vote, owner=made, perturbation=perturbation)
-        assert made is not None
-        DebateSet.objects.filter(pk=made.pk).update(experiment=experiment)
+    for perturbation, judge_votes in votes.items():
+        owner_set = None
+        for debate, vote in zip(debates, judge_votes, strict=True):
+            owner_set = judged(debate, method="single", vote=vote, owner=owner_set, perturbation=perturbation)
+        assert owner_set is not None
+        DebateSet.objects.filter(pk=owner_set.pk).update(experiment=experiment)
 
-    found = compute_robustness(experiment.pk, {})
+    content = compute_robustness(experiment.pk, {})
     page = text_of(researcher.get(reverse("reports:robustness-detail", args=[experiment.pk])))
 
-    (judge,) = found["judges"]
+    (judge,) = content["judges"]
     cells = {cell["perturbation"]: cell for cell in judge["cells"]}
     assert [cells[name]["agreement"]["value"] for name in votes] == [1.0, 0.125, 0.875]
     # Seven of eight lost is a fall whatever the number; one of eight says nothing (once "Holds").
@@ -517,7 +517,7 @@ def test_compute_robustness_holds_each_judge_against_the_debates(researcher: Cli
 
     out = io.StringIO()
     call_command("report", "robustness", "--experiment", str(experiment.pk), "--json", stdout=out)
-    assert json.loads(out.getvalue()) == {"experiment": {"id": experiment.pk, "name": "Robustness"}} | found
+    assert json.loads(out.getvalue()) == {"experiment": {"id": experiment.pk, "name": "Robustness"}} | content
 
 
 def perturbed_set(debates: list[Debate], votes: list[int], *, perturbation: str, experiment: Experiment) -> None:
@@ -544,9 +544,9 @@ def test_robustness_holds_only_where_it_is_shown(intact: list[int], perturbed: l
     perturbed_set(debates, intact, perturbation="none", experiment=experiment)
     perturbed_set(debates, perturbed, perturbation="masked", experiment=experiment)
 
-    found = compute_robustness(experiment.pk, {})
+    content = compute_robustness(experiment.pk, {})
 
-    assert [row["verdict"] for row in found["judges"]] == [finding]
+    assert [row["verdict"] for row in content["judges"]] == [finding]
 
 
 def test_robustness_of_five_pairs_cannot_tell() -> None:
@@ -572,10 +572,10 @@ def test_robustness_takes_its_reference_from_the_set_with_most_outcomes() -> Non
     experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
     perturbed_set(debates, [1, 1, 1], perturbation="none", experiment=experiment)
 
-    found = compute_robustness(experiment.pk, {})
+    content = compute_robustness(experiment.pk, {})
 
-    assert found["reference"] == "debates of “Real agents” in which all agents agreed"
-    assert found["judges"][0]["cells"][0]["agreement"]["value"] == 1.0
+    assert content["reference"] == "debates of “Real agents” in which all agents agreed"
+    assert content["judges"][0]["cells"][0]["agreement"]["value"] == 1.0
 
 
 def test_report_robustness_takes_the_newest_and_names_what_there_is() -> None:
@@ -615,8 +615,8 @@ def test_arena_has_one_name_on_every_page(client: Client) -> None:
 def pair_judged(places: int = 60) -> DebateSet:
     """Return agreed debates, all audited, whose first judge opens for what it is shown first where people see a tie."""
     owner = rows.debate_set()
-    for place in range(places):
-        order, people = place % 2, (1, -1, 0)[place % 3]
+    for index in range(places):
+        order, people = index % 2, (1, -1, 0)[index % 3]
         shown_first = 1 if order == 0 else -1
         debate = rows.debate(owner=owner, votes=((people or shown_first, people), (people, people)))
         Debate.objects.filter(pk=debate.pk).update(response_order=order)
@@ -627,9 +627,9 @@ def pair_judged(places: int = 60) -> DebateSet:
 def test_compute_debate_bias_finds_a_preference_for_the_place() -> None:
     pair_judged()
 
-    found = compute_debate_bias(0, {})
+    content = compute_debate_bias(0, {})
 
-    judges = {judge["judge"]: judge for judge in found["judges"]}
+    judges = {judge["judge"]: judge for judge in content["judges"]}
     assert set(judges) == {"judge-1", "judge-2"}
     position = next(effect for effect in judges["judge-1"]["effects"] if effect["key"] == "position")
     # A third of the pairs are ties, of which each is moved by half a point to one side: 1/3 from second to first.
@@ -676,13 +676,13 @@ def test_fleiss_kappa_of_debates_leaves_out_what_one_person_alone_said() -> None
 
 def test_arena_shows_the_win_rate_at_equal_length_beside_the_raw_one(researcher: Client) -> None:
     owner = rows.debate_set()
-    for place in range(40):
-        made = rows.debate(owner=owner, votes=((1, 1),) if place % 4 else ((-1, -1),))
-        made.response_a.text = "long " * (40 + place)
-        made.response_a.save()
+    for index in range(40):
+        debate = rows.debate(owner=owner, votes=((1, 1),) if index % 4 else ((-1, -1),))
+        debate.response_a.text = "long " * (40 + index)
+        debate.response_a.save()
 
-    found = compute_arena(0, {})
-    (pair,) = found["pairs"]
+    content = compute_arena(0, {})
+    (pair,) = content["pairs"]
     page = text_of(researcher.get(reverse("reports:arena")))
     by_people = compute_arena(0, {"rule": "human"})["pairs"][0]
 
@@ -705,9 +705,9 @@ def test_intervals_of_the_meta_evaluation_count_a_case_once_under_several_criter
             again = rows.debate(owner=owner, votes=((1, -1), (1, 1)))
             Debate.objects.filter(pk=again.pk).update(case=debate.case)
 
-    found = compute_debates(0, {}).content
+    content = compute_debates(0, {}).content
 
-    judge = evaluator(found, "independent:judge-1")
+    judge = evaluator(content, "independent:judge-1")
     assert (judge["example"]["value"], judge["example"]["n"]) == (1.0, 24)
     for name in ("example", "of_all", "first"):
         assert judge[name]["low"] == pytest.approx(share_of(8, 8).low)

@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
 def command(*arguments: str) -> dict[str, Any]:
     out = io.StringIO()
     call_command(*arguments, "--json", stdout=out)
-    found: dict[str, Any] = json.loads(out.getvalue())
-    return found
+    output: dict[str, Any] = json.loads(out.getvalue())
+    return output
 
 
 @pytest.fixture
@@ -39,17 +39,17 @@ def test_report_debates_explains_by_item_why_the_strict_reading_differs(report: 
     differences = report["reading_differences"]
 
     by_cell: dict[str, int] = {}
-    for one in differences:
-        by_cell[one["cell"]] = by_cell.get(one["cell"], 0) + 1
-        assert one["recorded"] != one["strict"]
-        assert one["why"]
+    for difference in differences:
+        by_cell[difference["cell"]] = by_cell.get(difference["cell"], 0) + 1
+        assert difference["recorded"] != difference["strict"]
+        assert difference["why"]
     assert by_cell == {
         key: cell["strict_vs_recorded"]["different"]
         for key, cell in report["cells"].items()
         if cell["strict_vs_recorded"]["different"]
     }
     for key, cell in report["cells"].items():
-        explained = {one["item"] for one in differences if one["cell"] == key}
+        explained = {difference["item"] for difference in differences if difference["cell"] == key}
         changed = cell["strict_vs_recorded"]
         assert {*changed["consensus_changed"], *changed["majority_changed"]} <= explained
 
@@ -79,10 +79,10 @@ def test_meta_evaluation_counts_as_the_file_does(shared_data: Path, admin_client
             _, criterion, scenario = key.split("/")
             row = rows[criterion, scenario]
             assert (row["rule"], row["reading"]) == (rule, "recorded")
-            for judge, found in cell["recorded"]["outcomes"][outcome]["judges"].items():
+            for judge, agreement in cell["recorded"]["outcomes"][outcome]["judges"].items():
                 counted = [int(row[f"{judge}_{end}"]) for end in ("matches", "n", "pairs")]
-                assert counted == [found["matches"], found["n_with_outcome"], found["n"]]
-                assert float(row[judge]) == pytest.approx(found["agree_resolved_only"], abs=1e-6)
+                assert counted == [agreement["matches"], agreement["n_with_outcome"], agreement["n"]]
+                assert float(row[judge]) == pytest.approx(agreement["agree_resolved_only"], abs=1e-6)
 
 
 @pytest.mark.usefixtures("report")
@@ -95,9 +95,9 @@ def test_the_papers_table_is_made_in_latex(shared_data: Path, admin_client: Any)
     assert latex.count("Reading of verdicts: as recorded in the files.") == latex.count(r"\begin{tabular}")
     for key, cell in expected.items():
         _, criterion, scenario = key.split("/")
-        (line,) = (one for one in latex.splitlines() if one.startswith(f"{criterion} & {scenario} &"))
-        for found in cell["recorded"]["outcomes"]["majority_tie0"]["judges"].values():
-            assert f"{found['matches']}/{found['n']} = {found['agree_all']:.3f} [" in line
+        (line,) = (text for text in latex.splitlines() if text.startswith(f"{criterion} & {scenario} &"))
+        for agreement in cell["recorded"]["outcomes"]["majority_tie0"]["judges"].values():
+            assert f"{agreement['matches']}/{agreement['n']} = {agreement['agree_all']:.3f} [" in line
 
 
 def judges_table(client: Any, query: str) -> dict[tuple[str, str], dict[str, str]]:

@@ -40,7 +40,7 @@ def test_score_table_holds_texts_reason_cost_and_address() -> None:
         )
         for cost in (Decimal("0.02"), Decimal("0.03"), None)
     ]
-    said = factories.verdict(
+    verdict = factories.verdict(
         evaluator=judge, response=response, share=0.5, rationale="Covers it.", call_ids=[calls[0].pk, calls[1].pk]
     )
     factories.score(evaluator=rules, response=response, share=1.0)
@@ -51,17 +51,17 @@ def test_score_table_holds_texts_reason_cost_and_address() -> None:
 
     names = ("evaluator", "prompt", "response", "words", "judge_reason", "cost", "address")
     assert [tuple(row[name] for name in names) for row in rows] == [
-        ("Strict", prompt.text, "It is 42 W.", 4, "Covers it.", Decimal("0.05"), f"/verdicts/{said.pk}/"),
+        ("Strict", prompt.text, "It is 42 W.", 4, "Covers it.", Decimal("0.05"), f"/verdicts/{verdict.pk}/"),
         ("rules", prompt.text, "It is 42 W.", 4, None, None, f"/responses/{response.pk}/"),
-        ("Strict", prompt.text, unpriced.text, 2, "", None, f"/verdicts/{said.pk + 1}/"),
+        ("Strict", prompt.text, unpriced.text, 2, "", None, f"/verdicts/{verdict.pk + 1}/"),
     ]
 
 
 def test_leaderboard_export_of_a_pair_holds_every_case_with_both_texts(scored: Scored, researcher: Client) -> None:
     first, second = scored.ada, scored.cy
 
-    def text(system: System, place: int) -> str:
-        return system.responses.get(prompt=scored.cases[place].prompt).text
+    def text(system: System, index: int) -> str:
+        return system.responses.get(prompt=scored.cases[index].prompt).text
 
     query = f"?evaluator={scored.rules.pk}&system={first.pk}&system={second.pk}"
     page = researcher.get(reverse("reports:leaderboard-compare", args=[scored.suite.pk]) + query)
@@ -96,11 +96,11 @@ def test_the_votes_of_a_panel_are_in_every_export_of_its_scores(researcher: Clie
     from_jsonl = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     header, *body = load_workbook(tmp_path / "a.xlsx").active.iter_rows(values_only=True)  # type: ignore[union-attr]
 
-    said = "ada: 0.2; bea: 0.4; cyd: no vote"
-    assert [(row["votes"], row["share"]) for row in from_jsonl] == [(said, 0.3)] * 2  # the mean of 2 and 4 of 10
-    assert [(row["votes"], float(row["share"])) for row in from_csv] == [(said, 0.3)] * 2
-    assert [row[header.index("votes")] for row in body] == [said] * 2
-    assert [(row["votes"], float(row["score"])) for row in shown] == [(said, 0.3)] * 2
+    votes = "ada: 0.2; bea: 0.4; cyd: no vote"
+    assert [(row["votes"], row["share"]) for row in from_jsonl] == [(votes, 0.3)] * 2  # the mean of 2 and 4 of 10
+    assert [(row["votes"], float(row["share"])) for row in from_csv] == [(votes, 0.3)] * 2
+    assert [row[header.index("votes")] for row in body] == [votes] * 2
+    assert [(row["votes"], float(row["score"])) for row in shown] == [(votes, 0.3)] * 2
     # All calls of all members are counted: cyd was asked once more.
     assert run.calls_made == 8
     assert sum(Decimal(str(row["cost"])) for row in from_jsonl) == run.spent == _cost_of_ledger()

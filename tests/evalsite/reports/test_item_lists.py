@@ -35,9 +35,9 @@ def people(*names: str) -> dict[str, User]:
 @pytest.fixture
 def queue() -> Queue:
     """Return a queue in which everything that a report can show has happened."""
-    made = factories.queue(slug="pairs", name="Pairs", quorum=3)
+    new_queue = factories.queue(slug="pairs", name="Pairs", quorum=3)
     team = people("ann", "ben", "cat")
-    given: list[tuple[dict[str, str], dict[str, Any]]] = [
+    labels_by_item: list[tuple[dict[str, str], dict[str, Any]]] = [
         ({"ann": "1", "ben": "1", "cat": "1"}, {"criterion": "clarity", "scenario": "code"}),
         ({"ann": "1", "ben": "-1", "cat": "0"}, {"criterion": "clarity", "scenario": "letters & more"}),
         ({"ann": "0", "ben": "0", "cat": "-1"}, {"criterion": "depth", "scenario": "code", "language": "de"}),
@@ -45,17 +45,17 @@ def queue() -> Queue:
         ({"cat": "1"}, {"scenario": "code"}),
         ({"ann": "7", "ben": "1"}, {"criterion": "clarity", "scenario": "code"}),  # 7 has left the scale
     ]
-    for day, (labels, where) in enumerate(given):
-        item = factories.review_item(queue=made, **where)
+    for day, (labels, where) in enumerate(labels_by_item):
+        item = factories.review_item(queue=new_queue, **where)
         for name, label in labels.items():
             at = factories.NOON + timedelta(days=day // 3)
             factories.annotation(item=item, label=label, annotator=team[name], created_at=at)
-    first, second, third, *_, last = items_of(made)
+    first, second, third, *_, last = items_of(new_queue)
     _reveal(first, second, third)
     _repeat(first, team["ann"], "1")
     _repeat(second, team["ann"], "0")
     _skip(last, team["cat"])
-    return made
+    return new_queue
 
 
 def items_of(queue: Queue) -> list[ReviewItem]:

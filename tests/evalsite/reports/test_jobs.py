@@ -28,14 +28,14 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Callable[..., None], tuple[Any, ...]]]:
     """Return what would have been queued, as (job id, function, arguments)."""
-    found: list[tuple[str, Callable[..., None], tuple[Any, ...]]] = []
+    enqueued: list[tuple[str, Callable[..., None], tuple[Any, ...]]] = []
 
     def enqueue(work: Callable[..., None], *arguments: Any, job_id: str) -> bool:
-        found.append((job_id, work, arguments))
+        enqueued.append((job_id, work, arguments))
         return True
 
     monkeypatch.setattr(jobs, "enqueue_once", enqueue)
-    return found
+    return enqueued
 
 
 def test_a_finished_run_sets_its_reports_going(

@@ -34,9 +34,9 @@ SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
 def as_json(*arguments: str) -> dict[str, Any]:
     out = StringIO()
     call_command(*arguments, "--json", stdout=out)
-    found = json.loads(out.getvalue())
-    assert isinstance(found, dict)
-    return found
+    output = json.loads(out.getvalue())
+    assert isinstance(output, dict)
+    return output
 
 
 def refusal(*arguments: str) -> str:
@@ -67,7 +67,7 @@ def test_calibrate_prints_the_curve_and_saves_when_told() -> None:
         "Tolerance, points: The labels of this judge are two, or have no order: choose 0."
     )
     removed = [as_json("calibrate", "Strict", "--remove") for _ in range(2)]
-    assert [one["removed"] for one in removed] == [True, False]
+    assert [output["removed"] for output in removed] == [True, False]
     assert not EvaluatorThreshold.objects.exists()
 
 
@@ -112,8 +112,8 @@ def anchored(fake_llm: FakeLLM) -> RunEvaluator:
     assert work(run) == "ended" or run.status == "finished"
     evaluator = run.evaluators.get()
     queue = factories.queue(run=run, labels=labels_to_json(level_scale([25, 50])))
-    for place, verdict in enumerate(evaluator.verdicts.order_by("pk")):
-        label = "100" if place < 4 else "50"
+    for index, verdict in enumerate(evaluator.verdicts.order_by("pk")):
+        label = "100" if index < 4 else "50"
         factories.review_item(queue=queue, verdict=verdict, arm="audit", status="settled", label=label, decided_at=NOON)
     return evaluator
 
@@ -123,18 +123,18 @@ def test_anchor_asks_again_by_new_calls_and_shows_the_drift(fake_llm: FakeLLM) -
     before = Call.objects.count()
     fake_llm.config(reply=HALF.replace("50", "25"))
 
-    found = as_json("anchor", evaluator.name, "--make", "--ask", "--wait")
+    output = as_json("anchor", evaluator.name, "--make", "--ask", "--wait")
 
     run = AnchorRound.objects.get().run
     assert (run.kind, run.status, run.total, run.done) == (RunKind.ANCHOR, "finished", 24, 24)
     assert Call.objects.count() == before + 24  # nothing is reused, though every question was asked before
-    first, second = found["rounds"]
+    first, second = output["rounds"]
     assert (first["agreement"]["value"], first["change"], first["run"]) == (pytest.approx(20 / 24), None, None)
     assert (second["agreement"]["value"], second["run"]) == (0.0, run.pk)
     assert second["change"]["value"] == pytest.approx(-20 / 24)
     assert second["flips"] == pytest.approx(20 / 24)
     assert second["p_value"] < 0.001
-    assert found["asks"] == ""
+    assert output["asks"] == ""
 
 
 def test_an_anchor_round_sends_nothing_to_people(fake_llm: FakeLLM) -> None:

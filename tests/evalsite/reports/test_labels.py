@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
-from evalsite.reports.services.people.label_agreements import compute_label_agreement
+from evalsite.reports.services.people.agreements import compute_label_agreement
 from evalsite.review.models import ImportedLabel, LabelledItem, LabelTable
 from tests import factories
 
@@ -50,8 +50,8 @@ def researcher() -> Client:
 
 def send(client: Client, data: bytes, file_name: str = "labels.csv", **fields: str) -> Any:
     """Send a file and confirm it at once; `look` only has it checked."""
-    told = {"file": SimpleUploadedFile(file_name, data)} | ({} if fields.pop("look", "") else {"save": "1"})
-    return client.post(reverse("reports:labels-create"), told | fields)
+    data_sent = {"file": SimpleUploadedFile(file_name, data)} | ({} if fields.pop("look", "") else {"save": "1"})
+    return client.post(reverse("reports:labels-create"), data_sent | fields)
 
 
 def table_of(rows: list[list[Any]], labels: list[Any], client: Client) -> dict[str, Any]:
@@ -83,19 +83,19 @@ def rows_of(vector: dict[str, Any]) -> tuple[list[list[Any]], list[Any]]:
     return vector["rows"], vector["labels"]
 
 
-def compared(content: dict[str, Any], wanted: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def compared(content: dict[str, Any], published: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     values = {row["key"]: row["value"] for row in content["figures"]}
-    names = [name for name in wanted if name in FIGURES and not isinstance(wanted[name], dict)]
+    names = [name for name in published if name in FIGURES and not isinstance(published[name], dict)]
     got = {name: values[FIGURES[name]] for name in names}
     places = {name: FIVE_PLACES if name == "brennan_prediger" else SIX_PLACES for name in names}
     return got, {
-        name: None if wanted[name] is None else pytest.approx(wanted[name], abs=places[name]) for name in names
+        name: None if published[name] is None else pytest.approx(published[name], abs=places[name]) for name in names
     }
 
 
 @pytest.mark.shared_data
 def test_pandalm_by_browser_gives_the_published_figures(researcher: Client, shared_data: Path) -> None:
-    wanted = json.loads((shared_data / "statistics/pandalm_expected.json").read_text())
+    published = json.loads((shared_data / "statistics/pandalm_expected.json").read_text())
     data = (shared_data / "statistics/pandalm_labels.csv").read_bytes()
 
     answer = send(researcher, data, "pandalm_labels.csv", scale="0,1,2")
@@ -103,20 +103,22 @@ def test_pandalm_by_browser_gives_the_published_figures(researcher: Client, shar
 
     table = LabelTable.objects.get()
     content = compute_label_agreement(table.pk, {}).content
-    got, expected = compared(content, wanted)
+    got, expected = compared(content, published)
     assert len(got) == 4
     assert got == expected
     values = {row["key"]: row["value"] for row in content["figures"]}
     others = ("gwet_ac1", "irrcac_fleiss", "irrcac_krippendorff", "irrcac_conger", "brennan_prediger")
     keys = ("ac1", "fleiss", "alpha_nominal", "conger", "brennan_prediger")
-    assert [values[key] for key in keys] == pytest.approx([wanted[name]["value"] for name in others], abs=FIVE_PLACES)
+    assert [values[key] for key in keys] == pytest.approx(
+        [published[name]["value"] for name in others], abs=FIVE_PLACES
+    )
     pairs = {f"{pair['first'][-1]}-{pair['second'][-1]}": pair for pair in content["pairs"]}
     kappas = {name: pair["kappa"]["value"] for name, pair in pairs.items()}
-    assert kappas == pytest.approx(wanted["cohen_pairwise"], abs=SIX_PLACES)
+    assert kappas == pytest.approx(published["cohen_pairwise"], abs=SIX_PLACES)
     shares = {name: pair["percent"]["value"] for name, pair in pairs.items()}
-    assert shares == pytest.approx(wanted["agreement_pairwise"], abs=SIX_PLACES)
-    assert {row["value"]: row["n"] for row in content["summary"]["label_counts"]} == wanted["label_counts"]
-    assert (table.item_count, content["summary"]["unanimous"]) == (999, wanted["unanimous_items"])
+    assert shares == pytest.approx(published["agreement_pairwise"], abs=SIX_PLACES)
+    assert {row["value"]: row["n"] for row in content["summary"]["label_counts"]} == published["label_counts"]
+    assert (table.item_count, content["summary"]["unanimous"]) == (999, published["unanimous_items"])
     for figure in ("0.864", "92.0%", "0.886", "0.852"):  # Fleiss and alpha, percent, AC1; a pair by two places
         assert figure in page or figure[:4] in page, figure
 
@@ -157,9 +159,9 @@ def test_long_table_groups_by_scenario_and_links_items(researcher: Client) -> No
     disputed = LabelledItem.objects.get(key="2")
     assert reverse("reports:labels-item", args=[disputed.pk]) in page
     assert "letters" in page
-    found = researcher.get(reverse("reports:labels-item", args=[disputed.pk])).content.decode()
-    assert "ann" in found
-    assert "ben" in found
+    item_page = researcher.get(reverse("reports:labels-item", args=[disputed.pk])).content.decode()
+    assert "ann" in item_page
+    assert "ben" in item_page
 
 
 def test_confusion_of_two_raters_shows_the_items(researcher: Client) -> None:
@@ -256,7 +258,7 @@ def test_labels_page_says_a_reason_of_many_figures_once(researcher: Client) -> N
     page = researcher.get(LabelTable.objects.get().get_absolute_url()).content.decode()
 
     words = re.findall(r'<td class="words">(.*?)</td>', page, re.DOTALL)
-    said = [re.sub(r"<[^>]*>", "", word).strip() for word in words]
-    assert len(said) >= 5
-    assert said[1:] == ["for the same reason"] * (len(said) - 1)
-    assert said[0] not in ("", "for the same reason")
+    reasons = [re.sub(r"<[^>]*>", "", word).strip() for word in words]
+    assert len(reasons) >= 5
+    assert reasons[1:] == ["for the same reason"] * (len(reasons) - 1)
+    assert reasons[0] not in ("", "for the same reason")

@@ -192,8 +192,8 @@ def test_a_long_report_is_computed_by_a_job_and_polled_for(
     queued: list[tuple[Any, ...]] = []
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
 
-    def enqueue(work: object, *given: Any, job_id: str) -> bool:
-        queued.append(given)
+    def enqueue(work: object, *arguments: Any, job_id: str) -> bool:
+        queued.append(arguments)
         return True
 
     monkeypatch.setattr(jobs, "enqueue_once", enqueue)
@@ -202,13 +202,13 @@ def test_a_long_report_is_computed_by_a_job_and_polled_for(
     waiting = researcher.get(url).content.decode()
     kind, subject_id, options = queued[0]
     jobs.compute_report(kind, subject_id, options)
-    done = researcher.get(url).content.decode()
+    page = researcher.get(url).content.decode()
 
     assert (kind, subject_id, options) == ("leaderboard", scored.rules.pk, {})
     assert "Being computed" in waiting
     assert 'hx-trigger="every 3s"' in waiting
-    assert "87.5%" in done
-    assert 'hx-trigger="every' not in done
+    assert "87.5%" in page
+    assert 'hx-trigger="every' not in page
 
 
 def test_a_long_report_shows_the_last_figures_while_newer_ones_are_computed(
@@ -220,7 +220,7 @@ def test_a_long_report_shows_the_last_figures_while_newer_ones_are_computed(
     scored.rules.done = 11
     scored.rules.save()
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
-    monkeypatch.setattr(jobs, "enqueue_once", lambda *given, job_id: True)
+    monkeypatch.setattr(jobs, "enqueue_once", lambda *arguments, job_id: True)
 
     text = researcher.get(url).content.decode()
 
@@ -267,9 +267,14 @@ def test_score_export_escapes_formulas(scored: Scored, researcher: Client) -> No
     assert {row[9] for row in rows} == {"'=1+1", "bob", "cy"}
 
 
-@pytest.mark.parametrize("wanted", [("systems", "pdf"), ("nothing", "csv"), ("breakdown2", "xlsx")])
-def test_exports_refuse_unknown_tables_and_formats(scored: Scored, researcher: Client, wanted: tuple[str, str]) -> None:
-    assert researcher.get(reverse("reports:leaderboard-export", args=[scored.suite.pk, *wanted])).status_code == 404
+@pytest.mark.parametrize("address_arguments", [("systems", "pdf"), ("nothing", "csv"), ("breakdown2", "xlsx")])
+def test_exports_refuse_unknown_tables_and_formats(
+    scored: Scored, researcher: Client, address_arguments: tuple[str, str]
+) -> None:
+    assert (
+        researcher.get(reverse("reports:leaderboard-export", args=[scored.suite.pk, *address_arguments])).status_code
+        == 404
+    )
 
 
 def test_agreement_exports_every_table(answered: str, researcher: Client) -> None:

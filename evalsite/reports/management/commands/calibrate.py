@@ -15,7 +15,7 @@ from evalsite.reports.forms import ThresholdForm
 from evalsite.reports.management.judges import add_judge, trust_content
 from evalsite.reports.selectors.judges.certificates import threshold_state
 from evalsite.reports.services.judges.calibration import (
-    NotCalibrated,
+    CalibrationRefused,
     calibrate,
     save_calibration,
     version_of_content,
@@ -50,31 +50,31 @@ class Command(JsonCommand):
         """Return the threshold, what it promises and the curve behind it."""
         content = trust_content(options)
         if options["remove"]:
-            return _removed(content)
-        wanted = {name: options[name] for name in ("error", "certainty", "tolerance")}
-        form = ThresholdForm(wanted, most_tolerance=content["most_tolerance"])
+            return _remove(content)
+        limits = {name: options[name] for name in ("error", "certainty", "tolerance")}
+        form = ThresholdForm(limits, most_tolerance=content["most_tolerance"])
         if not form.is_valid():
             raise form_refusal(form)
-        found = calibrate(content, alpha=form.alpha, delta=form.delta, tolerance=form.tolerance_points)
+        calibration = calibrate(content, alpha=form.alpha, delta=form.delta, tolerance=form.tolerance_points)
         if options["save"]:
             try:
-                save_calibration(content, found, actor=None, at=timezone.now())
-            except NotCalibrated as refusal:
+                save_calibration(content, calibration, actor=None, at=timezone.now())
+            except CalibrationRefused as refusal:
                 raise BadInput(f"Not saved: {refusal}") from refusal
-        chosen = found.decision.chosen
+        chosen = calibration.decision.chosen
         return {
             "judge": content["name"],
             "version": content["version"]["key"],
             "threshold": chosen.threshold if chosen is not None else None,
-            "reason": found.decision.reason,
-            "tolerance": found.tolerance,
-            "accepted": found.accepted,
+            "reason": calibration.decision.reason,
+            "tolerance": calibration.tolerance,
+            "accepted": calibration.accepted,
             "bound": chosen.bound if chosen is not None else None,
-            "labels_needed": found.decision.labels_needed,
-            "annotations_per_thousand": found.annotations_per_thousand,
+            "labels_needed": calibration.decision.labels_needed,
+            "annotations_per_thousand": calibration.annotations_per_thousand,
             "saved": options["save"],
             "default_threshold": settings.REVIEW_CONFIDENCE_THRESHOLD,
-            "curve": [asdict(step) for step in found.steps],
+            "curve": [asdict(step) for step in calibration.steps],
         }
 
     def summary(self, result: JsonDict) -> str:
@@ -82,10 +82,10 @@ class Command(JsonCommand):
         return super().summary({key: value for key, value in result.items() if key != "curve"})
 
 
-def _removed(content: ReportContent) -> JsonDict:
+def _remove(content: ReportContent) -> JsonDict:
     """Let the next runs of the version use the site's default threshold again."""
     state = threshold_state(name=content["name"], version=version_of_content(content))
     if state.saved is not None:
         remove_threshold(saved=state.saved, actor=None)
-    told = {"judge": content["name"], "version": content["version"]["key"], "removed": state.saved is not None}
-    return told | {"default_threshold": settings.REVIEW_CONFIDENCE_THRESHOLD}
+    version_facts = {"judge": content["name"], "version": content["version"]["key"], "removed": state.saved is not None}
+    return version_facts | {"default_threshold": settings.REVIEW_CONFIDENCE_THRESHOLD}

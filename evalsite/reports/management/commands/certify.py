@@ -11,7 +11,7 @@ from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.management.judges import add_judge, trust_content
 from evalsite.reports.selectors.judges.certificates import certificate_state
-from evalsite.reports.services.judges.calibration import NotHeld, certify, lacks_of, version_of_content
+from evalsite.reports.services.judges.calibration import CertificateRefused, certify, lacks_of, version_of_content
 from judging.statistics.coefficients.alternative_annotator import Annotators
 
 
@@ -35,20 +35,20 @@ class Command(JsonCommand):
         if not options["show"]:
             try:
                 certify(content, annotators=Annotators(options["annotators"]), actor=None, at=timezone.now())
-            except NotHeld as refusal:
+            except CertificateRefused as refusal:
                 raise BadInput(str(refusal)) from refusal
         version, lacks = version_of_content(content), lacks_of(content)
         state = certificate_state(name=content["name"], version=version, lacks=lacks)
-        found = state.certificate
+        certificate = state.certificate
         return {
             "judge": content["name"],
             "version": content["version"]["key"],
             "state": state.words,
-            "passed": found.passed if found is not None else None,
-            "annotators": found.annotators if found is not None else None,
-            "items": found.items if found is not None else None,
-            "issued_at": found.issued_at.isoformat() if found is not None else None,
-            "figures": found.figures if found is not None else None,
+            "passed": certificate.passed if certificate is not None else None,
+            "annotators": certificate.annotators if certificate is not None else None,
+            "items": certificate.items if certificate is not None else None,
+            "issued_at": certificate.issued_at.isoformat() if certificate is not None else None,
+            "figures": certificate.figures if certificate is not None else None,
         }
 
     def summary(self, result: JsonDict) -> str:

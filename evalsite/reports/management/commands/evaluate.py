@@ -64,25 +64,25 @@ class Command(JsonCommand):
         ensure_baselines()
         suite = self._suite(options["suite"])
         try:
-            wanted = WantedRun(_plan(suite, options))
+            planned = WantedRun(_plan(suite, options))
             if options["estimate"]:
-                return estimate_report(wanted.estimate(settings.CALL_THREADS, now()))
-            self.stderr.write(audit_words(wanted.people_cost()))
+                return estimate_report(planned.estimate(settings.CALL_THREADS, now()))
+            self.stderr.write(audit_words(planned.people_cost()))
             with transaction.atomic():
-                run = wanted.create(None, now())
+                run = planned.create(None, now())
                 launch_run(run_id=run.pk, waiting=run.total)
         except RunNotPossible as refusal:
             raise BadInput(str(refusal)) from refusal
         if options["wait"]:
             run = wait_for_run(run.pk, bar=not options["as_json"])
         boards = [_board(evaluator) for evaluator in _evaluators(run)] if options["wait"] else []
-        return run_report(run.pk, with_figures=False) | {"asked": _asked(run), "leaderboards": boards}
+        return run_report(run.pk, with_figures=False) | {"asked": _ask_rows(run), "leaderboards": boards}
 
-    def _suite(self, given: str) -> Suite:
+    def _suite(self, name: str) -> Suite:
         """Return a stored suite, or the one that a path holds, which is imported unless it is stored already."""
-        path = Path(given)
+        path = Path(name)
         if not path.exists():
-            return choices.suite_of(given)
+            return choices.suite_of(name)
         try:
             result = store_import(
                 files=read_suite_path(path), options=ImportOptions(), source=path.name, actor=None, at=now()
@@ -110,7 +110,7 @@ class Command(JsonCommand):
 
 
 def _plan(suite: Suite, options: JsonDict) -> RunPlan:
-    stored, asked = choices.answering_of(options["systems"])
+    stored, answering = choices.answering_of(options["systems"])
     has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
     rules = [EvaluatorChoice()] if has_rules and not options["no_rules"] else []
     return RunPlan(
@@ -122,7 +122,7 @@ def _plan(suite: Suite, options: JsonDict) -> RunPlan:
         fresh=options["fresh"],
         asks_people=not options["no_review"],
         selection=choices.selection_of(options, suite=suite),
-        asks=AskSetup(asked, options["attempts"]) if asked else None,
+        asks=AskSetup(answering, options["attempts"]) if answering else None,
         baseline=choices.baseline_of(options["baseline"]),
     )
 
@@ -132,7 +132,7 @@ def _evaluators(run: Run) -> list[RunEvaluator]:
     return list(rows.order_by("position"))
 
 
-def _asked(run: Run) -> list[JsonDict]:
+def _ask_rows(run: Run) -> list[JsonDict]:
     return [
         {
             "system": row.system.name,

@@ -86,5 +86,5 @@ def _scores(options: JsonDict) -> tuple[Table, str, int]:
 
 
 def _debates_instead(run: Run) -> str:
-    made = DebateSet.objects.filter(run=run).values_list("pk", flat=True).first()
-    return f"Run {run.pk} holds debates, which have votes and no scores. Use export_debates {made or 'SET'} instead."
+    set_id = DebateSet.objects.filter(run=run).values_list("pk", flat=True).first()
+    return f"Run {run.pk} holds debates, which have votes and no scores. Use export_debates {set_id or 'SET'} instead."

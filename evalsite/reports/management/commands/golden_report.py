@@ -58,9 +58,9 @@ class Command(JsonCommand):
         """Return the figures."""
         golden_set = set_of(options["golden_set"])
         if options["compare"]:
-            before, after = (version_of(golden_set, given) for given in options["compare"])
-            found = compare_versions(golden_set, before.evaluator, after.evaluator)
-            return {"before": before.key, "after": after.key} | comparison_facts(found)
+            before, after = (version_of(golden_set, name) for name in options["compare"])
+            comparison = compare_versions(golden_set, before.evaluator, after.evaluator)
+            return {"before": before.key, "after": after.key} | comparison_facts(comparison)
         return {"golden_set": golden_set.name} | _content(golden_set)
 
     def summary(self, result: JsonDict) -> str:
@@ -87,25 +87,25 @@ def _content(golden_set: GoldenSet) -> ReportContent:
 def _table(options: JsonDict, *, is_paper: bool) -> Table:
     golden_set = set_of(options["golden_set"])
     if options["compare"]:
-        before, after = (version_of(golden_set, given) for given in options["compare"])
+        before, after = (version_of(golden_set, name) for name in options["compare"])
         comparison = compare_versions(golden_set, before.evaluator, after.evaluator)
         tables = comparison_tables(golden_set, before, after, comparison)
     else:
         tables = version_tables(golden_set, _content(golden_set))
-    wanted = options["table"] or next(iter(tables))
-    if wanted not in tables:
-        raise BadInput(f"There is no table “{wanted}” here. Tables: {', '.join(tables)}. (--table)")
-    return paper_table(tables[wanted]) if is_paper else data_table(tables[wanted])
+    table_name = options["table"] or next(iter(tables))
+    if table_name not in tables:
+        raise BadInput(f"There is no table “{table_name}” here. Tables: {', '.join(tables)}. (--table)")
+    return paper_table(tables[table_name]) if is_paper else data_table(tables[table_name])
 
 
-def comparison_facts(found: VersionComparison) -> JsonDict:
+def comparison_facts(comparison: VersionComparison) -> JsonDict:
     """Return a comparison as an object."""
     return {
-        "responses": found.responses,
-        "difference": asdict(found.difference),
-        "paired": asdict(found.paired),
-        "gains": found.gains,
-        "losses": found.losses,
+        "responses": comparison.responses,
+        "difference": asdict(comparison.difference),
+        "paired": asdict(comparison.paired),
+        "gains": comparison.gains,
+        "losses": comparison.losses,
         "flips": [
             {
                 "item": flip.before.golden_id,
@@ -115,6 +115,6 @@ def comparison_facts(found: VersionComparison) -> JsonDict:
                 "before": flip.before.judge,
                 "after": flip.after.judge,
             }
-            for flip in found.flips
+            for flip in comparison.flips
         ],
     }

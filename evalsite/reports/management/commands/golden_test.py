@@ -42,7 +42,7 @@ class Command(JsonCommand):
         golden_set = set_of(options["golden_set"])
         version = version_of(golden_set, options["version"])
         if options["use"]:
-            return _used(version)
+            return _use(version)
         limits = GoldenLimits(choices.dollars_of(options["budget"]))
         try:
             with transaction.atomic():
@@ -63,7 +63,7 @@ class Command(JsonCommand):
         return super().summary({key: value for key, value in result.items() if key != "figures"})
 
 
-def _used(version: GoldenVersion) -> JsonDict:
+def _use(version: GoldenVersion) -> JsonDict:
     try:
         judge = use_version(evaluator=version.evaluator, actor=None)
     except ReviewRefused as refusal:

@@ -37,15 +37,15 @@ class Command(JsonCommand):
         if options["unpin"]:
             unpin_board(suite=suite, actor=actor)
             return {"suite": str(suite), "graders": []}
-        chosen = _chosen(suite, options["grader"])
+        chosen = _chosen_graders(suite, options["grader"])
         pin_board(suite=suite, graders=[grader.key for grader in chosen], actor=actor, at=timezone.now())
         return {"suite": str(suite), "graders": [grader.label for grader in chosen]}
 
 
-def _chosen(suite: Suite, names: list[str]) -> list[Grader]:
+def _chosen_graders(suite: Suite, names: list[str]) -> list[Grader]:
     graders = graders_of(suite.pk)
-    known = {grader.label for grader in graders}
-    unknown = [name for name in names if name not in known]
+    labels = {grader.label for grader in graders}
+    unknown = [name for name in names if name not in labels]
     if unknown:
         there = ", ".join(grader.label for grader in graders) or "none yet"
         raise BadInput(f"The board has no column “{unknown[0]}”. Columns: {there}. (--grader)")

@@ -63,7 +63,7 @@ class Command(JsonCommand):
         )
         parser.add_argument(
             "--reading",
-            choices=[one.value for one in VerdictReading],
+            choices=[reading.value for reading in VerdictReading],
             default="",
             help="debates, arena: reading of verdicts",
         )

@@ -32,13 +32,13 @@ class Command(JsonCommand):
         """Return the view."""
         suite = suite_of(options["suite"])
         owner = acting_person(options["by"], permission="reports.add_savedview", act="keep views")
-        told: JsonDict = {"suite": str(suite), "name": options["name"]}
+        view_facts: JsonDict = {"suite": str(suite), "name": options["name"]}
         if options["delete"]:
             view = SavedView.objects.filter(suite=suite, created_by=owner, name=options["name"]).first()
             if view is None:
                 raise BadInput(f"{owner.username} has no view “{options['name']}” of this suite.")
             delete_view(view=view)
-            return told | {"deleted": True}
+            return view_facts | {"deleted": True}
         try:
             view = save_view(
                 suite=suite,
@@ -50,4 +50,4 @@ class Command(JsonCommand):
             )
         except ViewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        return told | {"name": view.name, "query": view.query, "shared": view.is_shared}
+        return view_facts | {"name": view.name, "query": view.query, "shared": view.is_shared}

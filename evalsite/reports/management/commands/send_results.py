@@ -37,19 +37,19 @@ class Command(JsonCommand):
         questions = chosen_questions(cells)
         runs = [
             {
-                "run": one.run.pk,
-                "total": one.total,
-                "asked": one.asked,
-                "labelled": one.labelled,
-                "new": one.new,
+                "run": part.run.pk,
+                "total": part.total,
+                "asked": part.asked,
+                "labelled": part.labelled,
+                "new": part.new,
             }
-            for one in chosen_by_run(questions)
+            for part in chosen_by_run(questions)
         ]
-        told: JsonDict = {"suite": str(suite), "dry_run": options["dry_run"], "runs": runs}
+        summary: JsonDict = {"suite": str(suite), "dry_run": options["dry_run"], "runs": runs}
         if options["dry_run"]:
-            return told
+            return summary
         try:
-            sent = send_chosen(questions=questions, actor=sender, at=timezone.now())
+            sendings = send_chosen(questions=questions, actor=sender, at=timezone.now())
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        return told | {"sent": {one.queue.slug: one.count for one in sent}}
+        return summary | {"sent": {sent.queue.slug: sent.count for sent in sendings}}

@@ -24,10 +24,10 @@ class Command(JsonCommand):
     help = "Make a link to a leaderboard and its results for people without an account, list links, or revoke one."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--suite", help="id of the suite to share, or slug of a benchmark (its newest suite)")
-        what.add_argument("--list", action="store_true", dest="is_listed", help="list all links")
-        what.add_argument("--revoke", type=int, metavar="ID", help="end this link now")
+        action = parser.add_mutually_exclusive_group(required=True)
+        action.add_argument("--suite", help="id of the suite to share, or slug of a benchmark (its newest suite)")
+        action.add_argument("--list", action="store_true", dest="is_listed", help="list all links")
+        action.add_argument("--revoke", type=int, metavar="ID", help="end this link now")
         parser.add_argument("--query", default="", help="choices, as the page's address says them after ?")
         parser.add_argument("--days", type=int, default=30, help="7, 30 (default), 90 or 365 days until the link ends")
         add_by(parser, "person who shares it")
@@ -36,34 +36,34 @@ class Command(JsonCommand):
         """Return the new link with its address, the link that was revoked, or all links."""
         actor = acting_person(options["by"], permission="reports.add_sharelink", act="share leaderboards")
         if options["is_listed"]:
-            return {"links": [_told(link) for link in _links()]}
-        return _shared(options, actor) if options["suite"] else _revoked(options["revoke"], actor)
+            return {"links": [_facts(link) for link in _links()]}
+        return _create(options, actor) if options["suite"] else _revoke(options["revoke"], actor)
 
 
-def _shared(options: JsonDict, actor: User) -> JsonDict:
+def _create(options: JsonDict, actor: User) -> JsonDict:
     suite = suite_of(options["suite"])
     form = ShareForm({"days": options["days"]})
     if not form.is_valid():
         raise form_refusal(form)
     days = form.cleaned_data["days"]
     issued = create_share(suite=suite, query=options["query"][:2000], days=days, actor=actor, at=timezone.now())
-    return _told(issued.link) | {"path": reverse("reports:shared-board", args=[issued.token])}
+    return _facts(issued.link) | {"path": reverse("reports:shared-board", args=[issued.token])}
 
 
-def _revoked(link_id: int, actor: User) -> JsonDict:
+def _revoke(link_id: int, actor: User) -> JsonDict:
     link = _links().filter(pk=link_id).first()
     if link is None:
         raise BadInput(f"There is no link {link_id}. --list names all of them.")
     revoke_share(link=link, actor=actor, at=timezone.now())
     link.refresh_from_db()
-    return _told(link)
+    return _facts(link)
 
 
 def _links() -> Any:
     return ShareLink.objects.select_related("suite__benchmark", "created_by").order_by("-created_at", "-pk")
 
 
-def _told(link: ShareLink) -> JsonDict:
+def _facts(link: ShareLink) -> JsonDict:
     return {
         "link": link.pk,
         "suite": str(link.suite),

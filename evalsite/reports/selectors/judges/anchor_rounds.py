@@ -15,7 +15,7 @@ NEWEST_CALLS = 20
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class ServedAs:
+class ServedModel:
     """Who answered, by the provider's own account."""
 
     model: str
@@ -26,13 +26,13 @@ class ServedAs:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRound:
+class JudgedRound:
     """What the judge said of the anchors at one time, by response; None: it gave no usable verdict."""
 
     run: Run | None  # None: before the set was made
     at: datetime
     labels: dict[int, str | None]
-    served: frozenset[ServedAs]
+    served: frozenset[ServedModel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class AnchorHistory:
 
     anchor_set: AnchorSet
     people: dict[int, str]
-    rounds: tuple[AskedRound, ...]
-    served_now: frozenset[ServedAs]  # by the newest calls to the judge's endpoint
+    rounds: tuple[JudgedRound, ...]
+    served_now: frozenset[ServedModel]  # by the newest calls to the judge's endpoint
 
 
 def newest_anchor_set(version_key: str) -> AnchorSet | None:
@@ -55,59 +55,59 @@ def anchor_history(anchor_set: AnchorSet) -> AnchorHistory:
     """Return what the rounds of a set said; six queries, whatever the number of rounds."""
     anchors = list(anchor_set.anchors.order_by("response_id"))
     rounds = AnchorRound.objects.filter(anchor_set=anchor_set).select_related("run").order_by("-run_id")
-    runs = [one.run for one in rounds[:ROUNDS_SHOWN]][::-1]
+    runs = [anchor_round.run for anchor_round in rounds[:ROUNDS_SHOWN]][::-1]
     scales = {anchor.response_id: labels_from_json(anchor.scale) for anchor in anchors}
-    said = _labels(runs, scales)
+    labels = _labels(runs, scales)
     served = _served_by_run(runs)
-    baseline = AskedRound(
+    baseline = JudgedRound(
         run=None,
         at=anchor_set.made_at,
         labels={anchor.response_id: anchor.judge_label or None for anchor in anchors},
         served=_served_first(anchors),
     )
-    asked = (
-        AskedRound(run, run.finished_at or run.created_at, said.get(run.pk, {}), served.get(run.pk, frozenset()))
+    later_rounds = (
+        JudgedRound(run, run.finished_at or run.created_at, labels.get(run.pk, {}), served.get(run.pk, frozenset()))
         for run in runs
     )
     return AnchorHistory(
         anchor_set,
         {anchor.response_id: anchor.label for anchor in anchors},
-        (baseline, *asked),
+        (baseline, *later_rounds),
         _served_now(anchor_set.evaluator),
     )
 
 
 def _labels(runs: list[Run], scales: dict[int, tuple[Label, ...]]) -> dict[int, dict[int, str | None]]:
-    found: dict[int, dict[int, str | None]] = {}
+    labels: dict[int, dict[int, str | None]] = {}
     rows = Verdict.objects.filter(run__in=runs).order_by("pk")
     for run_id, response_id, value, share in rows.values_list("run_id", "response_id", "value", "score__share"):
-        found.setdefault(run_id, {})[response_id] = judge_label(value, share, scales.get(response_id, ()))
-    return found
+        labels.setdefault(run_id, {})[response_id] = judge_label(value, share, scales.get(response_id, ()))
+    return labels
 
 
-def _served_by_run(runs: list[Run]) -> dict[int, frozenset[ServedAs]]:
+def _served_by_run(runs: list[Run]) -> dict[int, frozenset[ServedModel]]:
     rows = Call.objects.filter(run__in=runs, status="finished").order_by().values_list("run_id", "reply_head")
-    found: dict[int, set[ServedAs]] = {}
+    served: dict[int, set[ServedModel]] = {}
     for run_id, head in rows:
         if run_id is not None:
-            found.setdefault(run_id, set()).update(_served([head]))
-    return {run_id: frozenset(served) for run_id, served in found.items()}
+            served.setdefault(run_id, set()).update(_served([head]))
+    return {run_id: frozenset(models) for run_id, models in served.items()}
 
 
-def _served_first(anchors: list[Anchor]) -> frozenset[ServedAs]:
+def _served_first(anchors: list[Anchor]) -> frozenset[ServedModel]:
     verdict_ids = [anchor.verdict_id for anchor in anchors if anchor.verdict_id is not None]
     lists = Verdict.objects.filter(pk__in=verdict_ids).values_list("call_ids", flat=True)
     call_ids = {pk for ids in lists for pk in ids}
     return _served(Call.objects.filter(pk__in=call_ids).values_list("reply_head", flat=True))
 
 
-def _served_now(evaluator: RunEvaluator | None) -> frozenset[ServedAs]:
+def _served_now(evaluator: RunEvaluator | None) -> frozenset[ServedModel]:
     if evaluator is None or evaluator.judge is None:
         return frozenset()
     calls = Call.objects.filter(endpoint=evaluator.judge.endpoint_id, status="finished").order_by("-finished_at", "-pk")
     return _served(calls.values_list("reply_head", flat=True)[:NEWEST_CALLS])
 
 
-def _served(heads: Iterable[dict[str, object]]) -> frozenset[ServedAs]:
-    found = {ServedAs(str(head.get("model") or ""), str(head.get("system_fingerprint") or "")) for head in heads}
-    return frozenset(one for one in found if one.model)
+def _served(heads: Iterable[dict[str, object]]) -> frozenset[ServedModel]:
+    served = {ServedModel(str(head.get("model") or ""), str(head.get("system_fingerprint") or "")) for head in heads}
+    return frozenset(reply for reply in served if reply.model)

@@ -53,11 +53,13 @@ def audited_responses(
     decided: list[AuditedResponse] = []
     cases = set[int]()
     drawn_count = outdated = 0
-    found = labels_of_evaluators(evaluators, drawn_only=True)
-    runs = _deciding_runs(found)
-    for evaluator, labels in zip(evaluators, found.values(), strict=True):
+    labels_by_evaluator = labels_of_evaluators(evaluators, drawn_only=True)
+    runs = _deciding_runs(labels_by_evaluator)
+    for evaluator, subject_labels in zip(evaluators, labels_by_evaluator.values(), strict=True):
         drawn = [
-            row for row in labels if runs[row.response_ids[0]] == evaluator.pk and row.prompt_id not in leaving_out
+            row
+            for row in subject_labels
+            if runs[row.response_ids[0]] == evaluator.pk and row.prompt_id not in leaving_out
         ]
         cases |= {row.prompt_id for row in drawn}
         drawn_count += len(drawn)
@@ -89,33 +91,38 @@ def audited_responses(
     return AuditedResponses(drawn_count, tuple(decided), outdated, len(cases))
 
 
-def _deciding_runs(found: Mapping[int, Sequence[SubjectLabel]]) -> dict[int, int]:
+def _deciding_runs(labels_by_evaluator: Mapping[int, Sequence[SubjectLabel]]) -> dict[int, int]:
     """Return by drawn response the evaluator whose draw counts: the likeliest to draw it, of equals the newest.
 
     Of the evaluators that judged a response one alone decides whether it is in the sample. What any of them drew would
     hold more of the cases that several runs share than their chance says.
     """
-    chances = {pk: max((row.inclusion_probability or 1.0 for row in rows), default=0.0) for pk, rows in found.items()}
-    drawn = {pk: {row.response_ids[0] for row in rows} for pk, rows in found.items()}
+    chances = {
+        pk: max((row.inclusion_probability or 1.0 for row in rows), default=0.0)
+        for pk, rows in labels_by_evaluator.items()
+    }
+    drawn = {pk: {row.response_ids[0] for row in rows} for pk, rows in labels_by_evaluator.items()}
     judged: dict[int, set[int]] = defaultdict(set)
-    for ids in chunks(sorted(set().union(*drawn.values())) if len(found) > 1 else []):
-        rows = Verdict.objects.filter(evaluator__in=found, response__in=ids).order_by()
+    for ids in chunks(sorted(set().union(*drawn.values())) if len(labels_by_evaluator) > 1 else []):
+        rows = Verdict.objects.filter(evaluator__in=labels_by_evaluator, response__in=ids).order_by()
         for evaluator_id, response_id in rows.values_list("evaluator_id", "response_id"):
             judged[evaluator_id].add(response_id)
     deciding: dict[int, int] = {}
-    for pk in sorted(found, key=lambda one: -chances[one]):  # stable: the newest of equals first
+    for pk in sorted(
+        labels_by_evaluator, key=lambda evaluator_pk: -chances[evaluator_pk]
+    ):  # stable: the newest of equals first
         if chances[pk]:
             deciding = dict.fromkeys(judged[pk] | drawn[pk], pk) | deciding
     return deciding
 
 
 def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     for ids in chunks(response_ids):
         rows = Verdict.objects.filter(evaluator=evaluator, response__in=ids)
         rows = rows.select_related("score").defer("rationale", "score__detail").order_by("pk")
-        found |= {verdict.response_id: verdict for verdict in rows}
-    return found
+        verdicts |= {verdict.response_id: verdict for verdict in rows}
+    return verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,7 @@ class BlindAnnotation:
 
 def blind_annotations(item_ids: Iterable[int]) -> list[BlindAnnotation]:
     """Return people's first blind labels of the subjects of these items, on whichever item they gave them."""
-    found: list[BlindAnnotation] = []
+    annotations: list[BlindAnnotation] = []
     for ids in chunks(sorted(item_ids)):
         turned, items_of = dict[int, bool](), dict[int, list[int]]()
         items = ReviewItem.objects.filter(pk__in=ids).order_by("pk")
@@ -142,7 +149,7 @@ def blind_annotations(item_ids: Iterable[int]) -> list[BlindAnnotation]:
         fields = ("item__subject_id", "item__is_turned", "annotator__username", "label")
         for subject_id, is_turned, person, label in rows.values_list(*fields):
             for pk in items_of[subject_id]:
-                told = turned_label(label, turned=is_turned != turned[pk])
-                first.setdefault((pk, person), BlindAnnotation(pk, person, told))
-        found += first.values()
-    return found
+                shown_label = turned_label(label, turned=is_turned != turned[pk])
+                first.setdefault((pk, person), BlindAnnotation(pk, person, shown_label))
+        annotations += first.values()
+    return annotations

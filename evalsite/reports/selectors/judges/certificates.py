@@ -49,9 +49,9 @@ class CertificateState:
 def threshold_state(*, name: str, version: JudgeVersion) -> ThresholdState:
     """Return the threshold that the next runs of a version are routed by."""
     saved = EvaluatorThreshold.objects.select_related("saved_by")
-    own = saved.filter(version_key=version.key).first()
-    if own is not None:
-        return ThresholdState(own)
+    current = saved.filter(version_key=version.key).first()
+    if current is not None:
+        return ThresholdState(current)
     lapsed = saved.filter(evaluator_name=name).order_by("-saved_at", "-pk").first()
     if lapsed is None:
         return ThresholdState(None)
@@ -78,19 +78,19 @@ def certificate_state(*, name: str, version: JudgeVersion, lacks: str = "") -> C
     return replace(states_of([(name, version)])[0], lacks=lacks)
 
 
-def states_of(wanted: Sequence[tuple[str, JudgeVersion]]) -> list[CertificateState]:
+def states_of(versions: Sequence[tuple[str, JudgeVersion]]) -> list[CertificateState]:
     """Return the states of the certificates of versions, each with its judge's name, in order. Two queries."""
     certificates = Certificate.objects.select_related("issued_by")
-    keys = {version.key for _, version in wanted}
+    keys = {version.key for _, version in versions}
     by_key = {row.version_key: row for row in certificates.filter(version_key__in=keys)}
-    others = certificates.filter(evaluator_name__in={name for name, _ in wanted}).order_by("issued_at", "pk")
+    others = certificates.filter(evaluator_name__in={name for name, _ in versions}).order_by("issued_at", "pk")
     newest = {row.evaluator_name: row for row in others}
-    found = []
-    for name, version in wanted:
-        own, lapsed = by_key.get(version.key), newest.get(name)
-        if own is not None or lapsed is None:
-            found.append(CertificateState(name, own))
+    states = []
+    for name, version in versions:
+        current, lapsed = by_key.get(version.key), newest.get(name)
+        if current is not None or lapsed is None:
+            states.append(CertificateState(name, current))
         else:
             changes = changes_between(version_from_json(lapsed.version), version)
-            found.append(CertificateState(name, None, lapsed, changes))
-    return found
+            states.append(CertificateState(name, None, lapsed, changes))
+    return states

@@ -39,7 +39,7 @@ def golden_prompts(name: str, version_key: str) -> frozenset[int]:
     rows = RunEvaluator.objects.filter(run__kind=RunKind.GOLDEN, kind=EvaluatorKind.JUDGE, name=name)
     evaluators = list(rows)
     versions = versions_of(evaluators)
-    runs = [one.run_id for one in evaluators if versions[one.pk].key == version_key]
+    runs = [evaluator.run_id for evaluator in evaluators if versions[evaluator.pk].key == version_key]
     sets = GoldenRun.objects.filter(run__in=runs).values("golden_set")
     prompts = GoldenItem.objects.filter(golden_set__in=sets) if runs else GoldenItem.objects.none()
     return frozenset(prompts.values_list("response__prompt_id", flat=True))
@@ -47,29 +47,29 @@ def golden_prompts(name: str, version_key: str) -> frozenset[int]:
 
 def tested_responses(evaluators: Sequence[RunEvaluator], *, chance: float) -> list[AuditedResponse]:
     """Return what judges of `tested_evaluators` said of opened tests, each response once, as drawn with one chance."""
-    found: dict[int, AuditedResponse] = {}
+    responses: dict[int, AuditedResponse] = {}
     for evaluator in evaluators:
         answers = golden_answers(evaluator.run.golden_run.golden_set, GoldenPart.TEST, [evaluator])[evaluator.pk]
         for row in as_audited(answers, chance=chance):
-            found.setdefault(row.response_id, row)
-    return list(found.values())
+            responses.setdefault(row.response_id, row)
+    return list(responses.values())
 
 
 def as_audited(answers: Sequence[GoldenAnswer], *, chance: float = 1.0) -> list[AuditedResponse]:
     """Return answers as rows of an audit that drew each of them with one chance."""
     return [
         AuditedResponse(
-            item_id=one.item_id,
-            verdict_id=one.verdict_id or 0,
-            response_id=one.response_id,
-            case=one.case,
-            scale=one.scale,
-            people=one.people,
-            judge=one.judge,
-            confidence=one.confidence,
+            item_id=answer.item_id,
+            verdict_id=answer.verdict_id or 0,
+            response_id=answer.response_id,
+            case=answer.case,
+            scale=answer.scale,
+            people=answer.people,
+            judge=answer.judge,
+            confidence=answer.confidence,
             chance=chance,
-            people_share=one.people_share,
-            judge_share=one.judge_share,
+            people_share=answer.people_share,
+            judge_share=answer.judge_share,
         )
-        for one in answers
+        for answer in answers
     ]

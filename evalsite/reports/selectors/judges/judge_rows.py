@@ -18,6 +18,7 @@ from django.db.models.functions import Cast
 
 from debate.models import Debate, DebateStatus
 from debate.protocol.setups import Method
+from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.debate_votes import sets_by_id
 from evalsite.review.selectors.labels.known_labels import chunks
 from judging.judges.replies.reply_rows import (
@@ -35,13 +36,13 @@ from judging.selectors.judges.judge_versions import versions_of
 CHUNK = 5000
 CLOSE = 4  # calls are read by a range where no more than so many lie in it for each that is wanted
 SHARE = np.dtype([("verdict", "i8"), ("share", "f8")])
-PLACES = {status.value: place for place, status in enumerate(STATUSES)}
+STATUS_CODES = {status.value: code for code, status in enumerate(STATUSES)}
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedVerdict:
     """One item on which a judge and somebody else both gave a label."""
 
     item_id: int  # a review item or a debate
@@ -71,10 +72,10 @@ def judge_evaluators(name: str = "") -> list[RunEvaluator]:
 def by_version(evaluators: Sequence[RunEvaluator]) -> dict[tuple[str, str], list[RunEvaluator]]:
     """Return evaluators by name and version, in the order given: another prompt, model or rubric is another judge."""
     versions = versions_of(evaluators)
-    found: dict[tuple[str, str], list[RunEvaluator]] = {}
+    grouped: dict[tuple[str, str], list[RunEvaluator]] = {}
     for evaluator in evaluators:
-        found.setdefault((evaluator.name, versions[evaluator.pk].key), []).append(evaluator)
-    return found
+        grouped.setdefault((evaluator.name, versions[evaluator.pk].key), []).append(evaluator)
+    return grouped
 
 
 def judge_exists(name: str) -> bool:
@@ -100,13 +101,13 @@ def read_rows(evaluator: RunEvaluator) -> ReplyRows:
     Read in columns, and scores apart from verdicts: joined, PostgreSQL goes through the scores of all runs.
     """
     called = array("q")
-    said = joined(_verdict_facts(evaluator, called), VERDICT)
+    verdicts = joined(_verdict_facts(evaluator, called), VERDICT)
     scores = Score.objects.filter(evaluator=evaluator, verdict__isnull=False, share__isnull=False).order_by()
     shares = np.fromiter(scores.values_list("verdict_id", "share").iterator(chunk_size=CHUNK), SHARE)
-    said = said[np.argsort(said["verdicts"])]
-    shares = shares[np.isin(shares["verdict"], said["verdicts"])]  # others came in between
-    said["shares"][np.searchsorted(said["verdicts"], shares["verdict"])] = shares["share"]
-    return ReplyRows.of(said, joined(call_facts(called), CALL))
+    verdicts = verdicts[np.argsort(verdicts["verdicts"])]
+    shares = shares[np.isin(shares["verdict"], verdicts["verdicts"])]  # others came in between
+    verdicts["shares"][np.searchsorted(verdicts["verdicts"], shares["verdict"])] = shares["share"]
+    return ReplyRows.of(verdicts, joined(call_facts(called), CALL))
 
 
 def joined(parts: Iterable[np.ndarray], kind: np.dtype[np.void]) -> np.ndarray:
@@ -119,10 +120,10 @@ def _verdict_facts(evaluator: RunEvaluator, called: array[int]) -> Iterator[np.n
 
     JSON is read as text, many rows at once: the conversion of each by itself takes longer than all else.
     """
-    asked = asked_of(evaluator)
+    question = question_key(evaluator)
     first = _first_tries(evaluator, called)
-    verdicts = Verdict.objects.filter(evaluator=evaluator).order_by()
-    rows = verdicts.annotate(
+    stored = Verdict.objects.filter(evaluator=evaluator).order_by()
+    rows = stored.annotate(
         calls=Cast("call_ids", TextField()),
         orders=KeyTextTransform("orders", "value"),
         preference=KeyTextTransform("preference", "value"),
@@ -132,24 +133,24 @@ def _verdict_facts(evaluator: RunEvaluator, called: array[int]) -> Iterator[np.n
         keys, response_ids, prompt_ids, calls, statuses, orders, preferences, has_value = zip(*chunk, strict=True)
         call_lists: list[list[int]] = json.loads(f"[{','.join(calls)}]")
         called.extend(chain.from_iterable(call_lists))
-        said = np.empty(len(chunk), VERDICT)
-        said["verdicts"], said["responses"], said["prompts"] = keys, response_ids, prompt_ids
-        said["has_value"] = has_value
-        said["preferences"] = [NOT_ASKED if one is None else int(one) for one in preferences]
+        facts = np.empty(len(chunk), VERDICT)
+        facts["verdicts"], facts["responses"], facts["prompts"] = keys, response_ids, prompt_ids
+        facts["has_value"] = has_value
+        facts["preferences"] = [NOT_ASKED if preference is None else int(preference) for preference in preferences]
         asked_for = zip(response_ids, call_lists, strict=True)
-        said["replies"] = [reply_key(response_id, call_ids, asked) for response_id, call_ids in asked_for]
-        said["statuses"] = [PLACES[status] for status in statuses]
-        said["first_replies"], said["first_statuses"], said["shares"] = said["replies"], said["statuses"], nan
-        for place, key in enumerate(keys if first else ()):
+        facts["replies"] = [reply_key(response_id, call_ids, question) for response_id, call_ids in asked_for]
+        facts["statuses"] = [STATUS_CODES[status] for status in statuses]
+        facts["first_replies"], facts["first_statuses"], facts["shares"] = facts["replies"], facts["statuses"], nan
+        for row, key in enumerate(keys if first else ()):
             if key in first:
                 tried_calls, tried = first[key]
-                said["first_replies"][place] = reply_key(response_ids[place], tried_calls, asked)
-                said["first_statuses"][place] = PLACES[tried]
-        said["first_order"] = said["second_order"] = NOT_ASKED
-        for place, text in enumerate(orders):
+                facts["first_replies"][row] = reply_key(response_ids[row], tried_calls, question)
+                facts["first_statuses"][row] = STATUS_CODES[tried]
+        facts["first_order"] = facts["second_order"] = NOT_ASKED
+        for row, text in enumerate(orders):
             if text is not None:
-                said["first_order"][place], said["second_order"][place] = _preferences(json.loads(text))
-        yield said
+                facts["first_order"][row], facts["second_order"][row] = _preferences(json.loads(text))
+        yield facts
 
 
 def _preferences(orders: object) -> tuple[int, int]:
@@ -159,17 +160,17 @@ def _preferences(orders: object) -> tuple[int, int]:
     return NOT_ASKED, NOT_ASKED
 
 
-def asked_of(evaluator: RunEvaluator) -> int:
+def question_key(evaluator: RunEvaluator) -> int:
     """Return a number for what an evaluator asks, the same in every process."""
     return crc32(f"{evaluator.rubric_id}:{evaluator.criterion}".encode())
 
 
-def reply_key(response_id: int, call_ids: Sequence[int], asked: int) -> int:
+def reply_key(response_id: int, call_ids: Sequence[int], question: int) -> int:
     """Return a number that is the same for verdicts read from the same reply; without calls, for the same question.
 
     Hashes of whole numbers are the same in every process. No call has the key 0.
     """
-    return hash((response_id, *sorted(set(call_ids)))) if call_ids else hash((response_id, 0, asked))
+    return hash((response_id, *sorted(set(call_ids)))) if call_ids else hash((response_id, 0, question))
 
 
 def _first_tries(evaluator: RunEvaluator, called: array[int]) -> dict[int, tuple[list[int], str]]:
@@ -185,9 +186,9 @@ def _first_tries(evaluator: RunEvaluator, called: array[int]) -> dict[int, tuple
 def call_facts(called: array[int]) -> Iterator[np.ndarray]:
     """Yield each call once. Those of a run lie close together, and a range is read sooner than thousands of keys."""
     fields = ("pk", "prompt_tokens", "completion_tokens", "cost", "seconds")
-    wanted = np.unique(np.asarray(called))
-    for start in range(0, len(wanted), CHUNK):
-        chunk = wanted[start : start + CHUNK]
+    call_ids = np.unique(np.asarray(called))
+    for start in range(0, len(call_ids), CHUNK):
+        chunk = call_ids[start : start + CHUNK]
         first, last = int(chunk[0]), int(chunk[-1])
         is_close = last - first < CLOSE * len(chunk)
         calls = Call.objects.filter(pk__range=(first, last)) if is_close else Call.objects.filter(pk__in=chunk.tolist())
@@ -195,15 +196,15 @@ def call_facts(called: array[int]) -> Iterator[np.ndarray]:
         if not rows:
             continue
         keys, prompts, completions, costs, seconds = zip(*rows, strict=True)
-        made = np.empty(len(rows), CALL)
-        made["calls"], made["seconds"] = keys, seconds
-        made["prompt_tokens"] = [count or 0 for count in prompts]
-        made["completion_tokens"] = [count or 0 for count in completions]
-        made["costs"] = [UNPRICED if cost is None else int(cost.scaleb(MICRO)) for cost in costs]
-        yield made[np.isin(made["calls"], chunk)] if is_close else made
+        facts = np.empty(len(rows), CALL)
+        facts["calls"], facts["seconds"] = keys, seconds
+        facts["prompt_tokens"] = [count or 0 for count in prompts]
+        facts["completion_tokens"] = [count or 0 for count in completions]
+        facts["costs"] = [UNPRICED if cost is None else int(cost.scaleb(MICRO)) for cost in costs]
+        yield facts[np.isin(facts["calls"], chunk)] if is_close else facts
 
 
-def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
+def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[ComparedVerdict]:
     """Return the agreed debates over two responses that the judge scored, as preferences in system space.
 
     A judge of one criterion is compared with debates of that criterion. The judge's preference is the sign of the
@@ -223,7 +224,7 @@ def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
             if share is not None
         )
     return [
-        Compared(
+        ComparedVerdict(
             pk,
             case_id,
             str(int(np.sign(shares[a] - shares[b]))),
@@ -239,3 +240,45 @@ def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[Compared]:
 def _batches(rows: Iterator[R]) -> Iterator[list[R]]:
     while batch := list(islice(rows, CHUNK)):
         yield batch
+
+
+def rows_of_members(evaluator: RunEvaluator, members: int) -> list[ReplyRows]:
+    """Return the votes of an evaluator's members, in their order, each with every call ever made for it."""
+    vote_rows: list[list[tuple[object, ...]]] = [[] for _ in range(members)]
+    called = [array("q") for _ in range(members)]
+    question = question_key(evaluator)
+    rows = Verdict.objects.filter(evaluator=evaluator).order_by("pk")
+    fields = ("pk", "response_id", "response__prompt_id", "votes", "call_ids", "score__detail")
+    for pk, response_id, prompt_id, votes, call_ids, detail in rows.values_list(*fields).iterator(chunk_size=CHUNK):
+        shares = (detail or {}).get("votes") or {}
+        for member, vote in enumerate(votes[:members]):
+            vote_calls = _calls_of_vote(vote, call_ids)
+            called[member].extend(vote_calls)
+            vote_rows[member].append(
+                _vote_row(pk, response_id, prompt_id, vote, shares, reply_key(response_id, vote_calls, question))
+            )
+    past = PastVerdict.objects.filter(verdict__evaluator=evaluator).order_by("pk").values_list("votes", "call_ids")
+    for votes, call_ids in past.iterator(chunk_size=CHUNK):
+        for member, vote in enumerate(votes[:members]):
+            called[member].extend(_calls_of_vote(vote, call_ids))
+    return [
+        ReplyRows.of(np.array(member_rows, VERDICT), joined(call_facts(calls), CALL))
+        for member_rows, calls in zip(vote_rows, called, strict=True)
+    ]
+
+
+def _calls_of_vote(vote: JsonObject, call_ids: Sequence[int]) -> list[int]:
+    """Return the calls of one member; a verdict's are in the order in which its members asked."""
+    return [call_ids[index] for index in vote["calls"] if index < len(call_ids)]
+
+
+def _vote_row(
+    pk: int, response_id: int, prompt_id: int, vote: JsonObject, shares: JsonObject, reply: int
+) -> tuple[object, ...]:
+    """Return a vote as a row of VERDICT."""
+    status, share = STATUS_CODES[vote["status"]], shares.get(vote["judge"])
+    return (
+        *(pk, reply, reply, response_id, prompt_id),
+        *(status, status, vote["value"] is not None, NOT_ASKED, nan if share is None else share),
+        *(NOT_ASKED, NOT_ASKED),
+    )

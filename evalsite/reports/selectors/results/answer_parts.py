@@ -35,7 +35,7 @@ class _PartAnnotations:
     """What people said of one part."""
 
     item_id: int  # one that has the part
-    given: dict[tuple[int, str], Any] = field(default_factory=dict)  # (item, person) -> value
+    values: dict[tuple[int, str], Any] = field(default_factory=dict)  # (item, person) -> value
 
 
 def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
@@ -44,21 +44,21 @@ def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
     A part is known by its criterion and its key: where each case has a rubric of its own, those of one key stand
     together.
     """
-    said = _read(queue, options)
-    busiest = sorted(said, key=lambda key: -len(said[key].given))[:MOST_PARTS]
+    annotations = _read(queue, options)
+    busiest = sorted(annotations, key=lambda key: -len(annotations[key].values))[:MOST_PARTS]
     items = ReviewItem.objects.select_related("subject__rubric_item")
-    by_id = items.in_bulk({said[key].item_id for key in busiest})
-    found = []
+    by_id = items.in_bulk({annotations[key].item_id for key in busiest})
+    rows = []
     for criterion, key in busiest:
-        one = said[criterion, key]
-        form = form_of_item(by_id[one.item_id])
-        place, part = next(
-            ((place, part) for place, part in enumerate(form.parts if form else ()) if part.key == key), (0, None)
+        annotated = annotations[criterion, key]
+        form = form_of_item(by_id[annotated.item_id])
+        position, part = next(
+            ((position, part) for position, part in enumerate(form.parts if form else ()) if part.key == key), (0, None)
         )
         if part is not None:
-            answers = ScaledAnswers(_table(one.given, part), metric_of(part))
-            found.append((criterion, place, PartAnswers(criterion, part, answers)))
-    return [row for _, _, row in sorted(found, key=lambda row: row[:2])]
+            answers = ScaledAnswers(_table(annotated.values, part), metric_of(part))
+            rows.append((criterion, position, PartAnswers(criterion, part, answers)))
+    return [row for _, _, row in sorted(rows, key=lambda row: row[:2])]
 
 
 def metric_of(part: FormPart) -> Metric:
@@ -69,24 +69,24 @@ def metric_of(part: FormPart) -> Metric:
 
 
 def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _PartAnnotations]:
-    found: dict[tuple[str, str], _PartAnnotations] = {}
+    annotations: dict[tuple[str, str], _PartAnnotations] = {}
     rows = answers_of(queue, options).exclude(parts={})
     fields = ("item_id", "item__criterion", "annotator__username", "parts")
     for item_id, criterion, person, parts in rows.values_list(*fields).iterator(CHUNK):
         for key, value in parts.items():
-            found.setdefault((criterion, key), _PartAnnotations(item_id)).given[item_id, person] = value
-    return found
+            annotations.setdefault((criterion, key), _PartAnnotations(item_id)).values[item_id, person] = value
+    return annotations
 
 
-def _table(given: Mapping[tuple[int, str], Any], part: FormPart) -> RatingTable:
+def _table(values: Mapping[tuple[int, str], Any], part: FormPart) -> RatingTable:
     """Return the table of one part, its labels in the order of the scale."""
-    values = sorted(set(given.values())) if not part.choices else []
-    labels = [choice.value for choice in part.choices] or [said_of(value) for value in values]
+    scale_values = sorted(set(values.values())) if not part.choices else []
+    labels = [choice.value for choice in part.choices] or [said_of(value) for value in scale_values]
     numbers = None if metric_of(part) is Metric.NOMINAL else tuple(float(label) for label in labels)
-    items, people = sorted({item for item, _ in given}), sorted({person for _, person in given})
+    items, people = sorted({item for item, _ in values}), sorted({person for _, person in values})
     rows, columns = {item: n for n, item in enumerate(items)}, {person: n for n, person in enumerate(people)}
     codes = np.full((len(items), len(people)), MISSING, dtype=np.int64)
     position = defaultdict(lambda: MISSING, {label: code for code, label in enumerate(labels)})
-    for (item, person), value in given.items():
+    for (item, person), value in values.items():
         codes[rows[item], columns[person]] = position[said_of(value)]
     return RatingTable(tuple(map(str, items)), tuple(people), tuple(labels), codes, numbers)

@@ -32,16 +32,16 @@ def answers_named(case: Case, response_ids: Sequence[int]) -> list[Response]:
 
 def newest_scores(graders: Sequence[Grader], response_ids: Iterable[int]) -> dict[tuple[int, int], Score]:
     """Return the score that counts, by grader and response: the newest with a share, else the newest. One query."""
-    places = {row.pk: (place, grader.key) for grader in graders for place, row in enumerate(grader.evaluators)}
-    rows = Score.objects.filter(evaluator__in=places, response__in=list(response_ids)).order_by("-pk")
+    rank_and_grader = {row.pk: (rank, grader.key) for grader in graders for rank, row in enumerate(grader.evaluators)}
+    rows = Score.objects.filter(evaluator__in=rank_and_grader, response__in=list(response_ids)).order_by("-pk")
     rows = rows.select_related("verdict").only(
         *("pk", "evaluator_id", "response_id", "share", "status", "flags", "verdict_id"),
         *("verdict__rationale", "verdict__reason", "verdict__status"),
     )
-    found: dict[tuple[int, int], Score] = {}
-    for score in sorted(rows, key=lambda row: (row.share is None, places[row.evaluator_id][0])):
-        found.setdefault((places[score.evaluator_id][1], score.response_id), score)
-    return found
+    scores: dict[tuple[int, int], Score] = {}
+    for score in sorted(rows, key=lambda row: (row.share is None, rank_and_grader[row.evaluator_id][0])):
+        scores.setdefault((rank_and_grader[score.evaluator_id][1], score.response_id), score)
+    return scores
 
 
 def labels_of_people(
@@ -51,8 +51,8 @@ def labels_of_people(
     by_criterion: dict[object, list[RunEvaluator]] = {}
     for evaluator in sorted((row for grader in graders for row in grader.evaluators), key=lambda row: -row.run_id):
         by_criterion.setdefault(criterion_of(evaluator), []).append(evaluator)
-    found: dict[int, list[SubjectLabel]] = {}
+    labels: dict[int, list[SubjectLabel]] = {}
     for evaluators in by_criterion.values():
         for label in labels_on_case(evaluators, case, response_ids):
-            found.setdefault(label.response_ids[0], []).append(label)
-    return found
+            labels.setdefault(label.response_ids[0], []).append(label)
+    return labels

@@ -63,14 +63,14 @@ class SuiteScores:
 
     def among(self, response_ids: Collection[int]) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield the cells, by row and column, that have one of these responses, each with all its attempts."""
-        wanted = np.isin(self.attempts["response"], np.fromiter(response_ids, dtype=np.int64))
+        has_response = np.isin(self.attempts["response"], np.fromiter(response_ids, dtype=np.int64))
         keys = self.attempts["system"] * len(self.cases) + self.attempts["prompt"]
-        found = np.unique(keys[wanted])
-        starts, ends = np.searchsorted(keys, found), np.searchsorted(keys, found, side="right")
+        cells = np.unique(keys[has_response])
+        starts, ends = np.searchsorted(keys, cells), np.searchsorted(keys, cells, side="right")
         columns: dict[int, list[int]] = {}
         for column, prompt in enumerate(self.prompts.tolist()):
             columns.setdefault(prompt, []).append(column)
-        for key, start, end in zip(found.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        for key, start, end in zip(cells.tolist(), starts.tolist(), ends.tolist(), strict=True):
             row, prompt = divmod(key, len(self.cases))
             for column in columns.get(prompt, ()):
                 yield row, column, self.attempts[start:end]
@@ -92,13 +92,13 @@ def suite_cases(evaluator: RunEvaluator) -> list[CaseFacts]:
         "case__grading__max_score",
         "case__grading__min_score",
     )
-    found = []
+    cases = []
     for pk, key, prompt_id, scenario, lang, kind, full, null, most, least in rows.iterator(chunk_size=CHUNK):
         points = suite.full_score if full is None else full
         nothing = suite.null_score if null is None else null
         share = nothing / points if points else 0.0
-        found.append(CaseFacts(pk, key, prompt_id, scenario, lang, kind, points, share, _number(most), _number(least)))
-    return found
+        cases.append(CaseFacts(pk, key, prompt_id, scenario, lang, kind, points, share, _number(most), _number(least)))
+    return cases
 
 
 def read_scores(evaluator: RunEvaluator, options: Options) -> SuiteScores:
@@ -128,21 +128,23 @@ def _read(evaluators: Sequence[RunEvaluator], options: Options, only: Q, *, whol
     runs = [evaluator.run_id for evaluator in evaluators]
     named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk")
     named = named.exclude(name=newest.compared_with)  # a baseline is not compared with itself
-    wanted = options.get("systems")
-    if wanted:
-        named, only = named.filter(pk__in=wanted), only & Q(response__system_id__in=wanted)
+    system_ids = options.get("systems")
+    if system_ids:
+        named, only = named.filter(pk__in=system_ids), only & Q(response__system_id__in=system_ids)
     systems = dict(named.values_list("pk", "name"))
-    places, prompts = {pk: place for place, pk in enumerate(systems)}, _prompt_places(cases)
-    attempts = np.concatenate([_attempts(evaluator, places, prompts, only) for evaluator in evaluators])
+    rows, prompts = {pk: row for row, pk in enumerate(systems)}, _prompt_places(cases)
+    attempts = np.concatenate([_attempts(evaluator, rows, prompts, only) for evaluator in evaluators])
     if len(evaluators) > 1:
         attempts = attempts[np.argsort(np.isnan(attempts["share"]), kind="stable")]
         _, firsts = np.unique(attempts["response"], return_index=True)
         attempts = attempts[firsts]
-    found = _suite_scores(newest, cases, systems, _in_order(attempts))
-    found.missing[_without_reply(evaluators, found)] = False
+    scores = _suite_scores(newest, cases, systems, _in_order(attempts))
+    scores.missing[_without_reply(evaluators, scores)] = False
     if chosen(options, "missing") == "skip":
-        return found
-    return replace(found, shares=np.where(found.missing, np.array([case.null_share for case in cases]), found.shares))
+        return scores
+    return replace(
+        scores, shares=np.where(scores.missing, np.array([case.null_share for case in cases]), scores.shares)
+    )
 
 
 def _asked_cases(evaluators: Sequence[RunEvaluator]) -> Callable[[CaseFacts], bool]:
@@ -178,7 +180,7 @@ def _without_reply(evaluators: Sequence[RunEvaluator], scores: SuiteScores) -> n
 
 
 def _prompt_places(cases: Sequence[CaseFacts]) -> dict[int, int]:
-    return {pk: place for place, pk in enumerate(dict.fromkeys(case.prompt_id for case in cases))}
+    return {pk: column for column, pk in enumerate(dict.fromkeys(case.prompt_id for case in cases))}
 
 
 def _suite_scores(
@@ -205,8 +207,10 @@ def _attempts(evaluator: RunEvaluator, systems: Mapping[int, int], prompts: Mapp
     scored = Score.objects.filter(only, evaluator=evaluator).values_list(*fields, "share")
     open_tasks = RunTask.objects.filter(only, evaluator=evaluator).exclude(status=TaskStatus.DONE)
     without = open_tasks.annotate(share=Value(None, FloatField())).values_list(*fields, "share")
-    known, waiting = (np.fromiter(read(rows.iterator(chunk_size=CHUNK)), ATTEMPT) for rows in (scored, without))
-    return np.concatenate([known, waiting[~np.isin(waiting["response"], known["response"])]])
+    scored_attempts, waiting = (
+        np.fromiter(read(rows.iterator(chunk_size=CHUNK)), ATTEMPT) for rows in (scored, without)
+    )
+    return np.concatenate([scored_attempts, waiting[~np.isin(waiting["response"], scored_attempts["response"])]])
 
 
 def _in_order(attempts: np.ndarray) -> np.ndarray:
@@ -217,15 +221,15 @@ def _in_order(attempts: np.ndarray) -> np.ndarray:
 def _reduced(attempts: np.ndarray, systems: int, prompts: int, mode: str) -> tuple[Floats, Ints]:
     """Return by system and prompt the share reduced over attempts, and the first response."""
     keys = attempts["system"] * prompts + attempts["prompt"]
-    found, starts, counts = np.unique(keys, return_index=True, return_counts=True)
+    cells, starts, counts = np.unique(keys, return_index=True, return_counts=True)
     reduced = attempts["share"][starts]
-    for place in np.flatnonzero(counts > 1):
-        shares = attempts["share"][starts[place] : starts[place] + counts[place]]
-        reduced[place] = nan if np.isnan(shares).any() else reduce_scores(shares.tolist(), mode).score
+    for index in np.flatnonzero(counts > 1):
+        shares = attempts["share"][starts[index] : starts[index] + counts[index]]
+        reduced[index] = nan if np.isnan(shares).any() else reduce_scores(shares.tolist(), mode).score
     values = np.full(systems * prompts, nan)
     firsts = np.zeros(systems * prompts, dtype=np.int64)
-    values[found] = reduced
-    firsts[found] = attempts["response"][starts]
+    values[cells] = reduced
+    firsts[cells] = attempts["response"][starts]
     shape = (systems, prompts)
     return values.reshape(shape), firsts.reshape(shape)
 

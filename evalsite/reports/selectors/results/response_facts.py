@@ -25,27 +25,27 @@ class ResponseFacts:
 
 def response_facts(response_ids: Iterable[int]) -> dict[int, ResponseFacts]:
     """Return the facts by response. One query for each thousand texts."""
-    ids, found = sorted(set(response_ids)), dict[int, ResponseFacts]()
+    ids, facts = sorted(set(response_ids)), dict[int, ResponseFacts]()
     for start in range(0, len(ids), CHUNK):
         rows = Response.objects.filter(pk__in=ids[start : start + CHUNK]).order_by("pk")
         for pk, text, model, name in rows.values_list("pk", "text", "system__model", "system__name"):
-            found[pk] = ResponseFacts(approximate_tokens(text), formatting_marks(text), model_family(model or name))
-    return found
+            facts[pk] = ResponseFacts(approximate_tokens(text), formatting_marks(text), model_family(model or name))
+    return facts
 
 
 def response_lengths(response_ids: Iterable[int]) -> dict[int, int]:
     """Return the number of characters of each response; the database counts them."""
-    ids, found = sorted(set(response_ids)), dict[int, int]()
+    ids, lengths = sorted(set(response_ids)), dict[int, int]()
     for start in range(0, len(ids), MANY):
         rows = Response.objects.filter(pk__in=ids[start : start + MANY]).order_by()
-        found |= dict(rows.values_list("pk", Length("text")))
-    return found
+        lengths |= dict(rows.values_list("pk", Length("text")))
+    return lengths
 
 
 def output_tokens(response_ids: Iterable[int]) -> dict[int, int]:
     """Return the number of tokens of the responses that were imported with it."""
-    ids, found = sorted(set(response_ids)), dict[int, int]()
+    ids, counts = sorted(set(response_ids)), dict[int, int]()
     for start in range(0, len(ids), MANY):
         rows = Response.objects.filter(pk__in=ids[start : start + MANY], completion_tokens__isnull=False).order_by()
-        found |= {pk: tokens for pk, tokens in rows.values_list("pk", "completion_tokens") if tokens is not None}
-    return found
+        counts |= {pk: tokens for pk, tokens in rows.values_list("pk", "completion_tokens") if tokens is not None}
+    return counts

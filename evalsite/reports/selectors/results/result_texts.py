@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -87,10 +87,10 @@ def matching(text: str, *, suite_id: int) -> tuple[Ints, Ints]:
     """
     cases = Case.objects.filter(links__suite=suite_id)
     prompts = Prompt.objects.filter(prompts_with(text), cases__links__suite=suite_id)
-    asked = Prompt.objects.filter(cases__links__suite=suite_id)
-    responses = Response.objects.filter(responses_with(text), prompt__in=asked.order_by())
-    told = cases.filter(prompt__in=prompts.order_by())
-    return np.union1d(_keys(cases.filter(prompt__key__icontains=text)), _keys(told)), _keys(responses)
+    suite_prompts = Prompt.objects.filter(cases__links__suite=suite_id)
+    responses = Response.objects.filter(responses_with(text), prompt__in=suite_prompts.order_by())
+    with_words = cases.filter(prompt__in=prompts.order_by())
+    return np.union1d(_keys(cases.filter(prompt__key__icontains=text)), _keys(with_words)), _keys(responses)
 
 
 def _keys(rows: QuerySet[Any]) -> Ints:
@@ -107,27 +107,34 @@ class ResultCell:
     cost: Decimal | None  # of the verdict's calls, in USD; None: no call, or a price is not known
 
 
-def read_cells(wanted: Sequence[tuple[Sequence[int], int]]) -> list[ResultCell | None]:
+def read_cells(requested: Sequence[tuple[Sequence[int], int]]) -> list[ResultCell | None]:
     """Return cells, given as evaluators (the newest first) and a response; None without a response. Four queries."""
-    ids = {response_id for _, response_id in wanted}
+    ids = {response_id for _, response_id in requested}
     responses = Response.objects.select_related("system", "prompt").in_bulk(ids)
-    evaluators = {pk for keys, _ in wanted for pk in keys}
-    told = Score.objects.filter(evaluator__in=evaluators, response__in=ids).select_related("evaluator", "run")
-    scores = {(row.evaluator_id, row.response_id): row for row in told}
-    said = Verdict.objects.filter(evaluator__in=evaluators, response__in=ids).select_related("evaluator", "run")
-    verdicts = {(row.evaluator_id, row.response_id): row for row in said.order_by("pk")}
+    evaluators = {pk for keys, _ in requested for pk in keys}
+    stored_scores = Score.objects.filter(evaluator__in=evaluators, response__in=ids).select_related("evaluator", "run")
+    scores = {(row.evaluator_id, row.response_id): row for row in stored_scores}
+    stored_verdicts = Verdict.objects.filter(evaluator__in=evaluators, response__in=ids).select_related(
+        "evaluator", "run"
+    )
+    verdicts = {(row.evaluator_id, row.response_id): row for row in stored_verdicts.order_by("pk")}
     calls = dict(
         Call.objects.filter(pk__in={pk for row in verdicts.values() for pk in row.call_ids}).values_list("pk", "cost")
     )
-    found: list[ResultCell | None] = []
-    for keys, response_id in wanted:
+    cells: list[ResultCell | None] = []
+    for keys, response_id in requested:
         scored = [scores[pk, response_id] for pk in keys if (pk, response_id) in scores]
         score = next((row for row in scored if row.share is not None), next(iter(scored), None))
         judged = [verdicts[pk, response_id] for pk in keys if (pk, response_id) in verdicts]
         verdict = next((row for row in judged if score is None or row.pk == score.verdict_id), None)
-        costs = [calls.get(pk) for pk in verdict.call_ids] if verdict is not None else []
-        known = [cost for cost in costs if cost is not None]
-        cost = sum(known, Decimal(0)) if costs and len(known) == len(costs) else None
+        cost = cost_of_calls(verdict.call_ids if verdict is not None else (), calls)
         response = responses.get(response_id)
-        found.append(None if response is None else ResultCell(response, score, verdict, cost))
-    return found
+        cells.append(None if response is None else ResultCell(response, score, verdict, cost))
+    return cells
+
+
+def cost_of_calls(call_ids: Sequence[int], costs: Mapping[int, Decimal | None]) -> Decimal | None:
+    """Return what the calls of one verdict cost; None without a call, and where the price of one is unknown."""
+    each = [costs.get(pk) for pk in call_ids]
+    known_costs = [cost for cost in each if cost is not None]
+    return sum(known_costs, Decimal(0)) if each and len(known_costs) == len(each) else None

@@ -76,27 +76,27 @@ class BoardChart:
 
 
 def board_chart(rows: Sequence[ReportContent]) -> BoardChart | None:
-    """Return the chart of the rows of `showing.leaderboard_rows`, in their order; None without any mean."""
-    drawn = [row for row in rows if any(row["figures"][one]["value"] is not None for one in MeanKind)][:MOST_SYSTEMS]
+    """Return the chart of the rows of `shown_rows.leaderboard_rows`, in their order; None without any mean."""
+    drawn = [row for row in rows if any(row["figures"][mode]["value"] is not None for mode in MeanKind)][:MOST_SYSTEMS]
     if not drawn:
         return None
-    axis = common_axis([row["figures"][one] for row in drawn for one in MeanKind])
+    axis = common_axis([row["figures"][mode] for row in drawn for mode in MeanKind])
     return BoardChart(
         title="Raw, human-only and corrected means",
-        rows=tuple(_row(row, place, axis) for place, row in enumerate(drawn)),
+        rows=tuple(_row(row, position, axis) for position, row in enumerate(drawn)),
         ticks=tuple(Tick(_x(at, axis), f"{at * 100:g}%") for at in _ticks(axis)),
-        keys=tuple(Key(one.value, x, name) for one, (x, name) in LEGEND.items()),
+        keys=tuple(Key(mode.value, x, name) for mode, (x, name) in LEGEND.items()),
         left_out=len(rows) - len(drawn),
         height=TOP + ROW_HEIGHT * len(drawn) + BOTTOM,
     )
 
 
-def _row(row: ReportContent, place: int, axis: SharedAxis) -> BoardRow:
-    middle = TOP + ROW_HEIGHT * (place + 0.5)
+def _row(row: ReportContent, position: int, axis: SharedAxis) -> BoardRow:
+    middle = TOP + ROW_HEIGHT * (position + 0.5)
     dots = [
-        _dot(row, one, middle + GAP * (number - 1), axis)
-        for number, one in enumerate(MeanKind)
-        if row["figures"][one]["value"] is not None
+        _dot(row, mode, middle + GAP * (number - 1), axis)
+        for number, mode in enumerate(MeanKind)
+        if row["figures"][mode]["value"] is not None
     ]
     name = row["system"] if len(row["system"]) <= NAME_LETTERS else f"{row['system'][: NAME_LETTERS - 1]}…"
     facts = [f"rank {rank_words(row['ranks'])}"] if row["ranks"] else []
@@ -113,12 +113,12 @@ def rank_words(ranks: Sequence[int] | None) -> str:
 
 
 def _dot(row: ReportContent, mode: MeanKind, y: float, axis: SharedAxis) -> Dot:
-    found, name = row["figures"][mode], LEGEND[mode][1]
-    says = f"{row['system']}, {name.lower()}: {found['value']:.1%}"
-    if found["low"] is None:
-        return Dot(mode.value, _x(found["value"], axis), y, None, None, says)
-    says = f"{says}, {found['low']:.1%} to {found['high']:.1%}"
-    return Dot(mode.value, _x(found["value"], axis), y, _x(found["low"], axis), _x(found["high"], axis), says)
+    mean, name = row["figures"][mode], LEGEND[mode][1]
+    says = f"{row['system']}, {name.lower()}: {mean['value']:.1%}"
+    if mean["low"] is None:
+        return Dot(mode.value, _x(mean["value"], axis), y, None, None, says)
+    says = f"{says}, {mean['low']:.1%} to {mean['high']:.1%}"
+    return Dot(mode.value, _x(mean["value"], axis), y, _x(mean["low"], axis), _x(mean["high"], axis), says)
 
 
 def _x(value: float, axis: SharedAxis) -> float:

@@ -62,10 +62,10 @@ def _points_of(evaluator: RunEvaluator, system_id: int) -> dict[int, list[Points
         .order_by("response__prompt_id", "response__attempt")
         .values_list("response__prompt_id", "share", "detail")
     )
-    found: dict[int, list[Points | None]] = {}
+    points_by_prompt: dict[int, list[Points | None]] = {}
     for prompt_id, share, detail in scores.iterator(chunk_size=2000):
-        found.setdefault(prompt_id, []).append(None if share is None else _points(detail))
-    return found
+        points_by_prompt.setdefault(prompt_id, []).append(None if share is None else _points(detail))
+    return points_by_prompt
 
 
 def _points(detail: JsonObject) -> Points:

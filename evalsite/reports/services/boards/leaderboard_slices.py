@@ -48,29 +48,29 @@ def dimensions_of(scores: SuiteScores) -> list[Dimension]:
         "type": [case.question_type for case in scores.cases],
         "lang": [case.lang for case in scores.cases],
     }
-    found = [_by_name(name, values) for name, values in named.items()]
-    found.append(Dimension("length", dict(length_bands(_case_lengths(scores))), 0))
-    return [dimension for dimension in found if len(dimension.slices) >= FEWEST_SLICES]
+    dimensions = [_by_name(name, values) for name, values in named.items()]
+    dimensions.append(Dimension("length", dict(length_bands(_case_lengths(scores))), 0))
+    return [dimension for dimension in dimensions if len(dimension.slices) >= FEWEST_SLICES]
 
 
 def _by_name(name: str, values: Sequence[str]) -> Dimension:
     counts = Counter(values)
-    kept = sorted(sorted(counts, key=lambda value: (-counts[value], value))[:MOST_SLICES])
+    frequent = sorted(sorted(counts, key=lambda value: (-counts[value], value))[:MOST_SLICES])
     array = np.array(values)
-    return Dimension(name, {value: array == value for value in kept}, len(counts) - len(kept))
+    return Dimension(name, {value: array == value for value in frequent}, len(counts) - len(frequent))
 
 
 def _case_lengths(scores: SuiteScores) -> np.ndarray:
     """Return the mean length of the responses to each case, over systems and attempts; NaN where there is none."""
     attempts = scores.attempts
-    known = response_lengths(attempts["response"].tolist())
-    lengths = np.array([known.get(pk, 0) for pk in attempts["response"].tolist()], dtype=np.float64)
+    length_by_response = response_lengths(attempts["response"].tolist())
+    lengths = np.array([length_by_response.get(pk, 0) for pk in attempts["response"].tolist()], dtype=np.float64)
     n = int(scores.prompts.max(initial=-1)) + 1
     counts = np.bincount(attempts["prompt"], minlength=n)
     sums = np.bincount(attempts["prompt"], weights=lengths, minlength=n)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    found: np.ndarray = means[scores.prompts]
-    return found
+    by_case: np.ndarray = means[scores.prompts]
+    return by_case
 
 
 def slices_content(

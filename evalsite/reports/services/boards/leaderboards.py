@@ -73,7 +73,7 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> ReportContent:
         "reduce_mode": suite.scores.reduce_mode,
         "n_cases": len(suite.scores.cases),
         "rows": _rows(suite, boards),
-        "pairs": {mode.value: [_pair(pair, suite, mode) for pair in found.pairs] for mode, found in boards.items()},
+        "pairs": {mode.value: [_pair(pair, suite, mode) for pair in ranked.pairs] for mode, ranked in boards.items()},
         "matrix": _matrix(suite),
         "slices": slices_content(dimensions_of(suite.scores), suite.data, suite.system_ids, clip=suite.clip),
         "filters": _filters(evaluator),
@@ -83,8 +83,10 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> ReportContent:
 def board_of(evaluators: Sequence[RunEvaluator]) -> ReportContent:
     """Return the leaderboard over these evaluators, from the cached report where that is current."""
     options = version_options([row.pk for row in evaluators])
-    kept = snapshots.find(LEADERBOARD, subject_id=evaluators[0].pk, options=options)
-    return kept.content if kept is not None and kept.is_current else compute_leaderboard(evaluators[0].pk, options)
+    cached = snapshots.find(LEADERBOARD, subject_id=evaluators[0].pk, options=options)
+    return (
+        cached.content if cached is not None and cached.is_current else compute_leaderboard(evaluators[0].pk, options)
+    )
 
 
 def version_options(evaluator_ids: Sequence[int]) -> JsonDict:
@@ -98,8 +100,12 @@ def compute_comparison(evaluator_id: int, options: Options) -> ReportContent:
     evaluator, suite = evaluators[0], _suite(evaluators, options)
     scores = suite.scores
     first, second = (int(pk) for pk in options["systems"])
-    known = {pk: row for row, pk in enumerate(scores.systems)}
-    rows = _compared(scores, known[first], known[second]) if first in known and second in known else []
+    row_by_system = {pk: row for row, pk in enumerate(scores.systems)}
+    rows = (
+        _compared(scores, row_by_system[first], row_by_system[second])
+        if first in row_by_system and second in row_by_system
+        else []
+    )
     wins = {"first": 0, "ties": 0, "second": 0}
     for row in rows:
         wins["first" if row["difference"] > 0 else "second" if row["difference"] < 0 else "ties"] += 1
@@ -110,7 +116,7 @@ def compute_comparison(evaluator_id: int, options: Options) -> ReportContent:
         "n_cases": len(rows),
         "wins": wins,
         **_length_control(rows),
-        "slices": _pair_slices(suite, known[first], known[second]) if rows else [],
+        "slices": _pair_slices(suite, row_by_system[first], row_by_system[second]) if rows else [],
         "cases": rows,
     }
 
@@ -123,12 +129,12 @@ def _length_control(rows: Sequence[ReportContent]) -> ReportContent:
     """Return how often the judge's scores prefer the first system, ties half, as it is and at equal length."""
     both = [row for row in rows if all(row["responses"])]
     lengths = response_lengths(pk for row in both for pk in row["responses"])
-    found = length_control(
+    control = length_control(
         [(1 + float(np.sign(row["difference"]))) / 2 for row in both],
         [lengths[row["responses"][0]] - lengths[row["responses"][1]] for row in both],
         [row["case_id"] for row in both],
     )
-    shown = {"win_rate": found.raw, "equal_length": found.equal_length, "length_effect": found.effect}
+    shown = {"win_rate": control.raw, "equal_length": control.equal_length, "length_effect": control.effect}
     return {name: figure(estimate) for name, estimate in shown.items()}
 
 
@@ -136,18 +142,18 @@ def _compared(scores: SuiteScores, first: int, second: int) -> list[ReportConten
     """Return the cases in which both systems, given by their rows, have a share."""
     both = ~np.isnan(scores.shares[[first, second]]).any(axis=0)
     rows = []
-    for place in np.flatnonzero(both):
-        case = scores.cases[place]
-        one, other = float(scores.shares[first, place]), float(scores.shares[second, place])
+    for column in np.flatnonzero(both):
+        case = scores.cases[column]
+        first_share, second_share = float(scores.shares[first, column]), float(scores.shares[second, column])
         rows.append(
             {
                 "case_id": case.pk,
                 "key": case.key,
                 "scenario": case.scenario,
-                "first": one,
-                "second": other,
-                "difference": one - other,
-                "responses": [int(scores.firsts[row, place]) or None for row in (first, second)],
+                "first": first_share,
+                "second": second_share,
+                "difference": first_share - second_share,
+                "responses": [int(scores.firsts[row, column]) or None for row in (first, second)],
             }
         )
     return rows
@@ -186,9 +192,9 @@ def _suite(evaluators: Sequence[RunEvaluator], options: Options) -> _Suite:
     drawn = np.zeros(scores.shares.shape, dtype=bool)
     for row, column, attempts in scores.among(labels):
         is_scored = not np.isnan(scores.shares[row, column])
-        given = [labels.get(pk) for pk in attempts["response"].tolist()]
-        share = _case_share(given, scores.reduce_mode, is_scored=is_scored)
-        drawn[row, column] = any(label is not None and label.is_drawn for label in given)
+        attempt_labels = [labels.get(pk) for pk in attempts["response"].tolist()]
+        share = _case_share(attempt_labels, scores.reduce_mode, is_scored=is_scored)
+        drawn[row, column] = any(label is not None and label.is_drawn for label in attempt_labels)
         people[row, column] = np.nan if share is None else share
     ends = ends_of_strata(evaluator.run_id for evaluator in evaluators)
     strata = np.searchsorted(ends, [case.prompt_id for case in scores.cases]) if len(ends) > 1 else None
@@ -208,14 +214,14 @@ def _suite(evaluators: Sequence[RunEvaluator], options: Options) -> _Suite:
 
 def _labels(evaluators: Sequence[RunEvaluator]) -> dict[int, SubjectLabel]:
     """Return people's labels by response; of two for one response that of the random audit, else of the newer run."""
-    found: dict[int, SubjectLabel] = {}
-    told = labels_of_evaluators(evaluators)
+    by_response: dict[int, SubjectLabel] = {}
+    labels = labels_of_evaluators(evaluators)
     for evaluator in reversed(evaluators):
-        for label in told[evaluator.pk]:
-            known = found.get(label.response_ids[0])
-            if known is None or label.is_drawn or not known.is_drawn:
-                found[label.response_ids[0]] = label
-    return found
+        for label in labels[evaluator.pk]:
+            current = by_response.get(label.response_ids[0])
+            if current is None or label.is_drawn or not current.is_drawn:
+                by_response[label.response_ids[0]] = label
+    return by_response
 
 
 def _case_share(attempts: Sequence[SubjectLabel | None], reduce_mode: str, *, is_scored: bool) -> float | None:
@@ -223,21 +229,21 @@ def _case_share(attempts: Sequence[SubjectLabel | None], reduce_mode: str, *, is
 
     One response that was asked about and is not decided leaves the case undecided.
     """
-    given = [label for label in attempts if label is not None]
-    asked = [label for label in given if label.is_drawn or (label.is_routed and not is_scored)]
-    shares = [label.share for label in asked if label.share is not None]
-    is_whole = reduce_mode == "avg" or len(asked) == len(attempts)
-    if not shares or len(shares) < len(asked) or not is_whole:
+    labels = [label for label in attempts if label is not None]
+    counted = [label for label in labels if label.is_drawn or (label.is_routed and not is_scored)]
+    shares = [label.share for label in counted if label.share is not None]
+    is_whole = reduce_mode == "avg" or len(counted) == len(attempts)
+    if not shares or len(shares) < len(counted) or not is_whole:
         return None
     return shares[0] if len(shares) == 1 else reduce_scores(shares, reduce_mode).score
 
 
 def _labels_by_system(scores: SuiteScores, labels: Mapping[int, SubjectLabel]) -> dict[int, list[SubjectLabel]]:
-    found: dict[int, list[SubjectLabel]] = {pk: [] for pk in scores.systems}
+    by_system: dict[int, list[SubjectLabel]] = {pk: [] for pk in scores.systems}
     system_ids = list(scores.systems)
     for attempt in scores.attempts[np.isin(scores.attempts["response"], list(labels))]:
-        found[system_ids[attempt["system"]]].append(labels[int(attempt["response"])])
-    return found
+        by_system[system_ids[attempt["system"]]].append(labels[int(attempt["response"])])
+    return by_system
 
 
 def _has_no_numbers(labels: Sequence[SubjectLabel]) -> bool:
@@ -266,10 +272,12 @@ def _row(suite: _Suite, boards: Mapping[MeanKind, Board], row: int) -> ReportCon
     return {
         "system_id": pk,
         "system": suite.scores.systems[pk],
-        "figures": {mode.value: figure(_shown(suite, pk, mode, found.figures[row])) for mode, found in boards.items()},
-        "bounds": {mode.value: _bounds(found.figures[row].bounds, suite.clip) for mode, found in boards.items()},
-        "ranks": {mode.value: _ranks(found.ranks[row]) for mode, found in boards.items()},
-        "wins": {mode.value: figure(found.wins[row]) for mode, found in boards.items()},
+        "figures": {
+            mode.value: figure(_shown(suite, pk, mode, ranked.figures[row])) for mode, ranked in boards.items()
+        },
+        "bounds": {mode.value: _bounds(ranked.figures[row].bounds, suite.clip) for mode, ranked in boards.items()},
+        "ranks": {mode.value: _ranks(ranked.ranks[row]) for mode, ranked in boards.items()},
+        "wins": {mode.value: figure(ranked.wins[row]) for mode, ranked in boards.items()},
         "scored": scored,
         "unscored": len(suite.scores.cases) - scored - n_missing,
         "missing": n_missing,
@@ -279,10 +287,10 @@ def _row(suite: _Suite, boards: Mapping[MeanKind, Board], row: int) -> ReportCon
     }
 
 
-def _shown(suite: _Suite, system_id: int, mode: MeanKind, found: SystemFigure) -> Estimate:
+def _shown(suite: _Suite, system_id: int, mode: MeanKind, result: SystemFigure) -> Estimate:
     if mode is not MeanKind.RAW and system_id in suite.without_numbers:
-        return undefined(NO_NUMBERS, n=found.estimate.n)
-    return _clipped(found.estimate, suite.clip)
+        return undefined(NO_NUMBERS, n=result.estimate.n)
+    return _clipped(result.estimate, suite.clip)
 
 
 def _bounds(bounds: Bounds | None, clip: Clip | None) -> ReportContent | None:
@@ -297,14 +305,14 @@ def _ranks(ranks: RankSet | None) -> list[int] | None:
 
 
 def _pair(pair: ComparedPair, suite: _Suite, mode: MeanKind) -> ReportContent:
-    found = pair.difference
-    if isinstance(found, Inference):
-        difference, p_value = found.estimate, found.p_value
+    compared = pair.difference
+    if isinstance(compared, Inference):
+        difference, p_value = compared.estimate, compared.p_value
     else:
         gaps = suite.data.judge[pair.first] - suite.data.judge[pair.second]
         is_raw = mode is MeanKind.RAW and not np.isnan(gaps).all()
         value = float(np.nanmean(gaps)) if is_raw else None
-        difference = Estimate(value, None, None, found.n, FEW_FOR_SIGN.format(found.n, found.needed))
+        difference = Estimate(value, None, None, compared.n, FEW_FOR_SIGN.format(compared.n, compared.needed))
         p_value = None
     return {
         "first": suite.system_ids[pair.first],
@@ -337,8 +345,10 @@ def _matrix(suite: _Suite) -> ReportContent:
 
 def _cell(suite: _Suite, part: BoardData, row: int, mode: MeanKind) -> ReportContent:
     if mode is MeanKind.RAW:
-        known = part.judge[row][~np.isnan(part.judge[row])]
-        mean = with_interval(float(known.mean()), Interval(None, None), n=known.size) if known.size else undefined("")
+        shares = part.judge[row][~np.isnan(part.judge[row])]
+        mean = (
+            with_interval(float(shares.mean()), Interval(None, None), n=shares.size) if shares.size else undefined("")
+        )
     else:
         mean = _shown(suite, suite.system_ids[row], mode, system_mean(part, row, mode))
     return {"mean": _clipped(mean, suite.clip).value, "n": int(mean.n), "reason": mean.reason}
@@ -347,7 +357,7 @@ def _cell(suite: _Suite, part: BoardData, row: int, mode: MeanKind) -> ReportCon
 def _filters(evaluator: RunEvaluator) -> ReportContent:
     cases = suite_cases(evaluator)
     columns = ([c.scenario for c in cases], [c.lang for c in cases], [c.question_type for c in cases])
-    return {name: sorted({value for value in found if value}) for name, found in zip(FILTERS, columns, strict=True)}
+    return {name: sorted({value for value in values if value}) for name, values in zip(FILTERS, columns, strict=True)}
 
 
 def _data_version(evaluator_id: int, options: Options) -> str:

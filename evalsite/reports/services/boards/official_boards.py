@@ -16,8 +16,8 @@ from judging.models import Suite
 @transaction.atomic
 def pin_board(*, suite: Suite, graders: Sequence[int], actor: User, at: datetime) -> None:
     """Make the columns of these graders, named by their evaluators, the official board of a suite."""
-    told = {"evaluators": list(graders), "pinned_by": actor, "pinned_at": at}
-    OfficialBoard.objects.update_or_create(suite=suite, defaults=told)
+    fields = {"evaluators": list(graders), "pinned_by": actor, "pinned_at": at}
+    OfficialBoard.objects.update_or_create(suite=suite, defaults=fields)
     record(actor, "board.pinned", suite, graders=list(graders))
 
 

@@ -34,19 +34,24 @@ def compute_suite_board(suite_id: int, options: Options) -> ReportContent:
     graders = [evaluators_with_run(pks) for pks in options["graders"]]
     boards = [board_of(evaluators) for evaluators in graders]
     labels = [sum(row["human"] for row in board["rows"]) for board in boards]
-    asked = labels.index(max(labels)) if any(labels) else None
+    most_labelled = labels.index(max(labels)) if any(labels) else None
     columns = []
     for number, board in enumerate(boards):
         columns.append((number, MeanKind.RAW))
         columns += [(number, MeanKind.CORRECTED)] if _has(board, MeanKind.CORRECTED) else []
-        columns += [(number, MeanKind.HUMAN)] if number == asked and _has(board, MeanKind.HUMAN) else []
+        columns += [(number, MeanKind.HUMAN)] if number == most_labelled and _has(board, MeanKind.HUMAN) else []
     by_system = [{row["system_id"]: row for row in board["rows"]} for board in boards]
     names = {row["system_id"]: row["system"] for board in boards for row in board["rows"]}
     judges = judges_among([row for evaluators in graders for row in evaluators])
     paid = {run_id: calls_paid_by(run_id) for run_id in {row.run_id for row in judges}}
     return {
         "graders": [
-            {"id": evaluators[0].pk, "runs": len(evaluators), "systems": len(board["rows"]), **_took(evaluators, paid)}
+            {
+                "id": evaluators[0].pk,
+                "runs": len(evaluators),
+                "systems": len(board["rows"]),
+                **_calls_taken(evaluators, paid),
+            }
             for evaluators, board in zip(graders, boards, strict=True)
         ],
         "columns": [{"grader": number, "mode": mode.value} for number, mode in columns],
@@ -64,14 +69,14 @@ def board_table(content: ReportContent, labels: Sequence[str]) -> Table:
         for row in content["rows"]:
             for column, cell in zip(content["columns"], row["cells"], strict=True):
                 if cell is not None:
-                    told = {name: cell["figure"][name] for name in ("value", "low", "high", "n")}
+                    figures = {name: cell["figure"][name] for name in ("value", "low", "high", "n")}
                     first, last = cell["ranks"] or (None, None)
-                    told |= {"rank_first": first, "rank_last": last, "unscored": cell["unscored"]}
+                    figures |= {"rank_first": first, "rank_last": last, "unscored": cell["unscored"]}
                     yield {
                         "system": row["system"],
                         "scored_by": labels[column["grader"]],
                         "mean": column["mode"],
-                        **told,
+                        **figures,
                     }
 
     return Table("board", EXPORT_COLUMNS, rows())
@@ -88,15 +93,15 @@ def _cell(row: ReportContent | None, mode: MeanKind) -> ReportContent | None:
     return {"figure": row["figures"][mode.value], "ranks": row["ranks"][mode.value], "unscored": row["unscored"]}
 
 
-def _took(evaluators: Sequence[RunEvaluator], paid: Mapping[int, Ints]) -> ReportContent:
+def _calls_taken(evaluators: Sequence[RunEvaluator], paid: Mapping[int, Ints]) -> ReportContent:
     """Return what the calls of a judge cost and how long one took on average; nothing of who asks nobody.
 
     `paid` are the calls that each run was the first to make.
     """
     judges = judges_among(list(evaluators))
-    said = rows_of_judge(judges)
-    parts = [said[row.pk].paid_among(paid[row.run_id]) for row in judges]
-    if not any(len(rows.calls) for rows in said.values()):
+    rows_by_judge = rows_of_judge(judges)
+    parts = [rows_by_judge[row.pk].paid_among(paid[row.run_id]) for row in judges]
+    if not any(len(rows.calls) for rows in rows_by_judge.values()):
         return {"asks": False}
     spent = record_of(parts).spent
     return {"asks": True, "calls": spent.calls, "cost": spent.known_cost, "seconds_mean": spent.seconds_mean}

@@ -14,7 +14,7 @@ from evalsite.reports.selectors.debate_votes import (
     DebateDecision,
     debates_version,
     decisions_of,
-    people_said,
+    people_labels,
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options, chosen
@@ -38,18 +38,18 @@ def compute_arena(subject_id: int, options: Options) -> ReportContent:
     and reading.
     """
     sets = sets_by_id(_set_ids(options), method=Method.DEBATE)
-    sets = {pk: one for pk, one in sets.items() if one.perturbation in INTACT}
+    sets = {pk: facts for pk, facts in sets.items() if facts.perturbation in INTACT}
     reading = VerdictReading(chosen(options, "reading") or VerdictReading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
     every = decisions_of(sets, reading=reading)
-    counts = Counter(one.owner.criterion for one in every)
+    counts = Counter(decision.debate_set.criterion for decision in every)
     criteria = sorted(counts)
     criterion = chosen(options, "criterion") or next(iter(sorted(criteria, key=lambda name: (-counts[name], name))), "")
-    of_criterion = [one for one in every if one.owner.criterion == criterion]
-    scenarios = sorted({one.scenario for one in of_criterion if one.scenario})
-    picked = [one for one in of_criterion if chosen(options, "scenario") in ("", one.scenario)]
-    people = people_said([one.pk for one in picked])
-    said = verdicts_of(picked, people, rule, looks=bool(chosen(options, "looks")))
+    of_criterion = [decision for decision in every if decision.debate_set.criterion == criterion]
+    scenarios = sorted({decision.scenario for decision in of_criterion if decision.scenario})
+    picked = [decision for decision in of_criterion if chosen(options, "scenario") in ("", decision.scenario)]
+    people = people_labels([decision.pk for decision in picked])
+    verdicts = verdicts_of(picked, people, rule, looks=bool(chosen(options, "looks")))
     return {
         "criteria": criteria,
         "criterion": criterion,
@@ -59,12 +59,12 @@ def compute_arena(subject_id: int, options: Options) -> ReportContent:
         "chosen": {"criterion": criterion, "scenario": chosen(options, "scenario")},
         "looks": chosen(options, "looks"),
         "debates": len(picked),
-        "undecided": _undecided(picked, said),
-        "audited": sum(one.pk in said.people and one.pk not in said.open for one in picked),
-        "whole": _ranking(picked, said),
-        "pairs": _pair_rows(picked, said, response_lengths(pk for one in picked for pk in one.responses)),
+        "undecided": _undecided(picked, verdicts),
+        "audited": sum(decision.pk in verdicts.people and decision.pk not in verdicts.open for decision in picked),
+        "whole": _ranking(picked, verdicts),
+        "pairs": _pair_rows(picked, verdicts, response_lengths(pk for decision in picked for pk in decision.responses)),
         "by_scenario": [
-            {"name": name, **_ranking([one for one in picked if one.scenario == name], said)}
+            {"name": name, **_ranking([decision for decision in picked if decision.scenario == name], verdicts)}
             for name in scenarios
             if chosen(options, "scenario") in ("", name)
         ],
@@ -78,76 +78,80 @@ def _set_ids(options: Options) -> list[int] | None:
     return [int(pk) for pk in options.get("sets", [])] or None
 
 
-def _undecided(decisions: Sequence[DebateDecision], said: Verdicts) -> int:
+def _undecided(decisions: Sequence[DebateDecision], verdicts: Verdicts) -> int:
     """Return how many debates count for nothing: without an outcome, or waiting for the people who are to decide."""
-    if said.rule is OutcomeRule.HUMAN:
-        return sum(one.pk in said.open and one.pk not in said.people for one in decisions)
-    return sum(said.outcomes[one.pk] is None for one in decisions)
+    if verdicts.rule is OutcomeRule.HUMAN:
+        return sum(decision.pk in verdicts.open and decision.pk not in verdicts.people for decision in decisions)
+    return sum(verdicts.outcomes[decision.pk] is None for decision in decisions)
 
 
-def _ranking(decisions: Sequence[DebateDecision], said: Verdicts) -> ReportContent:
+def _ranking(decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportContent:
     """Return ranks, strength and win rate by system; or the reason why these systems have no common ranking."""
-    systems = sorted({name for one in decisions for name in (one.owner.system_a, one.owner.system_b)})
-    n = len(decisions) - _undecided(decisions, said)
+    systems = sorted(
+        {name for decision in decisions for name in (decision.debate_set.system_a, decision.debate_set.system_b)}
+    )
+    n = len(decisions) - _undecided(decisions, verdicts)
     base: ReportContent = {"n": n, "systems": systems, "rows": [], "groups": [], "reason": "", "win_rate": None}
     if len(systems) == FEWEST_SYSTEMS - 1:
-        base["win_rate"] = figure(rate_of(systems[0], decisions, said))
+        base["win_rate"] = figure(rate_of(systems[0], decisions, verdicts))
     if len(systems) < FEWEST_SYSTEMS:
         return base | {"reason": TOO_FEW.format(len(systems) or "none")}
-    found = ranking(decisions, said)
-    if found.reason:
-        return base | {"groups": [list(group) for group in found.groups], "reason": found.reason}
-    return base | {"rows": [_row(row, decisions, said) for row in found.systems]}
+    result = ranking(decisions, verdicts)
+    if result.reason:
+        return base | {"groups": [list(group) for group in result.groups], "reason": result.reason}
+    return base | {"rows": [_row(row, decisions, verdicts) for row in result.systems]}
 
 
-def _row(row: RankedSystem, decisions: Sequence[DebateDecision], said: Verdicts) -> ReportContent:
+def _row(row: RankedSystem, decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportContent:
     return {
         "system": row.name,
         "ranks": [row.ranks.first, row.ranks.last],
         "strength": figure(row.strength),
-        "win_rate": figure(rate_of(row.name, decisions, said)),
+        "win_rate": figure(rate_of(row.name, decisions, verdicts)),
         "comparisons": row.strength.n,
     }
 
 
-def _pair_rows(decisions: Sequence[DebateDecision], said: Verdicts, lengths: Mapping[int, int]) -> list[ReportContent]:
+def _pair_rows(
+    decisions: Sequence[DebateDecision], verdicts: Verdicts, lengths: Mapping[int, int]
+) -> list[ReportContent]:
     """Return how the debates of every two systems ended, and how often the first was better, ties half."""
     pairs: dict[tuple[str, str], list[DebateDecision]] = {}
-    for one in decisions:
-        first, second = sorted((one.owner.system_a, one.owner.system_b))
-        pairs.setdefault((first, second), []).append(one)
+    for decision in decisions:
+        first, second = sorted((decision.debate_set.system_a, decision.debate_set.system_b))
+        pairs.setdefault((first, second), []).append(decision)
     return [
-        _pair_row(first, second, pairs[first, second], said)
-        | _length_control(first, pairs[first, second], said, lengths)
+        _pair_row(first, second, pairs[first, second], verdicts)
+        | _length_control(first, pairs[first, second], verdicts, lengths)
         for first, second in sorted(pairs)
     ]
 
 
 def _length_control(
-    first: str, decisions: Sequence[DebateDecision], said: Verdicts, lengths: Mapping[int, int]
+    first: str, decisions: Sequence[DebateDecision], verdicts: Verdicts, lengths: Mapping[int, int]
 ) -> ReportContent:
     """Return the first system's win rate at equal length, and what length does; by the outcomes of debates alone."""
-    if said.rule is OutcomeRule.HUMAN:
+    if verdicts.rule is OutcomeRule.HUMAN:
         nothing = figure(undefined(NO_CONTROL))
         return {"equal_length": nothing, "length_effect": nothing}
     wins, longer, cases = list[float](), list[float](), list[int]()
-    for one in decisions:
-        outcome = said.outcomes[one.pk]
+    for decision in decisions:
+        outcome = verdicts.outcomes[decision.pk]
         if outcome is not None:
-            sign = 1 if one.owner.system_a == first else -1
+            sign = 1 if decision.debate_set.system_a == first else -1
             wins.append((1 + sign * outcome) / 2)
-            longer.append(sign * (lengths[one.responses[0]] - lengths[one.responses[1]]))
-            cases.append(one.case_id)
-    found = length_control(wins, longer, cases)
-    return {"equal_length": figure(found.equal_length), "length_effect": figure(found.effect)}
+            longer.append(sign * (lengths[decision.responses[0]] - lengths[decision.responses[1]]))
+            cases.append(decision.case_id)
+    control = length_control(wins, longer, cases)
+    return {"equal_length": figure(control.equal_length), "length_effect": figure(control.effect)}
 
 
-def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], said: Verdicts) -> ReportContent:
+def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportContent:
     results: Counter[int] = Counter()
-    for one in decisions:
-        outcome = said.outcomes[one.pk]
+    for decision in decisions:
+        outcome = verdicts.outcomes[decision.pk]
         if outcome is not None:
-            results[outcome if one.owner.system_a == first else -outcome] += 1
+            results[outcome if decision.debate_set.system_a == first else -outcome] += 1
     return {
         "first": first,
         "second": second,
@@ -155,7 +159,7 @@ def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], said
         "ties": results[0],
         "losses": results[-1],
         "undecided": len(decisions) - results.total(),
-        "win_rate": figure(rate_of(first, decisions, said)),
+        "win_rate": figure(rate_of(first, decisions, verdicts)),
     }
 
 

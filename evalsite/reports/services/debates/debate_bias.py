@@ -23,31 +23,37 @@ def compute_debate_bias(subject_id: int, options: Options) -> ReportContent:
 
     Routed debates count once, audited ones for as many as they were drawn from.
     """
-    found = debates_in_view(options)
-    view = found.view
-    labelled = [one for one in view.debates if one.pk in view.said.people]
-    facts = response_facts(pk for one in labelled for pk in one.responses)
+    in_view = debates_in_view(options)
+    view = in_view.view
+    labelled = [debate for debate in view.debates if debate.pk in view.verdicts.people]
+    facts = response_facts(pk for debate in labelled for pk in debate.responses)
     models = dict(ModelEndpoint.objects.order_by("pk").values_list("name", "model"))
-    return {"judges": [_bias(one, view, labelled, facts, models) for one in found.evaluators if one.kind != "debate"]}
+    return {
+        "judges": [
+            _bias(evaluator, view, labelled, facts, models)
+            for evaluator in in_view.evaluators
+            if evaluator.kind != "debate"
+        ]
+    }
 
 
 def _bias(
-    one: Evaluator,
+    evaluator: Evaluator,
     view: View,
     labelled: Sequence[DebateDecision],
     facts: Mapping[int, ResponseFacts],
     models: Mapping[str, str],
 ) -> ReportContent:
-    weights = label_weights([debate.pk for debate in view.debates if debate.pk in one.labels], view)
-    families = {model_family(models.get(name) or name) for name in one.judges}
-    own = families.pop() if len(families) == 1 else None
+    weights = label_weights([debate.pk for debate in view.debates if debate.pk in evaluator.labels], view)
+    families = {model_family(models.get(name) or name) for name in evaluator.judges}
+    own_family = families.pop() if len(families) == 1 else None
     rows = []
     for debate in labelled:
-        label, people = one.labels.get(debate.pk), view.said.people[debate.pk]
+        label, people = evaluator.labels.get(debate.pk), view.verdicts.people[debate.pk]
         if label is None:
             continue
         first, second = (facts[pk] for pk in debate.responses)
-        order = one.orders.get(debate.pk)
+        order = evaluator.orders.get(debate.pk)
         rows.append(
             BiasRow(
                 case=debate.case_id,
@@ -55,20 +61,20 @@ def _bias(
                 weight=weights[debate.pk],
                 tokens=first.tokens - second.tokens,
                 marks=first.marks - second.marks,
-                own_family=_kinship(own, first, second),
+                own_family=_kinship(own_family, first, second),
                 position=None if order is None else 0.5 - order,
             )
         )
-    planned = view.said.planned
-    found = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned))
-    return {"judge": one.name, "version": KINDS[one.kind]} | found
+    planned = view.verdicts.planned
+    bias = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned))
+    return {"judge": evaluator.name, "version": KINDS[evaluator.kind]} | bias
 
 
-def _kinship(own: str | None, first: ResponseFacts, second: ResponseFacts) -> float | None:
+def _kinship(judge_family: str | None, first: ResponseFacts, second: ResponseFacts) -> float | None:
     """Return 1 where only A is of the judge's family, -1 where only B is, 0 where both or neither."""
-    if own is None or first.family is None or second.family is None:
+    if judge_family is None or first.family is None or second.family is None:
         return None
-    return float(first.family == own) - float(second.family == own)
+    return float(first.family == judge_family) - float(second.family == judge_family)
 
 
 def _data_version(subject_id: int, options: Options) -> str:

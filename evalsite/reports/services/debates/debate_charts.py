@@ -15,13 +15,13 @@ GAP = 2
 def round_bars(rows: Sequence[ReportContent]) -> list[ReportContent]:
     """Return one rectangle per round side by side, as wide as its share of the debates, with its words."""
     total = sum(row["n"] for row in rows)
-    found, x = [], 0.0
+    bars, x = [], 0.0
     for row in rows:
         width = BAR_WIDTH * row["n"] / total if total else 0.0
         number = row["round"]
         name = "never" if number is None else "independent round" if number == 0 else f"round {number}"
         share = row["n"] / total if total else 0.0
-        found.append(
+        bars.append(
             {
                 "x": round(x, 1),
                 "width": round(max(width - GAP, 0.0), 1),
@@ -35,12 +35,12 @@ def round_bars(rows: Sequence[ReportContent]) -> list[ReportContent]:
             }
         )
         x += width
-    return found
+    return bars
 
 
 def cell_rows(content: ReportContent) -> list[ReportContent]:
     """Return the cells with one entry per evaluator but the debate: its agreement, shaded, and the system level."""
-    keys = [one["key"] for one in content["evaluators"]]
+    keys = [evaluator["key"] for evaluator in content["evaluators"]]
     return [
         cell
         | {
@@ -51,15 +51,15 @@ def cell_rows(content: ReportContent) -> list[ReportContent]:
     ]
 
 
-def _entry(key: str, found: ReportContent | None) -> ReportContent | None:
-    if found is None:
+def _entry(key: str, agreement: ReportContent | None) -> ReportContent | None:
+    if agreement is None:
         return None
-    return found | {"key": key, "shade": shade(found["example"]["value"])}
+    return agreement | {"key": key, "shade": shade(agreement["example"]["value"])}
 
 
 def win_rows(content: ReportContent) -> list[ReportContent]:
     """Return A's win rates by pair: one row per source with its interval, people first where they have spoken."""
-    names = {one["key"]: one["name"] for one in content["evaluators"]}
+    names = {evaluator["key"]: evaluator["name"] for evaluator in content["evaluators"]}
     rows = []
     for pair in content["wins"]:
         sources = [(key, names[key], figure) for key, figure in pair["evaluators"].items() if figure["n"]]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.protocol.meta.metaeval import OutcomeRule, outcome_of
-from evalsite.reports.selectors.debate_votes import DebateDecision, PeopleSaid
+from evalsite.reports.selectors.debate_votes import DebateDecision, PeopleLabels
 from judging.statistics.estimates import Estimate
 from judging.statistics.estimators.agreement import ComparedItem, agreement_difference, share_equal
 from judging.statistics.estimators.debates import (
@@ -31,7 +31,7 @@ PEOPLE_RULES = (OutcomeRule.ADJUDICATED, OutcomeRule.HUMAN)
 class Verdicts:
     """What debates and people said, by debate, in system space."""
 
-    own: Mapping[int, Label]  # the debate's own outcome; None: it abstained
+    agent_outcomes: Mapping[int, Label]  # of the debate itself, without people; None: it abstained
     open: frozenset[int]  # debates whose agents did not all agree: sent to people
     outcomes: Mapping[int, Label]  # under the chosen rule, people's word included where the rule says so
     people: Mapping[int, int]  # labels that may enter an estimate
@@ -41,101 +41,112 @@ class Verdicts:
 
 
 def verdicts_of(
-    debates: Iterable[DebateDecision], people: PeopleSaid, rule: OutcomeRule, *, looks: bool = False
+    decisions: Iterable[DebateDecision], people: PeopleLabels, rule: OutcomeRule, *, looks: bool = False
 ) -> Verdicts:
     """Return what the debates and people said under a rule; with `looks`, for intervals valid at every look."""
-    known = list(debates)
+    debates = list(decisions)
     human: dict[int | str, int] = {pk: label for pk, label in people.final.items()}  # noqa: C416 - widens the key
-    agreed = {one.pk: outcome_of(one.votes, OutcomeRule.UNANIMOUS) for one in known}
+    agreed = {debate.pk: outcome_of(debate.votes, OutcomeRule.UNANIMOUS) for debate in debates}
     waiting = frozenset(pk for pk, outcome in agreed.items() if outcome is None)
-    own = agreed if rule in PEOPLE_RULES else {one.pk: outcome_of(one.votes, rule) for one in known}
+    agent_outcomes = (
+        agreed if rule in PEOPLE_RULES else {debate.pk: outcome_of(debate.votes, rule) for debate in debates}
+    )
     usable = {pk: label for pk, label in people.final.items() if pk in waiting or pk in people.drawn}
-    drawn = {one.case_id for one in known if one.pk in people.drawn and one.pk not in waiting}
-    outcomes = {one.pk: outcome_of(one.votes, rule, human) for one in known}
-    return Verdicts(own, waiting, outcomes, usable, rule, people.rates, len(drawn) if looks else 0)
+    drawn = {debate.case_id for debate in debates if debate.pk in people.drawn and debate.pk not in waiting}
+    outcomes = {debate.pk: outcome_of(debate.votes, rule, human) for debate in debates}
+    return Verdicts(agent_outcomes, waiting, outcomes, usable, rule, people.rates, len(drawn) if looks else 0)
 
 
 def agreement_with_people(
-    labels: Mapping[int, Label], debates: Iterable[DebateDecision], said: Verdicts, *, decided_only: bool = False
+    labels: Mapping[int, Label], debates: Iterable[DebateDecision], verdicts: Verdicts, *, decided_only: bool = False
 ) -> Inference | TooFew:
     """Return how often labels equal people's over the debates they were asked about, or those that came to an end."""
-    asked = _asked(debates, said, (labels,), decided_only=decided_only)
-    return share_equal(_items(labels, asked, said), planned=said.planned)
+    compared = _asked(debates, verdicts, (labels,), decided_only=decided_only)
+    return share_equal(_items(labels, compared, verdicts), planned=verdicts.planned)
 
 
 def difference_with_people(
     first: Mapping[int, Label],
     second: Mapping[int, Label],
     debates: Iterable[DebateDecision],
-    said: Verdicts,
+    verdicts: Verdicts,
     *,
     decided_only: bool,
 ) -> Inference | TooFew:
     """Return by how much more often the first says what people say, over the debates both were asked about."""
-    asked = _asked(debates, said, (first, second), decided_only=decided_only)
-    return agreement_difference(_items(first, asked, said), _items(second, asked, said), planned=said.planned)
-
-
-def _asked(
-    debates: Iterable[DebateDecision], said: Verdicts, sources: Sequence[Mapping[int, Label]], *, decided_only: bool
-) -> list[DebateDecision]:
-    return [
-        one
-        for one in debates
-        if all(one.pk in labels for labels in sources) and (not decided_only or said.own[one.pk] is not None)
-    ]
-
-
-def _items(labels: Mapping[int, Label], debates: Iterable[DebateDecision], said: Verdicts) -> list[ComparedItem]:
-    return [
-        ComparedItem(
-            one.case_id,
-            labels[one.pk],
-            said.people.get(one.pk),
-            is_routed=one.pk in said.open,
-            rate=said.rates.get(one.pk, 0.0),
-        )
-        for one in debates
-    ]
-
-
-def ranking(debates: Iterable[DebateDecision], said: Verdicts) -> Ranking:
-    """Return the ranking of systems under the rule."""
-    pairs = _pairs(debates, said)
-    return (
-        ranked_by_people(pairs, planned=said.planned) if said.rule is OutcomeRule.HUMAN else ranked_by_outcomes(pairs)
+    compared = _asked(debates, verdicts, (first, second), decided_only=decided_only)
+    return agreement_difference(
+        _items(first, compared, verdicts), _items(second, compared, verdicts), planned=verdicts.planned
     )
 
 
-def rate_of(system: str, debates: Iterable[DebateDecision], said: Verdicts) -> Estimate:
+def _asked(
+    debates: Iterable[DebateDecision], verdicts: Verdicts, sources: Sequence[Mapping[int, Label]], *, decided_only: bool
+) -> list[DebateDecision]:
+    return [
+        debate
+        for debate in debates
+        if all(debate.pk in labels for labels in sources)
+        and (not decided_only or verdicts.agent_outcomes[debate.pk] is not None)
+    ]
+
+
+def _items(labels: Mapping[int, Label], debates: Iterable[DebateDecision], verdicts: Verdicts) -> list[ComparedItem]:
+    return [
+        ComparedItem(
+            debate.case_id,
+            labels[debate.pk],
+            verdicts.people.get(debate.pk),
+            is_routed=debate.pk in verdicts.open,
+            rate=verdicts.rates.get(debate.pk, 0.0),
+        )
+        for debate in debates
+    ]
+
+
+def ranking(debates: Iterable[DebateDecision], verdicts: Verdicts) -> Ranking:
+    """Return the ranking of systems under the rule."""
+    pairs = _pairs(debates, verdicts)
+    return (
+        ranked_by_people(pairs, planned=verdicts.planned)
+        if verdicts.rule is OutcomeRule.HUMAN
+        else ranked_by_outcomes(pairs)
+    )
+
+
+def rate_of(system: str, debates: Iterable[DebateDecision], verdicts: Verdicts) -> Estimate:
     """Return a system's win rate against all it met, under the rule."""
-    met = [one for one in debates if system in (one.owner.system_a, one.owner.system_b)]
-    pairs = [pair if pair.first == system else _turned(pair) for pair in _pairs(met, said)]
-    return win_rate(pairs, planned=said.planned).estimate if said.rule is OutcomeRule.HUMAN else outcome_win_rate(pairs)
+    met = [debate for debate in debates if system in (debate.debate_set.system_a, debate.debate_set.system_b)]
+    pairs = [pair if pair.first == system else _turned(pair) for pair in _pairs(met, verdicts)]
+    return (
+        win_rate(pairs, planned=verdicts.planned).estimate
+        if verdicts.rule is OutcomeRule.HUMAN
+        else outcome_win_rate(pairs)
+    )
 
 
-def people_rate(debates: Iterable[DebateDecision], said: Verdicts) -> Estimate:
+def people_rate(debates: Iterable[DebateDecision], verdicts: Verdicts) -> Estimate:
     """Return the win rate of system A by people's word over all debates of one pair."""
     pairs = []
-    for one in debates:
-        agreed = None if one.pk in said.open else said.own[one.pk]
-        points = _points(agreed), _points(said.people.get(one.pk))
-        pairs.append(DebatedPair(one.case_id, "A", "B", *points, rate=said.rates.get(one.pk, 0.0)))
-    return win_rate(pairs, planned=said.planned).estimate
+    for debate in debates:
+        agreed = None if debate.pk in verdicts.open else verdicts.agent_outcomes[debate.pk]
+        points = _points(agreed), _points(verdicts.people.get(debate.pk))
+        pairs.append(DebatedPair(debate.case_id, "A", "B", *points, rate=verdicts.rates.get(debate.pk, 0.0)))
+    return win_rate(pairs, planned=verdicts.planned).estimate
 
 
-def _pairs(debates: Iterable[DebateDecision], said: Verdicts) -> list[DebatedPair]:
-    is_human = said.rule is OutcomeRule.HUMAN
+def _pairs(debates: Iterable[DebateDecision], verdicts: Verdicts) -> list[DebatedPair]:
+    is_human = verdicts.rule is OutcomeRule.HUMAN
     return [
         DebatedPair(
-            one.case_id,
-            one.owner.system_a,
-            one.owner.system_b,
-            _points(said.own[one.pk] if is_human else said.outcomes[one.pk]),
-            _points(said.people.get(one.pk)) if is_human else None,
-            rate=said.rates.get(one.pk, 0.0),
+            debate.case_id,
+            debate.debate_set.system_a,
+            debate.debate_set.system_b,
+            _points(verdicts.agent_outcomes[debate.pk] if is_human else verdicts.outcomes[debate.pk]),
+            _points(verdicts.people.get(debate.pk)) if is_human else None,
+            rate=verdicts.rates.get(debate.pk, 0.0),
         )
-        for one in debates
+        for debate in debates
     ]
 
 

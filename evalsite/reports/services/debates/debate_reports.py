@@ -53,14 +53,14 @@ DECIDED_BY_PEOPLE = "These outcomes are human labels, so the debate is not compa
 
 def compute_debates(subject_id: int, options: Options) -> ComputedReport:
     """Return the meta-evaluation of the chosen sets of debates, or of all, with the debates behind it."""
-    found = debates_in_view(options)
-    sets, every, view, evaluators = found.sets, found.every, found.view, found.evaluators
+    in_view = debates_in_view(options)
+    sets, every, view, evaluators = in_view.sets, in_view.every, in_view.view, in_view.evaluators
     content: ReportContent = {
-        "sets": [{"id": one.pk, "name": one.name, "source": one.source} for one in sets.values()],
-        "criteria": sorted({one.owner.criterion for one in every}),
-        "scenarios": sorted({one.scenario for one in every if one.scenario}),
-        "rule": found.rule.value,
-        "reading": found.reading.value,
+        "sets": [{"id": facts.pk, "name": facts.name, "source": facts.source} for facts in sets.values()],
+        "criteria": sorted({debate.debate_set.criterion for debate in every}),
+        "scenarios": sorted({debate.scenario for debate in every if debate.scenario}),
+        "rule": in_view.rule.value,
+        "reading": in_view.reading.value,
         "chosen": {name: chosen(options, name) for name in ("criterion", "scenario")},
         "looks": chosen(options, "looks"),
         "n": len(view.debates),
@@ -68,11 +68,11 @@ def compute_debates(subject_id: int, options: Options) -> ComputedReport:
         "rounds": _rounds(view),
         "people": _people(view),
         "cells": [_cell(cell, items, view, evaluators) for cell, items in view.cells.items()],
-        "evaluators": [_row(one, view) for one in evaluators],
+        "evaluators": [_row(evaluator, view) for evaluator in evaluators],
         "wins": _wins(view, evaluators),
         "reference": "people" if view.is_by_people else "debates",
         "pairs": _pairs(evaluators, view),
-        "open_ids": [one.pk for one in view.debates if view.outcomes[one.pk] is None][:200],
+        "open_ids": [debate.pk for debate in view.debates if view.outcomes[debate.pk] is None][:200],
     }
     return ComputedReport(content, pack(_behind(view, evaluators)))
 
@@ -81,16 +81,18 @@ def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
     """Return every debate with what was said of it."""
     return [
         DebateRow(
-            pk=one.pk,
-            pair=one.owner.pair,
-            criterion=one.owner.criterion,
-            scenario=one.scenario,
-            agreed_in=first_consensus(one.votes),
-            outcome=view.outcomes[one.pk],
-            people=view.said.people.get(one.pk),
-            labels={said.key: said.labels[one.pk] for said in evaluators if one.pk in said.labels},
+            pk=debate.pk,
+            pair=debate.debate_set.pair,
+            criterion=debate.debate_set.criterion,
+            scenario=debate.scenario,
+            agreed_in=first_consensus(debate.votes),
+            outcome=view.outcomes[debate.pk],
+            people=view.verdicts.people.get(debate.pk),
+            labels={
+                evaluator.key: evaluator.labels[debate.pk] for evaluator in evaluators if debate.pk in evaluator.labels
+            },
         )
-        for one in view.debates
+        for debate in view.debates
     ]
 
 
@@ -99,51 +101,51 @@ def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
 
 def _rounds(view: View) -> list[ReportContent]:
     """Return how many debates first agreed in each round, and how many never did."""
-    counts = Counter(first_consensus(one.votes) for one in view.debates)
+    counts = Counter(first_consensus(debate.votes) for debate in view.debates)
     last = max((number for number in counts if number is not None), default=0)
-    held = max((len(one.votes.rounds) - 1 for one in view.debates), default=0)
-    rows: list[ReportContent] = [{"round": number, "n": counts[number]} for number in range(max(last, held) + 1)]
+    longest = max((len(debate.votes.rounds) - 1 for debate in view.debates), default=0)
+    rows: list[ReportContent] = [{"round": number, "n": counts[number]} for number in range(max(last, longest) + 1)]
     return [*rows, {"round": None, "n": counts[None]}] if view.debates else []
 
 
 def _people(view: View) -> ReportContent:
-    waiting = [one.pk for one in view.debates if outcome_of(one.votes, OutcomeRule.UNANIMOUS) is None]
-    agreed = {one.pk: outcome_of(one.votes, OutcomeRule.UNANIMOUS) for one in view.debates}
+    waiting = [debate.pk for debate in view.debates if outcome_of(debate.votes, OutcomeRule.UNANIMOUS) is None]
+    agreed = {debate.pk: outcome_of(debate.votes, OutcomeRule.UNANIMOUS) for debate in view.debates}
     audited = [pk for pk in agreed if agreed[pk] is not None and pk in view.people.drawn]
     return {
         "sent": len(waiting),
         "agreed_share": figure(_agreed_share(view, agreed)),
         "decided": sum(pk in view.people.final for pk in waiting),
         "labelled": len(view.people.final),
-        "raters": len({rater for _, rater, _ in view.people.given}),
-        "answers": len(view.people.given),
-        "fleiss": figure(_fleiss(list(view.people.given))),
-        "audited": sum(pk in view.said.people for pk in audited),
+        "raters": len({rater for _, rater, _ in view.people.annotations}),
+        "answers": len(view.people.annotations),
+        "fleiss": figure(_fleiss(list(view.people.annotations))),
+        "audited": sum(pk in view.verdicts.people for pk in audited),
         "drawn": len(audited),
-        "agreed_debates": figure(agreement_with_people(agreed, view.debates, view.said).estimate),
+        "agreed_debates": figure(agreement_with_people(agreed, view.debates, view.verdicts).estimate),
     }
 
 
 def _agreed_share(view: View, agreed: Mapping[int, Label]) -> Estimate:
     """Return the share of debates that came to an agreement; the unit is the case."""
-    values = [float(agreed[one.pk] is not None) for one in view.debates]
-    return census_mean(list(case_means(values, [one.case_id for one in view.debates]).values()))
+    values = [float(agreed[debate.pk] is not None) for debate in view.debates]
+    return census_mean(list(case_means(values, [debate.case_id for debate in view.debates]).values()))
 
 
-def _fleiss(given: Sequence[tuple[int, str, int]]) -> Estimate:
+def _fleiss(annotations: Sequence[tuple[int, str, int]]) -> Estimate:
     """Return Fleiss' kappa of the debates with two answers or more; what one person alone said is left out."""
-    if not given:
+    if not annotations:
         return undefined("There are no annotations yet.")
-    triples = [(str(item), rater, label) for item, rater, label in given]
+    triples = [(str(item), rater, label) for item, rater, label in annotations]
     return fleiss_kappa(from_long(triples, labels=LABELS).with_pairs())
 
 
 def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Evaluator]) -> ReportContent:
     pair, criterion, scenario = cell
-    debates = {one.pk: one for one in view.debates}
+    debates = {debate.pk: debate for debate in view.debates}
     inside = set(items)
-    given = [row for row in view.people.given if row[0] in inside]
-    found = tally(view.outcomes[item] for item in items)
+    annotations = [row for row in view.people.annotations if row[0] in inside]
+    counts = tally(view.outcomes[item] for item in items)
     return {
         "pair": pair,
         "criterion": criterion,
@@ -151,25 +153,25 @@ def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Eva
         "n": len(items),
         "resolved": sum(view.outcomes[item] is not None for item in items),
         "open": sum(first_consensus(debates[item].votes) is None for item in items),
-        "a": found.a,
-        "tie": found.tie,
-        "b": found.b,
-        "mode": found.mode,
-        "labelled": sum(item in view.said.people for item in items),
-        "fleiss": figure(_fleiss(given)),
-        "evaluators": {one.key: _in_cell(one.labels, view.outcomes, items) for one in evaluators},
-        "people": {one.key: _people_in_cell(one.labels, items, view, debates) for one in evaluators},
+        "a": counts.a,
+        "tie": counts.tie,
+        "b": counts.b,
+        "mode": counts.mode,
+        "labelled": sum(item in view.verdicts.people for item in items),
+        "fleiss": figure(_fleiss(annotations)),
+        "evaluators": {evaluator.key: _in_cell(evaluator.labels, view.outcomes, items) for evaluator in evaluators},
+        "people": {evaluator.key: _people_in_cell(evaluator.labels, items, view, debates) for evaluator in evaluators},
     }
 
 
 def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: Sequence[int]) -> ReportContent | None:
-    found = cell_agreement(items, labels, outcomes)
-    if found is None:
+    agreement = cell_agreement(items, labels, outcomes)
+    if agreement is None:
         return None
-    counts = {"matches": found.matches, "pairs": found.n}
+    counts = {"matches": agreement.matches, "pairs": agreement.n}
     both = labelled_by_both(items, labels, outcomes)
     return {
-        "example": figure(share_of(found.matches, found.n_with_outcome)) | counts,
+        "example": figure(share_of(agreement.matches, agreement.n_with_outcome)) | counts,
         "system": both.system_level,
         "direction": both.same_direction,
     }
@@ -179,104 +181,109 @@ def _people_in_cell(
     labels: Mapping[int, Label], items: Sequence[int], view: View, debates: Mapping[int, DebateDecision]
 ) -> ReportContent | None:
     """Return agreement with people in one cell, routed and audited debates weighted, and the system level."""
-    asked = [item for item in items if item in labels]
-    if not asked:
+    labelled = [item for item in items if item in labels]
+    if not labelled:
         return None
-    found = agreement_with_people(labels, [debates[item] for item in asked], view.said).estimate
-    both = [item for item in asked if labels[item] is not None and item in view.said.people]
-    system = weighted_system_level(labels, view.said.people, label_weights(asked, view))
-    counts = {"matches": sum(labels[item] == view.said.people[item] for item in both), "pairs": len(asked)}
-    return {"example": figure(found) | counts, "system": system, "direction": None}
+    agreement = agreement_with_people(labels, [debates[item] for item in labelled], view.verdicts).estimate
+    both = [item for item in labelled if labels[item] is not None and item in view.verdicts.people]
+    system = weighted_system_level(labels, view.verdicts.people, label_weights(labelled, view))
+    counts = {"matches": sum(labels[item] == view.verdicts.people[item] for item in both), "pairs": len(labelled)}
+    return {"example": figure(agreement) | counts, "system": system, "direction": None}
 
 
-def _people_system(one: Evaluator, view: View) -> Estimate:
+def _people_system(evaluator: Evaluator, view: View) -> Estimate:
     """Return the share of cells in which evaluator and people have the same most frequent label."""
     levels = [
-        weighted_system_level(one.labels, view.said.people, label_weights([i for i in items if i in one.labels], view))
+        weighted_system_level(
+            evaluator.labels, view.verdicts.people, label_weights([i for i in items if i in evaluator.labels], view)
+        )
         for items in view.cells.values()
     ]
-    known = [level for level in levels if level is not None]
-    return counted_share(sum(known), len(known)) if known else undefined(NO_PEOPLE)
+    known_levels = [level for level in levels if level is not None]
+    return counted_share(sum(known_levels), len(known_levels)) if known_levels else undefined(NO_PEOPLE)
 
 
-def _row(one: Evaluator, view: View) -> ReportContent:
-    against = _against_outcomes(one, view)
-    speaking = [debate for debate in view.debates if one.name in debate.votes.rounds[0]]
-    is_agent = one.kind == "independent" and bool(speaking)
-    others = leave_one_out([debate.votes for debate in speaking], one.name) if is_agent else None
-    decided = sum(label is not None for label in one.labels.values())
+def _row(evaluator: Evaluator, view: View) -> ReportContent:
+    against = _against_outcomes(evaluator, view)
+    debates = [debate for debate in view.debates if evaluator.name in debate.votes.rounds[0]]
+    is_agent = evaluator.kind == "independent" and bool(debates)
+    others = leave_one_out([debate.votes for debate in debates], evaluator.name) if is_agent else None
+    decided = sum(label is not None for label in evaluator.labels.values())
     matches = sum(
-        label is not None and label == view.outcomes[item] for item, label in one.labels.items()
+        label is not None and label == view.outcomes[item] for item, label in evaluator.labels.items()
     )  # outcomes that are None agree with nothing
-    given = tally(one.labels.values())
+    counts = tally(evaluator.labels.values())
     return {
-        "key": one.key,
-        "name": one.name,
-        "kind": one.kind,
-        "asked": len(one.labels),
-        "missing": sum(label is None for label in one.labels.values()),
+        "key": evaluator.key,
+        "name": evaluator.name,
+        "kind": evaluator.kind,
+        "asked": len(evaluator.labels),
+        "missing": sum(label is None for label in evaluator.labels.values()),
         "matches": matches,
-        "a": given.a,
-        "tie": given.tie,
-        "b": given.b,
+        "a": counts.a,
+        "tie": counts.tie,
+        "b": counts.b,
         "example": figure(against.example),
         "of_all": figure(against.of_all),
         "system": figure(against.system),
         "direction": figure(against.direction),
-        "people": figure(_with_people(one, view)),
+        "people": figure(_with_people(evaluator, view)),
         "people_decided": figure(
-            agreement_with_people(one.labels, view.debates, view.said, decided_only=True).estimate
+            agreement_with_people(evaluator.labels, view.debates, view.verdicts, decided_only=True).estimate
         ),
-        "people_system": figure(_people_system(one, view)),
+        "people_system": figure(_people_system(evaluator, view)),
         "leave_one_out": figure(
             undefined(NOT_SPEAKING) if others is None else share_of(others.matches, others.n_with_outcome)
         ),
-        "first": figure(first_place_rate(one.labels, one.orders, view.cases)),
-        "statements": one.statements,
-        "refused": one.refused,
-        "unread": one.unread,
-        "disagreements": one.disagreements,
-        "calls": one.calls if one.kind != "scores" else None,
-        "cost": None if one.cost is None else float(one.cost),
-        "calls_per_decision": one.calls / decided if decided and one.kind != "scores" else None,
-        "cost_per_decision": None if one.cost is None or not decided else float(one.cost) / decided,
-        "agreements_per_dollar": matches / float(one.cost) if one.cost else None,
+        "first": figure(first_place_rate(evaluator.labels, evaluator.orders, view.cases)),
+        "statements": evaluator.statements,
+        "refused": evaluator.refused,
+        "unread": evaluator.unread,
+        "disagreements": evaluator.disagreements,
+        "calls": evaluator.calls if evaluator.kind != "scores" else None,
+        "cost": None if evaluator.cost is None else float(evaluator.cost),
+        "calls_per_decision": evaluator.calls / decided if decided and evaluator.kind != "scores" else None,
+        "cost_per_decision": None if evaluator.cost is None or not decided else float(evaluator.cost) / decided,
+        "agreements_per_dollar": matches / float(evaluator.cost) if evaluator.cost else None,
     }
 
 
-def _against_outcomes(one: Evaluator, view: View) -> EvaluatorAgreement:
+def _against_outcomes(evaluator: Evaluator, view: View) -> EvaluatorAgreement:
     """Return how labels compare with the outcomes; a debate that people decided is not compared with those people."""
-    found = standing(one.labels, view.outcomes, view.cells, view.cases)
-    if view.said.rule not in PEOPLE_RULES:
-        return found
-    if one.kind == "debate":
+    agreement = standing(evaluator.labels, view.outcomes, view.cells, view.cases)
+    if view.verdicts.rule not in PEOPLE_RULES:
+        return agreement
+    if evaluator.kind == "debate":
         nothing = undefined(DECIDED_BY_PEOPLE)
-        return EvaluatorAgreement(nothing, nothing, nothing, nothing, found.missing)
-    if view.said.rule is OutcomeRule.HUMAN:
-        people = agreement_with_people(one.labels, view.debates, view.said).estimate
-        return replace(found, example=people, of_all=people, system=_people_system(one, view))
-    return found
+        return EvaluatorAgreement(nothing, nothing, nothing, nothing, agreement.missing)
+    if view.verdicts.rule is OutcomeRule.HUMAN:
+        people = agreement_with_people(evaluator.labels, view.debates, view.verdicts).estimate
+        return replace(agreement, example=people, of_all=people, system=_people_system(evaluator, view))
+    return agreement
 
 
-def _with_people(one: Evaluator, view: View) -> Estimate:
-    if not view.said.people:
+def _with_people(evaluator: Evaluator, view: View) -> Estimate:
+    if not view.verdicts.people:
         return undefined(NO_PEOPLE)
-    if one.kind == "debate":
+    if evaluator.kind == "debate":
         return undefined(ABSTAINS)
-    return agreement_with_people(one.labels, view.debates, view.said).estimate
+    return agreement_with_people(evaluator.labels, view.debates, view.verdicts).estimate
 
 
 def _wins(view: View, evaluators: Sequence[Evaluator]) -> list[ReportContent]:
     """Return A's win rate per pair of systems: by the outcomes, by people and by each evaluator."""
-    debates = {one.pk: one for one in view.debates}
+    debates = {debate.pk: debate for debate in view.debates}
     pairs: dict[str, list[int]] = defaultdict(list)
     for (pair, _, _), items in view.cells.items():
         pairs[pair] += items
     return [
         {
             "pair": pair,
-            "people": figure(people_rate([debates[item] for item in items], view.said)),
-            "evaluators": {one.key: figure(_rate([debates[item] for item in items], one.labels)) for one in evaluators},
+            "people": figure(people_rate([debates[item] for item in items], view.verdicts)),
+            "evaluators": {
+                evaluator.key: figure(_rate([debates[item] for item in items], evaluator.labels))
+                for evaluator in evaluators
+            },
         }
         for pair, items in pairs.items()
     ]
@@ -284,8 +291,12 @@ def _wins(view: View, evaluators: Sequence[Evaluator]) -> list[ReportContent]:
 
 def _rate(debates: Sequence[DebateDecision], labels: Mapping[int, Label]) -> Estimate:
     """Return A's win rate by an evaluator's labels, ties half; the unit is the case."""
-    given = [(one.case_id, (1 + label) / 2) for one in debates if (label := labels.get(one.pk)) is not None]
-    return census_mean(list(case_means([points for _, points in given], [case for case, _ in given]).values()))
+    points_by_case = [
+        (debate.case_id, (1 + label) / 2) for debate in debates if (label := labels.get(debate.pk)) is not None
+    ]
+    return census_mean(
+        list(case_means([points for _, points in points_by_case], [case for case, _ in points_by_case]).values())
+    )
 
 
 def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[ReportContent]:
@@ -293,20 +304,20 @@ def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[ReportContent]:
 
     The debate takes part only against people, and only over the debates in which it came to an end itself.
     """
-    own = [one for one in evaluators if one.kind != "debate" or view.is_by_people]
-    by_reach = sorted(own, key=lambda one: -len(one.labels))[:PAIRED_AT_MOST]
-    found = [(first, second, _difference(first, second, view)) for first, second in combinations(by_reach, 2)]
-    adjusted = iter(holm([one.p_value for _, _, one in found if isinstance(one, Inference)]))
+    compared = [evaluator for evaluator in evaluators if evaluator.kind != "debate" or view.is_by_people]
+    by_reach = sorted(compared, key=lambda evaluator: -len(evaluator.labels))[:PAIRED_AT_MOST]
+    differences = [(first, second, _difference(first, second, view)) for first, second in combinations(by_reach, 2)]
+    adjusted = iter(holm([difference.p_value for _, _, difference in differences if isinstance(difference, Inference)]))
     rows = []
-    for first, second, one in found:
-        p_value = next(adjusted) if isinstance(one, Inference) else None
+    for first, second, difference in differences:
+        p_value = next(adjusted) if isinstance(difference, Inference) else None
         rows.append(
             {
                 "first": first.name,
                 "second": second.name,
                 "keys": [first.key, second.key],
-                "difference": figure(one.estimate),
-                "p_value": one.p_value if isinstance(one, Inference) else None,
+                "difference": figure(difference.estimate),
+                "p_value": difference.p_value if isinstance(difference, Inference) else None,
                 "holm_p": p_value,
                 "separated": p_value is not None and p_value <= SIGNIFICANT,
                 "cost_difference": _cost_difference(first, second),
@@ -318,7 +329,7 @@ def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[ReportContent]:
 def _difference(first: Evaluator, second: Evaluator, view: View) -> Inference | TooFew:
     if view.is_by_people:
         has_debate = "debate" in (first.kind, second.kind)
-        return difference_with_people(first.labels, second.labels, view.debates, view.said, decided_only=has_debate)
+        return difference_with_people(first.labels, second.labels, view.debates, view.verdicts, decided_only=has_debate)
     return accuracy_difference(first.labels, second.labels, view.outcomes, view.cases)
 
 
@@ -335,8 +346,8 @@ def _data_version(subject_id: int, options: Options) -> str:
 
 def _size(subject_id: int, options: Options) -> int:
     sets = options.get("sets") or []
-    found = Debate.objects.filter(debate_set__in=sets) if sets else Debate.objects.all()
-    return found.count() * 5  # a debate has about five statements
+    debates = Debate.objects.filter(debate_set__in=sets) if sets else Debate.objects.all()
+    return debates.count() * 5  # a debate has about five statements
 
 
 DEBATES = ReportKind("debates", _data_version, _size, compute_debates)

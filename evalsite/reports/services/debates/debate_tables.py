@@ -36,10 +36,12 @@ def debate_tables(content: ReportContent) -> dict[str, PaperTable]:
 
 def column_names(content: ReportContent) -> dict[str, str]:
     """Return one name per evaluator that no other has: its own, with its kind where two share it."""
-    names = [one["name"] for one in content["evaluators"]]
+    names = [evaluator["name"] for evaluator in content["evaluators"]]
     return {
-        one["key"]: one["name"] if names.count(one["name"]) == 1 else f"{one['name']} ({KINDS[one['kind']]})"
-        for one in content["evaluators"]
+        evaluator["key"]: evaluator["name"]
+        if names.count(evaluator["name"]) == 1
+        else f"{evaluator['name']} ({KINDS[evaluator['kind']]})"
+        for evaluator in content["evaluators"]
     }
 
 
@@ -70,9 +72,9 @@ def _people_table(content: ReportContent, basis: Basis) -> PaperTable:
     for cell in content["cells"]:
         row = {column: cell[column] for column in CELL} | {"n": cell["labelled"]}
         for key in ordered:
-            found = cell["people"].get(key)
-            row[f"{names[key]}: example"] = _example(found)
-            level = None if found is None else found["system"]
+            agreement = cell["people"].get(key)
+            row[f"{names[key]}: example"] = _example(agreement)
+            level = None if agreement is None else agreement["system"]
             row[f"{names[key]}: system"] = None if level is None else int(level)
         rows.append(row)
     columns = [f"{names[key]}: {level}" for key in ordered for level in ("example", "system")]
@@ -107,8 +109,9 @@ COUNTS = (
 
 def _evaluator_table(content: ReportContent, basis: Basis) -> PaperTable:
     rows = [
-        {"name": one["name"], "kind": KINDS[one["kind"]]} | {name: one[name] for name in (*COUNTS, *FIGURES)}
-        for one in content["evaluators"]
+        {"name": evaluator["name"], "kind": KINDS[evaluator["kind"]]}
+        | {name: evaluator[name] for name in (*COUNTS, *FIGURES)}
+        for evaluator in content["evaluators"]
     ]
     columns = ("name", "kind", *COUNTS, *FIGURES)
     return PaperTable("Evaluators compared with debates", basis, columns, rows, FIGURES, keys=2)
@@ -121,8 +124,8 @@ def arena_tables(content: ReportContent) -> dict[str, PaperTable]:
     parts += [("scenario", part["name"], part) for part in content["by_scenario"]]
     rows = [
         {"part": part, "name": name} | row | {"rank_first": row["ranks"][0], "rank_last": row["ranks"][1]}
-        for part, name, found in parts
-        for row in found["rows"]
+        for part, name, result in parts
+        for row in result["rows"]
     ]
     sums = ("wins", "ties", "losses", "undecided")
     figures = ("strength", "win_rate")
@@ -163,26 +166,26 @@ def robustness_tables(content: ReportContent) -> dict[str, PaperTable]:
     }
 
 
-def _example(found: ReportContent | None) -> ReportContent | None:
-    return None if found is None else found["example"]
+def _example(cell: ReportContent | None) -> ReportContent | None:
+    return None if cell is None else cell["example"]
 
 
 def _with_averages(rows: Sequence[Row], *, counts: Sequence[str], columns: Sequence[str]) -> list[Row]:
     """Return the rows of each pair of systems followed by their averages, then those of all pairs where several are."""
-    found: list[Row] = []
-    by_pair = [(pair, list(own)) for pair, own in groupby(rows, key=lambda row: row["pair"])]
-    for pair, own in by_pair:
-        found += [*own, _averages(pair, own, counts, columns)]
-    return found if len(by_pair) == 1 else [*found, _averages(ALL_PAIRS, rows, counts, columns)]
+    with_averages: list[Row] = []
+    by_pair = [(pair, list(pair_rows)) for pair, pair_rows in groupby(rows, key=lambda row: row["pair"])]
+    for pair, pair_rows in by_pair:
+        with_averages += [*pair_rows, _averages(pair, pair_rows, counts, columns)]
+    return with_averages if len(by_pair) == 1 else [*with_averages, _averages(ALL_PAIRS, rows, counts, columns)]
 
 
 def _averages(pair: str, rows: Sequence[Row], counts: Sequence[str], columns: Sequence[str]) -> Row:
     """Return the mean of each column over the cells that have a figure, each cell counting alike."""
     average: Row = {"pair": pair, "criterion": "average"} | {name: sum(row[name] for row in rows) for name in counts}
     for column in columns:
-        given = [row[column] for row in rows if row.get(column) is not None]
-        figures = any(isinstance(one, dict) for one in given)
-        known = [value for one in given if (value := one["value"] if figures else one) is not None]
-        mean = fmean(known) if known else None
+        cells = [row[column] for row in rows if row.get(column) is not None]
+        figures = any(isinstance(cell, dict) for cell in cells)
+        numbers = [value for cell in cells if (value := cell["value"] if figures else cell) is not None]
+        mean = fmean(numbers) if numbers else None
         average[column] = {"value": mean, "low": None, "high": None, "n": None} if figures else mean
     return average

@@ -16,11 +16,11 @@ from debate.protocol.setups import Method
 from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
     DebateDecision,
-    PeopleSaid,
+    PeopleLabels,
     SetFacts,
+    baseline_sets_of,
     decisions_of,
-    people_said,
-    rivals_of,
+    people_labels,
     scored_preferences,
     sets_by_id,
 )
@@ -72,22 +72,24 @@ class View:
 
     debates: list[DebateDecision]
     outcomes: Mapping[int, Label]
-    people: PeopleSaid
-    said: Verdicts
+    people: PeopleLabels
+    verdicts: Verdicts
     cells: dict[Cell, list[int]]
 
     @property
     def cases(self) -> dict[int, str]:
-        return {one.pk: str(one.case_id) for one in self.debates}
+        return {debate.pk: str(debate.case_id) for debate in self.debates}
 
     @property
     def is_by_people(self) -> bool:
         """Whether enough labels may enter an estimate for people to be what evaluators are compared with."""
-        return len({one.case_id for one in self.debates if one.pk in self.said.people}) >= FEWEST_FOR_CLAIMS
+        return (
+            len({debate.case_id for debate in self.debates if debate.pk in self.verdicts.people}) >= FEWEST_FOR_CLAIMS
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class InView:
+class DebatesInView:
     """What a report on debates is about, by its options."""
 
     sets: Mapping[int, SetFacts]
@@ -98,29 +100,31 @@ class InView:
     reading: VerdictReading
 
 
-def debates_in_view(options: Options) -> InView:
+def debates_in_view(options: Options) -> DebatesInView:
     """Return the debates of the chosen sets, or of all, and everybody who labelled the same pairs."""
-    wanted = [int(pk) for pk in options.get("sets", [])]
-    sets = sets_by_id(wanted or None, method=Method.DEBATE)
+    set_ids = [int(pk) for pk in options.get("sets", [])]
+    sets = sets_by_id(set_ids or None, method=Method.DEBATE)
     reading = VerdictReading(chosen(options, "reading") or VerdictReading.STRICT)
     rule = OutcomeRule(chosen(options, "rule") or OutcomeRule.UNANIMOUS)
     every = decisions_of(sets, reading=reading)
-    view = _view([one for one in every if _fits(one, options)], rule, looks=bool(chosen(options, "looks")))
-    return InView(sets, every, view, _evaluators(view, sets), rule, reading)
+    view = _view(
+        [decision for decision in every if _fits(decision, options)], rule, looks=bool(chosen(options, "looks"))
+    )
+    return DebatesInView(sets, every, view, _evaluators(view, sets), rule, reading)
 
 
-def _fits(one: DebateDecision, options: Options) -> bool:
+def _fits(decision: DebateDecision, options: Options) -> bool:
     scenario, criterion = chosen(options, "scenario"), chosen(options, "criterion")
-    return scenario in ("", one.scenario) and criterion in ("", one.owner.criterion)
+    return scenario in ("", decision.scenario) and criterion in ("", decision.debate_set.criterion)
 
 
 def _view(debates: list[DebateDecision], rule: OutcomeRule, *, looks: bool) -> View:
-    people = people_said([one.pk for one in debates])
+    people = people_labels([debate.pk for debate in debates])
     cells: dict[Cell, list[int]] = defaultdict(list)
-    for one in debates:
-        cells[one.owner.pair, one.owner.criterion, one.scenario].append(one.pk)
-    said = verdicts_of(debates, people, rule, looks=looks)
-    return View(debates, said.outcomes, people, said, dict(sorted(cells.items())))
+    for debate in debates:
+        cells[debate.debate_set.pair, debate.debate_set.criterion, debate.scenario].append(debate.pk)
+    verdicts = verdicts_of(debates, people, rule, looks=looks)
+    return View(debates, verdicts.outcomes, people, verdicts, dict(sorted(cells.items())))
 
 
 # --- who is compared
@@ -128,59 +132,61 @@ def _view(debates: list[DebateDecision], rule: OutcomeRule, *, looks: bool) -> V
 
 def _evaluators(view: View, sets: Mapping[int, SetFacts]) -> list[Evaluator]:
     """Return everybody who labelled the same pairs: agents on their own, baselines, judges by score, the debate."""
-    found: dict[str, Evaluator] = {}
-    for one in view.debates:
-        _add_independent_votes(found, one)
-    _add_baselines(found, view, sets)
-    _add_scores(found, view)
-    own = Evaluator("debate", DEBATE, "debate")
-    for one in view.debates:
-        own.labels[one.pk] = view.said.own[one.pk]
-        own.orders[one.pk] = one.order
-        own.spend(one.calls, one.cost)
-        for agent_number in one.agents:
-            own.read(agent_number.statuses, agent_number.disagreements)
-    return [*found.values(), own] if view.debates else []
+    evaluators: dict[str, Evaluator] = {}
+    for debate in view.debates:
+        _add_independent_votes(evaluators, debate)
+    _add_baselines(evaluators, view, sets)
+    _add_scores(evaluators, view)
+    whole = Evaluator("debate", DEBATE, "debate")
+    for debate in view.debates:
+        whole.labels[debate.pk] = view.verdicts.agent_outcomes[debate.pk]
+        whole.orders[debate.pk] = debate.order
+        whole.spend(debate.calls, debate.cost)
+        for agent in debate.agents:
+            whole.read(agent.statuses, agent.disagreements)
+    return [*evaluators.values(), whole] if view.debates else []
 
 
-def _add_independent_votes(found: dict[str, Evaluator], debate: DebateDecision) -> None:
+def _add_independent_votes(evaluators: dict[str, Evaluator], debate: DebateDecision) -> None:
     votes = debate.votes.by_system(0)
-    for (name, vote), agent_number in zip(votes.items(), debate.agents, strict=True):
-        one = found.setdefault(
+    for (name, vote), agent in zip(votes.items(), debate.agents, strict=True):
+        evaluator = evaluators.setdefault(
             f"independent:{name}", Evaluator(f"independent:{name}", name, "independent", judges=(name,))
         )
-        one.labels[debate.pk], one.orders[debate.pk] = vote, debate.order
-        one.spend(1, agent_number.independent_cost)
-        one.read(agent_number.statuses, agent_number.disagreements)
+        evaluator.labels[debate.pk], evaluator.orders[debate.pk] = vote, debate.order
+        evaluator.spend(1, agent.independent_cost)
+        evaluator.read(agent.statuses, agent.disagreements)
 
 
-def _add_baselines(found: dict[str, Evaluator], view: View, sets: Mapping[int, SetFacts]) -> None:
-    rivals = rivals_of(sets.values())
+def _add_baselines(evaluators: dict[str, Evaluator], view: View, sets: Mapping[int, SetFacts]) -> None:
+    rivals = baseline_sets_of(sets.values())
     subjects: dict[tuple[int, int, str], list[int]] = defaultdict(list)
     for debate in view.debates:
         subjects[debate.subject].append(debate.pk)
     for decision in decisions_of(rivals):
-        name = method_name(decision.owner)
+        name = method_name(decision.debate_set)
         for debate_id in subjects.get(decision.subject, ()):
-            new = Evaluator(f"method:{name}", name, "method", judges=decision.owner.judges)
-            one = found.setdefault(f"method:{name}", new)
-            one.labels[debate_id], one.orders[debate_id] = decision.stored_verdict, decision.order
-            one.spend(decision.calls, decision.cost)
-            for agent_number in decision.agents:
-                one.read(agent_number.statuses, agent_number.disagreements)
+            new = Evaluator(f"method:{name}", name, "method", judges=decision.debate_set.judges)
+            evaluator = evaluators.setdefault(f"method:{name}", new)
+            evaluator.labels[debate_id], evaluator.orders[debate_id] = decision.stored_verdict, decision.order
+            evaluator.spend(decision.calls, decision.cost)
+            for agent in decision.agents:
+                evaluator.read(agent.statuses, agent.disagreements)
 
 
-def method_name(owner: SetFacts) -> str:
+def method_name(debate_set: SetFacts) -> str:
     """Return what a baseline is called: its method, how often it asks, and its judges."""
-    times = f" ×{owner.samples}" if owner.samples > 1 else ""
-    return f"{Method(owner.method).label}{times}: {', '.join(owner.judges)}"
+    times = f" ×{debate_set.samples}" if debate_set.samples > 1 else ""
+    return f"{Method(debate_set.method).label}{times}: {', '.join(debate_set.judges)}"
 
 
-def _add_scores(found: dict[str, Evaluator], view: View) -> None:
-    preferences = scored_preferences([one.responses for one in view.debates])
-    for name, own in preferences.items():
-        labels: dict[int, Label] = {one.pk: own[one.responses] for one in view.debates if one.responses in own}
-        found[f"scores:{name}"] = Evaluator(f"scores:{name}", name, "scores", labels, cost=None)
+def _add_scores(evaluators: dict[str, Evaluator], view: View) -> None:
+    preferences = scored_preferences([debate.responses for debate in view.debates])
+    for name, signs in preferences.items():
+        labels: dict[int, Label] = {
+            debate.pk: signs[debate.responses] for debate in view.debates if debate.responses in signs
+        }
+        evaluators[f"scores:{name}"] = Evaluator(f"scores:{name}", name, "scores", labels, cost=None)
 
 
 def label_weights(items: Sequence[int], view: View) -> dict[int, float]:
@@ -188,12 +194,12 @@ def label_weights(items: Sequence[int], view: View) -> dict[int, float]:
 
     Debates whose sets were audited at different rates are counted apart.
     """
-    weights = {item: 1.0 for item in items if item in view.said.open and item in view.said.people}
+    weights = {item: 1.0 for item in items if item in view.verdicts.open and item in view.verdicts.people}
     agreed: dict[float, list[int]] = defaultdict(list)
     for item in items:
-        if item not in view.said.open:
-            agreed[view.said.rates.get(item, 0.0)].append(item)
+        if item not in view.verdicts.open:
+            agreed[view.verdicts.rates.get(item, 0.0)].append(item)
     for group in agreed.values():
-        audited = [item for item in group if item in view.said.people]
+        audited = [item for item in group if item in view.verdicts.people]
         weights |= {item: len(group) / len(audited) for item in audited}
     return weights

@@ -1,4 +1,4 @@
-"""What perturbation to a criterion's text does to each judge of an experiment."""
+"""What perturbation of a criterion's text does to each judge of an experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalsite.reports.selectors.debate_votes import (
     DebateDecision,
     debates_version,
     decisions_of,
-    people_said,
+    people_labels,
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options
@@ -51,8 +51,8 @@ class Condition:
 
 def compute_robustness(experiment_id: int, options: Options) -> ReportContent:
     """Return agreement with the outcomes, change against the intact text, and refusals by judge and perturbation."""
-    own = sets_by_id(DebateSet.objects.filter(experiment=experiment_id).values_list("pk", flat=True))
-    decisions = decisions_of(own)
+    sets = sets_by_id(DebateSet.objects.filter(experiment=experiment_id).values_list("pk", flat=True))
+    decisions = decisions_of(sets)
     conditions = _conditions(decisions)
     judges = sorted({judge for judge, _ in conditions})
     reference, source = _reference(decisions)
@@ -60,7 +60,7 @@ def compute_robustness(experiment_id: int, options: Options) -> ReportContent:
         "perturbations": [{"name": perturbation.value, "words": WORDS[perturbation]} for perturbation in Perturbation],
         "reference": source,
         "outcomes": len(reference),
-        "n": len({one.responses for one in decisions}),
+        "n": len({decision.responses for decision in decisions}),
         "margin": MARGIN,
         "fewest": fewest_pairs(len(Perturbation) - 1),
         "judges": [_judge_row(judge, conditions, reference) for judge in judges],
@@ -68,16 +68,16 @@ def compute_robustness(experiment_id: int, options: Options) -> ReportContent:
 
 
 def _conditions(decisions: Sequence[DebateDecision]) -> dict[tuple[str, Perturbation], Condition]:
-    found: dict[tuple[str, Perturbation], Condition] = {}
-    for one in decisions:
-        perturbation = Perturbation(one.owner.perturbation or Perturbation.NONE)
-        for (name, vote), agent_number in zip(one.votes.by_system(0).items(), one.agents, strict=True):
-            condition = found.setdefault((name, perturbation), Condition())
-            condition.labels[one.responses] = vote
-            condition.statements += len(agent_number.statuses)
-            condition.refused += sum(status in REFUSED for status in agent_number.statuses)
-            condition.unread += sum(status not in READ and status not in REFUSED for status in agent_number.statuses)
-    return found
+    conditions: dict[tuple[str, Perturbation], Condition] = {}
+    for decision in decisions:
+        perturbation = Perturbation(decision.debate_set.perturbation or Perturbation.NONE)
+        for (name, vote), agent in zip(decision.votes.by_system(0).items(), decision.agents, strict=True):
+            condition = conditions.setdefault((name, perturbation), Condition())
+            condition.labels[decision.responses] = vote
+            condition.statements += len(agent.statuses)
+            condition.refused += sum(status in REFUSED for status in agent.statuses)
+            condition.unread += sum(status not in READ and status not in REFUSED for status in agent.statuses)
+    return conditions
 
 
 def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int], str]:
@@ -88,23 +88,23 @@ def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int],
     """
     if not decisions:
         return {}, ""
-    owner = decisions[0].owner
+    debate_set = decisions[0].debate_set
     debates = {
-        pk: one
-        for pk, one in sets_by_id(method=Method.DEBATE).items()
-        if (one.system_a, one.system_b) == (owner.system_a, owner.system_b)
-        and one.perturbation in INTACT
-        and one.criterion_key == owner.criterion_key
+        pk: facts
+        for pk, facts in sets_by_id(method=Method.DEBATE).items()
+        if (facts.system_a, facts.system_b) == (debate_set.system_a, debate_set.system_b)
+        and facts.perturbation in INTACT
+        and facts.criterion_key == debate_set.criterion_key
     }
-    wanted = {one.responses for one in decisions}
-    held = [one for one in decisions_of(debates) if one.responses in wanted]
-    people = people_said([one.pk for one in held]).final
-    labelled = {one.responses: people[one.pk] for one in held if one.pk in people}
+    subjects = {decision.responses for decision in decisions}
+    decided = [decision for decision in decisions_of(debates) if decision.responses in subjects]
+    people = people_labels([decision.pk for decision in decided]).final
+    labelled = {decision.responses: people[decision.pk] for decision in decided if decision.pk in people}
     outcomes: dict[int, dict[Subject, int]] = {}
-    for one in held:
-        outcome = outcome_of(one.votes, OutcomeRule.UNANIMOUS)
+    for decision in decided:
+        outcome = outcome_of(decision.votes, OutcomeRule.UNANIMOUS)
         if outcome is not None:
-            outcomes.setdefault(one.owner.pk, {})[one.responses] = outcome
+            outcomes.setdefault(decision.debate_set.pk, {})[decision.responses] = outcome
     if not outcomes:
         return labelled, "human labels" if labelled else ""
     chosen_set = min(outcomes, key=lambda pk: (-len(outcomes[pk]), pk))
@@ -116,18 +116,18 @@ def _judge_row(
     judge: str, conditions: Mapping[tuple[str, Perturbation], Condition], reference: Mapping[Subject, int]
 ) -> ReportContent:
     intact = conditions.get((judge, Perturbation.NONE), Condition())
-    known = {perturbation: conditions.get((judge, perturbation), Condition()) for perturbation in Perturbation}
-    agreement = {perturbation: _agreement(one, reference) for perturbation, one in known.items()}
+    by_damage = {perturbation: conditions.get((judge, perturbation), Condition()) for perturbation in Perturbation}
+    agreement = {perturbation: _agreement(condition, reference) for perturbation, condition in by_damage.items()}
     floor = _largest_share(intact, reference)
     low = agreement[Perturbation.NONE].low
-    drops = _drops(intact, known, reference, can_hold=low is not None and low > floor)
+    drops = _drops(intact, by_damage, reference, can_hold=low is not None and low > floor)
     verdicts = {drop.verdict for drop in drops.values()}
     return {
         "judge": judge,
         "floor": floor,
         "cells": [
-            _cell(perturbation, one, agreement[perturbation], _same(intact, one), drops.get(perturbation))
-            for perturbation, one in known.items()
+            _cell(perturbation, condition, agreement[perturbation], _same(intact, condition), drops.get(perturbation))
+            for perturbation, condition in by_damage.items()
         ],
         "verdict": _overall(verdicts, tested=len(drops)).value,
         "lost": [WORDS[perturbation] for perturbation, drop in drops.items() if drop.verdict is Finding.FALLS],
@@ -136,25 +136,25 @@ def _judge_row(
 
 def _agreement(condition: Condition, reference: Mapping[Subject, int]) -> Estimate:
     """Return the share of pairs with an outcome on which the judge says the same; a missing verdict does not."""
-    values = [float(label == reference[one]) for one, label in condition.labels.items() if one in reference]
+    values = [float(label == reference[subject]) for subject, label in condition.labels.items() if subject in reference]
     return census_mean(values) if values else undefined(NO_OUTCOME)
 
 
-def _same(intact: Condition, own: Condition) -> Estimate:
+def _same(intact: Condition, perturbed: Condition) -> Estimate:
     """Return how often the verdict is that under the intact text."""
-    both = [(intact.labels.get(one), label) for one, label in own.labels.items()]
+    both = [(intact.labels.get(subject), label) for subject, label in perturbed.labels.items()]
     values = [float(before == after) for before, after in both if before is not None and after is not None]
     return census_mean(values) if values else undefined(NOTHING_COMPARED)
 
 
 def _largest_share(intact: Condition, reference: Mapping[Subject, int]) -> float:
     """Return the agreement of naming the commonest label throughout; 1 without any."""
-    labels = [reference[one] for one in intact.labels if one in reference]
+    labels = [reference[subject] for subject in intact.labels if subject in reference]
     return max((labels.count(label) for label in set(labels)), default=1) / max(len(labels), 1)
 
 
 def _drops(
-    intact: Condition, known: Mapping[Perturbation, Condition], reference: Mapping[Subject, int], *, can_hold: bool
+    intact: Condition, by_damage: Mapping[Perturbation, Condition], reference: Mapping[Subject, int], *, can_hold: bool
 ) -> dict[Perturbation, Drop]:
     """Return the fall in agreement under each perturbation with two pairs or more, tested with Holm's correction.
 
@@ -162,13 +162,13 @@ def _drops(
     """
     before: dict[Perturbation, list[float]] = {}
     after: dict[Perturbation, list[float]] = {}
-    for perturbation, own in known.items():
-        pairs = [one for one in own.labels if one in intact.labels and one in reference]
+    for perturbation, condition in by_damage.items():
+        pairs = [subject for subject in condition.labels if subject in intact.labels and subject in reference]
         if perturbation is not Perturbation.NONE and len(pairs) >= 2:
-            before[perturbation] = [float(intact.labels[one] == reference[one]) for one in pairs]
-            after[perturbation] = [float(own.labels[one] == reference[one]) for one in pairs]
-    found = robustness(list(before.values()), list(after.values()), can_hold=can_hold)
-    return dict(zip(before, found, strict=True))
+            before[perturbation] = [float(intact.labels[subject] == reference[subject]) for subject in pairs]
+            after[perturbation] = [float(condition.labels[subject] == reference[subject]) for subject in pairs]
+    drops = robustness(list(before.values()), list(after.values()), can_hold=can_hold)
+    return dict(zip(before, drops, strict=True))
 
 
 def _overall(verdicts: set[Finding], *, tested: int) -> Finding:
@@ -181,16 +181,16 @@ def _overall(verdicts: set[Finding], *, tested: int) -> Finding:
 
 
 def _cell(
-    perturbation: Perturbation, own: Condition, agreement: Estimate, same: Estimate, drop: Drop | None
+    perturbation: Perturbation, condition: Condition, agreement: Estimate, same: Estimate, drop: Drop | None
 ) -> ReportContent:
     fall = undefined(NO_OUTCOME) if drop is None else Estimate(drop.drop, drop.low, drop.high, drop.n)
     return {
         "perturbation": perturbation.value,
         "words": WORDS[perturbation],
-        "n": len(own.labels),
-        "missing": sum(label is None for label in own.labels.values()),
-        "refused": own.refused,
-        "unread": own.unread,
+        "n": len(condition.labels),
+        "missing": sum(label is None for label in condition.labels.values()),
+        "refused": condition.refused,
+        "unread": condition.unread,
         "agreement": figure(agreement),
         "same": figure(same),
         "drop": figure(fall),

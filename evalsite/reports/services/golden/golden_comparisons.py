@@ -67,12 +67,12 @@ def _items(answers: Iterable[GoldenAnswer]) -> list[ComparedItem]:
     codes: dict[str, int] = {}
     return [
         ComparedItem(
-            case=one.case,
-            judge=None if one.judge is None else codes.setdefault(one.judge, len(codes)),
-            people=codes.setdefault(one.people, len(codes)),
+            case=answer.case,
+            judge=None if answer.judge is None else codes.setdefault(answer.judge, len(codes)),
+            people=codes.setdefault(answer.people, len(codes)),
             is_routed=False,
         )
-        for one in answers
+        for answer in answers
     ]
 
 

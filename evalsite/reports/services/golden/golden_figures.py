@@ -28,29 +28,31 @@ def compute_golden(subject_id: int, options: Options) -> ReportContent:
 
 def _versions(golden_set: GoldenSet, part: GoldenPart) -> list[ReportContent]:
     versions = golden_versions(golden_set, part)
-    evaluators = [one.evaluator for one in versions]
+    evaluators = [version.evaluator for version in versions]
     answers = golden_answers(golden_set, part, evaluators)
     rows = rows_of_judge(evaluators)
-    known = versions_of(evaluators)
+    judge_versions = versions_of(evaluators)
     openings = list(golden_set.runs.filter(part=GoldenPart.TEST).order_by("pk").values_list("pk", flat=True))
-    found = []
-    for place, one in enumerate(versions):
-        spent = record_of([rows[one.evaluator.pk]]).spent
-        before = versions[place + 1] if place + 1 < len(versions) else None
-        cost = spent.known_cost
-        found.append(
-            _about(one, one.golden_run)
-            | figures_against_people(as_audited(answers[one.evaluator.pk]))
+    rows_shown = []
+    for index, version in enumerate(versions):
+        spent = record_of([rows[version.evaluator.pk]]).spent
+        before = versions[index + 1] if index + 1 < len(versions) else None
+        cost, total = spent.known_cost, version.evaluator.total
+        key = version.evaluator.pk
+        changes = changes_between(judge_versions[before.evaluator.pk], judge_versions[key]) if before else ()
+        rows_shown.append(
+            _about(version, version.golden_run)
+            | figures_against_people(as_audited(answers[version.evaluator.pk]))
             | {
-                "changes": list(changes_between(known[before.evaluator.pk], known[one.evaluator.pk])) if before else [],
+                "changes": list(changes),
                 "cost": cost,
-                "cost_per_verdict": cost / one.evaluator.total if cost is not None and one.evaluator.total else None,
+                "cost_per_verdict": cost / total if cost is not None and total else None,
                 "seconds_mean": spent.seconds_mean,
                 "seconds_p95": spent.seconds_p95,
-                "opened_before": openings.index(one.golden_run.pk) if part == GoldenPart.TEST else None,
+                "opened_before": openings.index(version.golden_run.pk) if part == GoldenPart.TEST else None,
             }
         )
-    return found
+    return rows_shown
 
 
 def _about(version: GoldenVersion, golden_run: GoldenRun) -> ReportContent:
@@ -72,7 +74,9 @@ def _data_version(subject_id: int, options: Options) -> str:
 
 
 def _rows(subject_id: int, options: Options) -> int:
-    return sum(one.run.done for one in GoldenRun.objects.filter(golden_set=subject_id).select_related("run"))
+    return sum(
+        golden_run.run.done for golden_run in GoldenRun.objects.filter(golden_set=subject_id).select_related("run")
+    )
 
 
 GOLDEN = ReportKind("golden-set", _data_version, _rows, compute_golden)

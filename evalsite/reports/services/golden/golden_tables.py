@@ -20,19 +20,21 @@ COMPARISON_TABLES = ("comparison", "flips")
 def version_tables(golden_set: GoldenSet, content: ReportContent) -> dict[str, PaperTable]:
     """Return the versions of each part against people: all labels together, and by the label that people gave."""
     basis = Basis({"golden_set": golden_set.name}, f"Golden set {golden_set.name}.")
-    found = {}
+    tables = {}
     for part, title in PARTS.items():
         opened = ("opened_before",) if part == "test" else ()
         rows = [_version_row(row) for row in content[part]]
-        found[part] = PaperTable(title, basis, (*COLUMNS, *opened), rows, figures=("agreement", "kappa"))
+        tables[part] = PaperTable(title, basis, (*COLUMNS, *opened), rows, figures=("agreement", "kappa"))
         by_label = [
             {"version": _named(row["name"], row["key"]), "figure": recall["name"], "share": recall}
             for row in content[part]
             for recall in row["recalls"]
         ]
         columns = ("version", "figure", "share")
-        found[f"{part}-labels"] = PaperTable(f"{title}, by label", basis, columns, by_label, figures=("share",), keys=2)
-    return found
+        tables[f"{part}-labels"] = PaperTable(
+            f"{title}, by label", basis, columns, by_label, figures=("share",), keys=2
+        )
+    return tables
 
 
 def comparison_tables(
@@ -76,11 +78,11 @@ def _version_row(row: ReportContent) -> JsonDict:
 
 
 def _flip_row(flip: Flip, texts: dict[str, str]) -> JsonDict:
-    said = {"people": flip.before.people, "before": flip.before.judge, "after": flip.after.judge}
+    labels = {"people": flip.before.people, "before": flip.before.judge, "after": flip.after.judge}
     return {
         "case": flip.before.case_key,
         "response": flip.before.response_id,
-        **{side: "unread" if value is None else texts.get(value, value) for side, value in said.items()},
+        **{side: "unread" if value is None else texts.get(value, value) for side, value in labels.items()},
         "agreement": "gained" if flip.is_gain else "lost" if flip.is_loss else "none",
     }
 

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from evalsite.reports.selectors.judges.anchor_rounds import (
     AnchorHistory,
-    AskedRound,
-    ServedAs,
+    JudgedRound,
+    ServedModel,
     anchor_history,
     newest_anchor_set,
 )
@@ -36,7 +36,7 @@ class DriftRow:
     agreement: Estimate  # with people's labels
     unread: int
     change: Drift | TooFew | None  # against the baseline; None: it is the baseline
-    served: tuple[ServedAs, ...]
+    served: tuple[ServedModel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,46 +56,50 @@ def drift_of_version(version_key: str) -> AnchorDrift | None:
         return None
     history = anchor_history(anchor_set)
     first = history.rounds[0]
-    rows = [_row(history, one, None if one is first else first) for one in history.rounds if one.labels]
+    rows = [
+        _row(history, asked_round, None if asked_round is first else first)
+        for asked_round in history.rounds
+        if asked_round.labels
+    ]
     return AnchorDrift(anchor_set, len(history.people), tuple(rows), _why_ask(history))
 
 
-def _row(history: AnchorHistory, asked: AskedRound, first: AskedRound | None) -> DriftRow:
-    agrees = _agreement(history, asked)
+def _row(history: AnchorHistory, asked_round: JudgedRound, first: JudgedRound | None) -> DriftRow:
+    agrees = _agreement(history, asked_round)
     change = None
     if first is not None:
         before = _agreement(history, first)
         both = sorted(before.keys() & agrees.keys())
         change = drift([before[pk] for pk in both], [agrees[pk] for pk in both])
     return DriftRow(
-        run=asked.run,
-        at=asked.at,
+        run=asked_round.run,
+        at=asked_round.at,
         agreement=shown_share([people_only(list(agrees.values()))]).estimate,
-        unread=len(asked.labels) - len(agrees),
+        unread=len(asked_round.labels) - len(agrees),
         change=change,
-        served=tuple(sorted(asked.served)),
+        served=tuple(sorted(asked_round.served)),
     )
 
 
-def _agreement(history: AnchorHistory, asked: AskedRound) -> dict[int, float]:
+def _agreement(history: AnchorHistory, asked_round: JudgedRound) -> dict[int, float]:
     """Return 1 or 0 by response, whether the judge says what people do; unread ones are left out."""
     return {
         response_id: float(label == history.people[response_id])
-        for response_id, label in asked.labels.items()
+        for response_id, label in asked_round.labels.items()
         if label is not None and response_id in history.people
     }
 
 
 def _why_ask(history: AnchorHistory) -> str:
-    known = frozenset[ServedAs]().union(*(asked.served for asked in history.rounds))
-    fresh = history.served_now - known
-    if not known or not fresh:
+    served_before = frozenset[ServedModel]().union(*(asked_round.served for asked_round in history.rounds))
+    fresh = history.served_now - served_before
+    if not served_before or not fresh:
         return ""
-    return f"The endpoint now serves {_names(fresh)}; the anchor set was judged by {_names(known)}."
+    return f"The endpoint now serves {_names(fresh)}; the anchor set was judged by {_names(served_before)}."
 
 
-def _names(served: Iterable[ServedAs]) -> str:
-    return ", ".join(str(one) for one in sorted(served))
+def _names(served: Iterable[ServedModel]) -> str:
+    return ", ".join(str(model) for model in sorted(served))
 
 
 def anchors_for(evaluators: Sequence[RunEvaluator]) -> tuple[RunEvaluator, list[NewAnchor]]:
@@ -108,8 +112,8 @@ def anchors_for(evaluators: Sequence[RunEvaluator]) -> tuple[RunEvaluator, list[
     """
     if not evaluators:
         raise ReviewRefused("An anchor set is created from a run with a random audit; start one with this version.")
-    found = [(evaluator, _anchors(evaluator)) for evaluator in evaluators]
-    return max(found, key=lambda pair: (len(pair[1]), pair[0].pk))
+    candidates = [(evaluator, _anchors(evaluator)) for evaluator in evaluators]
+    return max(candidates, key=lambda pair: (len(pair[1]), pair[0].pk))
 
 
 def _anchors(evaluator: RunEvaluator) -> list[NewAnchor]:

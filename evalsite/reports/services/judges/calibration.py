@@ -24,14 +24,14 @@ from judging.statistics.risk_coverage import (
     risk_coverage,
 )
 
-KEPT_FIGURES = ("agreement", "kappa", "recalls", "cases", "labels", "confusion")
+STORED_FIGURES = ("agreement", "kappa", "recalls", "cases", "labels", "confusion")
 
 
-class NotCalibrated(ValueError):
+class CalibrationRefused(ValueError):
     """No threshold keeps the error rate that is wanted; the message says what is missing."""
 
 
-class NotHeld(ValueError):
+class CertificateRefused(ValueError):
     """The alternative annotator test cannot be held; the message says what is missing."""
 
 
@@ -89,11 +89,11 @@ def save_calibration(
     """Store the threshold, so that the next runs of the version are routed by it.
 
     Raises:
-        NotCalibrated: there is none.
+        CalibrationRefused: there is none.
     """
     chosen = calibration.decision.chosen
     if chosen is None:
-        raise NotCalibrated(calibration.decision.reason)
+        raise CalibrationRefused(calibration.decision.reason)
     threshold = ChosenThreshold(
         threshold=chosen.threshold,
         alpha=calibration.alpha,
@@ -112,12 +112,12 @@ def certify(content: ReportContent, *, annotators: Annotators, actor: User | Non
     """Store the outcome of the alternative annotator test as the certificate of the version.
 
     Raises:
-        NotHeld: too few people share enough cases.
+        CertificateRefused: too few people share enough cases.
     """
     test = content["tests"][annotators.value]
     if test["passed"] is None:
-        raise NotHeld(f"No test: {test['reason']}")
-    figures = {key: content[key] for key in KEPT_FIGURES} | {"test": test}
+        raise CertificateRefused(f"No test: {test['reason']}")
+    figures = {key: content[key] for key in STORED_FIGURES} | {"test": test}
     outcome = {"annotators": annotators.value, "items": content["items"], "passed": test["passed"], "figures": figures}
     return issue_certificate(
         name=content["name"], version=version_of_content(content), outcome=outcome, actor=actor, at=at

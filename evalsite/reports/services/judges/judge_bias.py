@@ -35,9 +35,9 @@ def compute_judge_bias(subject_id: int, options: Options) -> ReportContent:
     name = chosen(options, "name")
     picked = judge_rows.by_version(judge_rows.judge_evaluators(name))
     if name:
-        wanted = (name, chosen(options, "version"))
+        chosen_version = (name, chosen(options, "version"))
         newest = dict(list(picked.items())[:1])
-        picked = {wanted: picked[wanted]} if wanted in picked else newest
+        picked = {chosen_version: picked[chosen_version]} if chosen_version in picked else newest
     looks = bool(chosen(options, "looks"))
     return {"judges": [bias_of_version(rows, key, looks=looks) for (_, key), rows in picked.items()]}
 
@@ -47,21 +47,21 @@ def bias_of_version(evaluators: Sequence[RunEvaluator], version: str, *, looks: 
     audited = audited_responses(evaluators)
     rows = _rows(audited.decided, model_family(str(evaluators[0].options.get("model", ""))))
     planned = audited.drawn_cases if looks else 0
-    found = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned))
-    return {"judge": evaluators[0].name, "version": version} | found
+    bias = bias_content(judge_bias(rows, planned=planned), mean_difference(rows, planned))
+    return {"judge": evaluators[0].name, "version": version} | bias
 
 
-def _rows(decided: Sequence[AuditedResponse], own: str | None) -> list[BiasRow]:
+def _rows(decided: Sequence[AuditedResponse], judge_family: str | None) -> list[BiasRow]:
     facts = response_facts(row.response_id for row in decided)
-    found = []
+    rows = []
     for row in decided:
         if row.judge_share is None or row.people_share is None:
             continue
-        told = facts[row.response_id]
-        is_own = None if own is None or told.family is None else float(told.family == own)
+        response = facts[row.response_id]
+        is_own = None if judge_family is None or response.family is None else float(response.family == judge_family)
         difference = row.judge_share - row.people_share
-        found.append(BiasRow(row.case, difference, 1 / row.chance, told.tokens, told.marks, is_own))
-    return found
+        rows.append(BiasRow(row.case, difference, 1 / row.chance, response.tokens, response.marks, is_own))
+    return rows
 
 
 def mean_difference(rows: Sequence[BiasRow], planned: int) -> Estimate:
@@ -70,19 +70,19 @@ def mean_difference(rows: Sequence[BiasRow], planned: int) -> Estimate:
     for row in rows:
         by_rate.setdefault(row.weight, []).append(row)
     strata = []
-    for weight, own in by_rate.items():
-        values = list(case_means([row.difference for row in own], [row.case for row in own]).values())
+    for weight, at_rate in by_rate.items():
+        values = list(case_means([row.difference for row in at_rate], [row.case for row in at_rate]).values())
         strata.append(people_only(values, others=round(len(values) * (weight - 1)) if len(by_rate) > 1 else 0))
     return paired_difference(strata, planned=planned).estimate
 
 
-def bias_content(found: JudgeBias, mean: Estimate) -> ReportContent:
+def bias_content(bias: JudgeBias, mean: Estimate) -> ReportContent:
     """Return a regression as reports keep it."""
     return {
-        "cases": found.cases,
-        "verdicts": found.verdicts,
+        "cases": bias.cases,
+        "verdicts": bias.verdicts,
         "mean": figure(mean),
-        "effects": [_effect(effect) for effect in found.effects],
+        "effects": [_effect(effect) for effect in bias.effects],
     }
 
 

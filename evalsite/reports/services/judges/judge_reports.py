@@ -1,4 +1,4 @@
-"""Where judges and debate agents stand: readable replies, cost, and agreement with people and with debates."""
+"""Quality of judges and of agents in debates: readable replies, cost, agreement with people and with debates."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ from evalsite.reports.selectors import agents
 from evalsite.reports.selectors.agents import AgentWork, EndedDebate
 from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.selectors.judges import judge_rows
-from evalsite.reports.selectors.judges.judge_rows import Compared
-from evalsite.reports.selectors.judges.people_columns import PartsSaid, PeopleReader, WithPeople, compared_with_people
+from evalsite.reports.selectors.judges.judge_rows import ComparedVerdict
+from evalsite.reports.selectors.judges.people_columns import (
+    PartComparison,
+    PeopleComparison,
+    PeopleReader,
+    compared_with_people,
+)
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.judges.panel_reports import panel_part
@@ -42,10 +47,7 @@ from judging.statistics.estimators.differences import case_means
 from judging.statistics.estimators.rogan_gladen import rogan_gladen
 from judging.statistics.estimators.strata import census_mean
 from judging.statistics.intervals import share_of
-from judging.statistics.judge_quality import (
-    position_report,
-    reply_rates,
-)
+from judging.statistics.judge_quality import position_report, reply_rates
 
 STATUSES = ("ok", "repaired", "refused", "unparsed", "failed")
 BINS = 10
@@ -63,14 +65,14 @@ PREFERENCES = {"1": "A better", "0": "tie", "-1": "B better"}
 
 
 def compute_judges(subject_id: int, options: Options) -> ReportContent:
-    """Return one row per version of a judge, over all grading runs, and one per debate agent."""
+    """Return one row per version of a judge, over all grading runs, and one per agent in debates."""
     versions = judge_rows.by_version(judge_rows.judge_evaluators())
     looks = chosen(options, "looks")
     reader = PeopleReader(looks=bool(looks))
     judges = [_judge_row(rows, key, *_compared(rows, reader)) for (_, key), rows in versions.items()]
     work = agents.agent_work()
     ended = agents.ended_debates()
-    agent_rows = [_agent_row(one, list(work.values()), ended) for one in work.values()]
+    agent_rows = [_agent_row(agent_work, list(work.values()), ended) for agent_work in work.values()]
     return {
         "judges": sorted(judges, key=lambda row: (row["is_baseline"], row["name"], row["newest_run"])),
         "agents": sorted(agent_rows, key=lambda row: (row["is_baseline"], row["name"])),
@@ -86,8 +88,8 @@ def compute_judge(subject_id: int, options: Options) -> ReportContent:
     """
     name = chosen(options, "name")
     versions = judge_rows.by_version(judge_rows.judge_evaluators(name))
-    wanted = (name, chosen(options, "version"))
-    (_, key), rows = (wanted, versions[wanted]) if wanted in versions else next(iter(versions.items()))
+    named = (name, chosen(options, "version"))
+    (_, key), rows = (named, versions[named]) if named in versions else next(iter(versions.items()))
     reader = PeopleReader(looks=bool(chosen(options, "looks")))
     record, people, debates, test_lacks = _compared(rows, reader)
     return {
@@ -116,7 +118,7 @@ def compute_judge(subject_id: int, options: Options) -> ReportContent:
 
 def _compared(
     rows: Sequence[RunEvaluator], reader: PeopleReader
-) -> tuple[JudgeRecord, WithPeople, Sequence[Compared], str]:
+) -> tuple[JudgeRecord, PeopleComparison, Sequence[ComparedVerdict], str]:
     """Return what a version of a judge did in all its runs, what others said of the same, and what its test lacks."""
     replies = rows_of_judge(rows)
     people = compared_with_people(rows, replies, reader)
@@ -128,8 +130,8 @@ def _judge_row(
     rows: Sequence[RunEvaluator],
     version: str,
     record: JudgeRecord,
-    people: WithPeople,
-    debates: Sequence[Compared],
+    people: PeopleComparison,
+    debates: Sequence[ComparedVerdict],
     test_lacks: str,
 ) -> ReportContent:
     spent = record.spent
@@ -147,11 +149,7 @@ def _judge_row(
         "first_try": _reading(record.first_tries)["parsed"],
         "reused": record.verdicts - record.statuses.total(),
         **_cost(spent.cost, record.statuses.total(), reason=_why_no_cost(spent)),
-        "calls": spent.calls,
-        "prompt_tokens": spent.prompt_tokens,
-        "completion_tokens": spent.completion_tokens,
-        "unpriced": spent.unpriced,
-        "seconds_mean": spent.seconds_mean,
+        **_spent(spent),
         "seconds_p95": spent.seconds_p95,
         "histogram": _histogram(record.shares),
         "people": figure(_with_people(people)),
@@ -164,26 +162,28 @@ def _judge_row(
     }
 
 
-def _test_lacks(people: WithPeople, reader: PeopleReader) -> str:
+def _test_lacks(people: PeopleComparison, reader: PeopleReader) -> str:
     """Return what the alternative annotator test lacks to be held on the audit of a judge, "" for nothing."""
-    is_told = people.audited & (people.people != NONE) & (people.judge >= 0) & (people.items > 0)
-    items = people.items[is_told]
-    audited = dict(zip(items.tolist(), people.cases[is_told].tolist(), strict=True))
-    given = reader.annotations_of(items)
-    count = Counter(one.item_id for one in given)
+    is_labelled = people.audited & (people.people != NONE) & (people.judge >= 0) & (people.items > 0)
+    items = people.items[is_labelled]
+    audited = dict(zip(items.tolist(), people.cases[is_labelled].tolist(), strict=True))
+    annotations = reader.annotations_of(items)
+    count = Counter(annotation.item_id for annotation in annotations)
     shared: dict[str, set[int]] = {}
-    for one in given:
-        own = shared.setdefault(one.person, set())
-        if count[one.item_id] > 1:
-            own.add(audited[one.item_id])
+    for annotation in annotations:
+        shared_cases = shared.setdefault(annotation.person, set())
+        if count[annotation.item_id] > 1:
+            shared_cases.add(audited[annotation.item_id])
     return why_not_run({person: len(cases) for person, cases in shared.items()})
 
 
 def _agent_row(work: AgentWork, others: Sequence[AgentWork], ended: Sequence[EndedDebate]) -> ReportContent:
-    sat = [debate for debate in ended if work.name in debate.votes.rounds[0]]
-    all_votes = [debate.votes for debate in sat]
-    opening = agreement_with_outcomes(
-        independent_votes(all_votes, work.name), [debate.verdict for debate in sat], [debate.case_id for debate in sat]
+    debates = [debate for debate in ended if work.name in debate.votes.rounds[0]]
+    all_votes = [debate.votes for debate in debates]
+    independent = agreement_with_outcomes(
+        independent_votes(all_votes, work.name),
+        [debate.verdict for debate in debates],
+        [debate.case_id for debate in debates],
     )
     alone = leave_one_out(all_votes, work.name).of_resolved
     spent = agents.debate_spending(work, others)
@@ -191,19 +191,20 @@ def _agent_row(work: AgentWork, others: Sequence[AgentWork], ended: Sequence[End
     return {
         "name": work.name,
         "is_baseline": work.is_baseline,
-        "debates_held": len(sat),
+        "debates_held": len(debates),
         **_reading(work.how_read),
         **_cost(spent.cost if spent else None, work.how_read.total(), reason=no_cost),
-        "calls": spent.calls if spent else None,
-        "prompt_tokens": spent.prompt_tokens if spent else None,
-        "completion_tokens": spent.completion_tokens if spent else None,
-        "unpriced": spent.unpriced if spent else None,
-        "seconds_mean": spent.seconds_mean if spent else None,
-        "outcome": figure(opening.example if opening.example.n else undefined(NO_OUTCOMES)),
-        "outcome_missing": opening.missing,
+        **_spent(spent),
+        "outcome": figure(independent.example if independent.example.n else undefined(NO_OUTCOMES)),
+        "outcome_missing": independent.missing,
         "leave_one_out": figure(share_of(int(alone.count), alone.n) if alone.n else undefined(NOBODY_ELSE)),
-        **_position(work.both_orders),
+        **_position(work.orders),
     }
+
+
+def _spent(spent: Spent | None) -> ReportContent:
+    names = ("calls", "prompt_tokens", "completion_tokens", "unpriced", "seconds_mean")
+    return {name: None if spent is None else getattr(spent, name) for name in names}
 
 
 def _reading(statuses: Mapping[str, int]) -> ReportContent:
@@ -227,8 +228,8 @@ def _cost(cost: Decimal | None, verdicts: int, *, reason: str) -> ReportContent:
 def _position(orders: Sequence[tuple[int, int]]) -> ReportContent:
     if not orders:
         return {"consistency": figure(undefined(ONE_ORDER)), "first_position": figure(undefined(ONE_ORDER))}
-    found = position_report([one for one, _ in orders], [other for _, other in orders])
-    return {"consistency": figure(found.consistency), "first_position": figure(found.first_position_rate)}
+    report = position_report([first for first, _ in orders], [second for _, second in orders])
+    return {"consistency": figure(report.consistency), "first_position": figure(report.first_position_rate)}
 
 
 def _histogram(shares: Floats) -> list[int]:
@@ -237,35 +238,35 @@ def _histogram(shares: Floats) -> list[int]:
     return [int(n) for n in counts]
 
 
-def _with_people(people: WithPeople) -> Estimate:
+def _with_people(people: PeopleComparison) -> Estimate:
     """Return the share of all readable verdicts on which people say the same, routed and audited ones weighted."""
     if not len(people.cases):
         return undefined(NO_PEOPLE)
     return share_equal_of(people.columns, planned=people.planned).estimate
 
 
-def _with_audit(people: WithPeople) -> Estimate:
+def _with_audit(people: PeopleComparison) -> Estimate:
     """Return the same from the audit alone."""
     if not (people.audited & (people.people != NONE)).any():
         return undefined(NO_AUDIT)
     return share_equal_of(audit_alone(people.columns, people.audited), planned=people.planned).estimate
 
 
-def _kappa(people: WithPeople) -> Estimate:
+def _kappa(people: PeopleComparison) -> Estimate:
     if not len(people.cases):
         return undefined(NO_PEOPLE)
     return shown_kappa_of(people.columns, labels=len(people.scale), planned=people.planned).estimate
 
 
-def _with_debates(debates: Sequence[Compared]) -> Estimate:
+def _with_debates(debates: Sequence[ComparedVerdict]) -> Estimate:
     """Return the share of debates that ended as the judge prefers; the unit is the case."""
     if not debates:
         return undefined(NO_DEBATES)
-    values = [float(one.judge == one.other) for one in debates]
-    return census_mean(list(case_means(values, [one.case_id for one in debates]).values()))
+    values = [float(debate.judge == debate.other) for debate in debates]
+    return census_mean(list(case_means(values, [debate.case_id for debate in debates]).values()))
 
 
-def _against_people(people: WithPeople) -> ReportContent:
+def _against_people(people: PeopleComparison) -> ReportContent:
     names, codes = np.unique(np.array(people.scenarios, dtype=np.str_), return_inverse=True)
     columns, planned = people.columns, people.planned
     scenarios = [
@@ -281,9 +282,9 @@ def _against_people(people: WithPeople) -> ReportContent:
     }
 
 
-def _parts_with_people(people: WithPeople) -> list[ReportContent]:
+def _parts_with_people(people: PeopleComparison) -> list[ReportContent]:
     """Return how far judge and people agree on each check and dimension on which people agreed among themselves."""
-    by_key: dict[str, list[PartsSaid]] = {}
+    by_key: dict[str, list[PartComparison]] = {}
     for row in people.parts:
         for key in row.people:
             if row.judge.get(key) is not None:
@@ -291,15 +292,15 @@ def _parts_with_people(people: WithPeople) -> list[ReportContent]:
     return [_part_with_people(rows, key) for key, rows in list(by_key.items())[:ITEMS_SHOWN]]
 
 
-def _part_with_people(rows: Sequence[PartsSaid], key: str) -> ReportContent:
+def _part_with_people(rows: Sequence[PartComparison], key: str) -> ReportContent:
     """Return the figures of one part, from the rows that have it; alpha leaves the sample out of account."""
-    said = [(said_of(row.judge[key]), said_of(row.people[key])) for row in rows]
+    labelled = [(said_of(row.judge[key]), said_of(row.people[key])) for row in rows]
     is_number = not isinstance(rows[0].people[key], (bool, str))
-    labels = sorted({label for pair in said for label in pair}, key=float if is_number else None)
-    places = {label: place for place, label in enumerate(labels)}
-    codes = np.array([[places[judge], places[other]] for judge, other in said], dtype=np.int64)
+    labels = sorted({label for pair in labelled for label in pair}, key=float if is_number else None)
+    codes_by_label = {label: code for code, label in enumerate(labels)}
+    codes = np.array([[codes_by_label[judge], codes_by_label[other]] for judge, other in labelled], dtype=np.int64)
     table = RatingTable(
-        items=tuple(map(str, range(len(said)))),
+        items=tuple(map(str, range(len(labelled)))),
         raters=("judge", "people"),
         labels=tuple(labels),
         codes=codes,
@@ -308,19 +309,19 @@ def _part_with_people(rows: Sequence[PartsSaid], key: str) -> ReportContent:
     )
     metric = Metric.INTERVAL if is_number else Metric.NOMINAL
     items = [
-        ComparedItem(row.case_id, places[judge], places[other], row.is_routed)
-        for row, (judge, other) in zip(rows, said, strict=True)
+        ComparedItem(row.case_id, codes_by_label[judge], codes_by_label[other], row.is_routed)
+        for row, (judge, other) in zip(rows, labelled, strict=True)
     ]
     return {
         "key": key,
-        "n": len(said),
+        "n": len(labelled),
         "equal": figure(share_equal(items).estimate),
         "alpha": figure(dict(agreement_report(table, metrics=(metric,)).alpha)[metric]),
         "metric": metric.value,
     }
 
 
-def _corrected_share(people: WithPeople) -> ReportContent | None:
+def _corrected_share(people: PeopleComparison) -> ReportContent | None:
     """Return sensitivity, specificity and the share of right answers corrected by them; None but for labels 0 and 1."""
     shares = [label.share for label in people.scale]
     if sorted(shares, key=str) != [0.0, 1.0]:
@@ -328,62 +329,62 @@ def _corrected_share(people: WithPeople) -> ReportContent | None:
     right = np.array([share == 1.0 for share in shares])
     audited = people.audited & (people.people != NONE) & (people.judge >= 0)
     others = ~people.audited & (people.judge >= 0)  # routed ones too, as in the audit
-    found = rogan_gladen(
+    corrected = rogan_gladen(
         right[people.people[audited]].tolist(),
         right[people.judge[audited]].tolist(),
         right[people.judge[others]].tolist(),
         cases=people.cases[audited].tolist(),
         other_cases=people.cases[others].tolist(),
     )
-    share = replace(found.estimate, low=None, high=None, reason=NO_LOOKS) if people.looks else found.estimate
-    return {"share": figure(share), "sensitivity": found.sensitivity, "specificity": found.specificity}
+    share = replace(corrected.estimate, low=None, high=None, reason=NO_LOOKS) if people.looks else corrected.estimate
+    return {"share": figure(share), "sensitivity": corrected.sensitivity, "specificity": corrected.specificity}
 
 
-def _against_debates(debates: Sequence[Compared]) -> ReportContent:
-    names = sorted({one.scenario for one in debates})
-    scenarios = [(name, _with_debates([one for one in debates if one.scenario == name])) for name in names]
+def _against_debates(debates: Sequence[ComparedVerdict]) -> ReportContent:
+    names = sorted({debate.scenario for debate in debates})
+    scenarios = [(name, _with_debates([debate for debate in debates if debate.scenario == name])) for name in names]
     return _against(debates, _with_debates(debates), scenarios, PREFERENCES)
 
 
 def _against(
-    compared: Sequence[Compared],
+    compared: Sequence[ComparedVerdict],
     agreement: Estimate,
     scenarios: Sequence[tuple[str, Estimate]],
     texts: Mapping[str, str],
 ) -> ReportContent:
     """Return agreement in all and by scenario, the labels as a confusion matrix, and the items that differ."""
-    both = [one for one in compared if one.judge]
-    differing = [one for one in both if one.judge != one.other]
+    both = [row for row in compared if row.judge]
+    differing = [row for row in both if row.judge != row.other]
     scale = list(texts)
     if len(scale) > MOST_LABELS:  # scores of 0 to 100: the matrix shows those that were given
-        given = {label for one in both for label in (one.judge, one.other)}
-        scale = [label for label in texts if label in given]
+        labels = {label for row in both for label in (row.judge, row.other)}
+        scale = [label for label in texts if label in labels]
     return {
         "agreement": figure(agreement),
         "labelled": len(both),
         "missing": len(compared) - len(both),
-        "scenarios": [{"name": name, **figure(found)} for name, found in scenarios],
+        "scenarios": [{"name": name, **figure(estimate)} for name, estimate in scenarios],
         "labels": [texts[label] for label in scale],
-        "counts": confusion_counts([one.judge for one in both], [one.other for one in both], scale),
+        "counts": confusion_counts([row.judge for row in both], [row.other for row in both], scale),
         "differing": [
-            {"id": one.item_id, "judge": texts[one.judge], "other": texts[one.other]} for one in differing[:ITEMS_SHOWN]
+            {"id": row.item_id, "judge": texts[row.judge], "other": texts[row.other]} for row in differing[:ITEMS_SHOWN]
         ],
         "n_differing": len(differing),
     }
 
 
-def _system_level(debates: Sequence[Compared]) -> ReportContent:
+def _system_level(debates: Sequence[ComparedVerdict]) -> ReportContent:
     """Return in how many cells (two systems, one criterion) judge and debates pick the same system.
 
     A and B mean the same systems only inside a cell.
     """
-    labels = {one.item_id: int(one.judge) for one in debates}
-    outcomes = {one.item_id: int(one.other) for one in debates}
+    labels = {debate.item_id: int(debate.judge) for debate in debates}
+    outcomes = {debate.item_id: int(debate.other) for debate in debates}
     cells: dict[tuple[str, ...], list[int]] = {}
-    for one in debates:
-        cells.setdefault(one.cell, []).append(one.item_id)
-    found = standing(labels, outcomes, cells, {one.item_id: one.case_id for one in debates})
-    return {"cells": len(cells), "same_mode": figure(found.system), "same_direction": figure(found.direction)}
+    for debate in debates:
+        cells.setdefault(debate.cell, []).append(debate.item_id)
+    agreement = standing(labels, outcomes, cells, {debate.item_id: debate.case_id for debate in debates})
+    return {"cells": len(cells), "same_mode": figure(agreement.system), "same_direction": figure(agreement.direction)}
 
 
 def _data_version(subject_id: int, options: Options) -> str:

@@ -54,13 +54,13 @@ def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
     for evaluator in evaluators:
         by_key.setdefault(versions[evaluator.pk].key, []).append(evaluator)
     key = chosen(options, "version") if chosen(options, "version") in by_key else next(iter(by_key))
-    own = by_key[key]
-    audited = _with_tests(own, golden_prompts(name, key))
-    shown = versions[own[0].pk]
+    of_version = by_key[key]
+    audited = _with_tests(of_version, golden_prompts(name, key))
+    shown = versions[of_version[0].pk]
     return {
-        "name": own[0].name,
+        "name": of_version[0].name,
         "version": {"key": key, "parts": shown.to_json()},
-        "evaluator_id": own[0].pk,
+        "evaluator_id": of_version[0].pk,
         "versions": [
             {
                 "key": other,
@@ -69,23 +69,23 @@ def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
             }
             for other, rows in by_key.items()
         ],
-        "verdicts": sum(row.done for row in own),
+        "verdicts": sum(row.done for row in of_version),
         "drawn": audited.drawn,
         "decided": len(audited.decided) + audited.outdated,
         "outdated": audited.outdated,
-        "tested": sum(row.run.kind == RunKind.GOLDEN for row in own),
+        "tested": sum(row.run.kind == RunKind.GOLDEN for row in of_version),
         "looks": chosen(options, "looks"),
         **_against_people(audited, planned=audited.drawn_cases if chosen(options, "looks") else 0),
     }
 
 
-def _with_tests(own: Sequence[RunEvaluator], leaving_out: frozenset[int]) -> AuditedResponses:
+def _with_tests(evaluators: Sequence[RunEvaluator], leaving_out: frozenset[int]) -> AuditedResponses:
     """Return the audit of a version without the cases of golden sets, and with the tests that were opened for it.
 
     Test cases were drawn without looking at verdicts, so they count as those of its likeliest audit do.
     """
-    tests = [row for row in own if row.run.kind == RunKind.GOLDEN]
-    audited = audited_responses([row for row in own if row not in tests], leaving_out=leaving_out)
+    tests = [row for row in evaluators if row.run.kind == RunKind.GOLDEN]
+    audited = audited_responses([row for row in evaluators if row not in tests], leaving_out=leaving_out)
     if not tests:
         return audited
     tested = tested_responses(tests, chance=max((row.chance for row in audited.decided), default=1.0))
@@ -116,7 +116,7 @@ def figures_against_people(decided: Sequence[AuditedResponse], *, planned: int =
     """Return how a judge's verdicts agree with people's labels: share, kappa, and each label's own share."""
     read = [row for row in decided if row.judge is not None]
     labels = _scale(read)
-    codes = {label.value: place for place, label in enumerate(labels)}
+    codes = {label.value: code for code, label in enumerate(labels)}
     return {
         "unread": len(decided) - len(read),
         "items": len(read),
@@ -165,8 +165,8 @@ def _measured(read: Sequence[AuditedResponse]) -> list[AuditedVerdict]:
 def _scale(read: Sequence[AuditedResponse]) -> tuple[Label, ...]:
     """Return the labels of the commonest scale, then those that only others have."""
     scales = Counter(row.scale for row in read)
-    found = {label.value: label for scale, _ in scales.most_common() for label in reversed(scale)}
-    return tuple(reversed(found.values()))
+    by_value = {label.value: label for scale, _ in scales.most_common() for label in reversed(scale)}
+    return tuple(reversed(by_value.values()))
 
 
 def _places(labels: Sequence[Label]) -> dict[str, int]:
@@ -188,7 +188,7 @@ def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedRespons
     """Return how often the judge says a label where people do; unit: the case."""
     where = [row for row in read if row.people == label.value]
     name = f"Where people say {label.text}"
-    if {one.share for one in labels} == BINARY and len(labels) == len(BINARY):
+    if {scale_label.share for scale_label in labels} == BINARY and len(labels) == len(BINARY):
         name = f"Sensitivity ({label.text})" if label.share else f"Specificity ({label.text})"
     share = _pooled_share(where, lambda row: row.judge == label.value, planned) if where else undefined(NOT_GIVEN)
     return {"name": name, "label": label.value, "items": len(where)} | figure(share)

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from evalsite.reports.selectors.judges.member_rows import rows_of_members
-from evalsite.reports.selectors.judges.people_columns import PeopleReader, WithPeople, compared_with_people
+from evalsite.reports.selectors.judges.judge_rows import rows_of_members
+from evalsite.reports.selectors.judges.people_columns import PeopleComparison, PeopleReader, compared_with_people
 from evalsite.reports.services.report_content import ReportContent, figure
 from judging.judges.kinds.panel import members_of
 from judging.judges.replies.reply_rows import ReplyRows, record_of
@@ -33,28 +33,30 @@ def panel_part(rows: Sequence[RunEvaluator], reader: PeopleReader) -> ReportCont
     if not members:
         return None
     by_run = {row.pk: rows_of_members(row, len(members)) for row in rows}
-    replies = [{pk: found[place] for pk, found in by_run.items()} for place in range(len(members))]
-    people = [compared_with_people(rows, own, reader) for own in replies]
-    votes, cases = _votes([list(own.values()) for own in replies])
+    replies = [
+        {pk: member_rows[member_index] for pk, member_rows in by_run.items()} for member_index in range(len(members))
+    ]
+    people = [compared_with_people(rows, rows_by_run, reader) for rows_by_run in replies]
+    votes, cases = _votes([list(rows_by_run.values()) for rows_by_run in replies])
     return {
         "members": [
             {
                 "name": member["judge"],
                 "weight": member["weight"],
                 "model": member.get("model", ""),
-                **_member(list(own.values()), told),
+                **_member(list(rows_by_run.values()), comparison),
             }
-            for member, own, told in zip(members, replies, people, strict=True)
+            for member, rows_by_run, comparison in zip(members, replies, people, strict=True)
         ],
         "pairs": [
-            {"first": members[one]["judge"], "second": members[other]["judge"], **_pair(votes, cases, one, other)}
-            for one, other in combinations(range(len(members)), 2)
+            {"first": members[first]["judge"], "second": members[second]["judge"], **_pair(votes, cases, first, second)}
+            for first, second in combinations(range(len(members)), 2)
         ],
         "effective": _effective(votes, _errors(people)),
     }
 
 
-def _member(parts: Sequence[ReplyRows], people: WithPeople) -> ReportContent:
+def _member(parts: Sequence[ReplyRows], people: PeopleComparison) -> ReportContent:
     record = record_of(parts)
     statuses = [status for status, n in record.statuses.items() for _ in range(n)]
     shares = np.concatenate([part.shares for part in parts])
@@ -85,42 +87,44 @@ def _votes(replies: Sequence[Sequence[ReplyRows]]) -> tuple[Floats, Ints]:
     """
     first = replies[0]
     responses = np.concatenate([part.responses for part in first])
-    kept = np.unique(responses, return_index=True)[1]
-    votes = np.stack([np.concatenate([part.shares for part in parts])[kept] for parts in replies], axis=1)
-    return votes, np.concatenate([part.prompts for part in first])[kept]
+    newest = np.unique(responses, return_index=True)[1]
+    votes = np.stack([np.concatenate([part.shares for part in parts])[newest] for parts in replies], axis=1)
+    return votes, np.concatenate([part.prompts for part in first])[newest]
 
 
-def _pair(votes: Floats, cases: Ints, one: int, other: int) -> ReportContent:
+def _pair(votes: Floats, cases: Ints, first: int, second: int) -> ReportContent:
     """Return how often two members give the same vote, and how their votes correlate."""
-    both = ~np.isnan(votes[:, one]) & ~np.isnan(votes[:, other])
-    equal = votes[both, one] == votes[both, other]
-    told = share_of_cases(equal.tolist(), cases[both].tolist()) if both.any() else undefined(NO_COMMON)
-    return {"equal": figure(told), "correlation": correlation_of(votes[:, one], votes[:, other])}
+    both = ~np.isnan(votes[:, first]) & ~np.isnan(votes[:, second])
+    equal = votes[both, first] == votes[both, second]
+    equal_share = share_of_cases(equal.tolist(), cases[both].tolist()) if both.any() else undefined(NO_COMMON)
+    return {"equal": figure(equal_share), "correlation": correlation_of(votes[:, first], votes[:, second])}
 
 
-def _errors(people: Sequence[WithPeople]) -> Floats:
+def _errors(people: Sequence[PeopleComparison]) -> Floats:
     """Return each member's label less people's, of the audited responses; shape (responses, members), NaN: none."""
-    found: list[dict[int, float]] = []
-    for told in people:
-        shares = np.array([*(np.nan if label.share is None else label.share for label in told.scale), np.nan])
-        usable = np.flatnonzero(told.audited & (told.people != NONE) & (told.judge >= 0))
-        errors = shares[told.judge[usable]] - shares[told.people[usable]]
-        found.append(dict(zip(told.responses[usable].tolist(), errors.tolist(), strict=True)))
-    responses = sorted({pk for errors_of in found for pk in errors_of})
-    return np.array([[errors_of.get(pk, np.nan) for errors_of in found] for pk in responses]).reshape(-1, len(people))
+    errors_of_members: list[dict[int, float]] = []
+    for comparison in people:
+        shares = np.array([*(np.nan if label.share is None else label.share for label in comparison.scale), np.nan])
+        usable = np.flatnonzero(comparison.audited & (comparison.people != NONE) & (comparison.judge >= 0))
+        errors = shares[comparison.judge[usable]] - shares[comparison.people[usable]]
+        errors_of_members.append(dict(zip(comparison.responses[usable].tolist(), errors.tolist(), strict=True)))
+    responses = sorted({pk for errors_of in errors_of_members for pk in errors_of})
+    return np.array([[errors_of.get(pk, np.nan) for errors_of in errors_of_members] for pk in responses]).reshape(
+        -1, len(people)
+    )
 
 
 def _effective(votes: Floats, errors: Floats) -> ReportContent:
     """Return the effective number of judges: of the errors where enough are known, else of the votes."""
     of_errors = effective_judges(errors)
-    found, basis = (of_errors, ERRORS) if of_errors.value is not None else (effective_judges(votes), SCORES)
+    result, basis = (of_errors, ERRORS) if of_errors.value is not None else (effective_judges(votes), SCORES)
     return {
-        "value": found.value,
+        "value": result.value,
         "members": votes.shape[1],
-        "correlation": found.correlation,
-        "pairs": found.pairs,
-        "n": found.n,
-        "reason": found.reason,
+        "correlation": result.correlation,
+        "pairs": result.pairs,
+        "n": result.n,
+        "reason": result.reason,
         "basis": basis,
         "why_not_errors": "" if basis == ERRORS else f"{of_errors.n} of {FEWEST} audited responses: {of_errors.reason}",
     }

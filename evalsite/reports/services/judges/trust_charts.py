@@ -23,21 +23,23 @@ from evalsite.reports.services.judges.calibration import Calibration
 from judging.statistics.reliability import ReliabilityBin
 
 
-def risk_coverage_chart(found: Calibration) -> Chart:
+def risk_coverage_chart(calibration: Calibration) -> Chart:
     """Return error rate and bound by the share of verdicts accepted, with the target and the chosen threshold."""
     risks, bounds = [], []
-    for step in found.steps:
+    for step in calibration.steps:
         covered, named = step.coverage, f"confidence {step.threshold:.2f} or more: {step.coverage:.0%}"
-        risks.append(Point(covered, step.risk, says=f"{named} accepted, {step.risk:.1%} {found.wrong}"))
-        bounds.append(Point(covered, step.bound, says=f"{named} accepted, at most {step.bound:.1%} {found.wrong}"))
-    top = min(1.0, highest((point.y for point in risks), least=2.5 * found.alpha))
+        risks.append(Point(covered, step.risk, says=f"{named} accepted, {step.risk:.1%} {calibration.wrong}"))
+        bounds.append(
+            Point(covered, step.bound, says=f"{named} accepted, at most {step.bound:.1%} {calibration.wrong}")
+        )
+    top = min(1.0, highest((point.y for point in risks), least=2.5 * calibration.alpha))
     y = percent_axis("Error rate of accepted verdicts", high=top)
     series = [
-        Series("Target", [Point(0, found.alpha), Point(1, found.alpha)], tone="guide"),
+        Series("Target", [Point(0, calibration.alpha), Point(1, calibration.alpha)], tone="guide"),
         Series("Error rate", thinned(risks), has_dots=len(risks) <= 40),
-        Series(f"Bound, {1 - found.delta:.0%} confidence", thinned(bounds), tone="second"),
+        Series(f"Bound, {1 - calibration.delta:.0%} confidence", thinned(bounds), tone="second"),
     ]
-    chosen = found.decision.chosen
+    chosen = calibration.decision.chosen
     if chosen is not None:
         at = chosen.coverage
         series.append(Series(f"From {chosen.threshold:.2f}", [Point(at, 0), Point(at, y.high)], tone="guide"))
@@ -48,9 +50,9 @@ def reliability_chart(bins: Sequence[ReliabilityBin]) -> Chart:
     """Return agreement with people by measured confidence; on the dashed line both are equal."""
     points = []
     for part in bins:
-        found = part.agreement
-        says = f"confidence {part.low:.2f} to {part.high:.2f}: {found.value or 0:.0%} agree, {found.n} cases"
-        points.append(Point(part.confidence, found.value or 0.0, found.low, found.high, says))
+        agreement = part.agreement
+        says = f"confidence {part.low:.2f} to {part.high:.2f}: {agreement.value or 0:.0%} agree, {agreement.n} cases"
+        points.append(Point(part.confidence, agreement.value or 0.0, agreement.low, agreement.high, says))
     series = [
         Series("Equal", [Point(0, 0), Point(1, 1)], tone="guide"),
         Series("Judge, 95% intervals", points, has_dots=True),
@@ -58,9 +60,9 @@ def reliability_chart(bins: Sequence[ReliabilityBin]) -> Chart:
     return draw("Reliability", percent_axis("Measured confidence"), percent_axis("Agrees with people"), series)
 
 
-def drift_chart(found: AnchorDrift) -> Chart:
+def drift_chart(drift: AnchorDrift) -> Chart:
     """Return agreement with people on the anchors by date."""
-    rows = [row for row in found.rows if row.agreement.value is not None]
+    rows = [row for row in drift.rows if row.agreement.value is not None]
     moments = [row.at.timestamp() for row in rows] or [0.0]
     points = [
         Point(
@@ -76,18 +78,18 @@ def drift_chart(found: AnchorDrift) -> Chart:
     low, high = min(moments) - spread * 0.06, max(moments) + spread * 0.06
     step = max(1, -(-len(rows) // MOST_TICKS))
     ticks = [(row.at.timestamp(), _day(row.at)) for row in rows[::step]]
-    x = Axis("Date", low, high, _apart(ticks, high - low))
+    x = Axis("Date", low, high, _spaced(ticks, high - low))
     series = [Series("Agreement, 95% intervals", points, has_dots=True)]
     return draw("Drift on the anchor set", x, percent_axis("Agrees with people"), series)
 
 
-def _apart(ticks: Sequence[tuple[float, str]], width: float) -> list[tuple[float, str]]:
+def _spaced(ticks: Sequence[tuple[float, str]], width: float) -> list[tuple[float, str]]:
     """Return the ticks that do not run into the one before."""
-    kept: list[tuple[float, str]] = []
+    spaced: list[tuple[float, str]] = []
     for at, text in ticks:
-        if not kept or at - kept[-1][0] >= width / MOST_TICKS:
-            kept.append((at, text))
-    return kept
+        if not spaced or at - spaced[-1][0] >= width / MOST_TICKS:
+            spaced.append((at, text))
+    return spaced
 
 
 def _day(moment: datetime) -> str:

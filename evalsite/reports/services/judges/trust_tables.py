@@ -111,8 +111,8 @@ def drift_rows(drift: AnchorDrift | None) -> list[JsonDict]:
     rows = []
     for row in drift.rows if drift is not None else ():
         change = row.change
-        known = change if isinstance(change, Drift) else None
-        estimate = Estimate(known.change, known.low, known.high, known.n) if known is not None else None
+        measured = change if isinstance(change, Drift) else None
+        estimate = Estimate(measured.change, measured.low, measured.high, measured.n) if measured is not None else None
         if estimate is None and change is not None and not isinstance(change, Drift):
             estimate = change.estimate
         rows.append(
@@ -121,9 +121,9 @@ def drift_rows(drift: AnchorDrift | None) -> list[JsonDict]:
                 "run": row.run.pk if row.run is not None else None,
                 "agreement": figure(row.agreement),
                 "change": figure(estimate) if estimate is not None else None,
-                "p_value": known.p_value if known is not None else None,
-                "flips": known.flips if known is not None else None,
-                "served_as": ", ".join(str(one) for one in row.served),
+                "p_value": measured.p_value if measured is not None else None,
+                "flips": measured.flips if measured is not None else None,
+                "served_as": ", ".join(str(model) for model in row.served),
             }
         )
     return rows

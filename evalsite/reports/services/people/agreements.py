@@ -1,4 +1,4 @@
-"""How far the people of a queue agree, from their blind answers."""
+"""How far the people of a queue agree, from their blind answers, or the raters of an imported label table."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from evalsite.reports.selectors.annotations import (
     ScaledAnswers,
     queue_groups,
     read_answers,
+    read_labels,
     seen_before_count,
     status_counts,
+    table_groups,
     terms_of,
     unable_in,
 )
 from evalsite.reports.selectors.data_versions import queue_version
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.results.answer_parts import PartAnswers, part_answers_of
-from evalsite.reports.services.people.habits import compute_habits
+from evalsite.reports.services.people.habits import compute_habits, over_time
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
-from evalsite.review.models import Queue
+from evalsite.review.models import LabelTable, Queue
 from judging.statistics.coefficients.agreement import (
     AgreementReport,
     against_the_rest,
@@ -57,14 +59,14 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport:
     queue = Queue.objects.get(pk=queue_id)
     answers = read_answers(queue, options)
     habits, events = compute_habits(queue, options, answers)
-    found = agreement_content(answers)
-    found["queue"] = {"slug": queue.slug, "name": queue.name}
-    found["summary"]["seen_before"] = seen_before_count(queue)
-    found["summary"] |= unable_in(queue, options)
-    found |= terms_of(queue)
-    found |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
-    found["parts"] = [_part_row(part) for part in part_answers_of(queue, options)]
-    return ComputedReport(found | habits, packed_rows(answers, events))
+    content = agreement_content(answers)
+    content["queue"] = {"slug": queue.slug, "name": queue.name}
+    content["summary"]["seen_before"] = seen_before_count(queue)
+    content["summary"] |= unable_in(queue, options)
+    content |= terms_of(queue)
+    content |= {"filters": queue_groups(queue), "statuses": status_counts(queue)}
+    content["parts"] = [_part_row(part) for part in part_answers_of(queue, options)]
+    return ComputedReport(content | habits, packed_rows(answers, events))
 
 
 def packed_rows(answers: QueueAnswers, events: Mapping[str, Events]) -> bytes:
@@ -110,7 +112,7 @@ def _nameless(table: RatingTable) -> RatingTable:
 
 
 def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> list[ReportContent]:
-    found = [
+    rows = [
         {
             "first": pair.first,
             "second": pair.second,
@@ -121,9 +123,9 @@ def _pairs(table: RatingTable, report: AgreementReport, *, is_ordered: bool) -> 
     ]
     if is_ordered:
         for weights in (Weights.LINEAR, Weights.QUADRATIC):
-            for row, pair in zip(found, pair_agreements(table, weights=weights), strict=True):
+            for row, pair in zip(rows, pair_agreements(table, weights=weights), strict=True):
                 row[weights.value] = figure(pair.kappa.estimate)
-    return found
+    return rows
 
 
 def confusion_content(rows: AnswerRows, texts: Mapping[str, str], first: str, second: str) -> ReportContent:
@@ -150,26 +152,26 @@ def _busiest(table: RatingTable) -> RatingTable:
     """Return the table with at most RATERS_SHOWN columns, those with the most answers, for a matrix one can read."""
     if len(table.raters) <= RATERS_SHOWN:
         return table
-    given = (table.codes >= 0).sum(axis=0)
-    keep = sorted(np.argsort(-given, kind="stable")[:RATERS_SHOWN].tolist())
+    answer_counts = (table.codes >= 0).sum(axis=0)
+    keep = sorted(np.argsort(-answer_counts, kind="stable")[:RATERS_SHOWN].tolist())
     names = tuple(table.raters[column] for column in keep)
     return RatingTable(table.items, names, table.labels, table.codes[:, keep], table.values)
 
 
 def _summary(report: AgreementReport, answers: QueueAnswers) -> ReportContent:
-    found = report.summary
+    summary = report.summary
     return {
-        "items": found.n_items,
-        "raters": found.n_raters,
-        "answers": found.n_answers,
-        "single": found.n_single,
-        "singles_count_by_chance": found.singles_count_by_chance,
-        "pairable": found.n_pairable,
-        "unanimous": found.n_unanimous,
-        "no_majority": found.n_no_majority,
+        "items": summary.n_items,
+        "raters": summary.n_raters,
+        "answers": summary.n_answers,
+        "single": summary.n_single,
+        "singles_count_by_chance": summary.singles_count_by_chance,
+        "pairable": summary.n_pairable,
+        "unanimous": summary.n_unanimous,
+        "no_majority": summary.n_no_majority,
         "off_scale": len(answers.off_scale),
-        "label_counts": [{"value": label, "text": answers.texts[label], "n": n} for label, n in found.label_counts],
-        "answers_per_item": [{"answers": answers_given, "items": n} for answers_given, n in found.answers_per_item],
+        "label_counts": [{"value": label, "text": answers.texts[label], "n": n} for label, n in summary.label_counts],
+        "answers_per_item": [{"answers": answers_given, "items": n} for answers_given, n in summary.answers_per_item],
     }
 
 
@@ -188,14 +190,14 @@ def _figure_row(key: str, name: str, estimate: Estimate, words: str) -> ReportCo
 
 
 def _raters(table: RatingTable) -> list[ReportContent]:
-    given = (table.codes >= 0).sum(axis=0)
-    found = []
+    answer_counts = (table.codes >= 0).sum(axis=0)
+    rows = []
     others = against_the_rest(table)
     for column, name in enumerate(table.raters):
         rest = others[name]
         differs = round(rest.n * (1 - rest.value)) if rest.value is not None else 0
-        found.append({"name": name, "answers": int(given[column]), "rest": figure(rest), "differs": differs})
-    return found
+        rows.append({"name": name, "answers": int(answer_counts[column]), "rest": figure(rest), "differs": differs})
+    return rows
 
 
 def _coincidences(table: RatingTable) -> list[list[int]]:
@@ -209,22 +211,22 @@ def _items(answers: QueueAnswers) -> list[ReportContent]:
     table = answers.table
     rows = {item: row for row, item in enumerate(table.items)}
     counts = table.counts()
-    found = []
+    items = []
     for item, share in disagreeing_items(table)[:ITEMS_SHOWN]:
         row = rows[item]
-        given = [
+        labels = [
             {"text": answers.texts[label], "n": int(n)} for label, n in zip(table.labels, counts[row], strict=True) if n
         ]
-        found.append(
+        items.append(
             {
                 "id": int(item),
                 "disagreement": share,
                 "criterion": answers.criteria[row],
                 "scenario": answers.scenarios[row],
-                "given": given,
+                "given": labels,
             }
         )
-    return found
+    return items
 
 
 def _criteria(answers: QueueAnswers) -> list[ReportContent]:
@@ -234,11 +236,11 @@ def _criteria(answers: QueueAnswers) -> list[ReportContent]:
 
 def _groups(answers: QueueAnswers, groups: Sequence[str]) -> list[ReportContent]:
     """Return the main figures of each group of items (a scenario, a language) on the scale of all, by name."""
-    found = []
+    rows = []
     for name in sorted(set(groups)):
         table = answers.table.subset([group == name for group in groups])
-        found.append(_group_row(name, ScaledAnswers(table, Metric.NOMINAL)))
-    return found
+        rows.append(_group_row(name, ScaledAnswers(table, Metric.NOMINAL)))
+    return rows
 
 
 def _group_row(name: str, answers: ScaledAnswers) -> ReportContent:
@@ -288,3 +290,26 @@ def _rows_to_read(queue_id: int, options: Options) -> int:
 
 
 AGREEMENT = ReportKind("agreement", _data_version, _rows_to_read, compute_agreement)
+
+
+def compute_label_agreement(table_id: int, options: Options) -> ComputedReport:
+    """Return every figure of agreement in a label table, and the labels that the items behind each are found in."""
+    table = LabelTable.objects.get(pk=table_id)
+    answers = read_labels(table, options)
+    content = agreement_content(answers) | {
+        "queue": {"slug": table.slug, "name": table.name},
+        "filters": table_groups(table),
+        "over_time": over_time(answers),
+    }
+    return ComputedReport(content, packed_rows(answers, {}))
+
+
+def _labels_version(table_id: int, options: Options) -> str:
+    return f"labels {table_id}"  # a table never changes: a corrected file is another table
+
+
+def _label_count(table_id: int, options: Options) -> int:
+    return LabelTable.objects.values_list("label_count", flat=True).get(pk=table_id)
+
+
+LABEL_AGREEMENT = ReportKind("label-agreement", _labels_version, _label_count, compute_label_agreement)

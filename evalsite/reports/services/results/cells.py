@@ -39,15 +39,15 @@ class ResultCells:
     def unpack(cls, packed: bytes) -> ResultCells:
         """Return what `pack` packed; most arrays are views of the bytes and cannot be written to."""
         systems, cases, labelled, is_small = np.frombuffer(packed, dtype="<i8", count=4).tolist()
-        size, start, found = systems * cases, 32, []
+        size, start, arrays = systems * cases, 32, []
         counts = (size, size, size, labelled, labelled, cases, cases, cases)
         for kind, count in zip(_kinds(is_small=bool(is_small)), counts, strict=True):
-            found.append(np.frombuffer(packed, dtype=kind, count=count, offset=start))
-            start += found[-1].nbytes
-        shares, responses, attempts = (array.reshape(systems, cases) for array in found[:3])
+            arrays.append(np.frombuffer(packed, dtype=kind, count=count, offset=start))
+            start += arrays[-1].nbytes
+        shares, responses, attempts = (array.reshape(systems, cases) for array in arrays[:3])
         labels = np.full(size, np.nan, dtype=np.float32)
-        labels[found[3]] = found[4]
-        return cls(shares, labels.reshape(systems, cases), responses, attempts, *found[5:])
+        labels[arrays[3]] = arrays[4]
+        return cls(shares, labels.reshape(systems, cases), responses, attempts, *arrays[5:])
 
 
 def _kinds(*, is_small: bool) -> tuple[str, ...]:
@@ -94,20 +94,20 @@ def grid_of_graders(columns: list[tuple[ResultCells, Ints]]) -> ResultGrid:
     """
     width, count = len(columns[0][1]), len(columns[0][0].cases)
 
-    def laid(name: str, absent: float) -> np.ndarray:
+    def stacked(name: str, absent: float) -> np.ndarray:
         """Return one array of every grader, case by case."""
         kind = np.result_type(*(getattr(cells, name) for cells, _ in columns))
-        found = np.empty((len(columns), count, width), dtype=kind)
-        for layer, (cells, places) in zip(found, columns, strict=True):
+        layers = np.empty((len(columns), count, width), dtype=kind)
+        for layer, (cells, places) in zip(layers, columns, strict=True):
             layer[:] = getattr(cells, name).T[:, places]
             layer[:, places < 0] = absent
-        return found.reshape(len(columns), -1)
+        return layers.reshape(len(columns), -1)
 
     grid = ResultGrid(
-        shares=laid("shares", np.nan),
-        labels=laid("labels", np.nan),
-        responses=laid("responses", 0),
-        attempts=laid("attempts", 0),
+        shares=stacked("shares", np.nan),
+        labels=stacked("labels", np.nan),
+        responses=stacked("responses", 0),
+        attempts=stacked("attempts", 0),
         cases=np.repeat(np.arange(count), width),
         systems=np.tile(np.arange(width), count),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evalsite.reports.services.results.row_order import CASE_ORDER, COMPARED, SPREAD, Shown
+from evalsite.reports.services.results.row_order import CASE_ORDER, COMPARED, SPREAD, RowFilter
 
 
 class Columns(StrEnum):
@@ -23,8 +23,8 @@ class ResultsChoice:
     columns: Columns
     graders: tuple[int, ...]  # evaluators, as their keys
     systems: tuple[int, ...]
-    shown: Shown
-    other: int  # of Shown.HIGHER and Shown.LOWER
+    shown: RowFilter
+    other: int  # of RowFilter.HIGHER and RowFilter.LOWER
     scenario: str | None
     language: str | None
     least: float | None  # a share
@@ -36,8 +36,8 @@ class ResultsChoice:
     @property
     def order(self) -> str:
         """The order, which follows from what is shown where the address names none."""
-        spread = dict.fromkeys((Shown.DIFFER, *COMPARED), f"-{SPREAD}")
-        default = (spread | {Shown.LOW: "0"}).get(self.shown, CASE_ORDER)
+        spread = dict.fromkeys((RowFilter.DIFFER, *COMPARED), f"-{SPREAD}")
+        default = (spread | {RowFilter.LOW: "0"}).get(self.shown, CASE_ORDER)
         return self.sort or default
 
     @property

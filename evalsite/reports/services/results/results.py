@@ -37,13 +37,13 @@ def compute_results(evaluator_id: int, options: Options) -> ComputedReport:
 
 def _labels(evaluators: Sequence[RunEvaluator], scores: SuiteScores) -> np.ndarray:
     """Return what people finally said of the first attempts, whichever run they were asked for."""
-    reader, said = LabelReader(), dict[int, float]()
+    reader, shares = LabelReader(), dict[int, float]()
     for evaluator in reversed(evaluators):
-        said |= {row.response_ids[0]: row.share for row in reader.labels_of(evaluator) if row.share is not None}
-    ids = np.fromiter(sorted(said), dtype=np.int64)
+        shares |= {row.response_ids[0]: row.share for row in reader.labels_of(evaluator) if row.share is not None}
+    ids = np.fromiter(sorted(shares), dtype=np.int64)
     if not len(ids):
         return np.full(scores.firsts.shape, np.nan, dtype=np.float32)
-    values = np.array([said[pk] for pk in ids.tolist()], dtype=np.float32)
+    values = np.array([shares[pk] for pk in ids.tolist()], dtype=np.float32)
     places = np.minimum(np.searchsorted(ids, scores.firsts), len(ids) - 1)
     return np.where(ids[places] == scores.firsts, values[places], np.float32(np.nan))
 

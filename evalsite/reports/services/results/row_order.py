@@ -17,7 +17,7 @@ CASE_ORDER = "case"
 SPREAD = "spread"
 
 
-class Shown(StrEnum):
+class RowFilter(StrEnum):
     """Which rows are wanted."""
 
     ALL = ""
@@ -30,20 +30,20 @@ class Shown(StrEnum):
     LOWER = "lower"
 
 
-COMPARED = (Shown.HIGHER, Shown.LOWER)
+COMPARED = (RowFilter.HIGHER, RowFilter.LOWER)
 
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
     """What the reader asks for; the names of a column, scenario or language are places in lists."""
 
-    shown: Shown = Shown.ALL
+    shown: RowFilter = RowFilter.ALL
     other: int = 1  # the place of the column that HIGHER and LOWER compare with the first
     scenario: int | None = None
     language: int | None = None
     least: float | None = None  # a score that some column reaches
     most: float | None = None  # a score that some column stays at or below
-    found: np.ndarray | None = None  # whether a search found the row; None: nothing was searched for
+    matches: np.ndarray | None = None  # whether a search found the row; None: nothing was searched for
     sort: str = CASE_ORDER  # CASE_ORDER, SPREAD or the place of a column, with - in front for the other way
 
 
@@ -54,29 +54,29 @@ def spread_of(shares: Shares) -> np.ndarray:
 
 def choose_rows(grid: ResultGrid, choice: RowChoice, *, scenarios: np.ndarray, languages: np.ndarray) -> Ints:
     """Return the places of the wanted rows in order; `scenarios` and `languages` are those of each case."""
-    needs_spread = choice.shown == Shown.DIFFER or choice.sort.removeprefix("-") == SPREAD
+    needs_spread = choice.shown == RowFilter.DIFFER or choice.sort.removeprefix("-") == SPREAD
     spread = spread_of(grid.shares) if needs_spread else grid.shares[0]
-    if choice.shown == Shown.DIFFER:
-        wanted = spread > SAME
+    if choice.shown == RowFilter.DIFFER:
+        is_chosen = spread > SAME
     else:
-        wanted = _compared(grid, choice) if choice.shown in COMPARED else _SHOWN[choice.shown](grid)
-    for chosen, places in ((choice.scenario, scenarios), (choice.language, languages)):
+        is_chosen = _compared(grid, choice) if choice.shown in COMPARED else _FILTERS[choice.shown](grid)
+    for chosen, codes in ((choice.scenario, scenarios), (choice.language, languages)):
         if chosen is not None:
-            wanted &= places[grid.cases] == chosen
+            is_chosen &= codes[grid.cases] == chosen
     if choice.least is not None or choice.most is not None:
         least = -np.inf if choice.least is None else choice.least - SAME
         most = np.inf if choice.most is None else choice.most + SAME
         with np.errstate(invalid="ignore"):
-            wanted &= ((grid.shares >= least) & (grid.shares <= most)).any(axis=0)
-    if choice.found is not None:
-        wanted &= choice.found
-    places = np.flatnonzero(wanted)
+            is_chosen &= ((grid.shares >= least) & (grid.shares <= most)).any(axis=0)
+    if choice.matches is not None:
+        is_chosen &= choice.matches
+    rows = np.flatnonzero(is_chosen)
     name = choice.sort.removeprefix("-")
     turned = -1.0 if choice.sort.startswith("-") else 1.0
     if name != SPREAD and not (name.isdigit() and int(name) < len(grid.shares)):
-        return places[:: int(turned)]
+        return rows[:: int(turned)]
     values = spread if name == SPREAD else grid.shares[int(name)]
-    return places[np.argsort(turned * values[places], kind="stable")]  # NaN last, equals as in the suite
+    return rows[np.argsort(turned * values[rows], kind="stable")]  # NaN last, equals as in the suite
 
 
 def _compared(grid: ResultGrid, choice: RowChoice) -> np.ndarray:
@@ -85,7 +85,7 @@ def _compared(grid: ResultGrid, choice: RowChoice) -> np.ndarray:
         return np.zeros(len(grid.cases), dtype=bool)
     difference = grid.shares[choice.other] - grid.shares[0]
     with np.errstate(invalid="ignore"):
-        return np.asarray(difference > SAME if choice.shown == Shown.HIGHER else difference < -SAME)
+        return np.asarray(difference > SAME if choice.shown == RowFilter.HIGHER else difference < -SAME)
 
 
 def _is_low(grid: ResultGrid) -> np.ndarray:
@@ -102,10 +102,10 @@ def _is_overruled(grid: ResultGrid) -> np.ndarray:
         return np.asarray((np.abs(grid.labels - grid.shares) > SAME).any(axis=0))
 
 
-_SHOWN: Mapping[Shown, Callable[[ResultGrid], np.ndarray]] = {
-    Shown.ALL: lambda grid: np.ones(len(grid.cases), dtype=bool),
-    Shown.LOW: _is_low,
-    Shown.UNSCORED: _lacks_score,
-    Shown.OVERRULED: _is_overruled,
-    Shown.LABELLED: lambda grid: ~np.isnan(grid.labels).all(axis=0),
+_FILTERS: Mapping[RowFilter, Callable[[ResultGrid], np.ndarray]] = {
+    RowFilter.ALL: lambda grid: np.ones(len(grid.cases), dtype=bool),
+    RowFilter.LOW: _is_low,
+    RowFilter.UNSCORED: _lacks_score,
+    RowFilter.OVERRULED: _is_overruled,
+    RowFilter.LABELLED: lambda grid: ~np.isnan(grid.labels).all(axis=0),
 }

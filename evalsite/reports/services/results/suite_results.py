@@ -46,8 +46,8 @@ class StoredResults:
 
     def places_of(self, system_ids: Sequence[int]) -> Ints:
         """Return the place of each system; -1: this grader knows nothing of it."""
-        known = {pk: place for place, (pk, _) in enumerate(self.systems)}
-        return np.array([known.get(pk, -1) for pk in system_ids], dtype=np.int64)
+        row_by_system = {pk: row for row, (pk, _) in enumerate(self.systems)}
+        return np.array([row_by_system.get(pk, -1) for pk in system_ids], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +63,27 @@ class GridColumn:
         return [evaluator.pk for evaluator in self.grader.evaluators]
 
 
-def columns_wanted(graders: Sequence[Grader], choice: ResultsChoice) -> list[Grader]:
+def column_graders(graders: Sequence[Grader], choice: ResultsChoice) -> list[Grader]:
     """Return the graders whose reports the choice needs, the chosen ones first; none where nothing has a score.
 
     Systems stand side by side under one grader. Judges are the chosen ones, else all that are no baseline. Runs are
     those of the first chosen grader: the chosen ones where they are several, else all, its own before the others.
     """
-    asked = [found for pk in choice.graders if (found := next((one for one in graders if one.holds(pk)), None))]
-    asked = list(dict.fromkeys(asked)) or list(graders[:1])
+    named = (next((grader for grader in graders if grader.holds(pk)), None) for pk in choice.graders)
+    picked = list(dict.fromkeys(grader for grader in named if grader is not None)) or list(graders[:1])
     if choice.columns == Columns.SYSTEMS or not graders:
-        return asked[:1]
+        return picked[:1]
     if choice.columns == Columns.RUNS:
-        known = {evaluator.pk: evaluator for evaluator in asked[0].evaluators}
-        chosen_runs = [known[pk] for pk in choice.graders if pk in known]
-        others = [evaluator for evaluator in known.values() if evaluator not in chosen_runs]
+        by_id = {evaluator.pk: evaluator for evaluator in picked[0].evaluators}
+        chosen_runs = [by_id[pk] for pk in choice.graders if pk in by_id]
+        others = [evaluator for evaluator in by_id.values() if evaluator not in chosen_runs]
         runs = chosen_runs if len(chosen_runs) > 1 else [*chosen_runs, *others]
         return [Grader((evaluator,), f"{evaluator.run.name} #{evaluator.run_id}") for evaluator in runs[:MOST_COLUMNS]]
     if len(choice.graders) < 2:  # one alone has nothing beside it: the others come with it
         real = [grader for grader in graders if not grader.newest.is_baseline]
-        chosen = asked if choice.graders else []
-        asked = [*chosen, *(grader for grader in (real if len(real) > 1 else graders) if grader not in chosen)]
-    return asked[:MOST_COLUMNS]
+        chosen = picked if choice.graders else []
+        picked = [*chosen, *(grader for grader in (real if len(real) > 1 else graders) if grader not in chosen)]
+    return picked[:MOST_COLUMNS]
 
 
 class SuiteResults:
@@ -94,7 +94,7 @@ class SuiteResults:
         self._choice = choice
         first = stored[0][1]
         self.cells, self.scenarios, self.languages = first.cells, first.scenarios, first.languages
-        names = {pk: name for _, told in stored for pk, name in told.systems}
+        names = {pk: name for _, results in stored for pk, name in results.systems}
         self.systems = sorted(names.items(), key=lambda system: (system[1].lower(), system[0]))
         chosen = [pk for pk in choice.systems if pk in names] or [pk for pk, _ in self.systems]
         if choice.columns == Columns.SYSTEMS:
@@ -104,7 +104,7 @@ class SuiteResults:
         else:
             self.chosen = chosen[:MOST_ROW_SYSTEMS]
             self.columns = [GridColumn(grader.label, grader, None) for grader, _ in stored]
-            self.grid = grid_of_graders([(told.cells, told.places_of(self.chosen)) for _, told in stored])
+            self.grid = grid_of_graders([(results.cells, results.places_of(self.chosen)) for _, results in stored])
         self.names = names
         self.hidden_systems = len(chosen) - len(self.chosen)
         self._slice = RowChoice(
@@ -117,37 +117,37 @@ class SuiteResults:
                 other=choice.other,
                 least=choice.least,
                 most=choice.most,
-                found=self._found() if choice.search else None,
+                matches=self._matching_rows() if choice.search else None,
                 sort=choice.order,
             )
         )
 
-    def _places(self, wanted: RowChoice) -> Ints:
-        return choose_rows(self.grid, wanted, scenarios=self.cells.scenarios, languages=self.cells.languages)
+    def _places(self, choice: RowChoice) -> Ints:
+        return choose_rows(self.grid, choice, scenarios=self.cells.scenarios, languages=self.cells.languages)
 
     def comparisons(self) -> list[JsonDict]:
         """Return the first column against the others, over all rows of the chosen scenario and language."""
         return [
             {
-                "column": self.columns[found.other],
-                "figures": found,
-                "confusion": shown_rows.square([f"{level:.0%}" for level in found.levels], found.counts),
-                "scatter": self._scatter(found),
+                "column": self.columns[comparison.other],
+                "figures": comparison,
+                "confusion": shown_rows.square([f"{level:.0%}" for level in comparison.levels], comparison.counts),
+                "scatter": self._scatter(comparison),
             }
-            for found in compare_columns(self.grid.rows(self._places(self._slice)))
+            for comparison in compare_columns(self.grid.rows(self._places(self._slice)))
         ]
 
-    def _scatter(self, found: ColumnComparison) -> Chart | None:
+    def _scatter(self, comparison: ColumnComparison) -> Chart | None:
         """Return the scores of two columns as dots; None where they are on a scale of few levels, or too few."""
-        if len(found.pairs) <= 1:
+        if len(comparison.pairs) <= 1:
             return None
-        first, other = (Truncator(self.columns[place].label).chars(AXIS_LETTERS) for place in (0, found.other))
-        dots = [Point(x, y, says=f"{x:.0%} and {y:.0%}: {n:,} row{'s' * (n > 1)}") for x, y, n in found.pairs]
+        first, other = (Truncator(self.columns[column].label).chars(AXIS_LETTERS) for column in (0, comparison.other))
+        dots = [Point(x, y, says=f"{x:.0%} and {y:.0%}: {n:,} row{'s' * (n > 1)}") for x, y, n in comparison.pairs]
         equal = Series("equal", [Point(0, 0), Point(1, 1)], tone="guide")
         rows = Series("rows", dots, has_dots=True, has_line=False)
         return draw(f"{first} and {other}", percent_axis(first), percent_axis(other), [rows, equal])
 
-    def _found(self) -> np.ndarray:
+    def _matching_rows(self) -> np.ndarray:
         cases, responses = matching(self._choice.search, suite_id=self._suite_id)
         of_case = np.isin(self.cells.cases, cases)[self.grid.cases]
         return np.asarray(of_case | np.isin(self.grid.responses, responses).any(axis=0))
@@ -166,13 +166,13 @@ class SuiteResults:
         if system:
             chosen = np.array([*self.chosen, -1])  # the last stands for -1, which is no system
             is_case &= chosen[self.grid.systems[self.rows]] == int(system)
-        found = np.flatnonzero(is_case)
-        return int(found[0]) if len(found) else None
+        matching = np.flatnonzero(is_case)
+        return int(matching[0]) if len(matching) else None
 
     def system_of(self, row: int) -> str:
         """Return the name of a row's system; empty where systems are the columns."""
-        place = int(self.grid.systems[row])
-        return "" if place < 0 else self.names[self.chosen[place]]
+        index = int(self.grid.systems[row])
+        return "" if index < 0 else self.names[self.chosen[index]]
 
     def shown(self, rows: Sequence[int]) -> list[JsonDict]:
         """Return what a table shows of these rows. Three queries."""
@@ -180,14 +180,16 @@ class SuiteResults:
         grid = self.grid.rows(np.array(rows, dtype=np.int64))
         ids = set(grid.responses.ravel().tolist()) - {0}
         texts = first_words(ids)
-        told = score_words([pk for column in self.columns for pk in column.evaluators], ids)
-        found, spreads = [], spread_of(grid.shares).tolist()
-        for place, row in enumerate(rows):
+        words_by_score = score_words([pk for column in self.columns for pk in column.evaluators], ids)
+        shown, spreads = [], spread_of(grid.shares).tolist()
+        for index, row in enumerate(rows):
             cells = []
             for number, column in enumerate(self.columns):
-                response, share = int(grid.responses[number, place]), _number(grid.shares[number, place])
-                label = _number(grid.labels[number, place])
-                words = next((told[pk, response] for pk in column.evaluators if (pk, response) in told), None)
+                response, share = int(grid.responses[number, index]), _number(grid.shares[number, index])
+                label = _number(grid.labels[number, index])
+                words = next(
+                    (words_by_score[pk, response] for pk in column.evaluators if (pk, response) in words_by_score), None
+                )
                 cells.append(
                     {
                         "response": response,
@@ -195,22 +197,22 @@ class SuiteResults:
                         "shade": shown_rows.shade(share),
                         "label": label,
                         "is_overruled": label is not None and share is not None and abs(label - share) > SAME,
-                        "attempts": int(grid.attempts[number, place]),
+                        "attempts": int(grid.attempts[number, index]),
                         "text": texts.get(response, "") if column.system_id is not None else words and words.reasons,
                         "flags": words.flags if words else (),
                     }
                 )
-            case = cases[int(self.cells.cases[grid.cases[place]])]
-            about = {"key": self.key_of(row), "case": case, "system": self.system_of(row), "spread": spreads[place]}
-            found.append(about | {"text": texts.get(int(grid.responses[:, place].max()), ""), "cells": cells})
-        return found
+            case = cases[int(self.cells.cases[grid.cases[index]])]
+            row_facts = {"key": self.key_of(row), "case": case, "system": self.system_of(row), "spread": spreads[index]}
+            shown.append(row_facts | {"text": texts.get(int(grid.responses[:, index].max()), ""), "cells": cells})
+        return shown
 
     def opened(self, row: int) -> list[JsonDict]:
         """Return every column of one row with the response, its score and the verdict. Four queries."""
-        wanted = [(column.evaluators, int(self.grid.responses[n, row])) for n, column in enumerate(self.columns)]
+        requested = [(column.evaluators, int(self.grid.responses[n, row])) for n, column in enumerate(self.columns)]
         return [
             {"column": column, "cell": cell, "label": _number(self.grid.labels[number, row])}
-            for number, (column, cell) in enumerate(zip(self.columns, read_cells(wanted), strict=True))
+            for number, (column, cell) in enumerate(zip(self.columns, read_cells(requested), strict=True))
         ]
 
     def judged_cells(self, *, most: int) -> list[tuple[list[int], int]]:
@@ -218,24 +220,24 @@ class SuiteResults:
 
         Where several columns judged one response, the first of them counts, so that people are asked once.
         """
-        found: dict[int, list[int]] = {}
+        evaluators_by_response: dict[int, list[int]] = {}
         for row in self.rows[:most].tolist():
             for column, response in zip(self.columns, self.grid.responses[:, row].tolist(), strict=True):
                 if response:
-                    found.setdefault(response, column.evaluators)
-        return [(evaluators, response) for response, evaluators in islice(found.items(), most)]
+                    evaluators_by_response.setdefault(response, column.evaluators)
+        return [(evaluators, response) for response, evaluators in islice(evaluators_by_response.items(), most)]
 
     def exported(self, *, site: str) -> Iterator[Row]:
         """Yield a line for each cell of the rows in order, with texts, reasons and addresses that begin with `site`."""
         for start in range(0, len(self.rows), EXPORT_CHUNK):
             rows = self.rows[start : start + EXPORT_CHUNK].tolist()
             cases = case_words(self.cells.cases[self.grid.cases[rows]].tolist())
-            wanted = [
+            requested = [
                 (column.evaluators, int(self.grid.responses[number, row]))
                 for row in rows
                 for number, column in enumerate(self.columns)
             ]
-            cells = iter(read_cells(wanted))
+            cells = iter(read_cells(requested))
             for row in rows:
                 case = cases[int(self.cells.cases[self.grid.cases[row]])]
                 for number, column in enumerate(self.columns):

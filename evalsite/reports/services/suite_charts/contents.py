@@ -52,25 +52,25 @@ def compute_suite_charts(evaluator_id: int, options: Options) -> ReportContent:
 
 
 def _distribution(scores: SuiteScores, board: Mapping[int, ReportContent]) -> list[ReportContent]:
-    places = {pk: place for place, pk in enumerate(scores.systems)}
+    rows = {pk: row for row, pk in enumerate(scores.systems)}
     return [
         {
             "system_id": pk,
             "system": scores.systems[pk],
             "mean": mean,
-            "n": int((~np.isnan(scores.shares[places[pk]])).sum()),
-            "quartiles": quartiles(scores.shares[places[pk]]),
-            "counts": counts_by_score(scores.shares[places[pk]]),
+            "n": int((~np.isnan(scores.shares[rows[pk]])).sum()),
+            "quartiles": quartiles(scores.shares[rows[pk]]),
+            "counts": counts_by_score(scores.shares[rows[pk]]),
         }
         for pk, mean in board.items()
-        if pk in places
+        if pk in rows
     ]
 
 
-def _lengths(scores: SuiteScores, known: Mapping[int, int]) -> ReportContent:
+def _lengths(scores: SuiteScores, length_by_response: Mapping[int, int]) -> ReportContent:
     """Return scored responses by length: in all, and the correlation within each system."""
     attempts = scores.attempts[~np.isnan(scores.attempts["share"])]
-    lengths = np.array([known.get(pk, 0) for pk in attempts["response"].tolist()], dtype=np.float64)
+    lengths = np.array([length_by_response.get(pk, 0) for pk in attempts["response"].tolist()], dtype=np.float64)
     shares, prompts = attempts["share"], attempts["prompt"]
     return {
         "n": len(attempts),
@@ -84,12 +84,12 @@ def _lengths(scores: SuiteScores, known: Mapping[int, int]) -> ReportContent:
             {
                 "system_id": pk,
                 "system": name,
-                "n": int(own.sum()),
-                "mean_length": float(lengths[own].mean()) if own.any() else None,
-                "correlation": figure(length_correlation(lengths[own], shares[own], prompts[own])),
+                "n": int(of_system.sum()),
+                "mean_length": float(lengths[of_system].mean()) if of_system.any() else None,
+                "correlation": figure(length_correlation(lengths[of_system], shares[of_system], prompts[of_system])),
             }
-            for place, (pk, name) in enumerate(scores.systems.items())
-            for own in (attempts["system"] == place,)
+            for row, (pk, name) in enumerate(scores.systems.items())
+            for of_system in (attempts["system"] == row,)
         ],
     }
 
@@ -98,18 +98,21 @@ def _tokens(scores: SuiteScores, lengths: Mapping[int, int], board: Mapping[int,
     """Return the mean tokens of each system's responses beside its mean score, and who is on the Pareto front."""
     recorded = output_tokens(scores.attempts["response"].tolist())
     rows: list[ReportContent] = []
-    for place, (pk, name) in enumerate(scores.systems.items()):
-        ids = scores.attempts["response"][scores.attempts["system"] == place].tolist()
+    for number, (pk, name) in enumerate(scores.systems.items()):
+        ids = scores.attempts["response"][scores.attempts["system"] == number].tolist()
         mean = board.get(pk)
         if not ids or mean is None or mean["value"] is None:
             continue
-        is_recorded = all(one in recorded for one in ids)
-        tokens = [recorded[one] if is_recorded else lengths.get(one, 0) / ASCII_PER_TOKEN for one in ids]
-        told: ReportContent = {"tokens": float(np.mean(tokens)), "is_recorded": is_recorded, "mean": mean}
-        rows.append({"system_id": pk, "system": name, **told})
+        is_recorded = all(response_id in recorded for response_id in ids)
+        tokens = [
+            recorded[response_id] if is_recorded else lengths.get(response_id, 0) / ASCII_PER_TOKEN
+            for response_id in ids
+        ]
+        facts: ReportContent = {"tokens": float(np.mean(tokens)), "is_recorded": is_recorded, "mean": mean}
+        rows.append({"system_id": pk, "system": name, **facts})
     front = pareto_front([row["tokens"] for row in rows], [row["mean"]["value"] for row in rows])
-    found = [row | {"is_on_front": is_on_front} for row, is_on_front in zip(rows, front, strict=True)]
-    return sorted(found, key=lambda row: (row["tokens"], row["system"]))
+    with_front = [row | {"is_on_front": is_on_front} for row, is_on_front in zip(rows, front, strict=True)]
+    return sorted(with_front, key=lambda row: (row["tokens"], row["system"]))
 
 
 def _run(evaluator: RunEvaluator) -> ReportContent:
@@ -120,16 +123,16 @@ def _run(evaluator: RunEvaluator) -> ReportContent:
 
 def _agreement(judges: Sequence[RunEvaluator]) -> list[ReportContent]:
     """Return how often a judge agreed with people in each of its runs; runs without labels are left out."""
-    said, reader = rows_of_judge(judges), PeopleReader()
-    found = []
+    replies, reader = rows_of_judge(judges), PeopleReader()
+    rows = []
     for judge in judges:
-        people = compared_with_people([judge], said, reader)
+        people = compared_with_people([judge], replies, reader)
         labelled = len(people.compared)
         if labelled:
-            found.append(
+            rows.append(
                 _when(judge) | {"agreement": figure(share_equal_of(people.columns).estimate), "labelled": labelled}
             )
-    return found
+    return rows
 
 
 def _when(evaluator: RunEvaluator) -> ReportContent:

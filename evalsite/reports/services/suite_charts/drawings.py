@@ -40,10 +40,10 @@ class SuiteCharts:
     agreement_rows: list[JsonDict]
 
 
-def suite_charts(content: ReportContent, *, asked: Sequence[int]) -> SuiteCharts:
+def suite_charts(content: ReportContent, *, chosen: Sequence[int]) -> SuiteCharts:
     """Return the charts; of the systems asked for, else of the best, at most `MOST_LINES` have a line by time."""
-    known = [row["system_id"] for row in content["distribution"]]
-    drawn = ([pk for pk in known if pk in asked] or known)[:MOST_LINES]
+    system_ids = [row["system_id"] for row in content["distribution"]]
+    drawn = ([pk for pk in system_ids if pk in chosen] or system_ids)[:MOST_LINES]
     runs = [run_row(row, drawn) for row in content["runs"]]
     lengths = content["lengths"]
     agreement = [row | {"at": datetime.fromisoformat(row["at"])} for row in content["agreement"]]
@@ -71,10 +71,10 @@ def _distribution_row(row: ReportContent) -> JsonDict:
         {
             "n": n,
             "shade": shade(n / total) if n else None,
-            "least": f"{place * 100 // BINS + LEAST_STEP:g}" if place else "",
-            "most": f"{(place + 1) * 100 // BINS - MOST_STEP:g}" if place < BINS - 1 else "",
+            "least": f"{step * 100 // BINS + LEAST_STEP:g}" if step else "",
+            "most": f"{(step + 1) * 100 // BINS - MOST_STEP:g}" if step < BINS - 1 else "",
         }
-        for place, n in enumerate(row["counts"])
+        for step, n in enumerate(row["counts"])
     ]
     return row | {"bars": bars(row["counts"]), "cells": cells}
 
@@ -93,38 +93,38 @@ def time_chart(runs: Sequence[ReportContent], system_ids: Sequence[int]) -> Char
     series = []
     for tone, pk in zip(TONES, system_ids, strict=False):
         name, points = names.get(str(pk), str(pk)), []
-        for place, run in enumerate(runs):
+        for position, run in enumerate(runs):
             figure = run["figures"].get(str(pk))
             if figure is not None and figure["value"] is not None:
                 says = f"{name}, {run['suite']}, {run['run']}: {figure['value']:.1%}"
-                points.append(Point(place, figure["value"], figure["low"], figure["high"], says))
+                points.append(Point(position, figure["value"], figure["low"], figure["high"], says))
         series.append(Series(_short(name), points, tone=tone, has_dots=True))
     return draw("Score by run", _run_axis(runs), percent_axis("Mean score", high=_top(series)), series)
 
 
 def _agreement_chart(rows: Sequence[JsonDict]) -> Chart | None:
-    known = [row for row in rows if row["agreement"]["value"] is not None]
-    if len(known) < 2:
+    measured = [row for row in rows if row["agreement"]["value"] is not None]
+    if len(measured) < 2:
         return None
     points = [
         Point(
-            place,
+            position,
             row["agreement"]["value"],
             row["agreement"]["low"],
             row["agreement"]["high"],
             f"{row['suite']}, {row['run']}: {row['agreement']['value']:.0%} agree",
         )
-        for place, row in enumerate(known)
+        for position, row in enumerate(measured)
     ]
     series = [Series("Agreement with people, 95% intervals", points, has_dots=True)]
-    axis = _run_axis([row | {"at": row["at"].isoformat()} for row in known])
+    axis = _run_axis([row | {"at": row["at"].isoformat()} for row in measured])
     return draw("Agreement by run", axis, percent_axis("Agrees with people"), series)
 
 
 def _run_axis(runs: Sequence[ReportContent]) -> Axis:
     """Return an axis with a place for each run, every few of them named by version and day."""
     step = -(-len(runs) // 5)
-    ticks = [(float(place), _day(run)) for place, run in enumerate(runs) if place % step == 0]
+    ticks = [(float(position), _day(run)) for position, run in enumerate(runs) if position % step == 0]
     return Axis("Run", -0.5, len(runs) - 0.5, ticks)
 
 
@@ -180,7 +180,7 @@ def _tokens_chart(rows: Sequence[ReportContent]) -> Chart | None:
 
 def _top(series: Sequence[Series]) -> float:
     """Return where an axis of scores ends: at 100% unless a score lies above."""
-    return highest((point.high or point.y for one in series for point in one.points), least=1.0)
+    return highest((point.high or point.y for line in series for point in line.points), least=1.0)
 
 
 def _short(name: str) -> str:

@@ -28,8 +28,8 @@ def counts_by_score(shares: Floats) -> list[int]:
 
 def quartiles(shares: Floats) -> list[float] | None:
     """Return the quartiles of what is known; None for nothing."""
-    known = shares[~np.isnan(shares)]
-    return [round(float(cut), 6) for cut in np.quantile(known, [0.25, 0.5, 0.75])] if len(known) else None
+    numbers = shares[~np.isnan(shares)]
+    return [round(float(cut), 6) for cut in np.quantile(numbers, [0.25, 0.5, 0.75])] if len(numbers) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def drawn_points(lengths: Floats, shares: Floats) -> list[tuple[int, float]]:
     order = np.lexsort((shares, lengths))
     if len(order) > MOST_POINTS:
         order = order[np.rint(np.linspace(0, len(order) - 1, MOST_POINTS)).astype(np.int64)]
-    return [(int(lengths[place]), round(float(shares[place]), 4)) for place in order.tolist()]
+    return [(int(lengths[index]), round(float(shares[index]), 4)) for index in order.tolist()]
 
 
 def longest_drawn(lengths: Floats) -> int:

@@ -38,9 +38,9 @@ def _figure(figure: ReportContent) -> JsonDict:
 def _distribution(content: ReportContent) -> Iterator[JsonDict]:
     for row in content["distribution"]:
         lower, median, upper = row["quartiles"] or (None, None, None)
-        told = {"system": row["system"], "scored": row["n"], "lower_quartile": lower, "median": median}
+        facts = {"system": row["system"], "scored": row["n"], "lower_quartile": lower, "median": median}
         counts = dict(zip(BIN_COLUMNS, row["counts"], strict=True))
-        yield told | {"upper_quartile": upper} | _figure(row["mean"]) | counts
+        yield facts | {"upper_quartile": upper} | _figure(row["mean"]) | counts
 
 
 def _runs(content: ReportContent) -> Iterator[JsonDict]:
@@ -56,17 +56,17 @@ def _bands(content: ReportContent) -> Iterator[JsonDict]:
 
 def _correlations(content: ReportContent) -> Iterator[JsonDict]:
     for row in content["lengths"]["systems"]:
-        told = {"system": row["system"], "responses": row["n"], "mean_length": row["mean_length"]}
-        yield told | _figure(row["correlation"])
+        facts = {"system": row["system"], "responses": row["n"], "mean_length": row["mean_length"]}
+        yield facts | _figure(row["correlation"])
 
 
 def _tokens(content: ReportContent) -> Iterator[JsonDict]:
     for row in content["tokens"]:
-        told = {name: row[name] for name in ("system", "tokens", "is_recorded", "is_on_front")}
-        yield told | _figure(row["mean"])
+        facts = {name: row[name] for name in ("system", "tokens", "is_recorded", "is_on_front")}
+        yield facts | _figure(row["mean"])
 
 
 def _agreement(content: ReportContent) -> Iterator[JsonDict]:
     for row in content["agreement"]:
-        told = {name: row[name] for name in RUN_COLUMNS} | {"labelled": row["labelled"]}
-        yield told | _figure(row["agreement"])
+        facts = {name: row[name] for name in RUN_COLUMNS} | {"labelled": row["labelled"]}
+        yield facts | _figure(row["agreement"])

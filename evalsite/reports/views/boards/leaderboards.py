@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
@@ -31,12 +32,11 @@ from evalsite.reports.services.boards.leaderboard_slices import shown_pair_slice
 from evalsite.reports.services.boards.leaderboards import COMPARISON, LEADERBOARD, MODES, version_options
 from evalsite.reports.services.boards.official_boards import pin_board, unpin_board
 from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_table
-from evalsite.reports.services.judges.judge_standing import standing_beside
+from evalsite.reports.services.judges.judge_certificates import certificate_beside
 from evalsite.reports.services.paper_tables import PaperTable
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.report_papers import board_papers, breakdown_paper, comparison_paper, suite_board_paper
 from evalsite.reports.views.pages import (
-    WantedTable,
     download_either,
     download_paper,
     report_command,
@@ -71,17 +71,17 @@ def leaderboard_list(request: PageRequest) -> HttpResponse:
 def board_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show every grader and version of a judge side by side, over all runs: the chosen, the official or the first."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    graders, official, wanted = _wanted_graders(request, suite_id)
-    is_official = official is not None and wanted == first_graders(graders, official)
-    context: JsonDict = {"suite": suite, "graders": graders, "wanted": wanted}
+    graders, official, chosen = _chosen_graders(request, suite_id)
+    is_official = official is not None and chosen == first_graders(graders, official)
+    context: JsonDict = {"suite": suite, "graders": graders, "wanted": chosen}
     context |= {"official": official, "is_official": is_official}
-    if wanted:
-        report = jobs.obtain(SUITE_BOARD, subject_id=suite.pk, options=board_options(wanted), at=timezone.now())
+    if chosen:
+        report = jobs.obtain(SUITE_BOARD, subject_id=suite.pk, options=board_options(chosen), at=timezone.now())
         context |= {"report": report, "formats": exports.BOARD_FORMATS}
-        if wanted == first_graders(graders, official):
+        if chosen == first_graders(graders, official):
             context["command"] = report_command("board", suite=suite.pk)
         if report.content is not None:
-            context |= shown_rows.suite_board(report.content, wanted)
+            context |= shown_rows.suite_board(report.content, chosen)
     return report_page(request, "board_detail", context)
 
 
@@ -90,15 +90,15 @@ def board_detail(request: PageRequest, suite_id: int) -> HttpResponse:
 def board_export(request: PageRequest, suite_id: int, format_name: str) -> HttpResponse | StreamingHttpResponse:
     """Download the figures of the board that the page shows."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    _, _, wanted = _wanted_graders(request, suite_id)
-    if not wanted:
+    _, _, chosen = _chosen_graders(request, suite_id)
+    if not chosen:
         raise Http404("Nothing has scored this suite yet.")
-    options = board_options(wanted)
+    options = board_options(chosen)
     content = jobs.content_shown(SUITE_BOARD, subject_id=suite.pk, options=options, at=timezone.now())
-    labels = [grader.label for grader in wanted]
+    labels = [grader.label for grader in chosen]
     tables, papers = {"board": board_table(content, labels)}, {"board": suite_board_paper(content, labels)}
-    table = WantedTable("board", format_name, f"{suite} board", suite.pk)
-    return download_either(request, table, tables=tables, papers=papers)
+    subject = NamedSubject(f"{suite} board", suite.pk)
+    return download_either(request, tables, papers, table="board", format_name=format_name, subject=subject)
 
 
 @post_view("judging.change_run")
@@ -123,7 +123,7 @@ def leaderboard_detail(request: PageRequest, suite_id: int) -> HttpResponse:
 
 def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
     """Return the leaderboard of a suite, whoever reads it."""
-    suite, choices, choice = _asked(request, suite_id)
+    suite, choices, choice = _choices_of(request, suite_id)
     board = choices.pick(choice.evaluator)
     evaluator = board.evaluator if board else None
     context: JsonDict = {
@@ -139,7 +139,7 @@ def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
     }
     if evaluator is not None:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        context |= {"report": report, "certificate": standing_beside(evaluator)}
+        context |= {"report": report, "certificate": certificate_beside(evaluator)}
         context["command"] = "" if choice.version else _command(evaluator, choice)
         if report.content is not None:
             rows = shown_rows.leaderboard_rows(report.content, mode=choice.mode, sort=choice.sort)
@@ -159,7 +159,7 @@ def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
 @get_view("reports.view_snapshot")
 def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show two systems against each other, and the cases on which they differ most."""
-    suite, choices, choice = _asked(request, suite_id)
+    suite, choices, choice = _choices_of(request, suite_id)
     evaluator = _chosen(choices, choice)
     pair = two_systems(request.GET.getlist("system"))
     context: JsonDict = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
@@ -170,11 +170,11 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
         whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        found = shown_rows.find_pair(whole.content, *pair, mode=choice.mode) if whole.content is not None else None
-        context |= {"report": report, "content": report.content if found else None, "pair": found}
-        if found is not None:
+        compared = shown_rows.find_pair(whole.content, *pair, mode=choice.mode) if whole.content is not None else None
+        context |= {"report": report, "content": report.content if compared else None, "pair": compared}
+        if compared is not None:
             context["cases"] = report.content["cases"][:CASES_SHOWN] if report.content else []
-            context["axis"] = shown_rows.difference_axis(found["difference"])
+            context["axis"] = shown_rows.difference_axis(compared["difference"])
             context["slices"] = shown_pair_slices(report.content, mode=choice.mode) if report.content else []
         elif whole.content is not None:
             context["absent"] = _not_on_the_board(whole.content, pair)
@@ -184,7 +184,7 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
 @get_view("reports.view_snapshot")
 def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show a rule grader's points by language, type and metric."""
-    suite, choices, choice = _asked(request, suite_id)
+    suite, choices, choice = _choices_of(request, suite_id)
     boards = (*choices.fullest, *choices.every, *choices.archived)
     graders = [board.evaluator for board in boards if board.evaluator.kind == EvaluatorKind.GRADER]
     grader = next((row for row in graders if str(row.pk) == choice.evaluator), next(iter(graders), None))
@@ -199,7 +199,7 @@ def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
 @waits_for_report
 def leaderboard_chart(request: PageRequest, suite_id: int) -> HttpResponse:
     """Download the three means of each system as SVG."""
-    _, choices, choice = _asked(request, suite_id)
+    _, choices, choice = _choices_of(request, suite_id)
     evaluator = _chosen(choices, choice)
     content = jobs.content_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
     chart = board_chart(shown_rows.leaderboard_rows(content, mode=choice.mode, sort=choice.sort))
@@ -217,7 +217,7 @@ def leaderboard_export(
     request: PageRequest, suite_id: int, table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
     """Download a table of a leaderboard; `scores` is every single score of the evaluator."""
-    suite, choices, choice = _asked(request, suite_id)
+    suite, choices, choice = _choices_of(request, suite_id)
     evaluator = _chosen(choices, choice)
     now = timezone.now()
     if table == "slices":
@@ -227,8 +227,7 @@ def leaderboard_export(
             {"slices": slice_table(content, mode=choice.mode)},
             table=table,
             format_name=format_name,
-            subject=f"{suite} {evaluator.name}",
-            subject_id=suite.pk,
+            subject=NamedSubject(f"{suite} {evaluator.name}", suite.pk),
         )
     papers: dict[str, PaperTable] = {}
     if table == "scores":
@@ -247,12 +246,12 @@ def leaderboard_export(
         tables, papers = {"breakdown": exports.breakdown_table(content)}, {"breakdown": breakdown_paper(content)}
     else:
         content = jobs.content_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=now)
-        state = standing_beside(evaluator)
+        state = certificate_beside(evaluator)
         words = state.words if state is not None else ""
         tables = exports.leaderboard_tables(content, mode=choice.mode, certificate=words)
         papers = board_papers(content, mode=choice.mode, certificate=words)
-    wanted = WantedTable(table, format_name, f"{suite} {evaluator.name}", suite.pk)
-    return download_either(request, wanted, tables=tables, papers=papers)
+    subject = NamedSubject(f"{suite} {evaluator.name}", suite.pk)
+    return download_either(request, tables, papers, table=table, format_name=format_name, subject=subject)
 
 
 def _command(evaluator: RunEvaluator, choice: LeaderboardChoice) -> str:
@@ -262,7 +261,7 @@ def _command(evaluator: RunEvaluator, choice: LeaderboardChoice) -> str:
     return report_command("leaderboard", run=evaluator.run_id, evaluator=evaluator.name, **named, skip_missing=skips)
 
 
-def _wanted_graders(request: PageRequest, suite_id: int) -> tuple[list[Grader], OfficialBoard | None, list[Grader]]:
+def _chosen_graders(request: PageRequest, suite_id: int) -> tuple[list[Grader], OfficialBoard | None, list[Grader]]:
     """Return a suite's graders, its official board, and the graders that the address names or that are shown first."""
     graders = list(graders_of(suite_id))
     official = OfficialBoard.objects.select_related("pinned_by").filter(suite=suite_id).first()
@@ -281,7 +280,7 @@ def _not_on_the_board(content: ReportContent, pair: tuple[int, int]) -> str:
     return " and ".join(get_object_or_404(System, pk=key).name for key in pair if key not in listed)
 
 
-def _asked(request: PageRequest, suite_id: int) -> tuple[Suite, EvaluatorChoices, LeaderboardChoice]:
+def _choices_of(request: PageRequest, suite_id: int) -> tuple[Suite, EvaluatorChoices, LeaderboardChoice]:
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
     choice = leaderboard_choice(request.GET)
     version = next((row for row in graders_of(suite_id) if row.holds(choice.version)), None) if choice.version else None

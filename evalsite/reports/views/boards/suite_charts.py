@@ -6,6 +6,7 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import exports, jobs
@@ -35,7 +36,7 @@ def charts_page(request: PageRequest, suite_id: int) -> HttpResponse:
         context |= {"report": report, "formats": exports.FORMATS}
         context["command"] = report_command("charts", suite=suite.pk, query=f"grader={grader.key}")
         if report.content is not None:
-            context["charts"] = suite_charts(report.content, asked=choice.systems)
+            context["charts"] = suite_charts(report.content, chosen=choice.systems)
     return report_page(request, "suite_charts", context)
 
 
@@ -52,5 +53,5 @@ def charts_export(
     content = jobs.content_shown(SUITE_CHARTS, subject_id=grader.key, options=grader.options, at=timezone.now())
     subject = f"{suite} charts {grader.label}"
     return download(
-        request, chart_tables(content), table=table, format_name=format_name, subject=subject, subject_id=suite.pk
+        request, chart_tables(content), table=table, format_name=format_name, subject=NamedSubject(subject, suite.pk)
     )

@@ -49,12 +49,12 @@ def golden_item(request: PageRequest, set_id: int, item_id: int) -> HttpResponse
     sides = []
     if version is not None:
         answers = golden_answers(golden_set, GoldenPart(item.part), [version.evaluator])[version.evaluator.pk]
-        sides = [{one.golden_id: one for one in answers}]
+        sides = [{answer.golden_id: answer for answer in answers}]
     row = golden_texts(with_texts([item.pk]), sides)[0]
     context: JsonDict = {"golden_set": golden_set, "item": item, "version": version, "row": row}
     judge = version.evaluator.judge if version is not None else None
     if judge is not None:
-        reasons = " ".join(dict.fromkeys(one.reason for one in row.reasons if one.reason))
+        reasons = " ".join(dict.fromkeys(reason.reason for reason in row.reasons if reason.reason))
         try:
             context |= {"judge": judge, "reply": suggested_reply(item, judge, reasons)}
         except ReviewRefused as refusal:
@@ -129,7 +129,7 @@ def _version(request: PageRequest, golden_set: GoldenSet) -> GoldenVersion | Non
     """Return the version that the address names, else the newest."""
     versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
     key = whole_number(request.GET.get("version", ""))
-    return next((one for one in versions if one.evaluator.pk == key), versions[0] if versions else None)
+    return next((version for version in versions if version.evaluator.pk == key), versions[0] if versions else None)
 
 
 def _back(request: PageRequest, golden_set: GoldenSet, item: GoldenItem) -> HttpResponse:

@@ -51,16 +51,16 @@ def golden_create(request: PageRequest) -> HttpResponse:
     context: JsonDict = {"form": form, "fewest": FEWEST_GOLDEN, "kappa_needs": FEWEST_FOR_KAPPA, "any": questions}
     if form.is_valid():
         data = form.cleaned_data
-        evaluator = next(one for one in questions if one.pk == data["question"])
+        evaluator = next(question for question in questions if question.pk == data["question"])
         material = golden_material(evaluator, with_referred=data["with_referred"])
         if "look" not in request.POST:
-            wanted = NewGoldenSet(data["name"], data["seed"], data["with_referred"])
+            new_set = NewGoldenSet(data["name"], data["seed"], data["with_referred"])
             try:
-                made = make_golden_set(
-                    wanted=wanted, evaluator=evaluator, material=material, actor=request.user, at=timezone.now()
+                golden_set = make_golden_set(
+                    wanted=new_set, evaluator=evaluator, material=material, actor=request.user, at=timezone.now()
                 )
-                messages.success(request, f"{made.name} is created: {material.cases:,} cases.")
-                return redirect(made)
+                messages.success(request, f"{golden_set.name} is created: {material.cases:,} cases.")
+                return redirect(golden_set)
             except ReviewRefused as refusal:
                 form.add_error(None, str(refusal))
         context |= _preview(material)
@@ -92,9 +92,11 @@ def golden_detail(request: PageRequest, set_id: int) -> HttpResponse:
         "rare": rare_labels(counts),
         "has_kappa": sum(part.cases for part in counts) >= FEWEST_FOR_KAPPA,
         "kappa_needs": FEWEST_FOR_KAPPA,
-        "unfinished": [one for one in runs if one.run.status not in (RunStatus.FINISHED, RunStatus.CANCELLED)],
-        "opened": [one for one in reversed(runs) if one.part == GoldenPart.TEST],
-        "opened_keys": {one.version_key for one in runs if one.run.status != RunStatus.CANCELLED},
+        "unfinished": [
+            golden_run for golden_run in runs if golden_run.run.status not in (RunStatus.FINISHED, RunStatus.CANCELLED)
+        ],
+        "opened": [golden_run for golden_run in reversed(runs) if golden_run.part == GoldenPart.TEST],
+        "opened_keys": {golden_run.version_key for golden_run in runs if golden_run.run.status != RunStatus.CANCELLED},
         "rules": golden_set.rules.select_related("written_by").order_by("-pk")[:MOST_RULES],
         "proposals": golden_set.proposals.select_related("judge", "endpoint").order_by("-pk")[:MOST_RULES],
     }

@@ -1,4 +1,4 @@
-"""Pages on which versions of judges are run on development, and compared."""
+"""Pages on which versions of judges are run on development and compared, and their downloads."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.contrib.auth.decorators import permission_required
 from django.db import transaction
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods
 
-from evalsite.base.http import PageRequest, page_of, whole_number
+from evalsite.accounts.audit import NamedSubject
+from evalsite.base.http import PageRequest, get_view, page_of, whole_number
 from evalsite.base.json_types import JsonDict
+from evalsite.reports import jobs
 from evalsite.reports.exports import PAPER_FORMATS
 from evalsite.reports.forms import GoldenRunForm
 from evalsite.reports.services.golden.golden_comparisons import compare_versions
+from evalsite.reports.services.golden.golden_figures import GOLDEN
+from evalsite.reports.services.golden.golden_tables import COMPARISON_TABLES, comparison_tables, version_tables
 from evalsite.reports.views.golden.golden_sets import golden_set_of
+from evalsite.reports.views.pages import download_paper, waits_for_report
 from evalsite.review.models import GoldenItem, GoldenSet
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.golden.golden_texts import golden_texts, with_texts
@@ -75,11 +80,14 @@ def golden_compare(request: PageRequest, set_id: int) -> HttpResponse:
     golden_set = golden_set_of(set_id)
     chosen = compared_versions(golden_set, request.GET)
     before, after = chosen.before, chosen.after
-    found = compare_versions(golden_set, before.evaluator, after.evaluator)
-    flips = {flip.before.golden_id: flip for flip in found.flips}
+    comparison = compare_versions(golden_set, before.evaluator, after.evaluator)
+    flips = {flip.before.golden_id: flip for flip in comparison.flips}
     page = page_of(request, GoldenItem.objects.filter(pk__in=flips).order_by("pk"), per_page=PER_PAGE)
     shown = [flips[item.pk] for item in page.object_list]
-    sides = ({one.before.golden_id: one.before for one in shown}, {one.after.golden_id: one.after for one in shown})
+    sides = (
+        {flip.before.golden_id: flip.before for flip in shown},
+        {flip.after.golden_id: flip.after for flip in shown},
+    )
     context = {
         "golden_set": golden_set,
         "versions": chosen.versions,
@@ -87,7 +95,7 @@ def golden_compare(request: PageRequest, set_id: int) -> HttpResponse:
         "query": f"?before={before.evaluator.pk}&after={after.evaluator.pk}",
         "before": before,
         "after": after,
-        "comparison": found,
+        "comparison": comparison,
         "page_obj": page,
         "rows": golden_texts(with_texts(sides[0]), sides),
     }
@@ -101,7 +109,7 @@ def golden_disagreements(request: PageRequest, set_id: int, evaluator_id: int) -
     golden_set = golden_set_of(set_id)
     version = version_of_evaluator(golden_set, evaluator_id)
     answers = golden_answers(golden_set, GoldenPart.DEVELOPMENT, [version.evaluator])[evaluator_id]
-    differing = {one.golden_id: one for one in answers if not one.agrees}
+    differing = {answer.golden_id: answer for answer in answers if not answer.agrees}
     page = page_of(request, GoldenItem.objects.filter(pk__in=differing).order_by("pk"), per_page=PER_PAGE)
     rows = golden_texts(with_texts(item.pk for item in page.object_list), [differing])
     context = {
@@ -114,13 +122,32 @@ def golden_disagreements(request: PageRequest, set_id: int, evaluator_id: int) -
     return render(request, "reports/golden_disagreements.html", context)
 
 
+@get_view("reports.view_snapshot")
+@waits_for_report
+def golden_export(
+    request: PageRequest, set_id: int, table: str, format_name: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Download the versions of a part, or how two of them differ on development. Raises: Http404."""
+    golden_set = golden_set_of(set_id)
+    if table in COMPARISON_TABLES:
+        chosen = compared_versions(golden_set, request.GET)
+        comparison = compare_versions(golden_set, chosen.before.evaluator, chosen.after.evaluator)
+        tables = comparison_tables(golden_set, chosen.before, chosen.after, comparison)
+    else:
+        content = jobs.content_shown(GOLDEN, subject_id=set_id, options={}, at=timezone.now())
+        tables = version_tables(golden_set, content)
+    return download_paper(
+        request, tables, table=table, format_name=format_name, subject=NamedSubject(golden_set.name, set_id)
+    )
+
+
 def version_of_evaluator(golden_set: GoldenSet, evaluator_id: int) -> GoldenVersion:
     """Return the version on development whose newest run has this evaluator. Raises: Http404."""
     versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
-    found = next((one for one in versions if one.evaluator.pk == evaluator_id), None)
-    if found is None:
+    chosen = next((version for version in versions if version.evaluator.pk == evaluator_id), None)
+    if chosen is None:
         raise Http404("This judge has no finished run on the development part of the golden set.")
-    return found
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +164,7 @@ def compared_versions(golden_set: GoldenSet, query: Mapping[str, str]) -> Compar
     versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
     if len(versions) < 2:
         raise Http404("Two versions have to be run on development first.")
-    known = {one.evaluator.pk: one for one in versions}
-    before = known.get(whole_number(query.get("before", "")) or 0, versions[1])
-    after = known.get(whole_number(query.get("after", "")) or 0, versions[0])
+    by_evaluator = {version.evaluator.pk: version for version in versions}
+    before = by_evaluator.get(whole_number(query.get("before", "")) or 0, versions[1])
+    after = by_evaluator.get(whole_number(query.get("after", "")) or 0, versions[0])
     return ComparedVersions(versions, before, after)

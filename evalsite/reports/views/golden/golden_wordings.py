@@ -41,7 +41,7 @@ def golden_propose(request: PageRequest, set_id: int, evaluator_id: int) -> Http
             context |= {"looked": True, "most": question.most_cost(endpoint), "endpoint": endpoint}
         else:
             with refusals_shown(request, ReviewRefused), transaction.atomic():
-                made = ask_for_wording(
+                proposal = ask_for_wording(
                     golden_set=golden_set,
                     evaluator=version.evaluator,
                     endpoint=endpoint,
@@ -49,8 +49,8 @@ def golden_propose(request: PageRequest, set_id: int, evaluator_id: int) -> Http
                     actor=request.user,
                     at=timezone.now(),
                 )
-                launch_proposal(made.pk)
-                return redirect("reports:golden-wording", golden_set.pk, made.pk)
+                launch_proposal(proposal.pk)
+                return redirect("reports:golden-wording", golden_set.pk, proposal.pk)
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "reports/golden_propose.html", context, status=status)
 
@@ -63,9 +63,9 @@ def golden_wording(request: PageRequest, set_id: int, proposal_id: int) -> HttpR
     rows = WordingProposal.objects.select_related("judge", "endpoint", "evaluator", "asked_by")
     proposal = get_object_or_404(rows, pk=proposal_id, golden_set=golden_set)
     if request.method == "POST":
-        ticked = [whole_number(given) for given in request.POST.getlist("line")]
+        ticked = [whole_number(text) for text in request.POST.getlist("line")]
         with refusals_shown(request, ReviewRefused):
-            accepted = [place for place in ticked if place is not None]
+            accepted = [line_number for line_number in ticked if line_number is not None]
             judge = accept_wording(proposal=proposal, accepted=accepted, actor=request.user, at=timezone.now())
             messages.success(request, f"{judge.name} has the accepted lines. Run it on development to compare it.")
             return redirect(golden_set)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.views.pages import waits_for_report
-from evalsite.reports.views.results.results import results_asked
+from evalsite.reports.views.results.results import requested_results
 from evalsite.review.selectors.chosen_questions import ChosenQuestion, chosen_by_run, chosen_questions
 from evalsite.review.services.items.queues import DEFAULT_QUORUM
 from evalsite.review.services.referrals.researcher_referrals import MOST_CHOSEN, send_chosen
@@ -24,7 +24,7 @@ from judging.models import Suite
 def results_send(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show what sending the rows that the address asks for would do, and do it."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    results = results_asked(request, suite_id)
+    results = requested_results(request, suite_id)
     cells = results.judged_cells(most=MOST_CHOSEN + 1)
     is_too_much = len(cells) > MOST_CHOSEN
     questions = [] if is_too_much else chosen_questions(cells)
@@ -40,7 +40,7 @@ def results_send(request: PageRequest, suite_id: int) -> HttpResponse:
         "is_too_much": is_too_much,
         "total": len(questions),
         "runs": runs,
-        "new": sum(one.new for one in runs),
+        "new": sum(run.new for run in runs),
         "quorum": DEFAULT_QUORUM,
     }
     return render(request, "reports/results_send.html", context)
@@ -52,9 +52,9 @@ def _send(request: PageRequest, questions: list[ChosenQuestion]) -> None:
     except ReviewRefused as refusal:
         messages.error(request, str(refusal))
         return
-    count = sum(one.count for one in sent)
-    for one in sent:
-        if one.count:
-            messages.success(request, one.words)
+    count = sum(referred.count for referred in sent)
+    for referred in sent:
+        if referred.count:
+            messages.success(request, referred.words)
     if not count:
         messages.info(request, "Nothing was sent: all of this is in review or has a label already.")

@@ -7,6 +7,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Table
@@ -18,12 +19,12 @@ from evalsite.reports.selectors.graders import Grader, graders_of
 from evalsite.reports.selectors.leaderboards import scored_suites
 from evalsite.reports.services.results.choices import Columns, ResultsChoice
 from evalsite.reports.services.results.results import RESULTS
-from evalsite.reports.services.results.row_order import SPREAD, Shown
+from evalsite.reports.services.results.row_order import SPREAD, RowFilter
 from evalsite.reports.services.results.suite_results import (
     EXPORT_COLUMNS,
     StoredResults,
     SuiteResults,
-    columns_wanted,
+    column_graders,
 )
 from evalsite.reports.services.saved_views import views_for
 from evalsite.reports.views.pages import download, report_command, report_page, waits_for_report
@@ -32,13 +33,13 @@ from judging.views.score_pages import score_page
 
 PER_PAGE = 25
 SUITES_OFFERED = 100
-SHOWN_WORDS = {
-    Shown.ALL: "All",
-    Shown.DIFFER: "Differ",
-    Shown.LOW: "Low scores",
-    Shown.UNSCORED: "No score",
-    Shown.OVERRULED: "People disagree",
-    Shown.LABELLED: "Labelled by people",
+ROW_FILTER_WORDS = {
+    RowFilter.ALL: "All",
+    RowFilter.DIFFER: "Differ",
+    RowFilter.LOW: "Low scores",
+    RowFilter.UNSCORED: "No score",
+    RowFilter.OVERRULED: "People disagree",
+    RowFilter.LABELLED: "Labelled by people",
 }
 COLUMN_WORDS = {Columns.SYSTEMS: "Systems", Columns.JUDGES: "Judges", Columns.RUNS: "Runs of a judge"}
 
@@ -62,16 +63,16 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
     """Return the results of a suite, whoever reads them."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
     choice, graders = results_choice(request.GET), graders_of(suite_id)
-    wanted = columns_wanted(graders, choice)
-    reports = reports_of(wanted)
+    columns = column_graders(graders, choice)
+    reports = reports_of(columns)
     context: JsonDict = {
         "suite": suite,
         "suites": scored_suites()[:SUITES_OFFERED],
         "choice": choice,
         "graders": graders,
-        "chosen_graders": [grader.key for grader in wanted],
+        "chosen_graders": [grader.key for grader in columns],
         "column_choices": COLUMN_WORDS.items(),
-        "shown_choices": SHOWN_WORDS.items(),
+        "shown_choices": ROW_FILTER_WORDS.items(),
         "formats": exports.FORMATS,
         "report": slowest(reports),
         "command": report_command("results", suite=suite.pk, query=request.GET.urlencode()),
@@ -79,7 +80,7 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
     if request.user.is_authenticated:
         context["views"] = views_for(suite_id=suite_id, user=request.user, query=request.GET.urlencode())
     if reports and all(report.rows for report in reports):
-        context |= _table_context(request, choice, _results(suite_id, choice, wanted, reports))
+        context |= _table_context(request, choice, _results(suite_id, choice, columns, reports))
     return report_page(request, "results", context)
 
 
@@ -103,14 +104,14 @@ def _results(suite_id: int, choice: ResultsChoice, graders: list[Grader], report
     return SuiteResults(suite_id, choice, list(zip(graders, stored, strict=True)))
 
 
-def results_asked(request: PageRequest, suite_id: int) -> SuiteResults:
+def requested_results(request: PageRequest, suite_id: int) -> SuiteResults:
     """Return what the page of this address shows. Raises: BeingComputed where a column has no figures yet."""
     choice = results_choice(request.GET)
-    wanted = columns_wanted(graders_of(suite_id), choice)
-    reports = reports_of(wanted)
+    columns = column_graders(graders_of(suite_id), choice)
+    reports = reports_of(columns)
     if not reports or not all(report.rows for report in reports):
         raise BeingComputed
-    return _results(suite_id, choice, wanted, reports)
+    return _results(suite_id, choice, columns, reports)
 
 
 def _table_context(request: PageRequest, choice: ResultsChoice, results: SuiteResults) -> JsonDict:
@@ -139,26 +140,26 @@ def _titles(results: SuiteResults, choice: ResultsChoice) -> list[JsonDict]:
     return titles
 
 
-def _panel(results: SuiteResults, place: int) -> JsonDict:
+def _panel(results: SuiteResults, index: int) -> JsonDict:
     """Return one row with its texts, and the rows before and behind it."""
-    row = int(results.rows[place])
+    row = int(results.rows[index])
     case = Case.objects.select_related("prompt").get(pk=int(results.cells.cases[results.grid.cases[row]]))
     columns = results.opened(row)
-    for told in columns:
-        cell = told["cell"]
-        told["score"] = score_page(cell.score) if cell is not None and cell.score is not None else None
+    for column in columns:
+        cell = column["cell"]
+        column["score"] = score_page(cell.score) if cell is not None and cell.score is not None else None
     around = {
         name: results.key_of(int(results.rows[other])) if 0 <= other < len(results.rows) else ""
-        for name, other in (("previous", place - 1), ("next", place + 1))
+        for name, other in (("previous", index - 1), ("next", index + 1))
     }
     return {
         "key": results.key_of(row),
-        "number": place + 1,
+        "number": index + 1,
         "case": case,
         "system": results.system_of(row),
-        "response": next((told["cell"].response for told in columns if told["cell"]), None),
+        "response": next((column["cell"].response for column in columns if column["cell"]), None),
         "columns": columns,
-        "verdicts": [told["cell"].verdict for told in columns if told["cell"] and told["cell"].verdict],
+        "verdicts": [column["cell"].verdict for column in columns if column["cell"] and column["cell"].verdict],
         **around,
     }
 
@@ -170,8 +171,8 @@ def results_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download what the page shows, all its pages: a line for each response under each grader."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    rows = results_asked(request, suite_id).exported(site=request.build_absolute_uri("/").rstrip("/"))
+    rows = requested_results(request, suite_id).exported(site=request.build_absolute_uri("/").rstrip("/"))
     tables = {"rows": Table("results", EXPORT_COLUMNS, rows)}
     return download(
-        request, tables, table=table, format_name=format_name, subject=f"{suite} results", subject_id=suite.pk
+        request, tables, table=table, format_name=format_name, subject=NamedSubject(f"{suite} results", suite.pk)
     )

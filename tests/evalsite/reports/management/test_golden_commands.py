@@ -24,9 +24,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def as_json(*arguments: str) -> dict[str, Any]:
     out = StringIO()
     call_command(*arguments, "--json", stdout=out)
-    found = json.loads(out.getvalue())
-    assert isinstance(found, dict)
-    return found
+    output = json.loads(out.getvalue())
+    assert isinstance(output, dict)
+    return output
 
 
 def printed(*arguments: str) -> str:
@@ -46,8 +46,8 @@ def test_a_study_is_a_script() -> None:
     suite = str(evaluator.run.suite_id)
     with grading_model() as model:
         judge = grader(model.url)
-        made = as_json("golden_set", "Desk", "--suite", suite)
-        assert {part: row["cases"] for part, row in made["parts"].items()} == {
+        created = as_json("golden_set", "Desk", "--suite", suite)
+        assert {part: row["cases"] for part, row in created["parts"].items()} == {
             "examples": 15,
             "development": 45,
             "test": 40,
@@ -57,10 +57,10 @@ def test_a_study_is_a_script() -> None:
         assert (estimated["tasks"], estimated["calls"], estimated["calls_already_made"]) == (45, 135, 0)
         assert as_json("golden_run", "Desk", "--judges", "Grader", "--wait")["done"] == 45
 
-        asked = ("golden_wording", "Desk", "--of", "Grader", "--endpoint", judge.asked.name)
-        told = as_json(*asked, "--estimate")
-        assert (told["disagreements"], told["rules"], told["most_cost"]) == (sly, 0, None)
-        proposed = as_json(*asked)
+        command = ("golden_wording", "Desk", "--of", "Grader", "--endpoint", judge.asked.name)
+        estimate = as_json(*command, "--estimate")
+        assert (estimate["disagreements"], estimate["rules"], estimate["most_cost"]) == (sly, 0, None)
+        proposed = as_json(*command)
         added = {"before": None, "after": "An answer that sounds fine may be wrong.", "place": 0}
         assert (proposed["status"], proposed["changes"]) == ("ready", [added])
         assert Judge.objects.get(pk=judge.pk).options["prompt_text"] == PLAIN  # nothing is applied by itself
@@ -104,8 +104,8 @@ def test_a_study_is_a_script() -> None:
         assert unknown == "The golden set has no rule 'Distrust sly answers.'. Rules: none yet."
         rita = factories.user("rita", Role.RESEARCHER)
         as_json("golden_item", "Desk", "--item", third, "--doubt", "It is half right.", "--by", rita.username)
-        left = as_json("golden_set", "Desk")["parts"]["development"]
-        assert (left["cases"], left["without_label"]) == (44, 1)
+        development = as_json("golden_set", "Desk")["parts"]["development"]
+        assert (development["cases"], development["without_label"]) == (44, 1)
         read = as_json("golden_report", "Desk")["development"]
         assert [row["items"] for row in read] == [43, 43]
 

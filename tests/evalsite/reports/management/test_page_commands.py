@@ -39,10 +39,10 @@ def test_save_view_keeps_what_report_results_shows_and_deletes_it(scored: Scored
     shown = run_command("report", "results", "--suite", "sums", "--view", "Worst")
     deleted = run_command(*view, "--delete")
 
-    told = {"suite": str(scored.suite), "name": "Worst"}
-    assert saved == told | {"query": "show=low", "shared": True}
+    view_facts = {"suite": str(scored.suite), "name": "Worst"}
+    assert saved == view_facts | {"query": "show=low", "shared": True}
     assert {row["system"] for row in shown["rows"]} <= {"ada", "bob", "cy"}
-    assert deleted == told | {"deleted": True}
+    assert deleted == view_facts | {"deleted": True}
     assert not SavedView.objects.exists()
     assert refusal(*view, "--delete") == "rita has no view “Worst” of this suite."
     assert refusal("save_view", "--suite", "sums", "--name", " ", "--by", "rita").startswith("Enter a name")
@@ -51,16 +51,16 @@ def test_save_view_keeps_what_report_results_shows_and_deletes_it(scored: Scored
 def test_share_board_makes_lists_and_revokes_links(scored: Scored, client: Client) -> None:
     by = ("--by", "rita")
 
-    made = run_command("share_board", "--suite", "sums", "--days", 7, "--query", "mode=raw", *by)
+    created = run_command("share_board", "--suite", "sums", "--days", 7, "--query", "mode=raw", *by)
     client.logout()
-    opened = client.get(made["path"], follow=True)
+    opened = client.get(created["path"], follow=True)
     listed = run_command("share_board", "--list", *by)
-    ended = run_command("share_board", "--revoke", made["link"], *by)
+    ended = run_command("share_board", "--revoke", created["link"], *by)
 
     link = ShareLink.objects.get()
-    told = {"link": link.pk, "suite": str(scored.suite), "query": "mode=raw", "by": "rita"}
-    assert {name: made[name] for name in told} == told
-    assert (opened.status_code, client.get(made["path"]).status_code) == (200, 404)
+    link_facts = {"link": link.pk, "suite": str(scored.suite), "query": "mode=raw", "by": "rita"}
+    assert {name: created[name] for name in link_facts} == link_facts
+    assert (opened.status_code, client.get(created["path"]).status_code) == (200, 404)
     assert [row["link"] for row in listed["links"]] == [link.pk]
     assert "path" not in listed["links"][0]
     assert ended["revoked_at"] == link.revoked_at.isoformat() if link.revoked_at else ""
@@ -76,9 +76,9 @@ def test_send_results_counts_and_then_sends_the_rows_of_a_page(scored: Scored) -
     sent, again = run_command(*send), run_command(*send)
 
     row = {"run": scored.run.pk, "total": 3, "asked": 0, "labelled": 0, "new": 3}
-    told = {"suite": str(scored.suite), "dry_run": False, "runs": [row]}
+    summary = {"suite": str(scored.suite), "dry_run": False, "runs": [row]}
     queue = Queue.objects.get()
-    assert (counted, before) == (told | {"dry_run": True}, False)
-    assert sent == told | {"sent": {queue.slug: 3}}
-    assert again == told | {"runs": [row | {"asked": 3, "new": 0}], "sent": {queue.slug: 0}}
+    assert (counted, before) == (summary | {"dry_run": True}, False)
+    assert sent == summary | {"sent": {queue.slug: 3}}
+    assert again == summary | {"runs": [row | {"asked": 3, "new": 0}], "sent": {queue.slug: 0}}
     assert ReviewItem.objects.count() == 3

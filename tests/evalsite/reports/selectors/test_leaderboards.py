@@ -17,7 +17,7 @@ def test_evaluators_of_limits_the_choices_of_each_suite_alone(monkeypatch: pytes
     first = factories.evaluator(run=factories.run(suite=old), done=1)
     others = [factories.evaluator(run=factories.run(suite=new), done=1) for _ in range(3)]
 
-    found = evaluators_of([old.pk, new.pk])
+    choices = evaluators_of([old.pk, new.pk])
 
-    assert [board.evaluator for board in found[old.pk].every] == [first]
-    assert {board.evaluator for board in found[new.pk].every} == {others[2], others[1]}
+    assert [board.evaluator for board in choices[old.pk].every] == [first]
+    assert {board.evaluator for board in choices[new.pk].every} == {others[2], others[1]}

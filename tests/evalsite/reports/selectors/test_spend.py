@@ -59,13 +59,13 @@ def test_day_of_is_the_day_of_the_sites_zone(settings: Any) -> None:
 
 
 def test_spend_version_differs_once_a_call_was_made_or_reused() -> None:
-    found = [spend.spend_version()]
+    versions = [spend.spend_version()]
     factories.call(finished_at=NOON)
-    found.append(spend.spend_version())
+    versions.append(spend.spend_version())
     run = factories.run()
-    found.append(spend.spend_version())
+    versions.append(spend.spend_version())
     run.calls_reused = 1
     run.save()
-    found.append(spend.spend_version())
+    versions.append(spend.spend_version())
 
-    assert len(set(found)) == 4
+    assert len(set(versions)) == 4

@@ -43,7 +43,7 @@ def test_draw_puts_values_between_the_margins_and_cuts_the_rest() -> None:
 def test_thinned_keeps_both_ends() -> None:
     points = [Point(float(k), 0.0) for k in range(1000)]
 
-    found = thinned(points, 10)
+    kept_points = thinned(points, 10)
 
-    assert [point.x for point in found] == [0.0, 111.0, 222.0, 333.0, 444.0, 555.0, 666.0, 777.0, 888.0, 999.0]
+    assert [point.x for point in kept_points] == [0.0, 111.0, 222.0, 333.0, 444.0, 555.0, 666.0, 777.0, 888.0, 999.0]
     assert thinned(points[:3], 10) == points[:3]

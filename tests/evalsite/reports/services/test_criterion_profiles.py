@@ -35,15 +35,15 @@ RUBRIC = NodeSpec(
 def means(evaluator: RunEvaluator, system: Any) -> list[tuple[str, float, int]]:
     content = compute_criteria(evaluator.pk, {"evaluators": [evaluator.pk]})
     rows = [(row["title"], row["figures"].get(str(system.pk))) for row in content["criteria"]]
-    return [(title, told["value"], told["n"]) for title, told in rows if told is not None]
+    return [(title, mean["value"], mean["n"]) for title, mean in rows if mean is not None]
 
 
 def judged(scored: Scored, *, rubric: Any = None, **options: Any) -> RunEvaluator:
     return factories.evaluator(run=scored.run, position=2, kind="judge", name="Strict", rubric=rubric, options=options)
 
 
-def say(evaluator: RunEvaluator, scored: Scored, place: int, **nodes: Any) -> None:
-    response = scored.cases[place].prompt.responses.get(system=scored.ada)
+def say(evaluator: RunEvaluator, scored: Scored, index: int, **nodes: Any) -> None:
+    response = scored.cases[index].prompt.responses.get(system=scored.ada)
     factories.verdict(evaluator=evaluator, response=response, value={"nodes": nodes}, share=0.5)
 
 
@@ -65,7 +65,7 @@ def test_criteria_of_a_rubric_are_parts_of_their_best_value(scored: Scored) -> N
 
 def test_levels_of_a_cascade_count_by_level_whatever_the_case(scored: Scored) -> None:
     trees = {
-        scored.cases[place].key: tree_to_json(
+        scored.cases[index].key: tree_to_json(
             NodeSpec(
                 "root",
                 "group",
@@ -75,14 +75,14 @@ def test_levels_of_a_cascade_count_by_level_whatever_the_case(scored: Scored) ->
                         level,
                         "level",
                         children=tuple(
-                            NodeSpec(f"{level}.{n}", "check", text=f"{level} {n} of {place}") for n in (1, 2)
+                            NodeSpec(f"{level}.{n}", "check", text=f"{level} {n} of {index}") for n in (1, 2)
                         ),
                     )
                     for level in ("100", "50")
                 ),
             )
         )
-        for place in (0, 1)
+        for index in (0, 1)
     }
     judge = judged(scored, rubric=factories.rubric(trees=trees, scope="item"))
     say(judge, scored, 0, **{"100.1": True, "100.2": False, "50.1": True, "50.2": True})
@@ -104,7 +104,7 @@ def test_metrics_of_rules_are_parts_of_their_points_and_attempts_of_a_case_count
         named = {"name": "customized", "got": custom, "total": 2.0, "detail": {"real_metric_type": "length"}}
         return {"criteria": [{"name": "keywords", "got": keywords, "total": 4.0}, named]}
 
-    first, second = (scored.cases[place].prompt.responses.get(system=scored.ada) for place in (0, 1))
+    first, second = (scored.cases[index].prompt.responses.get(system=scored.ada) for index in (0, 1))
     again = factories.response(prompt=first.prompt, system=scored.ada, attempt=1)
     scored.rules.scores.filter(response=first).update(detail=points(4, 1))
     scored.rules.scores.filter(response=second).update(detail=points(1, 2))

@@ -31,17 +31,17 @@ def judged(scored: Scored) -> RunEvaluator:
     """
     endpoint = factories.endpoint()
     judge = factories.evaluator(run=scored.run, kind=EvaluatorKind.JUDGE, name="Encke", total=4, done=2, failed=2)
-    made = [
+    calls = [
         call(endpoint, scored.run, cost="0.25", seconds=2),
         call(endpoint, scored.run, cost="0.50", seconds=4),
         call(endpoint, scored.run, cost=None, seconds=3),
         call(endpoint, factories.run(), cost="9", seconds=99),
     ]
     answers = {system.name: list(system.responses.order_by("prompt__key")) for system in (scored.ada, scored.bob)}
-    for response, share, paid in zip(answers["ada"][:2], (1.0, 0.5), (made[0], made[3]), strict=True):
+    for response, share, paid in zip(answers["ada"][:2], (1.0, 0.5), (calls[0], calls[3]), strict=True):
         task = factories.task(evaluator=judge, response=response, status="done")
         factories.verdict(task=task, share=share, call_ids=[paid.pk])
-    for response, status, paid in zip(answers["bob"][:2], ("refused", "unparsed"), made[1:3], strict=True):
+    for response, status, paid in zip(answers["bob"][:2], ("refused", "unparsed"), calls[1:3], strict=True):
         task = factories.task(evaluator=judge, response=response, status="failed", failure_kind=status)
         factories.verdict(task=task, status=status, value=None, call_ids=[paid.pk])
     return judge

@@ -29,7 +29,7 @@ def test_views_for_offers_ones_own_and_what_others_share() -> None:
 
     offered = views_for(suite_id=suite.pk, user=ada, query="show=W&page=2")
 
-    assert [(one.view.name, one.is_open, one.is_mine) for one in offered] == [
+    assert [(view.view.name, view.is_open, view.is_mine) for view in offered] == [
         ("Differ", False, False),
         ("Worst", True, True),
     ]
@@ -60,8 +60,8 @@ def test_save_view_replaces_the_view_of_that_name() -> None:
 def test_save_view_refuses(name: str, query: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(saved_views, "MOST_VIEWS", 2)
     suite, ada = factories.suite(), factories.user("ada")
-    for kept in ("First", "Second"):
-        save_view(suite=suite, name=kept, query="", is_shared=False, actor=ada, at=NOON)
+    for view_name in ("First", "Second"):
+        save_view(suite=suite, name=view_name, query="", is_shared=False, actor=ada, at=NOON)
 
     with pytest.raises(ViewRefused) as refused:
         save_view(suite=suite, name=name, query=query, is_shared=False, actor=ada, at=NOON)

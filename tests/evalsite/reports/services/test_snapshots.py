@@ -60,10 +60,10 @@ def test_what_other_code_computed_is_neither_found_nor_kept(monkeypatch: pytest.
         before.setattr(snapshots, "code_version", lambda: "00000000")
         snapshots.compute(kind, subject_id=1, options={}, at=NOON)
 
-    found = snapshots.find(kind, subject_id=1, options={})
+    cached = snapshots.find(kind, subject_id=1, options={})
     snapshots.compute(kind, subject_id=1, options={}, at=NOON)
 
-    assert found is None
+    assert cached is None
     assert [row.content for row in Snapshot.objects.filter(kind="counting")] == [{"n": 2}]
 
 
@@ -81,10 +81,10 @@ def test_leaderboard_goes_stale_with_its_run(scored: Scored) -> None:
     scored.rules.done += 1
     scored.rules.save()
 
-    kept = snapshots.find(LEADERBOARD, subject_id=scored.rules.pk, options={})
+    cached = snapshots.find(LEADERBOARD, subject_id=scored.rules.pk, options={})
 
-    assert kept is not None
-    assert not kept.is_current
+    assert cached is not None
+    assert not cached.is_current
 
 
 @pytest.mark.django_db(transaction=True)
@@ -92,22 +92,22 @@ def test_leaderboard_goes_stale_with_its_run(scored: Scored) -> None:
 def test_agreement_goes_stale_with_its_labels(act: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "launch_queue_refresh", lambda queue_id: None)
     item = factories.review_item()
-    given = factories.annotation(item=item, label="1")
+    annotation = factories.annotation(item=item, label="1")
     snapshots.compute(AGREEMENT, subject_id=item.queue_id, options={}, at=NOON)
 
     if act == "new":
         factories.annotation(item=item, label="0")
     elif act == "changed":
-        given.label = "0"
-        given.save(update_fields=["label"])
+        annotation.label = "0"
+        annotation.save(update_fields=["label"])
     elif act == "taken back":
-        given.delete()
+        annotation.delete()
     elif act == "draft":
-        given.note = "a thought"
-        given.save(update_fields=["note"])
+        annotation.note = "a thought"
+        annotation.save(update_fields=["note"])
     else:
         factories.annotation(item=factories.review_item(), label="1")
 
-    kept = snapshots.find(AGREEMENT, subject_id=item.queue_id, options={})
-    assert kept is not None
-    assert kept.is_current == (act in ("other queue", "draft"))
+    cached = snapshots.find(AGREEMENT, subject_id=item.queue_id, options={})
+    assert cached is not None
+    assert cached.is_current == (act in ("other queue", "draft"))

@@ -21,9 +21,9 @@ def cells(costs: dict[int, int], calls: int = 1) -> SpendCells:
     return SpendCells(columns)
 
 
-def drawn(found: SpendCells) -> tuple[str, list[str], list[str], list[str]]:
+def drawn(cells: SpendCells) -> tuple[str, list[str], list[str], list[str]]:
     """Return the title, the words of both axes and those of the dots."""
-    chart = days_chart(found)
+    chart = days_chart(cells)
     assert chart is not None
     x, y = ([tick.text for tick in ticks] for ticks in (chart.x_ticks, chart.y_ticks))
     return chart.title, x, y, [dot.says for line in chart.lines for dot in line.dots]

@@ -92,9 +92,9 @@ def test_compute_spend_tells_responses_of_esi_runs_from_their_judges() -> None:
     run = factories.run(kind=RunKind.ESI)
     row = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name="Integrity", judge=judge)
     answered, judged = (factories.call(endpoint=judge.endpoint, run=run) for _ in range(2))
-    for place in (1, 2):  # the second item has the same prompt, and so the same reply
+    for position in (1, 2):  # the second item has the same prompt, and so the same reply
         case, system = factories.case(), factories.system()
-        EsiItem.objects.create(run=run, system=system, case=case, position=place, call_ids=[answered.pk])
+        EsiItem.objects.create(run=run, system=system, case=case, position=position, call_ids=[answered.pk])
     factories.verdict(evaluator=row, call_ids=[judged.pk])
 
     assert short_rows(SpendGroup.JUDGE) == [
@@ -149,6 +149,8 @@ def test_compute_spend_agrees_with_the_counters_of_runs_worked_through(fake_llm:
     rows = group_rows(content, cells_within(content, ALL_DAYS), SpendGroup.RUN)
 
     counted = [(row["calls"], row["reused"], row["cost"]) for row in rows]
-    assert counted == [(one.calls_made, one.calls_reused, float(one.spent)) for one in (run, again)]
+    assert counted == [
+        (worked_run.calls_made, worked_run.calls_reused, float(worked_run.spent)) for worked_run in (run, again)
+    ]
     assert counted == [(5, 0, rows[0]["cost"]), (0, 5, 0.0)]
     assert (rows[1]["saved"], rows[0]["cost"] > 0) == (rows[0]["cost"], True)

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.django_db
 
 
 def _command(page: str) -> list[str]:
-    found = re.search(r'id="copy-command"\s+value="([^"]*)"', page)
-    assert found is not None
-    return shlex.split(unescape(found[1]))[1:]
+    match = re.search(r'id="copy-command"\s+value="([^"]*)"', page)
+    assert match is not None
+    return shlex.split(unescape(match[1]))[1:]
 
 
 def _lines(text: str) -> list[str]:

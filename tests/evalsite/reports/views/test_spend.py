@@ -129,16 +129,16 @@ def test_page_sorts_rows_without_a_figure_last(researcher: Client) -> None:
 
 
 def test_page_links_judges_runs_and_endpoints(researcher: Client) -> None:
-    made = ledger()
-    factories.score(evaluator=made.strict, share=1.0)
+    spent = ledger()
+    factories.score(evaluator=spent.strict, share=1.0)
 
     by_judge, by_run, by_endpoint = (shown(researcher, f"?group={group}") for group in ("judge", "run", "endpoint"))
 
     judge = re.search(r'href="(/reports/judges/detail/\?name=Strict[^"]*)"', by_judge)
     assert judge is not None
     assert researcher.get(judge[1].replace("&amp;", "&")).status_code == 200
-    assert f'href="{made.first.get_absolute_url()}"' in by_run
-    assert f'href="/endpoints/{made.endpoint.pk}/"' in by_endpoint
+    assert f'href="{spent.first.get_absolute_url()}"' in by_run
+    assert f'href="/endpoints/{spent.endpoint.pk}/"' in by_endpoint
 
 
 def test_page_shows_what_is_left_of_the_budgets_of_runs_that_have_not_ended(researcher: Client) -> None:

@@ -122,10 +122,10 @@ def test_its_runs_are_listed_by_time_and_suites_chosen_by_address(scored: Scored
 def test_figures_of_a_large_suite_are_computed_in_a_job(
     scored: Scored, researcher: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    launched: list[str] = []
 
-    def launch(kind: str, **told: object) -> bool:
-        asked.append(kind)
+    def launch(kind: str, **options: object) -> bool:
+        launched.append(kind)
         return True
 
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
@@ -133,7 +133,7 @@ def test_figures_of_a_large_suite_are_computed_in_a_job(
 
     answer = researcher.get(page(scored))
 
-    assert (asked, "Being computed" in answer.text) == (["results"], True)
+    assert (launched, "Being computed" in answer.text) == (["results"], True)
 
 
 def test_queries_do_not_grow_with_the_responses(scored: Scored, researcher: Client) -> None:

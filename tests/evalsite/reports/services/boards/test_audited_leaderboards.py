@@ -27,9 +27,9 @@ def means(content: dict[str, Any], mode: str = "raw") -> dict[str, float | None]
 
 def row_of(judge: Any, labels: Any, drawn: Any, *, missing: Any = None, **options: str) -> dict[str, Any]:
     """Return the only row of a board of one system."""
-    scores, given = (np.atleast_2d(np.array(values, dtype=np.float64)) for values in (judge, labels))
+    scores, people = (np.atleast_2d(np.array(values, dtype=np.float64)) for values in (judge, labels))
     absent = None if missing is None else np.atleast_2d(np.array(missing))
-    evaluator = store_board(scores, given, np.array(drawn), missing=absent)
+    evaluator = store_board(scores, people, np.array(drawn), missing=absent)
     row: dict[str, Any] = compute_leaderboard(evaluator.pk, options)["rows"][0]
     return row
 
@@ -53,8 +53,8 @@ def test_fifteen_audited_cases_of_a_system_are_too_few_for_a_mean() -> None:
 
     rows = compute_leaderboard(evaluator.pk, {})["rows"]
 
-    told = [(row["figures"][mode]["value"], row["figures"][mode]["reason"]) for row in rows for mode in MODES]
-    assert told == [(None, "Too few: 15 of 20 audited cases.")] * 4
+    means = [(row["figures"][mode]["value"], row["figures"][mode]["reason"]) for row in rows for mode in MODES]
+    assert means == [(None, "Too few: 15 of 20 audited cases.")] * 4
 
 
 def test_a_judge_that_passed_all_audited_cases_is_not_right_about_the_others() -> None:
@@ -180,20 +180,20 @@ def test_ten_equal_systems_under_the_sites_own_audit_share_one_rank() -> None:
     random = np.random.default_rng(2)
     labels = (random.random((10, 60)) < 0.8).astype(np.float64)
     evaluator = store_board(noisy_judge(labels, random, error=0.1), labels, np.zeros(60, dtype=bool))
-    places = {response: place for place, response in zip(np.ndindex(10, 60), responses_of(evaluator), strict=True)}
+    cells = {response: cell for cell, response in zip(np.ndindex(10, 60), responses_of(evaluator), strict=True)}
 
     RunTask.objects.bulk_create(
-        RunTask(run=evaluator.run, evaluator=evaluator, response_id=response, status="done") for response in places
+        RunTask(run=evaluator.run, evaluator=evaluator, response_id=response, status="done") for response in cells
     )
-    for response in places:
+    for response in cells:
         Response.objects.filter(pk=response).update(text_hash=f"{response:064x}")
 
-    asked = open_items_for_run(run=evaluator.run, at=NOON)
+    item_count = open_items_for_run(run=evaluator.run, at=NOON)
     items = list(ReviewItem.objects.filter(queue__run=evaluator.run).select_related("subject"))
     FinalLabel.objects.bulk_create(
         final_label_of(
             item,
-            label="right" if labels[places[item.response_a_id or 0]] else "wrong",
+            label="right" if labels[cells[item.response_a_id or 0]] else "wrong",
             provenance=Provenance.MAJORITY,
             at=NOON,
         )
@@ -201,7 +201,7 @@ def test_ten_equal_systems_under_the_sites_own_audit_share_one_rank() -> None:
     )
     rows = compute_leaderboard(evaluator.pk, {})["rows"]
 
-    assert asked == 300  # all ten responses of 30 cases
+    assert item_count == 300  # all ten responses of 30 cases
     assert [(row["decided"], row["drawn"], row["ranks"]["corrected"]) for row in rows] == [(30, 30, [1, 10])] * 10
     figures = [row["figures"][mode] for row in rows for mode in MODES]
     assert all(0 <= figure["low"] < figure["high"] <= 1 for figure in figures)
@@ -235,10 +235,10 @@ def judge_of(suite: Suite, *systems: System) -> RunEvaluator:
 
 
 def judge_cases(judge: RunEvaluator, system: System, cases: list[Case], *, first: int = 0) -> None:
-    for place, case in enumerate(cases, start=first):
+    for number, case in enumerate(cases, start=first):
         response = Response.objects.filter(prompt=case.prompt, system=system).first()
         response = response or factories.response(prompt=case.prompt, system=system)
-        factories.verdict(evaluator=judge, response=response, share=float(place >= 40 or place % 4 == 0))
+        factories.verdict(evaluator=judge, response=response, share=float(number >= 40 or number % 4 == 0))
 
 
 def decide_all(judge: RunEvaluator) -> None:
@@ -268,7 +268,7 @@ def half_audited(settings: Any) -> tuple[list[Case], System]:
 def test_labels_of_one_audit_correct_every_judge_of_the_run_and_of_a_later_one(
     half_audited: tuple[list[Case], System],
 ) -> None:
-    """Only the first judge of a run had figures with people; a second judge or run had none and asked anew."""
+    """Only the first judge of a run had figures with people; a second judge or run had none and asked again."""
     cases, ada = half_audited
     suite = factories.suite(cases=cases)
     first = judge_of(suite, ada)
@@ -276,13 +276,13 @@ def test_labels_of_one_audit_correct_every_judge_of_the_run_and_of_a_later_one(
     for response in Response.objects.filter(system=ada):
         factories.verdict(evaluator=second, response=response, share=0.5)
 
-    asked = [open_items_for_run(run=first.run, at=NOON)]
+    item_counts = [open_items_for_run(run=first.run, at=NOON)]
     decide_all(first)
     later = judge_of(suite, ada)
-    asked.append(open_items_for_run(run=later.run, at=NOON))
+    item_counts.append(open_items_for_run(run=later.run, at=NOON))
     rows = [compute_leaderboard(judge.pk, {})["rows"][0] for judge in (first, second, later)]
 
-    assert asked[1] == 0
+    assert item_counts[1] == 0
     assert [(row["decided"], row["drawn"]) for row in rows] == [(20, 20)] * 3
     human = rows[0]["figures"]["human"]
     assert [row["figures"]["human"] for row in rows] == [human] * 3
@@ -307,7 +307,7 @@ def test_a_system_and_cases_of_a_later_run_are_drawn_with_their_own_chance(
 
     owner, bob = old[0].prompt.benchmark, factories.system()
     later = judge_of(factories.suite(cases=[*old, *(factories.case(benchmark=owner) for _ in range(20))]), ada, bob)
-    asked = open_items_for_run(run=later.run, at=NOON)
+    item_count = open_items_for_run(run=later.run, at=NOON)
     decide_all(later)
     board = compute_leaderboard(later.pk, {})
 
@@ -322,13 +322,15 @@ def test_a_system_and_cases_of_a_later_run_are_drawn_with_their_own_chance(
         == (draw_sample([case.key for case in old], seed=owner.pk, size=20).chosen, {ada.pk}, {0.5})
     )
     assert drawn_of(later) == (chosen, {ada.pk, bob.pk}, {0.5})
-    assert asked == 60 - 20  # what is labelled is not asked again
+    assert item_count == 60 - 20  # what is labelled is not asked again
     # The judge passes 10 of the 40 cases and all 20 later ones; people give half a point for each pass. The slope of
     # labels on verdicts is 1/2 in any sample, so the corrected mean is half of 30 / 60; people alone see their sample.
-    seen = [key in {case.key for case in old[::4]} or key not in {case.key for case in old} for key in sorted(chosen)]
+    is_right = [
+        key in {case.key for case in old[::4]} or key not in {case.key for case in old} for key in sorted(chosen)
+    ]
     assert means(board) == {ada.name: 0.5, bob.name: 0.5}
     assert means(board, "corrected") == {ada.name: pytest.approx(0.25), bob.name: pytest.approx(0.25)}
-    assert means(board, "human") == {name: pytest.approx(sum(seen) / 60) for name in (ada.name, bob.name)}
+    assert means(board, "human") == {name: pytest.approx(sum(is_right) / 60) for name in (ada.name, bob.name)}
 
 
 def test_cases_that_a_retry_brings_into_a_run_are_a_stratum_of_their_own(

@@ -19,7 +19,7 @@ def row(name: str, raw: float, *, corrected: Estimate | None = None) -> dict[str
     }
     return {
         "system": name,
-        "figures": {mode.value: figure(found) for mode, found in figures.items()},
+        "figures": {mode.value: figure(estimate) for mode, estimate in figures.items()},
         "ranks": [1, 2],
         "decided": 3,
         "drawn": 30,

@@ -18,12 +18,15 @@ def grade(rules: RunEvaluator, prompt: Any, system: Any, *, attempt: int, **poin
     criteria: list[dict[str, Any]] = [
         {"name": name, "got": got, "total": total, "detail": {}} for name, (got, total) in points.items()
     ]
-    known = [got for got, _ in points.values() if got is not None]
+    numbers = [got for got, _ in points.values() if got is not None]
     total = sum(total for _, total in points.values())
-    share = sum(known) / total if len(known) == len(points) else None
+    share = sum(numbers) / total if len(numbers) == len(points) else None
     answer = factories.response(prompt=prompt, system=system, attempt=attempt)
     factories.score(
-        evaluator=rules, response=answer, share=share, detail={"got": sum(known), "total": total, "criteria": criteria}
+        evaluator=rules,
+        response=answer,
+        share=share,
+        detail={"got": sum(numbers), "total": total, "criteria": criteria},
     )
 
 

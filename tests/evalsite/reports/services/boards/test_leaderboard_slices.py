@@ -29,13 +29,13 @@ def sliced_board(n_cases: int = 200, n_drawn: int = 120) -> RunEvaluator:
     drawn = drawn_cases(n_cases, n_drawn, random)
     evaluator = store_board(noisy_judge(labels, random, error=0.1), labels, drawn)
     cases = list(Case.objects.filter(links__suite=evaluator.run.suite).order_by("links__position"))
-    for place, case in enumerate(cases):
-        case.scenario = "easy" if place < n_cases // 2 else "hard"
+    for index, case in enumerate(cases):
+        case.scenario = "easy" if index < n_cases // 2 else "hard"
     Case.objects.bulk_update(cases, ["scenario"])
     easy = {case.prompt_id for case in cases if case.scenario == "easy"}
     responses = list(Response.objects.filter(prompt__in=[case.prompt_id for case in cases]).order_by("pk"))
-    for place, response in enumerate(responses):
-        response.text = "x" * (100 + place % 7 + (0 if response.prompt_id in easy else 800))
+    for index, response in enumerate(responses):
+        response.text = "x" * (100 + index % 7 + (0 if response.prompt_id in easy else 800))
     Response.objects.bulk_update(responses, ["text"])
     return evaluator
 
@@ -58,7 +58,7 @@ def test_compute_leaderboard_claims_where_a_system_differs_between_slices() -> N
     assert all(cell["mean"]["low"] < cell["mean"]["value"] < cell["mean"]["high"] for cell in corrected)
     # Holm over the four claims: the least p times 4, the next times 3, ..., none below the one before it
     p_values = sorted(cell["rest"]["p_value"] for cell in corrected)
-    stepped = accumulate(((len(p_values) - place) * p for place, p in enumerate(p_values)), max)
+    stepped = accumulate(((len(p_values) - rank) * p for rank, p in enumerate(p_values)), max)
     assert sorted(cell["rest"]["holm_p"] for cell in corrected) == pytest.approx([min(1.0, p) for p in stepped])
 
 

@@ -124,9 +124,9 @@ def test_compute_leaderboard_leaves_out_a_case_with_an_attempt_that_still_waits(
     assert counts(content)["bob"] == (3, 1, 0, 0)
 
 
-def human_item(scored: Scored, place: int, label: str, *, labels: Any = JUDGEMENT, **fields: Any) -> ReviewItem:
+def human_item(scored: Scored, index: int, label: str, *, labels: Any = JUDGEMENT, **fields: Any) -> ReviewItem:
     score = Score.objects.get(
-        evaluator=scored.rules, response__system=scored.ada, response__prompt=scored.cases[place].prompt
+        evaluator=scored.rules, response__system=scored.ada, response__prompt=scored.cases[index].prompt
     )
     queue = getattr(scored.run, "queue", None) or factories.queue(run=scored.run, labels=labels_to_json(labels))
     defaults = {"arm": "audit", "inclusion_probability": 0.5, "status": "settled"}

@@ -31,8 +31,8 @@ def later(scored: Scored) -> RunEvaluator:
     run = factories.run(suite=scored.suite, name="Second run", status="finished", total=2, done=2)
     run.systems.set([scored.bob, scored.cy])
     rules = factories.evaluator(run=run, total=2, done=2)
-    for system, place in ((scored.bob, 0), (scored.cy, 2)):
-        response = Response.objects.get(system=system, prompt=scored.cases[place].prompt)
+    for system, index in ((scored.bob, 0), (scored.cy, 2)):
+        response = Response.objects.get(system=system, prompt=scored.cases[index].prompt)
         factories.score(evaluator=rules, response=response, share=1)
     return rules
 

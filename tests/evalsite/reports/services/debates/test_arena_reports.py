@@ -98,17 +98,17 @@ def test_recorded_debates_are_ranked_under_each_rule_and_ask_nobody(shared_data:
     expected = json.loads((shared_data / "debate/expected.json").read_text(encoding="utf-8"))["cells"]
     call_command("import_debates", str(shared_data / "debate/original"), "--json", stdout=StringIO())
 
-    found, recorded = {}, {}
+    computed, recorded = {}, {}
     for rule, name in (("unanimous", "consensus"), ("majority", "majority"), ("majority_tie0", "majority_tie0")):
         for criterion in ("helpfulness", "reasoning"):
             for pair in compute_arena(0, {"rule": rule, "criterion": criterion})["pairs"]:
                 counts = [pair[result] for result in ("wins", "ties", "losses", "undecided")]
-                found[rule, criterion, pair["first"], pair["second"]] = counts
+                computed[rule, criterion, pair["first"], pair["second"]] = counts
         for cell, (criterion, *names, turned) in RECORDED.items():
             outcomes = expected[cell]["strict"]["outcomes"][name]
             first, second = ("B", "A") if turned else ("A", "B")
             recorded[rule, criterion, *names] = [outcomes[key] for key in (first, "tie", second, "none")]
 
-    assert found == recorded
-    assert sum(sum(counts[:3]) for (rule, *_), counts in found.items() if rule == "unanimous") == 56  # of 120
+    assert computed == recorded
+    assert sum(sum(counts[:3]) for (rule, *_), counts in computed.items() if rule == "unanimous") == 56  # of 120
     assert (list(unheard_debate_sets()), Queue.objects.count()) == ([], 0)

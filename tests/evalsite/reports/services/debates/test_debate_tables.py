@@ -59,11 +59,11 @@ def test_every_table_of_the_report_names_its_rule_and_fits_a_page() -> None:
 
     for name, table in debate_tables(compute_debates(0, TIE0).content).items():
         latex = text(paper_table(table), "tex")
-        widths = [len(found) for found in re.findall(r"\\begin\{tabular\}\{(\w+)\}", latex)]
+        widths = [len(form) for form in re.findall(r"\\begin\{tabular\}\{(\w+)\}", latex)]
         captions = re.findall(r"\\caption\{(.*)\}", latex)
         columns = data_table(table).columns
         assert (name, max(widths, default=0) <= 8) == (name, True)
-        assert (name, all("else a tie" in one for one in captions)) == (name, True)
+        assert (name, all("else a tie" in caption for caption in captions)) == (name, True)
         assert (name, columns[-2:]) == (name, ("rule", "reading"))
 
 
@@ -97,6 +97,6 @@ def test_paper_table_puts_a_figure_into_one_cell() -> None:
         {"value": 0.5, "low": None, "high": None, "n": 1},
         {"value": None, "low": None, "high": None, "n": 0},
     ]
-    table = PaperTable("T", BASIS, ("share",), [{"share": one} for one in figures], figures=("share",), keys=0)
+    table = PaperTable("T", BASIS, ("share",), [{"share": figure} for figure in figures], figures=("share",), keys=0)
 
     assert [row["share"] for row in paper_table(table).rows] == ["0.500 [0.250, 0.750] (12)", "0.500 (1)", None]

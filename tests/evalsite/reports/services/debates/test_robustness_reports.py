@@ -23,23 +23,23 @@ def experiment_over(reference: Sequence[int], judges: Mapping[str, Mapping[Pertu
     """Return an experiment in which judges decided about pairs whose debates ended so, under each text."""
     owner = rows.debate_set(setup={"endpoints": ["a", "b"]})
     debates = store_debates(owner, [Part(1, ((verdict, verdict),)) for verdict in reference])
-    made = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
+    experiment = Experiment.objects.create(kind="robustness", name="Robustness", created_at=NOON)
     for perturbation in next(iter(judges.values())):
-        votes = list(zip(*(said[perturbation] for said in judges.values()), strict=True))
-        own = rows.debate_set(
+        votes = list(zip(*(labels[perturbation] for labels in judges.values()), strict=True))
+        debate_set = rows.debate_set(
             system_a=owner.system_a,
             system_b=owner.system_b,
             method="multi-judge",
             source="run",
             setup={"endpoints": list(judges), "perturbation": perturbation.value},
-            experiment=made,
+            experiment=experiment,
         )
-        stored = store_debates(own, [Part(1, (row,)) for row in votes])
+        stored = store_debates(debate_set, [Part(1, (row,)) for row in votes])
         for mine, debate in zip(stored, debates, strict=True):
             Debate.objects.filter(pk=mine.pk).update(
                 case=debate.case, response_a=debate.response_a, response_b=debate.response_b
             )
-    return made
+    return experiment
 
 
 def findings(experiment: Experiment) -> list[tuple[str, list[str]]]:
@@ -65,9 +65,9 @@ def test_judges_that_answer_at_random_are_not_called_robust() -> None:
         "r-stable": dict.fromkeys(PERTURBATIONS, same),
     }
 
-    found = findings(experiment_over(at_random(), judges))
+    verdicts = findings(experiment_over(at_random(), judges))
 
-    assert found == [("cannot tell", ["cannot tell"] * 5)] * 3
+    assert verdicts == [("cannot tell", ["cannot tell"] * 5)] * 3
 
 
 @pytest.mark.parametrize("intact", [2, 4])
@@ -85,7 +85,13 @@ def test_perturbations_of_one_experiment_are_tested_together() -> None:
 
     alone = experiment_over(reference, {"judge": {Perturbation.NONE: reference, Perturbation.MASKED: lossy}})
     among_five = experiment_over(
-        reference, {"judge": {one: lossy if one is Perturbation.MASKED else reference for one in PERTURBATIONS}}
+        reference,
+        {
+            "judge": {
+                perturbation: lossy if perturbation is Perturbation.MASKED else reference
+                for perturbation in PERTURBATIONS
+            }
+        },
     )
 
     # Seven pairs of 60 lost: one-sided p below 0.025, times five above it. Of 60 pairs without a loss it can be told.

@@ -24,8 +24,8 @@ def latex(table: PaperTable) -> list[str]:
 
 
 def csv(table: PaperTable) -> list[str]:
-    made = data_table(table)
-    return b"".join(write_csv(made.rows, columns=made.columns)).decode().removeprefix("\ufeff").splitlines()
+    data = data_table(table)
+    return b"".join(write_csv(data.rows, columns=data.columns)).decode().removeprefix("\ufeff").splitlines()
 
 
 def answer(number: int, judge: str | None) -> GoldenAnswer:

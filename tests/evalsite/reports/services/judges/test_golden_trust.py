@@ -37,7 +37,7 @@ def run_on(golden: GoldenSet, judge: RunEvaluator, part: GoldenPart) -> GoldenRu
 
 
 def test_cases_of_a_golden_set_count_once_its_test_is_opened() -> None:
-    judge = audited_judge([Audited(judge=True, people=place % 4 > 0) for place in range(60)])
+    judge = audited_judge([Audited(judge=True, people=index % 4 > 0) for index in range(60)])
     golden = made_set(judge)
     assert golden.labels == labels_to_json(MET)
     before = compute_judge_trust(0, {"name": "Strict"})

@@ -38,9 +38,9 @@ def wordy_judge(cases: int = 60, **options: Any) -> RunEvaluator:
     for response, size in zip(Response.objects.order_by("pk"), tokens.tolist(), strict=True):
         response.text = "word" * size  # a token has four characters
         response.save()
-    own, other = evaluator.run.systems.order_by("name")
-    own.model, other.model = "openai/gpt-4o-mini", "claude-3"
-    own.save()
+    kin, other = evaluator.run.systems.order_by("name")
+    kin.model, other.model = "openai/gpt-4o-mini", "claude-3"
+    kin.save()
     other.save()
     return evaluator
 
@@ -61,15 +61,18 @@ def test_compute_judge_bias_finds_that_long_responses_are_favoured() -> None:
     content = compute_judge_bias(0, {"name": "Strict"})
 
     (judge,) = content["judges"]
-    found = effects(content)
+    by_property = effects(content)
     assert (judge["cases"], judge["verdicts"], judge["mean"]["n"]) == (90, 180, 90)
-    assert list(found) == ["length", "family", "formatting"]
-    length = found["length"]["effect"]
+    assert list(by_property) == ["length", "family", "formatting"]
+    length = by_property["length"]["effect"]
     assert length["low"] > 0
-    assert found["length"]["is_shown"]
-    assert found["length"]["words"] == effect_words(Estimate(**length), "per 100 tokens")
-    assert found["family"]["effect"]["value"] is not None
-    assert found["formatting"]["effect"]["reason"] == "Too few: 0 of 10 cases have a different value of this property."
+    assert by_property["length"]["is_shown"]
+    assert by_property["length"]["words"] == effect_words(Estimate(**length), "per 100 tokens")
+    assert by_property["family"]["effect"]["value"] is not None
+    assert (
+        by_property["formatting"]["effect"]["reason"]
+        == "Too few: 0 of 10 cases have a different value of this property."
+    )
 
 
 def test_compute_judge_bias_weights_by_the_inverse_of_the_inclusion_probability() -> None:
@@ -77,7 +80,7 @@ def test_compute_judge_bias_weights_by_the_inverse_of_the_inclusion_probability(
     half = Referral.objects.order_by("pk").values_list("pk", flat=True)[:60]
     Referral.objects.filter(pk__in=list(half)).update(inclusion_probability=0.1)
 
-    found = effects(compute_judge_bias(0, {"name": "Strict"}))
+    by_property = effects(compute_judge_bias(0, {"name": "Strict"}))
 
     scores = dict(Score.objects.filter(evaluator=evaluator).values_list("response_id", "share"))
     rows = [
@@ -93,9 +96,9 @@ def test_compute_judge_bias_weights_by_the_inverse_of_the_inclusion_probability(
         for response in [referral.response]
         if response is not None and referral.item is not None
     ]
-    wanted = judge_bias(rows).effects[0].estimate
-    assert found["length"]["effect"]["value"] == pytest.approx(wanted.value)
-    assert found["length"]["effect"]["low"] == pytest.approx(wanted.low)
+    expected = judge_bias(rows).effects[0].estimate
+    assert by_property["length"]["effect"]["value"] == pytest.approx(expected.value)
+    assert by_property["length"]["effect"]["low"] == pytest.approx(expected.low)
 
 
 def test_compute_judge_bias_says_too_few_below_30_cases() -> None:
@@ -185,13 +188,13 @@ def test_judge_page_switches_to_intervals_valid_at_every_look(researcher: Client
 
     once, always = researcher.get(url, named), researcher.get(url, named | {"looks": "every"})
 
-    for places in (("content", "people", "agreement"), ("content", "people", "kappa"), ("trust", "agreement")):
+    for paths in (("content", "people", "agreement"), ("content", "people", "kappa"), ("trust", "agreement")):
         figures = []
         for answer in (once, always):
-            found: Any = answer.context
-            for place in places:
-                found = found[place]
-            figures.append(found)
+            value: Any = answer.context
+            for key in paths:
+                value = value[key]
+            figures.append(value)
         assert figures[0]["value"] == figures[1]["value"]
         assert figures[1]["low"] < figures[0]["low"]
     widths = [

@@ -32,12 +32,12 @@ def record() -> JudgeRecord:
 def test_rows_of_judge_reads_the_verdicts_of_a_finished_run_once() -> None:
     judged()
     fresh = record()
-    with CaptureQueriesContext(connection) as asked:
-        kept = record()
+    with CaptureQueriesContext(connection) as queries:
+        stored = record()
 
-    assert (fresh.statuses, fresh.verdicts) == (kept.statuses, kept.verdicts) == ({"ok": 1}, 1)
-    assert fresh.shares.tolist() == kept.shares.tolist() == [0.5]
-    assert not [query["sql"] for query in asked if "judging_verdict" in query["sql"]]
+    assert (fresh.statuses, fresh.verdicts) == (stored.statuses, stored.verdicts) == ({"ok": 1}, 1)
+    assert fresh.shares.tolist() == stored.shares.tolist() == [0.5]
+    assert not [query["sql"] for query in queries if "judging_verdict" in query["sql"]]
 
 
 def test_rows_of_judge_reads_only_what_a_new_run_brought() -> None:
@@ -46,9 +46,9 @@ def test_rows_of_judge_reads_only_what_a_new_run_brought() -> None:
     first = Snapshot.objects.get(kind=KIND)
 
     judged()
-    found = record()
+    current = record()
 
-    assert found.verdicts == 2
+    assert current.verdicts == 2
     assert Snapshot.objects.filter(kind=KIND).count() == 2
     assert Snapshot.objects.get(pk=first.pk).computed_at == first.computed_at
 
@@ -59,9 +59,9 @@ def test_rows_of_judge_reads_a_run_again_once_it_has_gone_on() -> None:
 
     factories.verdict(evaluator=judge, share=0.9)
     RunEvaluator.objects.update(done=2)
-    found = record()
+    current = record()
 
-    assert (found.verdicts, sorted(found.shares.tolist())) == (2, [0.5, 0.9])
+    assert (current.verdicts, sorted(current.shares.tolist())) == (2, [0.5, 0.9])
     assert Snapshot.objects.filter(kind=KIND).count() == 1
 
 
@@ -84,8 +84,8 @@ def test_rows_of_judge_reads_calls_near_and_far_from_each_other_once() -> None:
     for call_ids in ([near.pk], [near.pk, far.pk], [far.pk]):
         factories.verdict(evaluator=judge, share=None, status="unparsed", call_ids=call_ids)
 
-    fresh, kept = record(), record()
+    fresh, stored = record(), record()
 
-    assert fresh.spent == kept.spent
+    assert fresh.spent == stored.spent
     assert (fresh.spent.calls, fresh.spent.prompt_tokens) == (2, 14)
     assert (fresh.shares.tolist(), fresh.statuses) == ([0.5], {"ok": 1, "unparsed": 3})

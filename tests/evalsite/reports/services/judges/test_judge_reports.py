@@ -55,8 +55,8 @@ def test_compute_judges_counts_replies_calls_and_cost() -> None:
     [([], "No calls were made."), ([None], "The endpoint has no price."), ([Decimal("0.01")], "")],
 )
 def test_compute_judges_says_why_there_is_no_cost(calls: list[Decimal | None], reason: str) -> None:
-    made = [call(number, cost=cost).pk for number, cost in enumerate(calls)]
-    factories.verdict(evaluator=judge_named("Strict"), status="failed", value=None, call_ids=made)
+    call_ids = [call(number, cost=cost).pk for number, cost in enumerate(calls)]
+    factories.verdict(evaluator=judge_named("Strict"), status="failed", value=None, call_ids=call_ids)
 
     (row,) = compute_judges(0, {})["judges"]
 
@@ -122,7 +122,7 @@ def test_compute_judges_keeps_first_tries_and_their_cost_after_a_retry() -> None
     assert (row["calls"], row["cost"], row["completion_tokens"]) == (4, pytest.approx(0.04), 40)
 
 
-def test_work_mark_differs_once_a_run_is_scored_anew() -> None:
+def test_work_mark_differs_once_a_run_is_scored_again() -> None:
     judge = judge_named("Strict")
     marks = [work_version()]
 
@@ -161,10 +161,10 @@ def test_compute_judges_weights_routed_and_audited_verdicts() -> None:
     judge = judge_named("Strict")
     suite = judge.run.suite
     responses = [factories.response(prompt=factories.prompt(benchmark=suite.benchmark)) for _ in range(100)]
-    for place, response in enumerate(responses):
-        if place < 30:
-            label_of(judge, response, "right" if place < 27 else "wrong")
-        elif place < 40:
+    for index, response in enumerate(responses):
+        if index < 30:
+            label_of(judge, response, "right" if index < 27 else "wrong")
+        elif index < 40:
             label_of(judge, response, "wrong", arm="routed")
         else:
             factories.verdict(evaluator=judge, response=response, share=1.0)
@@ -206,22 +206,22 @@ def test_compute_judges_compares_on_the_scale_of_each_criterion(settings: Any) -
         for response in responses:
             factories.verdict(evaluator=judge, response=response, share=share, confidence=0.99)
     open_items_for_run(run=run, at=factories.NOON)
-    for place, item in enumerate(ReviewItem.objects.select_related("subject").order_by("criterion", "pk")):
-        label = ("met", "4", "3")[(item.criterion == "clarity") + (place == 39)]
+    for index, item in enumerate(ReviewItem.objects.select_related("subject").order_by("criterion", "pk")):
+        label = ("met", "4", "3")[(item.criterion == "clarity") + (index == 39)]
         keep_final_label(item=item, label=label, provenance=Provenance.MAJORITY, at=factories.NOON)
 
     rows = {row["criterion"]: row for row in compute_judges(0, {})["judges"]}
-    found = {
+    by_criterion = {
         criterion: compute_judge(0, {"name": "Strict", "version": row["version"]})["people"]
         for criterion, row in rows.items()
     }
 
-    assert {criterion: people["labels"] for criterion, people in found.items()} == {
+    assert {criterion: people["labels"] for criterion, people in by_criterion.items()} == {
         "cited": ["Met", "Not met"],
         "clarity": ["1", "2", "3", "4", "5"],
     }
     assert {criterion: row["people"]["value"] for criterion, row in rows.items()} == {"cited": 1.0, "clarity": 0.95}
-    assert found["clarity"]["counts"][3] == [0, 0, 1, 19, 0]
+    assert by_criterion["clarity"]["counts"][3] == [0, 0, 1, 19, 0]
 
 
 @pytest.mark.parametrize(
@@ -286,9 +286,13 @@ def test_compute_judge_picks_systems_by_pair_whatever_side_they_are_shown_on() -
             for response in (debate.response_a, debate.response_b):
                 factories.verdict(evaluator=judge, response=response, share=float(response.system == gpt))
 
-    found = compute_judge(0, {"name": "Strict"})["debates_system_level"]
+    system_level = compute_judge(0, {"name": "Strict"})["debates_system_level"]
 
-    assert (found["cells"], found["same_mode"]["value"], found["same_direction"]["value"]) == (2, 1.0, 1.0)
+    assert (system_level["cells"], system_level["same_mode"]["value"], system_level["same_direction"]["value"]) == (
+        2,
+        1.0,
+        1.0,
+    )
 
 
 def test_two_judges_have_figures_from_the_same_labels() -> None:

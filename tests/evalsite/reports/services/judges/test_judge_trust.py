@@ -12,8 +12,8 @@ from evalsite.reports.selectors.judges.certificates import CertificateState, cer
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.reports.services.boards.leaderboards import compute_leaderboard
 from evalsite.reports.services.judges.calibration import (
-    NotCalibrated,
-    NotHeld,
+    CalibrationRefused,
+    CertificateRefused,
     calibrate,
     certify,
     save_calibration,
@@ -59,30 +59,33 @@ def trust(name: str = "Strict", **options: str) -> ReportContent:
 def test_compute_judge_trust_compares_audited_verdicts_with_people() -> None:
     evaluator = audited_judge([*SURE, *UNSURE, Audited(False, False, None)])
 
-    found = trust()
+    content = trust()
 
-    assert (found["drawn"], found["decided"], found["items"], found["cases"]) == (61, 61, 61, 61)
-    assert [label["value"] for label in found["labels"]] == ["met", "not met"]
-    assert found["confusion"] == [[49, 11], [0, 1]]
-    assert found["agreement"]["value"] == pytest.approx(50 / 61)
+    assert (content["drawn"], content["decided"], content["items"], content["cases"]) == (61, 61, 61, 61)
+    assert [label["value"] for label in content["labels"]] == ["met", "not met"]
+    assert content["confusion"] == [[49, 11], [0, 1]]
+    assert content["agreement"]["value"] == pytest.approx(50 / 61)
     sensitivity = figure(shown_share([people_only([1.0] * 49)]).estimate)
-    assert found["recalls"] == [
+    assert content["recalls"] == [
         {"name": "Sensitivity (Met)", "label": "met", "items": 49} | sensitivity,
         {"name": "Specificity (Not met)", "label": "not met", "items": 12}
         | {"value": None, "low": None, "high": None, "n": 12, "reason": "Too few: 12 of 20."},
     ]
-    assert len(found["measured"]) == 60
-    assert [(part["low"], part["agreement"]["value"]) for part in found["reliability"]] == [(0.6, 0.5), (0.95, 39 / 40)]
-    assert found["version"]["key"] == versions_of([evaluator])[evaluator.pk].key
+    assert len(content["measured"]) == 60
+    assert [(part["low"], part["agreement"]["value"]) for part in content["reliability"]] == [
+        (0.6, 0.5),
+        (0.95, 39 / 40),
+    ]
+    assert content["version"]["key"] == versions_of([evaluator])[evaluator.pk].key
 
 
 def test_compute_judge_trust_leaves_out_what_another_parser_read() -> None:
     audited_judge(SURE)
     Verdict.objects.filter(pk__in=Verdict.objects.order_by("pk").values("pk")[:3]).update(parser_version=1)
 
-    found = trust()
+    content = trust()
 
-    assert (found["decided"], found["outdated"], found["items"]) == (40, 3, 37)
+    assert (content["decided"], content["outdated"], content["items"]) == (40, 3, 37)
 
 
 def test_compute_judge_trust_tells_versions_apart() -> None:
@@ -99,34 +102,34 @@ def test_compute_judge_trust_tells_versions_apart() -> None:
 def test_calibrate_says_what_the_threshold_promises() -> None:
     audited_judge([*SURE, *UNSURE])
 
-    found = calibrate(trust())
+    calibration = calibrate(trust())
 
-    assert found.decision.chosen is not None
-    assert (found.decision.chosen.threshold, found.decision.chosen.errors) == (0.95, 1)
-    assert found.decision.reason == "Accepts 67%, wrong in at most 9.4% with 90% certainty."  # 40 of 60
-    assert found.annotations_per_thousand == 667  # 1,000 / 3, two annotations each
+    assert calibration.decision.chosen is not None
+    assert (calibration.decision.chosen.threshold, calibration.decision.chosen.errors) == (0.95, 1)
+    assert calibration.decision.reason == "Accepts 67%, wrong in at most 9.4% with 90% certainty."  # 40 of 60
+    assert calibration.annotations_per_thousand == 667  # 1,000 / 3, two annotations each
 
 
 def test_calibrate_counts_responses_to_one_case_once() -> None:
     audited_judge([Audited(True, True)] * 40, responses=4)
 
-    with pytest.raises(NotCalibrated, match="10 audited cases; at least 22 are needed"):
+    with pytest.raises(CalibrationRefused, match="10 audited cases; at least 22 are needed"):
         save_calibration(trust(), calibrate(trust()), actor=None, at=NOON)
 
 
 def test_runs_audited_at_different_rates_are_pooled_by_their_inclusion_probabilities() -> None:
     # 40 cases drawn at one in ten, one in 40 wrong, stand for 400; 60 drawn whole, one in three wrong, for themselves.
     # As they come, 21 of 100 are wrong: no threshold. Weighted, (10 + 20) / 460 = 6.5%.
-    rare = audited_judge([Audited(True, place > 0) for place in range(40)])
+    rare = audited_judge([Audited(True, index > 0) for index in range(40)])
     Referral.objects.filter(run=rare.run).update(inclusion_probability=0.1)
-    audited_judge([Audited(True, place >= 20) for place in range(60)])
+    audited_judge([Audited(True, index >= 20) for index in range(60)])
 
-    found = trust()
+    content = trust()
 
-    assert found["cases"] == 100
-    assert found["agreement"]["value"] == pytest.approx(430 / 460)
-    assert found["recalls"][0]["items"] == 79
-    (step,) = calibrate(found).steps
+    assert content["cases"] == 100
+    assert content["agreement"]["value"] == pytest.approx(430 / 460)
+    assert content["recalls"][0]["items"] == 79
+    (step,) = calibrate(content).steps
     # Kish: 460² / (40 * 100 + 60) = 52.1
     assert (step.cases, step.errors, step.proving) == (100, 21, 52)
     assert step.risk == pytest.approx(30 / 460)
@@ -147,10 +150,10 @@ def test_a_response_that_several_runs_drew_counts_at_the_highest_rate() -> None:
         referral.pk, referral.run, referral.inclusion_probability = None, later, 0.1
         referral.save()
 
-    found = audited_responses([judge, first])
+    audited = audited_responses([judge, first])
 
-    assert (len(found.decided), found.drawn_cases) == (30, 30)
-    assert {row.chance for row in found.decided} == {0.5}
+    assert (len(audited.decided), audited.drawn_cases) == (30, 30)
+    assert {row.chance for row in audited.decided} == {0.5}
 
 
 def test_threshold_lapses_with_the_version_and_says_why() -> None:
@@ -159,10 +162,10 @@ def test_threshold_lapses_with_the_version_and_says_why() -> None:
     second = audited_judge(SURE[:1], prompt_hash="b" * 64)
     versions = versions_of([first, second])
 
-    held = threshold_state(name="Strict", version=versions[first.pk])
+    state = threshold_state(name="Strict", version=versions[first.pk])
     lapsed = threshold_state(name="Strict", version=versions[second.pk])
 
-    assert (held.saved, held.lapsed) == (saved, None)
+    assert (state.saved, state.lapsed) == (saved, None)
     assert (lapsed.saved, lapsed.lapsed) == (None, saved)
     assert lapsed.changes == ("The prompt changed, from aaaaaaaa to bbbbbbbb.",)
 
@@ -171,7 +174,7 @@ def test_certify_is_not_held_without_three_people() -> None:
     people = [factories.user(name) for name in ("ada", "bob")]
     audited_judge(SURE, people=people)
 
-    with pytest.raises(NotHeld) as refusal:
+    with pytest.raises(CertificateRefused) as refusal:
         certify(trust(), annotators=Annotators.CROWD, actor=None, at=NOON)
 
     assert str(refusal.value) == (
@@ -186,12 +189,12 @@ def test_certificate_belongs_to_its_version() -> None:
     certificate = certify(trust(), annotators=Annotators.EXPERTS, actor=people[0], at=NOON)
     same, changed = audited_judge(SURE[:1]), audited_judge(SURE[:1], model="gpt-5")
 
-    found = certificate_states([first, same, changed])
+    states = certificate_states([first, same, changed])
 
     assert (certificate.passed, certificate.items, certificate.annotators) == (True, 40, "experts")
     assert certificate.figures["agreement"]["value"] == pytest.approx(39 / 40)
-    assert found[first.pk] == found[same.pk] == CertificateState("Strict", certificate)
-    assert found[changed.pk].words == (f"Certificate lapsed. The model was {first.options['model']} and is gpt-5.")
+    assert states[first.pk] == states[same.pk] == CertificateState("Strict", certificate)
+    assert states[changed.pk].words == (f"Certificate lapsed. The model was {first.options['model']} and is gpt-5.")
 
 
 def test_a_later_judge_is_certified_by_the_labels_there_are(settings: Any) -> None:
@@ -231,12 +234,12 @@ def test_runs_that_share_cases_give_each_response_the_chance_of_one_draw(setting
     for item in ReviewItem.objects.select_related("subject"):
         keep_final_label(item=item, label="right", provenance=Provenance.MAJORITY, at=NOON)
 
-    found = audited_responses(judge_evaluators("Strict"))
+    audited = audited_responses(judge_evaluators("Strict"))
 
     assert drawn[0] < drawn[1]
-    assert {row.case for row in found.decided} == drawn[1]
-    assert {row.chance for row in found.decided} == {0.5}
-    assert (found.drawn, found.drawn_cases) == (30, 30)
+    assert {row.case for row in audited.decided} == drawn[1]
+    assert {row.chance for row in audited.decided} == {0.5}
+    assert (audited.drawn, audited.drawn_cases) == (30, 30)
 
 
 def test_no_figure_follows_people_who_turn_to_the_judge_after_the_reveal(settings: Any) -> None:
@@ -254,8 +257,8 @@ def test_no_figure_follows_people_who_turn_to_the_judge_after_the_reveal(setting
     ada = factories.user("ada")
     for _ in range(20):
         claim = claim_next(queue=run.queue, annotator=ada, at=NOON)
-        told = GivenAnnotation("wrong")
-        record_annotation(item_id=claim.item_id, annotator=ada, token=str(claim.token), answer=told, at=NOON)
+        annotation = GivenAnnotation("wrong")
+        record_annotation(item_id=claim.item_id, annotator=ada, token=str(claim.token), answer=annotation, at=NOON)
     blind = _against_ada(judge)
 
     for item in ReviewItem.objects.all():
@@ -270,9 +273,9 @@ def test_no_figure_follows_people_who_turn_to_the_judge_after_the_reveal(setting
 def _against_ada(judge: RunEvaluator) -> tuple[Any, ...]:
     """Return the three means of the board, the share of equal labels, and the confusion of judge and people."""
     (row,) = compute_leaderboard(judge.pk, {})["rows"]
-    found = trust()
+    content = trust()
     means = [row["figures"][mode]["value"] for mode in ("raw", "human", "corrected")]
-    return (*means, found["agreement"]["value"], found["confusion"])
+    return (*means, content["agreement"]["value"], content["confusion"])
 
 
 def test_trust_tables_hold_what_the_page_shows() -> None:

@@ -39,19 +39,19 @@ def panel(*, silent: str = "") -> RunEvaluator:
 def test_members_that_err_together_are_worth_fewer_judges() -> None:
     panel()
 
-    found = compute_judge(0, {"name": "Panel"})["panel"]
+    content = compute_judge(0, {"name": "Panel"})["panel"]
 
-    assert [(one["name"], one["mean"]["value"], one["audit"]["value"]) for one in found["members"]] == [
+    assert [(row["name"], row["mean"]["value"], row["audit"]["value"]) for row in content["members"]] == [
         (name, pytest.approx(0.5), pytest.approx(20 / 24)) for name in NAMES
     ]
-    assert [(one["first"], one["second"], one["equal"]["value"]) for one in found["pairs"]] == [
+    assert [(row["first"], row["second"], row["equal"]["value"]) for row in content["pairs"]] == [
         ("ada", "bea", 1.0),
         ("ada", "cyd", pytest.approx(16 / 24)),
         ("bea", "cyd", pytest.approx(16 / 24)),
     ]
     # Errors are -1, 1, -1, 1 on own four responses and 0 elsewhere, so ada and bea correlate by 1 and cyd by 0 with
     # each: r = 1/3, and 3 / (1 + 2/3) = 1.8.
-    effective = found["effective"]
+    effective = content["effective"]
     assert (effective["basis"], effective["n"], effective["pairs"]) == ("errors", 24, 3)
     assert (effective["value"], effective["correlation"]) == (pytest.approx(1.8), pytest.approx(1 / 3))
 
@@ -61,7 +61,7 @@ def test_a_vote_that_could_not_be_read_is_left_out_and_counted() -> None:
 
     members = compute_judge(0, {"name": "Panel"})["panel"]["members"]
 
-    assert [(one["name"], one["left_out"], one["mean"]["n"]) for one in members] == [
+    assert [(row["name"], row["left_out"], row["mean"]["n"]) for row in members] == [
         ("ada", 0, 24),
         ("bea", 0, 24),
         ("cyd", 1, 23),

@@ -179,14 +179,14 @@ def test_compute_agreement_tells_routed_items_from_audited_ones() -> None:
 
 
 def test_compute_agreement_measures_each_criterion_on_its_own_scale(scales: Queue) -> None:
-    found = compute_agreement(scales.pk, {})
+    report = compute_agreement(scales.pk, {})
 
     # clarity, ordinal: of 8 answers 3 poor, 1 fair, 4 good, so that their middle ranks are 1.5, 3.5, 6; d² is 4 (poor,
     # fair), 20.25 (poor, good), 6.25 (fair, good): 1 - 7 * (2 * 4) / (2 * (3 * 4 + 12 * 20.25 + 4 * 6.25))
     # depth, interval: sum 50, sum of squares 432: 1 - 7 * (2 + 2) / (2 * (8 * 432 - 50²))
     # refuses, names: 3 yes, 1 no of 4 answers: alpha 1 - 3 * 2 / (2 * 3); with the item of one answer yes has a mean
     # share of 5/6: Fleiss (18 - 26) / (36 - 26), AC1 of two labels, not of all sixteen: (18 - 10) / (36 - 10)
-    rows = {row["name"]: row for row in found.content["criteria"]}
+    rows = {row["name"]: row for row in report.content["criteria"]}
     assert {name: row["alpha"]["value"] for name, row in rows.items()} == {
         "clarity": pytest.approx(1 - 56 / 560),
         "depth": pytest.approx(1 - 28 / 1912),
@@ -203,7 +203,7 @@ def test_compute_agreement_measures_each_criterion_on_its_own_scale(scales: Queu
         (pytest.approx(-0.8), pytest.approx(8 / 26)),
     ]
     assert rows["clarity"]["fleiss"]["reason"] == rows["depth"]["ac1"]["reason"] == ORDERED_SCALE
-    assert (found.content["summary"]["off_scale"], found.content["has_many_scales"]) == (1, True)
+    assert (report.content["summary"]["off_scale"], report.content["has_many_scales"]) == (1, True)
     assert compute_agreement(scales.pk, {"criterion": "depth"}).content["has_many_scales"] is False
 
 
@@ -219,12 +219,12 @@ def test_compute_agreement_orders_the_values_of_a_scale_written_in_another_order
 
 def test_compute_agreement_of_ordered_words_gives_figures_that_see_their_order(scales: Queue) -> None:
     """Ordered words such as poor, fair and good had coefficients for names only."""
-    found = values(compute_agreement(scales.pk, {"criterion": "clarity"}).content)
+    figures = values(compute_agreement(scales.pk, {"criterion": "clarity"}).content)
 
     # interval: values 0, 0, 0, .5, 1, 1, 1, 1: sum 4.5, sum of squares 4.25: 1 - 7 * (2 / 4) / (2 * (34 - 20.25))
     # ratio: d² of (0, .5) and of (0, 1) is 1, of (.5, 1) 1/9: 1 - 7 * 2 / (2 * (3 + 12 + 4 / 9))
     # nominal: 1 - 7 * 2 / (2 * (3 + 12 + 4))
-    assert {key: value for key, value in found.items() if key.startswith("alpha")} == {
+    assert {key: value for key, value in figures.items() if key.startswith("alpha")} == {
         "alpha_nominal": pytest.approx(1 - 14 / 38),
         "alpha_ordinal": pytest.approx(0.9),
         "alpha_interval": pytest.approx(1 - 3.5 / 27.5),

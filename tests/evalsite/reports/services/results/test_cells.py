@@ -29,14 +29,14 @@ BOTH = cells([[0.5, NAN, 1], [0, 0.25, NAN]], [[11, 12, 13], [21, 22, 0]])
 
 @pytest.mark.parametrize(("key", "bytes_a_cell"), [(22, 9), (2**32 - 1, 9), (2**32, 13)])
 def test_unpack_gives_back_what_was_packed(key: int, bytes_a_cell: int) -> None:
-    given = cells([[0.5, NAN, 1], [0, 0.25, NAN]], [[11, 12, 13], [21, key, 0]])
-    packed = given.pack()
+    original = cells([[0.5, NAN, 1], [0, 0.25, NAN]], [[11, 12, 13], [21, key, 0]])
+    packed = original.pack()
 
-    found = ResultCells.unpack(packed)
+    unpacked = ResultCells.unpack(packed)
 
     assert len(packed) == 32 + bytes_a_cell * 6 + 12 * 4 + 12 * 3  # the head, cells, labels of four cells, cases
     for name in ("shares", "labels", "responses", "attempts", "cases", "scenarios", "languages"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(given, name), err_msg=name)
+        np.testing.assert_array_equal(getattr(unpacked, name), getattr(original, name), err_msg=name)
 
 
 def test_grid_of_systems_has_a_row_for_each_case_and_the_columns_asked_for() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalsite.reports.services.results.cells import ResultGrid
-from evalsite.reports.services.results.row_order import RowChoice, Shown, choose_rows, spread_of
+from evalsite.reports.services.results.row_order import RowChoice, RowFilter, choose_rows, spread_of
 
 NAN = np.nan
 GRID = ResultGrid(  # two columns, five rows of as many cases
@@ -23,8 +23,8 @@ LANGUAGES = np.array([0, 0, 0, 0, 1], dtype=np.int16)
 
 def chosen(**choice: object) -> list[int]:
     """Return the rows of a choice in order."""
-    wanted = RowChoice(**choice)  # type: ignore[arg-type]
-    return [int(place) for place in choose_rows(GRID, wanted, scenarios=SCENARIOS, languages=LANGUAGES)]
+    row_choice = RowChoice(**choice)  # type: ignore[arg-type]
+    return [int(row) for row in choose_rows(GRID, row_choice, scenarios=SCENARIOS, languages=LANGUAGES)]
 
 
 def test_spread_of_is_the_distance_of_the_outer_scores() -> None:
@@ -34,15 +34,15 @@ def test_spread_of_is_the_distance_of_the_outer_scores() -> None:
 @pytest.mark.parametrize(
     ("shown", "rows"),
     [
-        (Shown.ALL, [0, 1, 2, 3, 4]),
-        (Shown.DIFFER, [0]),
-        (Shown.LOW, [0, 2]),  # 0.5 is not low
-        (Shown.UNSCORED, [2]),  # where there is a response without a score; rows 3 and 4 lack responses
-        (Shown.OVERRULED, [1]),
-        (Shown.LABELLED, [0, 1]),
+        (RowFilter.ALL, [0, 1, 2, 3, 4]),
+        (RowFilter.DIFFER, [0]),
+        (RowFilter.LOW, [0, 2]),  # 0.5 is not low
+        (RowFilter.UNSCORED, [2]),  # where there is a response without a score; rows 3 and 4 lack responses
+        (RowFilter.OVERRULED, [1]),
+        (RowFilter.LABELLED, [0, 1]),
     ],
 )
-def test_choose_rows_shows_what_is_asked_for(shown: Shown, rows: list[int]) -> None:
+def test_choose_rows_shows_what_is_asked_for(shown: RowFilter, rows: list[int]) -> None:
     assert chosen(shown=shown) == rows
 
 
@@ -53,14 +53,14 @@ def test_choose_rows_filters_by_scenario_language_score_and_search() -> None:
     assert chosen(least=0.8) == [0, 1]  # the second column of row 0 has 0.8
     assert chosen(most=0.2) == [0, 2]
     assert chosen(least=0.4, most=0.6) == [3]
-    assert chosen(found=np.array([False, True, True, False, False]), most=0.2) == [2]
+    assert chosen(matches=np.array([False, True, True, False, False]), most=0.2) == [2]
 
 
 def test_choose_rows_compares_a_column_with_the_first() -> None:
-    assert chosen(shown=Shown.HIGHER) == [0]
-    assert chosen(shown=Shown.LOWER) == []
-    assert chosen(shown=Shown.HIGHER, other=2) == []  # there is no such column
-    assert chosen(shown=Shown.LOWER, other=0) == []
+    assert chosen(shown=RowFilter.HIGHER) == [0]
+    assert chosen(shown=RowFilter.LOWER) == []
+    assert chosen(shown=RowFilter.HIGHER, other=2) == []  # there is no such column
+    assert chosen(shown=RowFilter.LOWER, other=0) == []
 
 
 @pytest.mark.parametrize(

@@ -62,21 +62,21 @@ def test_lengths_are_those_of_scored_responses(scored: Scored) -> None:
     lengthen(scored.bob, [50, 60, 70, 80])  # 0, 1, 0, 0
     lengthen(scored.cy, [90, 100, 999])  # 1, 0, undecided
 
-    found = content_of(scored.rules)["lengths"]
+    lengths = content_of(scored.rules)["lengths"]
 
-    assert (found["n"], found["longest_drawn"]) == (10, 100)
-    assert found["points"] == [
+    assert (lengths["n"], lengths["longest_drawn"]) == (10, 100)
+    assert lengths["points"] == [
         *((10, 0.5), (20, 1.0), (30, 1.0), (40, 1.0)),
         *((50, 0.0), (60, 1.0), (70, 0.0), (80, 0.0), (90, 1.0), (100, 0.0)),
     ]
-    assert [(row["system"], row["n"], row["mean_length"]) for row in found["systems"]] == [
+    assert [(row["system"], row["n"], row["mean_length"]) for row in lengths["systems"]] == [
         ("ada", 4, 25.0),
         ("bob", 4, 65.0),
         ("cy", 2, 95.0),
     ]
     # ada: ranks 4 3 2 1 and 3 3 3 1; from their means 1.5 0.5 -0.5 -1.5 and 0.5 0.5 0.5 -1.5: products add up to 3,
     # squares to 5 and 3
-    assert found["systems"][0]["correlation"]["value"] == pytest.approx(3 / (5 * 3) ** 0.5)
+    assert lengths["systems"][0]["correlation"]["value"] == pytest.approx(3 / (5 * 3) ** 0.5)
 
 
 def test_tokens_are_recorded_or_estimated_from_the_length(scored: Scored) -> None:
@@ -117,7 +117,7 @@ def test_runs_are_those_of_the_same_grader_in_every_version_of_the_suite(scored:
 
 
 def test_agreement_is_that_of_each_run_with_people() -> None:
-    judge = audited_judge([Audited(judge=True, people=place < 15) for place in range(20)])
+    judge = audited_judge([Audited(judge=True, people=index < 15) for index in range(20)])
 
     (row,) = content_of(judge)["agreement"]
 
@@ -127,13 +127,13 @@ def test_agreement_is_that_of_each_run_with_people() -> None:
     assert row["agreement"]["low"] < 0.75 < row["agreement"]["high"]
 
 
-def test_the_report_is_computed_anew_after_another_run_of_the_grader(scored: Scored) -> None:
+def test_the_report_is_computed_again_after_another_run_of_the_grader(scored: Scored) -> None:
     (grader,) = graders_of(scored.suite.pk)
-    told: dict[str, Any] = {"subject_id": grader.key, "options": grader.options}
-    snapshots.compute(SUITE_CHARTS, at=factories.NOON, **told)
-    before = snapshots.find(SUITE_CHARTS, **told)
+    key: dict[str, Any] = {"subject_id": grader.key, "options": grader.options}
+    snapshots.compute(SUITE_CHARTS, at=factories.NOON, **key)
+    before = snapshots.find(SUITE_CHARTS, **key)
     run_again(scored, 0.5)
 
-    after = snapshots.find(SUITE_CHARTS, **told)
+    after = snapshots.find(SUITE_CHARTS, **key)
 
-    assert [one is not None and one.is_current for one in (before, after)] == [True, False]
+    assert [report is not None and report.is_current for report in (before, after)] == [True, False]

@@ -46,7 +46,7 @@ def content(**more: Any) -> dict[str, Any]:
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    charts = suite_charts(content(), asked=())
+    charts = suite_charts(content(), chosen=())
 
     assert [charts.time, charts.lengths, charts.tokens, charts.agreement] == [None, None, None, None]
 
@@ -54,7 +54,7 @@ def test_nothing_is_drawn_of_nothing() -> None:
 def test_counts_lead_to_their_rows_of_the_results() -> None:
     counts = [3, 0, 0, 0, 0, 1, 0, 0, 0, 4]
 
-    (row,) = suite_charts(content(distribution=[a_system("a", 0.6, counts)]), asked=()).distribution
+    (row,) = suite_charts(content(distribution=[a_system("a", 0.6, counts)]), chosen=()).distribution
 
     # results take half a percent more at either end, and shares are counted in steps of 0.1%
     assert [(cell["n"], cell["least"], cell["most"]) for cell in row["cells"] if cell["n"]] == [
@@ -80,15 +80,15 @@ def test_a_line_stands_for_each_system_where_its_runs_are() -> None:
 def test_lines_are_of_the_best_systems_or_of_those_asked_for() -> None:
     systems = [a_system(name, 0.5, [0] * 10) for name in "abcdefgh"]
 
-    drawn = [suite_charts(content(distribution=systems), asked=asked).drawn for asked in ((), (ord("h"), 1))]
+    drawn = [suite_charts(content(distribution=systems), chosen=chosen).drawn for chosen in ((), (ord("h"), 1))]
 
     assert drawn == [[ord(name) for name in "abcdefgh"[:MOST_LINES]], [ord("h")]]
 
 
 def test_runs_stand_newest_first_with_the_drawn_systems() -> None:
-    told = content(distribution=[a_system("a", 0.5, [0] * 10)], runs=[a_run(1, a=0.25, b=1.0), a_run(2, b=0.5)])
+    report = content(distribution=[a_system("a", 0.5, [0] * 10)], runs=[a_run(1, a=0.25, b=1.0), a_run(2, b=0.5)])
 
-    charts = suite_charts(told, asked=())
+    charts = suite_charts(report, chosen=())
 
     assert [(run["run"], [cell["figure"] and cell["figure"]["value"] for cell in run["cells"]]) for run in charts.runs]
     assert [[cell["figure"] for cell in run["cells"]] for run in charts.runs] == [[None], [figure(0.25)]]
@@ -97,7 +97,7 @@ def test_runs_stand_newest_first_with_the_drawn_systems() -> None:
 def test_longer_responses_than_the_axis_stand_at_its_end() -> None:
     lengths = {"n": 900, "longest_drawn": 100, "points": [(50, 0.5), (400, 1.0)], "bands": [], "systems": []}
 
-    charts = suite_charts(content(lengths=lengths), asked=())
+    charts = suite_charts(content(lengths=lengths), chosen=())
 
     assert charts.lengths is not None
     cloud = charts.lengths.lines[0]
@@ -112,7 +112,7 @@ def test_the_pareto_front_is_a_line_through_numbered_dots() -> None:
         for name, tokens, mean, is_on_front in (("a", 20, 0.25, True), ("b", 50, 0.2, False), ("c", 100, 1.0, True))
     ]
 
-    chart = suite_charts(content(tokens=rows), asked=()).tokens
+    chart = suite_charts(content(tokens=rows), chosen=()).tokens
 
     assert chart is not None
     systems, front = chart.lines

@@ -39,9 +39,9 @@ def test_length_bands_hold_a_fifth_each() -> None:
     lengths = np.arange(1.0, 11)  # cuts at 1, 2.8, 4.6, 6.4, 8.2 and 10
     shares = np.array([0.0, 1, 0, 0, 1, 1, 0.5, 0.5, 0, 0])
 
-    found = length_bands(lengths, shares, np.arange(10))
+    bands = length_bands(lengths, shares, np.arange(10))
 
-    assert [(band.low, band.high, band.n, band.mean.value) for band in found] == [
+    assert [(band.low, band.high, band.n, band.mean.value) for band in bands] == [
         (1, 2, 2, 0.5),
         (3, 4, 2, 0),
         (5, 6, 2, 1),
@@ -52,12 +52,10 @@ def test_length_bands_hold_a_fifth_each() -> None:
 
 def test_the_mean_of_a_band_is_over_cases() -> None:
     # two lengths make one band; case 0 has 1, 1 and 0, a mean of 2/3, and case 1 has 0
-    (found,) = length_bands(
-        np.array([5.0, 5, 5, 9, 9, 9]), np.array([1.0, 1, 0, 0, 0, 0]), np.array([0, 0, 0, 1, 1, 1])
-    )
+    (band,) = length_bands(np.array([5.0, 5, 5, 9, 9, 9]), np.array([1.0, 1, 0, 0, 0, 0]), np.array([0, 0, 0, 1, 1, 1]))
 
-    assert (found.low, found.high, found.n, found.mean.n) == (5, 9, 6, 2)
-    assert found.mean.value == pytest.approx(1 / 3)
+    assert (band.low, band.high, band.n, band.mean.n) == (5, 9, 6, 2)
+    assert band.mean.value == pytest.approx(1 / 3)
 
 
 def test_length_bands_of_one_length_are_none() -> None:
@@ -67,12 +65,12 @@ def test_length_bands_of_one_length_are_none() -> None:
 
 def test_the_correlation_takes_several_attempts_at_a_case_as_their_mean() -> None:
     # case 0: length 15, score 0.5; case 1: 30 and 0; case 2: 5 and 1, so that the orders are opposite
-    found = length_correlation(
+    correlation = length_correlation(
         np.array([10.0, 20, 30, 5]), np.array([1.0, 0, 0, 1]), np.array([0, 0, 1, 2], dtype=np.int64)
     )
 
-    assert found.value == pytest.approx(-1)
-    assert found.n == 3
+    assert correlation.value == pytest.approx(-1)
+    assert correlation.n == 3
 
 
 def test_drawn_points_are_bounded_and_hold_both_ends() -> None:

@@ -107,8 +107,8 @@ def test_leaderboard_detail_shows_nothing_raw_among_human_figures(scored: Scored
         rows = answer.context["rows"]
         assert [(row["figure"]["value"], row["win_rate"]["value"], row["ranks"]) for row in rows] == [(None,) * 3] * 3
         assert {cell["mean"] for row in answer.context["matrix"] for cell in row["cells"]} == {None}
-        said = answer.content.decode().count("Too few: 0 of 20 audited cases.")
-        assert said == 3 + 6 + 12 + 1  # rows, cells, slices, the note
+        count = answer.content.decode().count("Too few: 0 of 20 audited cases.")
+        assert count == 3 + 6 + 12 + 1  # rows, cells, slices, the note
 
 
 def test_leaderboard_detail_shows_ranks_and_decided_of_drawn(researcher: Client) -> None:
@@ -161,10 +161,10 @@ def judge(scored: Scored) -> RunEvaluator:
     """Return a judge of a later run that was asked about ada alone."""
     run = factories.run(suite=scored.suite, status="finished", total=1, done=1)
     run.systems.set([scored.ada])
-    made = factories.evaluator(run=run, kind="judge", name="Strict", total=1, done=1)
+    evaluator = factories.evaluator(run=run, kind="judge", name="Strict", total=1, done=1)
     response = Response.objects.get(prompt=scored.cases[0].prompt, system=scored.ada)
-    factories.score(evaluator=made, response=response, share=1)
-    return made
+    factories.score(evaluator=evaluator, response=response, share=1)
+    return evaluator
 
 
 def test_board_detail_sets_all_graders_side_by_side_and_says_what_is_missing(

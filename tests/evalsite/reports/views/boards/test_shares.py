@@ -24,9 +24,9 @@ PUBLIC = ("/static/", "/login/", "/livez", "/readyz", "/healthz")
 def _shared(researcher: Client, scored: Scored, query: str = "") -> str:
     """Make a link and return its path."""
     page = researcher.post(f"{reverse('reports:share-list')}?suite={scored.suite.pk}{query}", {"days": "30"})
-    found = re.search(r'value="http://testserver(/reports/shared/[^"]+)"', page.text)
-    assert found is not None
-    return found[1]
+    match = re.search(r'value="http://testserver(/reports/shared/[^"]+)"', page.text)
+    assert match is not None
+    return match[1]
 
 
 def test_share_list_shows_the_address_once_and_the_links_with_their_makers(researcher: Client, scored: Scored) -> None:
@@ -56,7 +56,7 @@ def test_shared_pages_lead_only_to_themselves(researcher: Client, scored: Scored
     assert 'class="rail"' not in page.text
     assert "manage.py" not in page.text
     paths = {urlsplit(urljoin(path + part, unescape(link))).path for link in LINKS.findall(page.text)}
-    assert {one for one in paths if not one.startswith("/static/")} <= {path, f"{path}results/"}
+    assert {linked for linked in paths if not linked.startswith("/static/")} <= {path, f"{path}results/"}
     assert (page["X-Robots-Tag"], page["Referrer-Policy"]) == ("noindex, nofollow", "no-referrer")
     assert "no-store" in page["Cache-Control"]
 

@@ -62,7 +62,7 @@ def test_every_count_of_the_distribution_leads_to_as_many_rows(scored: Scored, r
         if cell["n"]
     ]
     ids = {"ada": scored.ada.pk, "bob": scored.bob.pk, "cy": scored.cy.pk}
-    found = [
+    row_counts = [
         len(
             researcher.get(
                 f"{results}?grader={scored.rules.pk}&system={ids[system]}&least={least}&most={most}"
@@ -71,7 +71,7 @@ def test_every_count_of_the_distribution_leads_to_as_many_rows(scored: Scored, r
         for system, _, least, most in counted
     ]
 
-    assert [n for _, n, _, _ in counted] == found == [1, 3, 1, 1, 3, 1]
+    assert [n for _, n, _, _ in counted] == row_counts == [1, 3, 1, 1, 3, 1]
     html = researcher.get(address(scored)).text
     assert (
         f'{results}?grader={scored.rules.pk}&amp;system={scored.ada.pk}&amp;least=50.45&amp;most=59.45">1</a>' in html
@@ -94,7 +94,7 @@ def test_a_second_run_draws_lines_and_its_means_lead_to_its_rows(scored: Scored,
 
 
 def test_agreement_leads_to_the_labelled_rows(researcher: Client) -> None:
-    judge = audited_judge([Audited(judge=True, people=place < 15) for place in range(20)])
+    judge = audited_judge([Audited(judge=True, people=index < 15) for index in range(20)])
 
     answer = researcher.get(reverse("reports:charts-detail", args=[judge.run.suite_id]))
 
@@ -116,18 +116,18 @@ def test_a_suite_without_scores_says_so(researcher: Client) -> None:
 def test_a_long_report_is_computed_in_a_job(
     scored: Scored, researcher: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    launched: list[str] = []
     monkeypatch.setattr(snapshots, "INLINE_ROWS", 0)
 
-    def launch(kind: str, **told: object) -> bool:
-        asked.append(kind)
+    def launch(kind: str, **options: object) -> bool:
+        launched.append(kind)
         return True
 
     monkeypatch.setattr(jobs, "launch_report", launch)
 
     answer = researcher.get(address(scored))
 
-    assert (asked, "Being computed" in answer.text) == (["suite-charts"], True)
+    assert (launched, "Being computed" in answer.text) == (["suite-charts"], True)
     assert researcher.get(reverse("reports:charts-export", args=[scored.suite.pk, "runs", "csv"])).status_code == 503
 
 
@@ -162,8 +162,8 @@ def test_the_command_prints_the_chosen_grader(scored: Scored, judge: RunEvaluato
 
     call_command("report", "charts", "--suite", "sums", "--query", f"grader={judge.pk}", "--json", stdout=out)
 
-    found: dict[str, Any] = json.loads(out.getvalue())
-    assert (found["grader"], found["lengths"]["n"]) == ("Strict", 1)
+    output: dict[str, Any] = json.loads(out.getvalue())
+    assert (output["grader"], output["lengths"]["n"]) == ("Strict", 1)
     with pytest.raises(BadInput, match="No run has scored"):
         call_command("report", "charts", "--suite", str(factories.suite(cases=1).pk), stdout=out)
 

@@ -19,13 +19,13 @@ def test_golden_list_has_the_same_queries_for_one_and_three(researcher: Client, 
     evaluator = labelled_suite(cases=50, people=0)
     golden_set(evaluator, "First")
     with django_assert_num_queries(6):
-        one = researcher.get(reverse("reports:golden-list"))
+        page = researcher.get(reverse("reports:golden-list"))
     for name in ("Second", "Third"):
         golden_set(evaluator, name)
     with django_assert_num_queries(6):
         three = researcher.get(reverse("reports:golden-list"))
 
-    assert one.content.count(b'<td class="num">50</td>') == 1
+    assert page.content.count(b'<td class="num">50</td>') == 1
     assert three.content.count(b'<td class="num">50</td>') == 3
 
 
@@ -38,15 +38,15 @@ def test_an_empty_list_says_what_is_needed(researcher: Client) -> None:
 def test_golden_create_counts_then_makes(researcher: Client) -> None:
     evaluator = labelled_suite(cases=50, people=0)
     address = reverse("reports:golden-create")
-    given = {"question": evaluator.pk, "name": "Desk", "seed": 3}
+    data = {"question": evaluator.pk, "name": "Desk", "seed": 3}
 
-    counted = researcher.post(address, given | {"look": "1"})
+    counted = researcher.post(address, data | {"look": "1"})
     assert (counted.status_code, GoldenSet.objects.count()) == (200, 0)
     assert counted.context["counts"] == [("Right", 30), ("Wrong", 20)]
-    made = researcher.post(address, given)
+    created = researcher.post(address, data)
 
     golden = GoldenSet.objects.get()
-    assert (made.status_code, made.headers["Location"]) == (302, golden.get_absolute_url())
+    assert (created.status_code, created.headers["Location"]) == (302, golden.get_absolute_url())
     page = researcher.get(golden.get_absolute_url())
     assert [(row.part.value, row.cases) for row in page.context["parts"]] == [
         ("examples", 8),
@@ -54,22 +54,22 @@ def test_golden_create_counts_then_makes(researcher: Client) -> None:
         ("test", 20),
     ]
     assert "Kappa on the test part needs 75 cases in the set" in page.content.decode()
-    again = researcher.post(address, given)
+    again = researcher.post(address, data)
     assert (again.status_code, "There is a golden set" in again.content.decode()) == (400, True)
 
 
 def test_golden_create_says_how_many_labels_are_missing_and_why(researcher: Client) -> None:
     evaluator = labelled_suite(cases=50, people=0, arm=ItemArm.ROUTED)
-    given = {"question": evaluator.pk, "name": "Desk", "seed": 3}
+    data = {"question": evaluator.pk, "name": "Desk", "seed": 3}
 
-    refused = researcher.post(reverse("reports:golden-create"), given)
+    refused = researcher.post(reverse("reports:golden-create"), data)
 
     assert refused.status_code == 400
     assert (
         "A golden set needs 50 cases with a final blind label, so that its test part has 20; there are 0, so 50 are "
         "missing. 50 labelled responses are left out, because a rule sent them to people after a verdict"
     ) in refused.content.decode()
-    included = researcher.post(reverse("reports:golden-create"), given | {"with_referred": "on"})
+    included = researcher.post(reverse("reports:golden-create"), data | {"with_referred": "on"})
     assert included.status_code == 302
     page = researcher.get(GoldenSet.objects.get().get_absolute_url()).content.decode()
     assert "Responses that a rule sent to review are included." in page

@@ -42,8 +42,8 @@ def test_two_versions_are_run_compared_and_read(researcher: Client) -> None:
     assert 'hx-trigger="every 3s"' not in page.content.decode()
 
     compared = researcher.get(reverse("reports:golden-compare", args=[golden.pk]))
-    found = compared.context["comparison"]
-    assert (found.gains, found.losses, found.paired.n) == (sly, 0, 45)
+    comparison = compared.context["comparison"]
+    assert (comparison.gains, comparison.losses, comparison.paired.n) == (sly, 0, 45)
     assert len(compared.context["rows"]) == sly
     assert "sly answer" in compared.content.decode()  # what people noted
     turned = researcher.get(

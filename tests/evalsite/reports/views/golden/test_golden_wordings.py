@@ -23,7 +23,7 @@ def proposal(**fields: object) -> tuple[GoldenSet, WordingProposal, Judge]:
     source = labelled_suite(cases=50, people=0)
     golden, judge = golden_set(source), grader("http://127.0.0.1:9/v1")
     evaluator: RunEvaluator = factories.evaluator(run=source.run, kind="judge", name=judge.name, judge=judge)
-    made = WordingProposal.objects.create(
+    wording = WordingProposal.objects.create(
         golden_set=golden,
         evaluator=evaluator,
         judge=judge,
@@ -31,12 +31,12 @@ def proposal(**fields: object) -> tuple[GoldenSet, WordingProposal, Judge]:
         asked_at=NOON,
         **{"before": PLAIN, "after": f"{PLAIN}\n{HOSTILE}\nBe strict.", "status": ProposalStatus.READY} | fields,
     )
-    return golden, made, judge
+    return golden, wording, judge
 
 
 def test_a_proposal_is_text_and_its_lines_are_accepted_one_by_one(researcher: Client) -> None:
-    golden, made, judge = proposal()
-    address = reverse("reports:golden-wording", args=[golden.pk, made.pk])
+    golden, wording, judge = proposal()
+    address = reverse("reports:golden-wording", args=[golden.pk, wording.pk])
 
     page = researcher.get(address).content.decode()
     assert "<script>alert(1)" not in page
@@ -44,10 +44,10 @@ def test_a_proposal_is_text_and_its_lines_are_accepted_one_by_one(researcher: Cl
     accepted = researcher.post(address, {"line": ["1"]})
 
     judge.refresh_from_db()
-    made.refresh_from_db()
+    wording.refresh_from_db()
     assert accepted.headers["Location"] == golden.get_absolute_url()
     assert judge.options["prompt_text"] == f"{PLAIN}\nBe strict."
-    assert (made.status, made.accepted) == ("accepted", [1])
+    assert (wording.status, wording.accepted) == ("accepted", [1])
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_proposal_is_text_and_its_lines_are_accepted_one_by_one(researcher: Cl
 def test_a_proposal_that_cannot_be_used_is_refused(
     researcher: Client, changed: dict[str, object], lines: list[str], words: str
 ) -> None:
-    golden, made, judge = proposal(**changed)
+    golden, wording, judge = proposal(**changed)
 
-    refused = researcher.post(reverse("reports:golden-wording", args=[golden.pk, made.pk]), {"line": lines})
+    refused = researcher.post(reverse("reports:golden-wording", args=[golden.pk, wording.pk]), {"line": lines})
 
     judge.refresh_from_db()
     assert words in " ".join(str(message) for message in get_messages(refused.wsgi_request))

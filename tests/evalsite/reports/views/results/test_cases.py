@@ -160,11 +160,11 @@ def test_labels_on_a_case_are_those_of_the_whole_evaluator(scored: Scored) -> No
     label_of(scored, scored.bob)
     ids = [response_of(scored, system).pk for system in (scored.ada, scored.bob)]
 
-    found = labels_on_case([scored.rules], scored.cases[0], ids)
+    labels = labels_on_case([scored.rules], scored.cases[0], ids)
 
     whole = LabelReader().labels_of(scored.rules)
-    assert found == [label for label in whole if label.response_ids[0] in ids]
-    assert [label.share for label in found] == [0]
+    assert labels == [label for label in whole if label.response_ids[0] in ids]
+    assert [label.share for label in labels] == [0]
 
 
 def test_queries_do_not_grow_with_the_responses(scored: Scored, judged: RunEvaluator, researcher: Client) -> None:

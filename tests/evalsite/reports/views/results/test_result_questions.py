@@ -31,14 +31,21 @@ def test_page_says_what_it_would_send_and_sends_it_once(scored: Scored, research
     sent = researcher.post(address, follow=True)
     again = researcher.post(address, follow=True)
 
-    (told,), (after,) = before.context["runs"], sent.context["runs"]
+    (unsent,), (after,) = before.context["runs"], sent.context["runs"]
     queue = Queue.objects.get(run=scored.run)
-    assert (told.run, told.queue, told.total, told.asked, told.labelled, told.new) == (scored.run, None, 3, 0, 0, 3)
+    assert (
+        unsent.run,
+        unsent.queue,
+        unsent.total,
+        unsent.asked,
+        unsent.labelled,
+        unsent.new,
+    ) == (scored.run, None, 3, 0, 0, 3)
     assert "Send 3 responses" in before.text
     assert "every annotator" in before.text
-    assert [str(one) for one in sent.context["messages"]] == [f"Sent 3 items to the queue “{queue}”."]
+    assert [str(message) for message in sent.context["messages"]] == [f"Sent 3 items to the queue “{queue}”."]
     assert (after.queue, after.total, after.asked, after.new) == (queue, 3, 3, 0)
-    assert [str(one) for one in again.context["messages"]] == [
+    assert [str(message) for message in again.context["messages"]] == [
         "Nothing was sent: all of this is in review or has a label already."
     ]
     items = ReviewItem.objects.order_by("response_a__prompt__key")
@@ -66,9 +73,9 @@ def test_judges_side_by_side_ask_about_a_response_once(scored: Scored, researche
     response = scored.rules.scores.filter(response__system=scored.bob).earliest("pk").response
     factories.verdict(evaluator=judge, response=response, share=1.0)
 
-    (told,) = researcher.get(page(scored, "?columns=judges&show=differ")).context["runs"]
+    (run,) = researcher.get(page(scored, "?columns=judges&show=differ")).context["runs"]
 
-    assert told.total == 1
+    assert run.total == 1
 
 
 def test_too_many_rows_are_not_sent(scored: Scored, researcher: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_filters_and_order_are_those_of_the_address(scored: Scored, researcher: 
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "keys"),
     [
         ("pivot", ["case-3"]),  # a response
         ("table use", ["case-3"]),  # words in any order
@@ -99,7 +99,7 @@ def test_filters_and_order_are_those_of_the_address(scored: Scored, researcher: 
         ("*", []),
     ],
 )
-def test_search_finds_keys_and_words_of_texts(scored: Scored, researcher: Client, query: str, found: list[str]) -> None:
+def test_search_finds_keys_and_words_of_texts(scored: Scored, researcher: Client, query: str, keys: list[str]) -> None:
     response = Response.objects.get(prompt=scored.cases[2].prompt, system=scored.bob)
     response.text = "Use a Pivot table."
     response.save()
@@ -107,7 +107,7 @@ def test_search_finds_keys_and_words_of_texts(scored: Scored, researcher: Client
     prompt.text = "State the lemma, please."
     prompt.save()
 
-    assert [row[0] for row in table(researcher.get(page(scored), {"q": query}))] == found
+    assert [row[0] for row in table(researcher.get(page(scored), {"q": query}))] == keys
 
 
 def test_a_filter_opens_the_first_row_with_all_its_texts(scored: Scored, researcher: Client) -> None:
@@ -175,15 +175,15 @@ def test_two_columns_are_compared_and_their_differences_listed(scored: Scored, r
 def test_columns_of_many_levels_are_drawn_as_dots(scored: Scored, researcher: Client) -> None:
     judge = factories.evaluator(run=scored.run, position=2, kind="judge", name="Fine", total=9, done=9)
     scores = Response.objects.filter(system__in=[scored.ada, scored.bob]).order_by("pk")
-    for place, response in enumerate(scores):  # eight levels: 0, 0.1 to 0.7
-        factories.verdict(evaluator=judge, response=response, share=place / 10)
+    for index, response in enumerate(scores):  # eight levels: 0, 0.1 to 0.7
+        factories.verdict(evaluator=judge, response=response, share=index / 10)
 
     answer = researcher.get(f"{page(scored)}?columns=judges")
 
     (row,) = answer.context["comparisons"]
     # beside the rules' 1, 1, 1, 0.5 of ada and 0, 1, 0, 0 of bob, in ascending order of the first
-    said = [(0, 40), (0, 60), (0, 70), (50, 30), (100, 0), (100, 10), (100, 20), (100, 50)]
-    assert [dot.says for dot in row["scatter"].lines[0].dots] == [f"{x}% and {y}%: 1 row" for x, y in said]
+    points = [(0, 40), (0, 60), (0, 70), (50, 30), (100, 0), (100, 10), (100, 20), (100, 50)]
+    assert [dot.says for dot in row["scatter"].lines[0].dots] == [f"{x}% and {y}%: 1 row" for x, y in points]
     assert '<svg class="chart"' in answer.content.decode()
     assert row["confusion"] == []
 

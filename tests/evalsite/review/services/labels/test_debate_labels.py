@@ -8,7 +8,7 @@ import pytest
 
 from debate.models import Debate, DebateStatus
 from debate.services.labels import import_labels
-from evalsite.reports.selectors.debate_votes import people_said
+from evalsite.reports.selectors.debate_votes import people_labels
 from evalsite.review.models import FinalLabel, Provenance, Referral, ReviewItem
 from evalsite.review.selectors.asked import Reuse, reuse_of
 from evalsite.review.selectors.labels.audit_progress import AuditedSystem, audited_systems
@@ -95,7 +95,7 @@ def test_a_label_serves_equal_content_in_another_set_the_other_way_round(debate:
     assert (found.label, found.share, found.provenance) == ("1", 1.0, "imported")
     name = f"{other.debate_set.system_a} better than {other.debate_set.system_b}, ties half"
     assert audited_systems(subject_of_debates(other.debate_set)) == [AuditedSystem(name, 1, 1, 1.0, 1.0, 1.0)]
-    said = people_said([other.pk])
+    said = people_labels([other.pk])
     assert (said.final, said.drawn) == ({other.pk: 1}, frozenset({other.pk}))
 
 

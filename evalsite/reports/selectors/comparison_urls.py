@@ -1,4 +1,4 @@
-"""Where two versions of a judge, or two runs, stand side by side on the page of results."""
+"""Addresses of the page of results that compare two versions of a judge, or two runs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from judging.models import Judge, Run
 from judging.selectors.judges.judge_versions import versions_of
 
 
-def versions_compared(name: str) -> str:
+def versions_url(name: str) -> str:
     """Return the address of the two newest versions of a judge that scored one suite, the older first; "" if none."""
     evaluators = [evaluator for evaluator in judge_evaluators(name) if evaluator.done]
     versions = versions_of(evaluators)
-    found: dict[tuple[int, str], dict[str, int]] = {}
+    by_question: dict[tuple[int, str], dict[str, int]] = {}
     for evaluator in evaluators:
-        newest = found.setdefault((evaluator.run.suite_id, evaluator.criterion), {})
+        newest = by_question.setdefault((evaluator.run.suite_id, evaluator.criterion), {})
         newest.setdefault(versions[evaluator.pk].key, evaluator.pk)
         if len(newest) > 1:
             newer, older = newest.values()
@@ -24,28 +24,30 @@ def versions_compared(name: str) -> str:
     return ""
 
 
-def versions_of_judge(judge: Judge) -> str:
+def judge_versions_url(judge: Judge) -> str:
     """Return the same for a judge as it is set up, which runs have under a name for each of its rubrics."""
-    return next((address for name in names_in_runs(judge) if (address := versions_compared(name))), "")
+    return next((address for name in names_in_runs(judge) if (address := versions_url(name))), "")
 
 
-def run_compared(run: Run) -> str:
+def run_comparison_url(run: Run) -> str:
     """Return the address of a run beside the newest other one of the same judge or rules; "" if there is none.
 
     A judge that another run had in another version is compared with that version.
     """
     graders = [grader for grader in graders_of(run.suite_id) if not grader.newest.is_baseline]
-    own = [(grader, one) for grader in graders for one in grader.evaluators if one.run_id == run.pk]
-    for grader, _ in own:
-        about = grader.newest.name, grader.newest.criterion
-        others = (row for row in graders if row is not grader and (row.newest.name, row.newest.criterion) == about)
+    scored = [
+        (grader, evaluator) for grader in graders for evaluator in grader.evaluators if evaluator.run_id == run.pk
+    ]
+    for grader, _ in scored:
+        question = grader.newest.name, grader.newest.criterion
+        others = (row for row in graders if row is not grader and (row.newest.name, row.newest.criterion) == question)
         other = next(others, None)
         if other is not None:
             return _compared("judges", run.suite_id, other.key, grader.key)
-    for grader, one in own:
+    for grader, evaluator in scored:
         if len(grader.evaluators) > 1:
-            other_run = next(row for row in grader.evaluators if row is not one)
-            return _compared("runs", run.suite_id, other_run.pk, one.pk)
+            other_run = next(row for row in grader.evaluators if row is not evaluator)
+            return _compared("runs", run.suite_id, other_run.pk, evaluator.pk)
     return ""
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.reports.selectors.compared_columns import run_compared, versions_compared
+from evalsite.reports.selectors.comparison_urls import run_comparison_url, versions_url
 from judging.models import EvaluatorKind, RunEvaluator, Suite
 from tests import factories
 
@@ -33,9 +33,9 @@ def test_a_new_prompt_stands_beside_the_one_before_it(researcher: Client) -> Non
     suite = factories.suite(cases=1)
     old, new = judge_of(suite, "a"), judge_of(suite, "b")
 
-    assert versions_compared("Strict") == address("judges", old, new)
-    assert run_compared(new.run) == address("judges", old, new)
-    assert run_compared(old.run) == address("judges", new, old)
+    assert versions_url("Strict") == address("judges", old, new)
+    assert run_comparison_url(new.run) == address("judges", old, new)
+    assert run_comparison_url(old.run) == address("judges", new, old)
     link = address("judges", old, new).replace("&", "&amp;")
     run_page = researcher.get(new.run.get_absolute_url()).text
     judge_page = researcher.get(reverse("reports:judge-detail") + "?name=Strict").text
@@ -43,7 +43,7 @@ def test_a_new_prompt_stands_beside_the_one_before_it(researcher: Client) -> Non
     assert "Compare with another run" in run_page
     assert link in judge_page
     assert "Compare versions" in judge_page
-    shown = researcher.get(versions_compared("Strict"))
+    shown = researcher.get(versions_url("Strict"))
     assert [column.grader.key for column in shown.context["results"].columns] == [old.pk, new.pk]
 
 
@@ -51,10 +51,10 @@ def test_runs_of_one_version_are_compared_two_at_a_time(researcher: Client) -> N
     suite = factories.suite(cases=1)
     first, second, last = (judge_of(suite, "a") for _ in range(3))
 
-    assert versions_compared("Strict") == ""
+    assert versions_url("Strict") == ""
     answer = researcher.get(address("runs", first, last))
     assert [column.grader.key for column in answer.context["results"].columns] == [first.pk, last.pk]
-    assert run_compared(last.run) == address("runs", second, last)
+    assert run_comparison_url(last.run) == address("runs", second, last)
 
 
 def test_a_run_alone_has_nothing_beside_it() -> None:
@@ -62,4 +62,4 @@ def test_a_run_alone_has_nothing_beside_it() -> None:
     alone = judge_of(suite, "a")
     judge_of(suite, "a", name="Another")
 
-    assert run_compared(alone.run) == versions_compared("Strict") == versions_compared("Nobody") == ""
+    assert run_comparison_url(alone.run) == versions_url("Strict") == versions_url("Nobody") == ""

@@ -1,4 +1,4 @@
-"""Whether judges may be trusted: certificate held, lapsed with the reason, or not held and why."""
+"""The state of the certificates of judges: passed, failed, lapsed with the reason, or none and why."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from judging.models import RunEvaluator
 from judging.selectors.judges.judge_versions import versions_of
 
 
-def standing_of_judges(rows: Sequence[ReportContent]) -> list[CertificateState]:
+def certificates_of_judges(rows: Sequence[ReportContent]) -> list[CertificateState]:
     """Return the state of the certificate of each row of the judges' report. Two queries.
 
     Rows that an earlier version stored do not say which version they are about; they have no certificate.
     """
-    known = [row for row in rows if "parts" in row]
-    states = states_of([(row["name"], version_from_json(row["parts"])) for row in known])
-    found = {(row["name"], row["version"]): state for row, state in zip(known, states, strict=True)}
+    with_version = [row for row in rows if "parts" in row]
+    states = states_of([(row["name"], version_from_json(row["parts"])) for row in with_version])
+    state_by_version = {(row["name"], row["version"]): state for row, state in zip(with_version, states, strict=True)}
     return [
         replace(
-            found.get((row["name"], row["version"]), CertificateState(row["name"], None)),
+            state_by_version.get((row["name"], row["version"]), CertificateState(row["name"], None)),
             lacks=row.get("test_lacks", ""),
         )
         for row in rows
     ]
 
 
-def standing_beside(evaluator: RunEvaluator) -> CertificateState | None:
+def certificate_beside(evaluator: RunEvaluator) -> CertificateState | None:
     """Return the state of the certificate of the judge that scored a board; None for rules.
 
     Why the test was not held is taken from the newest stored report on judges.

@@ -46,13 +46,13 @@ def revise(item: ReviewItem, name: str, client: Client, label: str) -> None:
 @pytest.fixture
 def item() -> ReviewItem:
     """Return an audited item of a debate that agreed on A."""
-    queue = factories.queue(slug="sway", quorum=4)
+    queue = factories.queue(slug="anchoring", quorum=4)
     agreed = factories.debate(status="agreed", verdict=1)
     return factories.review_item(queue=queue, debate=agreed, arm="audit", inclusion_probability=0.05)
 
 
-def sway_shown(researcher: Client) -> dict[str, Any]:
-    response = researcher.get(reverse("reports:agreement-detail", args=["sway"]))
+def anchoring_shown(researcher: Client) -> dict[str, Any]:
+    response = researcher.get(reverse("reports:agreement-detail", args=["anchoring"]))
     content: dict[str, Any] = response.context["content"]["anchoring"]
     return content
 
@@ -65,11 +65,11 @@ def test_the_report_tells_how_the_reveal_moved_people(item: ReviewItem, research
     revise(item, "ada", ada, "1")
     revise(item, "ben", ben, "0")
 
-    found = sway_shown(researcher)
+    anchoring = anchoring_shown(researcher)
 
     # ada differed and followed, cat differed and stayed, ben agreed and left
-    assert found["counts"] == {"revealed": 3, "revised": 2, "differed": 2, "toward": 1, "agreed": 1, "away": 1}
-    assert [(found[name]["value"], found[name]["n"]) for name in ("revised", "toward", "away")] == [
+    assert anchoring["counts"] == {"revealed": 3, "revised": 2, "differed": 2, "toward": 1, "agreed": 1, "away": 1}
+    assert [(anchoring[name]["value"], anchoring[name]["n"]) for name in ("revised", "toward", "away")] == [
         (2 / 3, 3),
         (1 / 2, 2),
         (1.0, 1),
@@ -80,12 +80,12 @@ def test_a_reveal_alone_brings_the_report_up_to_date(
     item: ReviewItem, researcher: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
     ada = answer(item, "ada", "-1")
-    before = sway_shown(researcher)["counts"]["revealed"]
+    before = anchoring_shown(researcher)["counts"]["revealed"]
 
     with django_capture_on_commit_callbacks(execute=True):
         reveal(item, ada)
 
-    assert (before, sway_shown(researcher)["counts"]["revealed"]) == (0, 1)
+    assert (before, anchoring_shown(researcher)["counts"]["revealed"]) == (0, 1)
 
 
 def test_agreement_stays_with_the_blind_answers(item: ReviewItem, researcher: Client) -> None:
@@ -94,6 +94,6 @@ def test_agreement_stays_with_the_blind_answers(item: ReviewItem, researcher: Cl
         reveal(item, client)
     revise(item, "ada", ada, "1")
 
-    response = researcher.get(reverse("reports:agreement-detail", args=["sway"]))
+    response = researcher.get(reverse("reports:agreement-detail", args=["anchoring"]))
 
     assert response.context["content"]["figures"][0]["value"] == 0.0
