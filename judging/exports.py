@@ -161,25 +161,25 @@ def _chunk_rows(stage: _RunScores, chunk: Sequence[EsiItem]) -> Iterator[JsonDic
         for row in Verdict.objects.filter(evaluator__in=names, response_id__in=responses)
     }
     scores = {row.response_id: row for row in Score.objects.filter(evaluator=index, response_id__in=responses)}
-    wanted = [pk for item in chunk for pk in item.call_ids]
-    wanted += [pk for row in verdicts.values() for pk in row.call_ids]
-    calls = Call.objects.defer("request").in_bulk(wanted)
+    call_ids = [pk for item in chunk for pk in item.call_ids]
+    call_ids += [pk for row in verdicts.values() for pk in row.call_ids]
+    calls = Call.objects.defer("request").in_bulk(call_ids)
     for item in chunk:
-        said = {name: verdicts.get((name, item.response_id or 0)) for name in JUDGES}
-        yield _item_row(stage, item, said, scores.get(item.response_id or 0), calls)
+        judge_verdicts = {name: verdicts.get((name, item.response_id or 0)) for name in JUDGES}
+        yield _item_row(stage, item, judge_verdicts, scores.get(item.response_id or 0), calls)
 
 
 def _item_row(
     stage: _RunScores,
     item: EsiItem,
-    said: Mapping[str, Verdict | None],
+    verdicts: Mapping[str, Verdict | None],
     score: Score | None,
     calls: Mapping[int, Call],
 ) -> JsonDict:
     instruction, question = question_of(item.case)
     response = item.response
-    correct = _said(said["accuracy"], "is_correct")
-    rated = _said(said["integrity"], "integrity")
+    correct = _said(verdicts["accuracy"], "is_correct")
+    rated = _said(verdicts["integrity"], "integrity")
     return {
         **_head(stage, stage.lines[item.case_id], item.status or "NOT_PROCESSED"),
         "original_id": item.case.key,
@@ -193,16 +193,16 @@ def _item_row(
         "worker_output_correctly_formatted": item.formatted_ok if response else False,
         "worker_time_taken_seconds": item.answer_seconds,
         "judge_verdict_is_correct": False if correct is None and stage.as_zero else correct,
-        "judge_reasoning": said["accuracy"].rationale if said["accuracy"] else "",
-        "judge_raw_output": _raw(said["accuracy"], calls),
+        "judge_reasoning": verdicts["accuracy"].rationale if verdicts["accuracy"] else "",
+        "judge_raw_output": _raw(verdicts["accuracy"], calls),
         "integrity_judge_score": int(rated) if rated is not None and float(rated).is_integer() else rated,
-        "integrity_judge_reasoning": said["integrity"].rationale if said["integrity"] else "",
-        "integrity_judge_raw_output": _raw(said["integrity"], calls),
+        "integrity_judge_reasoning": verdicts["integrity"].rationale if verdicts["integrity"] else "",
+        "integrity_judge_raw_output": _raw(verdicts["integrity"], calls),
         **_numbers(stage, score),
         "error_message": item.reason,
         "usage": {
             "worker": _usage(item.call_ids, calls),
-            **{name: _usage(row.call_ids, calls) if row else [] for name, row in said.items()},
+            **{name: _usage(row.call_ids, calls) if row else [] for name, row in verdicts.items()},
         },
     }
 
@@ -234,9 +234,9 @@ def _problem_row(stage: _RunScores, problem: JsonObject) -> JsonDict:
 def _numbers(stage: _RunScores, score: Score | None) -> JsonDict:
     """Return sub-scores and index; without a score 0 by the original's options, else null."""
     absent = 0.0 if stage.as_zero else None
-    found = score.detail if score is not None else {"sub_scores": {}, "index": absent}
-    numbers = {key: found["sub_scores"].get(name, absent) for name, key in SCORE_NAMES.items()}
-    return {**numbers, "esi_score": found["index"]}
+    detail = score.detail if score is not None else {"sub_scores": {}, "index": absent}
+    numbers = {key: detail["sub_scores"].get(name, absent) for name, key in SCORE_NAMES.items()}
+    return {**numbers, "esi_score": detail["index"]}
 
 
 def _said(verdict: Verdict | None, key: str) -> Any:
@@ -258,5 +258,5 @@ def _usage(call_ids: Sequence[int], calls: Mapping[int, Call]) -> list[JsonDict]
 
 def _head_of(call: Call) -> JsonDict:
     """Return who answered a call, under names of their own."""
-    wanted = {"model": "model_served", "system_fingerprint": "system_fingerprint", "request_id": "request_id"}
-    return {ours: call.reply_head.get(theirs) for theirs, ours in wanted.items()}
+    names = {"model": "model_served", "system_fingerprint": "system_fingerprint", "request_id": "request_id"}
+    return {shown_name: call.reply_head.get(name) for name, shown_name in names.items()}

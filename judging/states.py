@@ -35,11 +35,11 @@ class RunRefused(ValueError):
     """The run cannot do that from where it is; the message is shown on the page."""
 
 
-def check_transition(current: str, wanted: str) -> None:
-    """Pass where a run may go from `current` to `wanted`.
+def check_transition(current: str, target: str) -> None:
+    """Pass where a run may go from `current` to `target`.
 
     Raises:
         RunRefused: it may not.
     """
-    if not is_allowed(TRANSITIONS, current, wanted):
-        raise RunRefused(f"The run is {current}; it cannot become {wanted}.")
+    if not is_allowed(TRANSITIONS, current, target):
+        raise RunRefused(f"The run is {current}; it cannot become {target}.")

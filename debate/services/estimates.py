@@ -203,7 +203,7 @@ def _part_of(
         debates=count,
         calls_least=count * least,
         calls_most=count * most,
-        made=round(count * sum(len(replayed.made) for replayed in replays) / len(replays)) if replays else 0,
+        made=round(count * sum(len(replayed.replied) for replayed in replays) / len(replays)) if replays else 0,
         cost_least=_sum(map(_dollars, prices, agents_least)) * left_least,
         cost_most=_sum(map(_dollars, prices, agents_most)) * left_most,
     )
@@ -218,7 +218,7 @@ def _share_left(replays: Sequence[Replay], calls: int) -> Decimal:
     """Return which share of so many calls of each debate is still to be made; all, where nobody looked."""
     if not replays or not calls:
         return Decimal(1)
-    unpaid = sum(max(len(replayed.unpaid), calls - len(replayed.made)) for replayed in replays if replayed.unpaid)
+    unpaid = sum(max(len(replayed.unpaid), calls - len(replayed.replied)) for replayed in replays if replayed.unpaid)
     return Decimal(unpaid) / (calls * len(replays))
 
 

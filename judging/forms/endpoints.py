@@ -50,11 +50,11 @@ class PanelMembersWidget(forms.Textarea):
         context: dict[str, Any] = super().get_context(name, value, attrs)
         members = members_from_lines(value or "")
         empty = max(FEWEST_ROWS - len(members), SPARE_ROWS)
-        found = [MemberRow(number, entry["judge"], f"{entry['weight']:g}") for number, entry in enumerate(members, 1)]
-        found += [MemberRow(len(found) + number, "", "1") for number in range(1, empty + 1)]
+        rows = [MemberRow(number, entry["judge"], f"{entry['weight']:g}") for number, entry in enumerate(members, 1)]
+        rows += [MemberRow(len(rows) + number, "", "1") for number in range(1, empty + 1)]
         judges = _by_kind()
         offered = {judge for names in judges.values() for judge in names}
-        context |= {"rows": found, "judges": judges, "named": {entry["judge"] for entry in members} - offered}
+        context |= {"rows": rows, "judges": judges, "named": {entry["judge"] for entry in members} - offered}
         return context
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
@@ -75,10 +75,10 @@ class PanelMembersField(forms.CharField):
 
 def _by_kind() -> Mapping[str, list[str]]:
     """Return the names of the judges that may be members under the title of their kind."""
-    found: dict[str, list[str]] = {}
+    names_by_kind: dict[str, list[str]] = {}
     for name, kind in possible_members().values_list("name", "kind"):
-        found.setdefault(KINDS[kind].title, []).append(name)
-    return found
+        names_by_kind.setdefault(KINDS[kind].title, []).append(name)
+    return names_by_kind
 
 
 class JsonObjectField(forms.JSONField):
@@ -285,8 +285,8 @@ class JudgeForm(forms.Form):
         else:
             del self.fields["endpoint"]
         if judge is not None:
-            own = {"name": judge.name, "description": judge.description, "endpoint": judge.endpoint_id}
-            self.initial = {**self.initial, **own}
+            judge_values = {"name": judge.name, "description": judge.description, "endpoint": judge.endpoint_id}
+            self.initial = {**self.initial, **judge_values}
         values = self.kind.new_options() if judge is None else judge.options
         for option in self.kind.options:
             value = values.get(option.name, option.default)
@@ -325,15 +325,15 @@ class JudgeForm(forms.Form):
 
     def options(self) -> JsonDict:
         """Return the options as entered; the form must be valid."""
-        found: JsonDict = {}
+        options: JsonDict = {}
         for option in self.kind.options:
             value = self.cleaned_data[f"option_{option.name}"]
             if option.kind == "choice":
                 value = json.loads(value)
             if option.kind == "members":
                 value = members_from_lines(value)
-            found[option.name] = option.default if value is None and option.default is not None else value
-        return found
+            options[option.name] = option.default if value is None and option.default is not None else value
+        return options
 
 
 def shown_options(kind: JudgeKind, options: JsonObject) -> JsonDict:

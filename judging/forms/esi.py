@@ -40,7 +40,7 @@ class LunarImportForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.planned = planned
         self.initial = {"settings": planned.settings.to_json(), **self.initial}
-        self.roles = [role for role in ROLES if any(one.pk is None for one in planned.endpoints[role])]
+        self.roles = [role for role in ROLES if any(endpoint.pk is None for endpoint in planned.endpoints[role])]
         for role in self.roles:
             self.fields[f"{role}_key_variable"] = forms.CharField(
                 required=False,
@@ -73,7 +73,7 @@ class LunarImportForm(forms.Form):
 
     def suites(self) -> dict[str, Suite]:
         """Return the suites that were chosen, by data set; the form must be valid."""
-        chosen = {one.name: self.cleaned_data[f"suite_{n}"] for n, one in enumerate(self.planned.datasets)}
+        chosen = {dataset.name: self.cleaned_data[f"suite_{n}"] for n, dataset in enumerate(self.planned.datasets)}
         return {name: suite for name, suite in chosen.items() if suite is not None}
 
 
@@ -223,8 +223,8 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
 
     def clean(self) -> JsonDict:
         cleaned = super().clean() or {}
-        workers, asked, systems = (cleaned.get(name) for name in ("workers", "asked", "systems"))
-        if bool(workers or asked) == bool(systems):
+        workers, asked_systems, systems = (cleaned.get(name) for name in ("workers", "asked", "systems"))
+        if bool(workers or asked_systems) == bool(systems):
             raise forms.ValidationError("Choose either systems or models to ask, or stored responses, not both.")
         if workers and not cleaned.get("prompts"):
             self.add_error("prompts", "Choose at least one prompt version.")
@@ -240,10 +240,12 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         """Return what was asked for. A judge as shipped is set up where there is none yet."""
         data = self.cleaned_data
         strictness = {"strictness": data["strictness"]} if data["strictness"] else {}
-        asked = [worker_of(system) for system in data["asked"]]
-        models = [Worker(one, asking_of_version(label)) for one in data["workers"] for label in data["prompts"]]
-        keys = {worker.key for worker in asked}
-        workers = [*asked, *(worker for worker in models if worker.key not in keys)]
+        stored_workers = [worker_of(system) for system in data["asked"]]
+        models = [
+            Worker(endpoint, asking_of_version(label)) for endpoint in data["workers"] for label in data["prompts"]
+        ]
+        keys = {worker.key for worker in stored_workers}
+        workers = [*stored_workers, *(worker for worker in models if worker.key not in keys)]
         return RunPlan(
             suite=self.suite,
             evaluators=[
@@ -284,17 +286,17 @@ def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:
     names = {judge.endpoint_id for judge in judges}
     retired = set(Judge.objects.filter(kind=kind, is_active=False).values_list("name", flat=True))
     shipped = [
-        (f"endpoint:{one.pk}", f"default judge on {one.name}")
-        for one in endpoints
-        if one.pk not in names and default_judge_name(kind, one) not in retired
+        (f"endpoint:{endpoint.pk}", f"default judge on {endpoint.name}")
+        for endpoint in endpoints
+        if endpoint.pk not in names and default_judge_name(kind, endpoint) not in retired
     ]
     groups = [("Judges", configured), ("Endpoints", shipped)]
     return [("", "choose"), *((title, rows) for title, rows in groups if rows)]
 
 
-def chosen_judge(kind: str, given: str) -> Judge:
+def chosen_judge(kind: str, choice: str) -> Judge:
     """Return the judge that a choice of `judge_choices` stands for."""
-    what, _, pk = given.partition(":")
+    what, _, pk = choice.partition(":")
     if what == "judge":
         return Judge.objects.select_related("endpoint").get(pk=pk)
     return default_judge(kind=kind, endpoint=ModelEndpoint.objects.get(pk=pk))

@@ -41,7 +41,7 @@ class ManyFilesField(forms.FileField):
     def clean(self, data: Any, initial: Any = None) -> Any:
         listed = data if isinstance(data, list | tuple) else [data]
         single = super().clean
-        return [single(one, initial) for one in listed] if any(listed) else [single(None, initial)]
+        return [single(file, initial) for file in listed] if any(listed) else [single(None, initial)]
 
 
 class ColumnsInput(forms.HiddenInput):

@@ -56,19 +56,19 @@ def first_choices(query: Mapping[str, str], suite: Suite) -> JsonDict:
 def _like(run: Run) -> JsonDict:
     evaluators = list(run.evaluators.all())
     selection, share = selection_from_json(run.options.get("selection") or {}), run.options.get("audit_share")
-    asked = run.asked_systems
+    asked_systems = run.asked_systems
     return {
         "limit": selection.limit,
         "seed": selection.seed,
         "cases": ", ".join(selection.cases),
         "scenarios": ", ".join(selection.scenarios),
-        "systems": [system.pk for system in run.systems.all() if str(system.pk) not in asked],
-        "asked": [f"system:{pk}" for pk in asked],
-        "attempts": run.options[ASKING]["attempts"] if asked else None,
-        "rules": any(one.kind == EvaluatorKind.GRADER for one in evaluators),
-        "judges": [one.judge_id for one in evaluators if one.judge_id],
-        "baseline": next((one.compared_with_id for one in evaluators if one.compared_with_id), None),
-        "rubrics": [one.rubric_id for one in evaluators if one.rubric_id],
+        "systems": [system.pk for system in run.systems.all() if str(system.pk) not in asked_systems],
+        "asked": [f"system:{pk}" for pk in asked_systems],
+        "attempts": run.options[ASKING]["attempts"] if asked_systems else None,
+        "rules": any(evaluator.kind == EvaluatorKind.GRADER for evaluator in evaluators),
+        "judges": [evaluator.judge_id for evaluator in evaluators if evaluator.judge_id],
+        "baseline": next((evaluator.compared_with_id for evaluator in evaluators if evaluator.compared_with_id), None),
+        "rubrics": [evaluator.rubric_id for evaluator in evaluators if evaluator.rubric_id],
         "budget": run.budget,
         "first_attempts": run.options.get("first_attempts"),
         "compat": bool(run.options.get("compat")),
@@ -203,9 +203,9 @@ class RunForm(NewRunForm, SelectionForm):
             Q(benchmark=suite.benchmark) | Q(benchmark__isnull=True)
         ).order_by("slug", "-version")
         self.initial.setdefault("systems", list(self.answering.values_list("pk", flat=True)))
-        asked = self.fields["asked"]
-        assert isinstance(asked, forms.MultipleChoiceField)
-        asked.choices = asked_choices()
+        asked_field = self.fields["asked"]
+        assert isinstance(asked_field, forms.MultipleChoiceField)
+        asked_field.choices = asked_choices()
         self.has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
         if not self.has_rules:
             self.fields["rules"].disabled = True
@@ -216,17 +216,17 @@ class RunForm(NewRunForm, SelectionForm):
         cleaned = super().clean() or {}
         judges: Sequence[Judge] = list(cleaned.get("judges") or [])
         rubrics: Sequence[Rubric] = list(cleaned.get("rubrics") or [])
-        asked = [asked_system(choice) for choice in cleaned.get("asked") or ()]
-        stored = [system for system in cleaned.get("systems") or () if system not in asked]
-        cleaned |= {"systems": stored, "asked": asked}  # asking a system reuses what it has said
-        if not asked and not stored:
+        asked_systems = [asked_system(choice) for choice in cleaned.get("asked") or ()]
+        stored = [system for system in cleaned.get("systems") or () if system not in asked_systems]
+        cleaned |= {"systems": stored, "asked": asked_systems}  # asking a system reuses what it has said
+        if not asked_systems and not stored:
             self.add_error("systems", "Choose at least one system.")
         if not cleaned.get("rules") and not judges:
             raise forms.ValidationError("Choose the rule graders, a judge, or both.")
         choices, lacking = pair_judges(judges, rubrics)
         for judge in lacking:
-            wanted = NEEDED_RUBRICS[next(need for need in NEEDED_RUBRICS if need in needs_of(judge))]
-            self.add_error("rubrics", f"{judge.name} needs {wanted}; choose one or deselect the judge.")
+            needed = NEEDED_RUBRICS[next(need for need in NEEDED_RUBRICS if need in needs_of(judge))]
+            self.add_error("rubrics", f"{judge.name} needs {needed}; choose one or deselect the judge.")
         unused = [rubric for rubric in rubrics if not any(choice.rubric == rubric for choice in choices)]
         for rubric in unused:
             self.add_error("rubrics", f"No selected judge uses {rubric}; choose one that does or deselect the rubric.")
@@ -257,12 +257,12 @@ class RunForm(NewRunForm, SelectionForm):
 def asked_choices() -> list[tuple[str, str]]:
     """Return the systems that a run can ask, and the endpoints that it can ask the plain question."""
     systems = list(answering_systems())
-    known = {system.asking_key for system in systems}
+    known_keys = {system.asking_key for system in systems}
     endpoints = ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name")
-    plain = [one for one in endpoints if plain_system(one).asking_key not in known]
+    plain = [endpoint for endpoint in endpoints if plain_system(endpoint).asking_key not in known_keys]
     return [
         *((f"system:{system.pk}", system.name) for system in systems),
-        *((f"endpoint:{one.pk}", f"{one.offered_as}, plain question") for one in plain),
+        *((f"endpoint:{endpoint.pk}", f"{endpoint.offered_as}, plain question") for endpoint in plain),
     ]
 
 

@@ -23,8 +23,8 @@ PROMPT_WORDS = {
 
 def prompt_choices() -> list[tuple[str, str]]:
     """Return the prompt versions that models can be asked with, the shipped ones first."""
-    own = PromptVersion.objects.filter(name=OWN, is_active=True).order_by("label").values_list("label", flat=True)
-    return [*((label, PROMPT_WORDS[label]) for label in SHIPPED), *((label, label) for label in own)]
+    stored = PromptVersion.objects.filter(name=OWN, is_active=True).order_by("label").values_list("label", flat=True)
+    return [*((label, PROMPT_WORDS[label]) for label in SHIPPED), *((label, label) for label in stored)]
 
 
 class SystemForm(forms.Form):

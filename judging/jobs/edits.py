@@ -49,9 +49,9 @@ def launch_edit_trial(*, case: Case, suite: Suite, text: str) -> Trial | None:
     """Queue the trial of an edit, once for the same text; None where there is no broker."""
     name = f"edit-{case.pk}-{suite.pk}-{text_hash(text)[:32]}"
     try:
-        known = read_edit_trial(name)
-        if known is not None and not known.failed:
-            return known
+        trial = read_edit_trial(name)
+        if trial is not None and not trial.failed:
+            return trial
     except RedisError:
         return None
     queued = enqueue_once(
@@ -69,9 +69,9 @@ def read_edit_trial(name: str) -> Trial | None:
     """Return how far a trial is; None where none of this name is known any more."""
     queue = get_queue("default")
     try:
-        known = Job.fetch(name, connection=queue.connection, serializer=queue.serializer)
+        job = Job.fetch(name, connection=queue.connection, serializer=queue.serializer)
     except NoSuchJobError:
         return None
-    status = known.get_status()
-    effect = known.return_value() if status == JobStatus.FINISHED else None
+    status = job.get_status()
+    effect = job.return_value() if status == JobStatus.FINISHED else None
     return Trial(name, effect, failed=status in _OVER)

@@ -28,7 +28,7 @@ def enqueue_once(
     try:
         queue = get_queue("default")
         if beside_running:
-            if any(known.startswith(f"{job_id}-") for known in queue.get_job_ids()):
+            if any(queued_id.startswith(f"{job_id}-") for queued_id in queue.get_job_ids()):
                 return False
             job_id = f"{job_id}-{uuid.uuid4()}"
         elif _is_unfinished(queue, job_id):
@@ -43,7 +43,7 @@ def enqueue_once(
 def _is_unfinished(queue: Queue, job_id: str) -> bool:
     """Return whether a job of this id waits or runs."""
     try:
-        known = Job.fetch(job_id, connection=queue.connection, serializer=queue.serializer)
+        job = Job.fetch(job_id, connection=queue.connection, serializer=queue.serializer)
     except NoSuchJobError:
         return False
-    return known.get_status() in UNFINISHED
+    return job.get_status() in UNFINISHED

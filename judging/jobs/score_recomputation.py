@@ -21,11 +21,11 @@ logger = logging.getLogger(__name__)
 def work_rescoring(evaluator_id: int) -> None:
     """Finish computing an evaluator's scores again. Safe to repeat: what is finished is left as it is."""
     try:
-        done = score_recomputation.finish_rescoring(evaluator_id=evaluator_id, at=timezone.now())
+        counts = score_recomputation.finish_rescoring(evaluator_id=evaluator_id, at=timezone.now())
     except RescoringRefused as refusal:  # the run was started again, or another recomputation has begun
         logger.warning("judging.rescoring_postponed evaluator_id=%s reason=%s", evaluator_id, refusal)
         return
-    logger.info("judging.rescored evaluator_id=%s scores=%s changed=%s", evaluator_id, done.scores, done.changed)
+    logger.info("judging.rescored evaluator_id=%s scores=%s changed=%s", evaluator_id, counts.scores, counts.changed)
 
 
 def launch_rescoring(evaluator: RunEvaluator) -> None:

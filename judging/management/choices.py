@@ -22,63 +22,63 @@ from judging.specs.selections import CaseSelection, SelectionRefused, names_in
 SHOWN = 20  # names listed in a refusal
 
 
-def suite_of(given: str) -> Suite:
+def suite_of(text: str) -> Suite:
     """Return a suite by id, by the slug of its benchmark (the newest), or by slug@number."""
-    slug, _, number = given.partition("@")
-    suites = Suite.objects.select_related("benchmark")
-    key = whole_number(given)
-    found = suites.filter(pk=key) if key is not None else suites.filter(benchmark__slug=slug)
+    slug, _, number = text.partition("@")
+    all_suites = Suite.objects.select_related("benchmark")
+    key = whole_number(text)
+    suites = all_suites.filter(pk=key) if key is not None else all_suites.filter(benchmark__slug=slug)
     if number:
-        found = found.filter(number=whole_number(number) or 0)
-    suite = found.order_by("-number").first()
+        suites = suites.filter(number=whole_number(number) or 0)
+    suite = suites.order_by("-number").first()
     if suite is None:
-        known = Benchmark.objects.order_by("slug").values_list("slug", flat=True)
-        raise BadInput(f"There is no suite {given!r}. Benchmarks: {_list(known)}.")
+        slugs = Benchmark.objects.order_by("slug").values_list("slug", flat=True)
+        raise BadInput(f"There is no suite {text!r}. Benchmarks: {_list(slugs)}.")
     return suite
 
 
-def systems_of(given: str, *, suite: Suite) -> list[System]:
+def systems_of(text: str, *, suite: Suite) -> list[System]:
     """Return systems by name, or with "all" every system that answered the suite."""
     answered = System.objects.filter(
         responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True
     ).distinct()
-    if given.strip() == "all":
+    if text.strip() == "all":
         return list(answered.order_by("name"))
-    by_name = {system.name: system for system in System.objects.filter(name__in=names(given))}
-    missing = [name for name in names(given) if name not in by_name]
+    by_name = {system.name: system for system in System.objects.filter(name__in=names(text))}
+    missing = [name for name in names(text) if name not in by_name]
     if missing:
-        known = answered.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no system {_list(missing)}. Systems with responses to this suite: {_list(known)}.")
-    return [by_name[name] for name in names(given)]
+        existing = answered.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no system {_list(missing)}. Systems with responses to this suite: {_list(existing)}.")
+    return [by_name[name] for name in names(text)]
 
 
-def system_of(given: str) -> System:
+def system_of(name: str) -> System:
     """Return a system by name."""
-    system = System.objects.filter(name=given).first()
+    system = System.objects.filter(name=name).first()
     if system is None:
-        known = System.objects.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no system {given!r}. There are: {_list(known)}.")
+        existing = System.objects.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no system {name!r}. There are: {_list(existing)}.")
     return system
 
 
-def judges_of(given: str) -> list[Judge]:
+def judges_of(text: str) -> list[Judge]:
     """Return judges in use by name."""
     judges = active_judges()
-    by_name = {judge.name: judge for judge in judges.filter(name__in=names(given))}
-    missing = [name for name in names(given) if name not in by_name]
+    by_name = {judge.name: judge for judge in judges.filter(name__in=names(text))}
+    missing = [name for name in names(text) if name not in by_name]
     if missing:
-        known = judges.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no active judge {_list(missing)}. There are: {_list(known)}.")
-    return [by_name[name] for name in names(given)]
+        existing = judges.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no active judge {_list(missing)}. There are: {_list(existing)}.")
+    return [by_name[name] for name in names(text)]
 
 
 def evaluators_of(judges: str, rubrics: str) -> list[EvaluatorChoice]:
     """Return judges, each with the rubrics that it uses."""
-    known, chosen_rubrics = judges_of(judges), rubrics_of(rubrics)
-    pairwise = [judge.name for judge in known if judge.kind in COMPARING]
+    chosen_judges, chosen_rubrics = judges_of(judges), rubrics_of(rubrics)
+    pairwise = [judge.name for judge in chosen_judges if judge.kind in COMPARING]
     if pairwise:
         raise BadInput(f"{', '.join(pairwise)} compares two responses; use run_debates.")
-    chosen, lacking = pair_judges(known, chosen_rubrics)
+    chosen, lacking = pair_judges(chosen_judges, chosen_rubrics)
     if lacking:
         raise BadInput(f"{lacking[0].name} needs a suitable rubric; name one with --rubrics.")
     unused = [str(rubric) for rubric in chosen_rubrics if not any(choice.rubric == rubric for choice in chosen)]
@@ -96,101 +96,101 @@ def add_baseline(parser: CommandParser) -> None:
     )
 
 
-def baseline_of(given: str) -> System | None:
+def baseline_of(name: str) -> System | None:
     """Return the system of this name; None for an empty text."""
-    return system_of(given) if given else None
+    return system_of(name) if name else None
 
 
-def answering_of(given: str) -> tuple[list[System], list[System]]:
+def answering_of(text: str) -> tuple[list[System], list[System]]:
     """Return the systems of these names whose stored responses count, and those to be asked; the name of an endpoint
     stands for the system that asks it the plain question."""
     stored: list[System] = []
     asked: list[System] = []
-    for name in names(given):
+    for name in names(text):
         system = System.objects.select_related("endpoint").filter(name=name).first()
         endpoint = ModelEndpoint.objects.filter(name=name, is_active=True).first() if system is None else None
         if endpoint is not None:
             system = plain_system(endpoint)
         if system is None:
-            known = System.objects.order_by("name").values_list("name", flat=True)
-            raise BadInput(f"There is no system and no endpoint {name!r}. Systems: {_list(known)}.")
+            existing = System.objects.order_by("name").values_list("name", flat=True)
+            raise BadInput(f"There is no system and no endpoint {name!r}. Systems: {_list(existing)}.")
         (asked if system.answers_here else stored).append(system)
     return stored, asked
 
 
-def judge_of(given: str) -> Judge:
+def judge_of(name: str) -> Judge:
     """Return a judge by name, also a retired one."""
-    judge = Judge.objects.select_related("endpoint").filter(name=given).first()
+    judge = Judge.objects.select_related("endpoint").filter(name=name).first()
     if judge is None:
-        known = Judge.objects.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no judge {given!r}. There are: {_list(known)}.")
+        existing = Judge.objects.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no judge {name!r}. There are: {_list(existing)}.")
     return judge
 
 
-def endpoint_of(given: str) -> ModelEndpoint:
+def endpoint_of(name: str) -> ModelEndpoint:
     """Return an endpoint in use by name."""
     endpoints = ModelEndpoint.objects.filter(is_active=True)
-    endpoint = endpoints.filter(name=given).first()
+    endpoint = endpoints.filter(name=name).first()
     if endpoint is None:
-        known = endpoints.order_by("name").values_list("name", flat=True)
-        raise BadInput(f"There is no active endpoint {given!r}. There are: {_list(known)}.")
+        existing = endpoints.order_by("name").values_list("name", flat=True)
+        raise BadInput(f"There is no active endpoint {name!r}. There are: {_list(existing)}.")
     return endpoint
 
 
-def prompt_of(given: str, *, active: bool = False) -> PromptVersion:
+def prompt_of(name: str, *, active: bool = False) -> PromptVersion:
     """Return an edited prompt by the name of its version, or PROMPT/VERSION where several prompts have one so named.
 
     Where it is to be `active`, retired ones are not found.
     """
-    prompt, _, label = given.rpartition("/")
-    versions = PromptVersion.objects.order_by("name", "label")
-    versions = versions.filter(is_active=True) if active else versions
-    found = list(versions.filter(label=label, name=prompt) if prompt else versions.filter(label=label))
-    if len(found) == 1:
-        return found[0]
-    known = _list(f"{one.name}/{one.label}" for one in found or versions)
-    if found:
-        raise BadInput(f"Several prompts have a version {given!r}; name one of {known}.")
-    raise BadInput(f"There is no prompt version {given!r}. There are: {known}.")
+    prompt, _, label = name.rpartition("/")
+    offered = PromptVersion.objects.order_by("name", "label")
+    offered = offered.filter(is_active=True) if active else offered
+    versions = list(offered.filter(label=label, name=prompt) if prompt else offered.filter(label=label))
+    if len(versions) == 1:
+        return versions[0]
+    existing = _list(f"{version.name}/{version.label}" for version in versions or offered)
+    if versions:
+        raise BadInput(f"Several prompts have a version {name!r}; name one of {existing}.")
+    raise BadInput(f"There is no prompt version {name!r}. There are: {existing}.")
 
 
-def rubrics_of(given: str) -> list[Rubric]:
+def rubrics_of(text: str) -> list[Rubric]:
     """Return rubrics by id, by slug (the newest version), or by slug@version."""
-    return [rubric_of(one) for one in names(given)]
+    return [rubric_of(name) for name in names(text)]
 
 
-def rubric_of(given: str) -> Rubric:
+def rubric_of(text: str) -> Rubric:
     """Return one rubric, named as in `rubrics_of`."""
-    slug, _, version = given.partition("@")
-    key = whole_number(given)
-    found = Rubric.objects.filter(pk=key) if key is not None else Rubric.objects.filter(slug=slug)
+    slug, _, version = text.partition("@")
+    key = whole_number(text)
+    rubrics = Rubric.objects.filter(pk=key) if key is not None else Rubric.objects.filter(slug=slug)
     if version:
-        found = found.filter(version=whole_number(version) or 0)
-    rubric = found.order_by("-version").first()
+        rubrics = rubrics.filter(version=whole_number(version) or 0)
+    rubric = rubrics.order_by("-version").first()
     if rubric is None:
-        known = Rubric.objects.order_by("slug").values_list("slug", flat=True).distinct()
-        raise BadInput(f"There is no rubric {given!r}. There are: {_list(known)}.")
+        slugs = Rubric.objects.order_by("slug").values_list("slug", flat=True).distinct()
+        raise BadInput(f"There is no rubric {text!r}. There are: {_list(slugs)}.")
     return rubric
 
 
-def run_of(given: int) -> Run:
+def run_of(run_id: int) -> Run:
     """Return a run by id."""
-    run = Run.objects.filter(pk=given).first()
+    run = Run.objects.filter(pk=run_id).first()
     if run is None:
-        raise BadInput(f"There is no run {given}.")
+        raise BadInput(f"There is no run {run_id}.")
     return run
 
 
-def dollars_of(given: str) -> Decimal | None:
+def dollars_of(text: str) -> Decimal | None:
     """Return an amount of US dollars above zero; None for an empty text."""
-    if not given:
+    if not text:
         return None
     try:
-        amount = Decimal(given)
+        amount = Decimal(text)
     except InvalidOperation:
         amount = Decimal(-1)
     if not amount.is_finite() or amount <= 0:
-        raise BadInput(f"A budget is a number of US dollars above zero, not {given!r}.")
+        raise BadInput(f"A budget is a number of US dollars above zero, not {text!r}.")
     return amount
 
 
@@ -216,10 +216,10 @@ def selection_of(options: JsonObject, *, suite: Suite) -> CaseSelection:
     return chosen
 
 
-def names(given: str) -> list[str]:
+def names(text: str) -> list[str]:
     """Return the names in a list separated by commas, each once."""
-    return list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def _list(known: Iterable[str]) -> str:
-    return ", ".join(list(known)[:SHOWN]) or "none"
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(list(names)[:SHOWN]) or "none"

@@ -75,7 +75,9 @@ def esi_plan_of(options: JsonDict) -> RunPlan:
             workers=[_worker(text) for text in options["worker"]],
             options=_esi_options(options),
             reading=ReplyReading.ORIGINAL if options["original"] else ReplyReading.CAREFUL,
-            input_problems=[{"line": one.line, "status": one.status, "reason": one.reason} for one in problems],
+            input_problems=[
+                {"line": problem.line, "status": problem.status, "reason": problem.reason} for problem in problems
+            ],
         ),
     )
 
@@ -97,15 +99,15 @@ def _stored(lines: EsiLines) -> Suite:
     return store_suite(spec=lines.suite, benchmark_slug=slug, actor=None, at=now()).suite
 
 
-def _judge(kind: str, given: str) -> Judge:
-    if not given:
+def _judge(kind: str, name: str) -> Judge:
+    if not name:
         raise BadInput(f"Name an {kind} judge or an endpoint (--{kind}).")
-    judge = Judge.objects.select_related("endpoint").filter(name=given, kind=kind).first()
+    judge = Judge.objects.select_related("endpoint").filter(name=name, kind=kind).first()
     if judge is not None:
         return judge
-    endpoint = ModelEndpoint.objects.filter(name=given, is_active=True).first()
+    endpoint = ModelEndpoint.objects.filter(name=name, is_active=True).first()
     if endpoint is None:
-        raise BadInput(f"There is no {kind} judge and no endpoint {given!r}.")
+        raise BadInput(f"There is no {kind} judge and no endpoint {name!r}.")
     return default_judge(kind=kind, endpoint=endpoint)
 
 
@@ -133,12 +135,12 @@ def _asked(system: System | None, name: str) -> Worker:
 
 def _esi_options(options: JsonDict) -> EsiOptions:
     names = ("token_budget", "irrelevant_share", "max_length_ratio", "length_penalty")
-    given: JsonDict = {name: options[name] for name in names if options[name] is not None}
+    changes: JsonDict = {name: options[name] for name in names if options[name] is not None}
     if options["weights"]:
-        given["weights"] = _weights(options["weights"])
+        changes["weights"] = _weights(options["weights"])
     if options["unsafe_keywords"] is not None:
-        given["unsafe_keywords"] = keyword_list(options["unsafe_keywords"])
-    return options_from_json({**(ORIGINAL if options["original"] else {}), **given})
+        changes["unsafe_keywords"] = keyword_list(options["unsafe_keywords"])
+    return options_from_json({**(ORIGINAL if options["original"] else {}), **changes})
 
 
 def _weights(text: str) -> dict[str, float]:

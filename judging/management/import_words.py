@@ -36,7 +36,7 @@ def read_path(path: Path) -> Files:
         return [(path.name, _read(path))]
     if not path.is_dir():
         raise BadInput(f"{path}: there is no such file or folder.")
-    found: list[tuple[str, bytes]] = []
+    files: list[tuple[str, bytes]] = []
     total = 0
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -45,12 +45,12 @@ def read_path(path: Path) -> Files:
             if file.is_symlink() or not file.is_file():
                 continue
             total += file.stat().st_size
-            if total > LIMITS.max_total_bytes or len(found) >= LIMITS.max_entries:
+            if total > LIMITS.max_total_bytes or len(files) >= LIMITS.max_entries:
                 raise BadInput(f"{path}: the folder is too large for one import; import it in parts.")
-            found.append((file.relative_to(path).as_posix(), _read(file)))
-    if not found:
+            files.append((file.relative_to(path).as_posix(), _read(file)))
+    if not files:
         raise BadInput(f"{path}: the folder contains no files.")
-    return found
+    return files
 
 
 def read_suite_path(path: Path) -> Files:
@@ -109,14 +109,14 @@ def add_map_argument(parser: CommandParser) -> None:
     )
 
 
-def columns_of(said: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def columns_of(pairs: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return columns and their fields.
 
     Raises:
         BadInput: one is no pair, or its field does not exist.
     """
     columns: dict[str, str] = {}
-    for pair in said:
+    for pair in pairs:
         field, _, column = pair.partition("=")
         if not column or field not in set(ColumnField):
             fields = ", ".join(ColumnField)
@@ -164,13 +164,13 @@ class ImportCommand(JsonCommand):
         return {"dry_run": False, **result, **plan}
 
     def _check_kind(self, checked: Checked, path: Path) -> None:
-        found = checked.intake.kinds
-        if found and not set(found) & set(self.kinds):
-            words = " and ".join(kind.replace("_", " ") for kind in found)
-            commands = " and ".join(dict.fromkeys(COMMANDS[kind] for kind in found))
-            raise BadInput(f"{path}: this contains {words}; import it with {commands}.{self.other_kind_hint(found)}")
+        kinds = checked.intake.kinds
+        if kinds and not set(kinds) & set(self.kinds):
+            words = " and ".join(kind.replace("_", " ") for kind in kinds)
+            commands = " and ".join(dict.fromkeys(COMMANDS[kind] for kind in kinds))
+            raise BadInput(f"{path}: this contains {words}; import it with {commands}.{self.other_kind_hint(kinds)}")
 
-    def other_kind_hint(self, found: tuple[str, ...]) -> str:
+    def other_kind_hint(self, kinds: tuple[str, ...]) -> str:
         """Return what else may be done about a path that holds another kind of thing, with a space before it."""
         return ""
 

@@ -41,14 +41,14 @@ def run_report(run_id: int, *, with_figures: bool) -> JsonDict:
     return report
 
 
-def audit_words(asked: PeopleCost | None) -> str:
+def audit_words(cost: PeopleCost | None) -> str:
     """Return what a run will ask of people, in one sentence, for before it starts."""
-    return asked.words if asked is not None else "Nothing is sent to review."
+    return cost.words if cost is not None else "Nothing is sent to review."
 
 
-def audit_report(asked: PeopleCost | None) -> JsonDict:
+def audit_report(cost: PeopleCost | None) -> JsonDict:
     """Return what people are asked at random when a run ends."""
-    cases, annotations = (asked.cases, asked.annotations) if asked is not None else (0, 0)
+    cases, annotations = (cost.cases, cost.annotations) if cost is not None else (0, 0)
     return {"audit_cases": cases, "audit_annotations_at_most": annotations}
 
 

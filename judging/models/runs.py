@@ -101,16 +101,16 @@ class Run(models.Model):
     @property
     def asked_systems(self) -> dict[str, JsonDict]:
         """What it froze of the systems that it asks for responses, by key; empty where it asks none."""
-        found: dict[str, JsonDict] = self.options.get(ASKING, {}).get("systems", {})
-        return found
+        systems: dict[str, JsonDict] = self.options.get(ASKING, {}).get("systems", {})
+        return systems
 
     @property
     def waiting(self) -> int:
         return self.total - self.done - self.failed
 
-    def budget_left(self, *, held: Decimal) -> Decimal | None:
-        """Return the US dollars of the budget that may still be spent while `held` is reserved; None without one."""
-        return None if self.budget is None else self.budget - self.spent - self.unheard - held
+    def budget_left(self, *, reserved: Decimal) -> Decimal | None:
+        """Return the USD of the budget that may still be spent while `reserved` is set aside; None without one."""
+        return None if self.budget is None else self.budget - self.spent - self.unheard - reserved
 
     def get_absolute_url(self) -> str:
         return reverse("judging:run-detail", args=[self.pk])
@@ -159,8 +159,8 @@ class RunEvaluator(models.Model):
 
     @property
     def compared_with_id(self) -> int | None:
-        found: int | None = self.options.get(BASELINE_ID)
-        return found
+        system_id: int | None = self.options.get(BASELINE_ID)
+        return system_id
 
 
 class Lease(models.Model):

@@ -56,8 +56,8 @@ def _words(failure: str, stop_reason: str) -> str:
 
 def attach_asks(tasks: Sequence[RunTask]) -> None:
     """Give each task that asks a system its ask, since one without a reply has no response to show."""
-    wanted = [task.subject_id for task in tasks if task.evaluator_id is None and task.subject_id is not None]
-    asks = Ask.objects.select_related("case", "system").in_bulk(wanted) if wanted else {}
+    ask_ids = [task.subject_id for task in tasks if task.evaluator_id is None and task.subject_id is not None]
+    asks = Ask.objects.select_related("case", "system").in_bulk(ask_ids) if ask_ids else {}
     for task in tasks:
         if task.evaluator_id is None:
             task.item = asks.get(task.subject_id or 0)  # type: ignore[attr-defined]  # for the template

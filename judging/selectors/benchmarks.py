@@ -89,8 +89,8 @@ def case_rows(*, suite: Suite, query: str = "", scenario: str = "", sort: str = 
 
 def scenarios_of(suite: Suite) -> list[str]:
     """Return the scenarios of a suite by name."""
-    found = Case.objects.filter(suites=suite).exclude(scenario="").order_by("scenario")
-    return list(found.values_list("scenario", flat=True).distinct())
+    cases = Case.objects.filter(suites=suite).exclude(scenario="").order_by("scenario")
+    return list(cases.values_list("scenario", flat=True).distinct())
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def limiter_state(endpoint: ModelEndpoint) -> LimiterStatus | None:
 
 def rate_states(endpoints: Iterable[ModelEndpoint]) -> list[RateState]:
     """Return the state of the endpoints that have rate limits; none where the broker does not answer."""
-    found = []
+    states = []
     for endpoint in endpoints:
         config = target_of(endpoint).config
         status = limiter_state(endpoint) if config.rate_limits else None
@@ -114,8 +114,8 @@ def rate_states(endpoints: Iterable[ModelEndpoint]) -> list[RateState]:
             each = status.tokens_counted / status.requests_counted if status.requests_counted else 0.0
             rates = [float(limit) for limit in (config.requests_per_minute,) if limit]
             rates += [limit / each for limit in (config.tokens_per_minute,) if limit and each]
-            found.append(RateState(endpoint, status.rate_wait_seconds, min(rates, default=math.inf)))
-    return found
+            states.append(RateState(endpoint, status.rate_wait_seconds, min(rates, default=math.inf)))
+    return states
 
 
 def spend_by_day(endpoint: ModelEndpoint, *, at: datetime, days: int = 14) -> list[DaySpend]:

@@ -87,16 +87,16 @@ def read_summary(run: Run) -> EsiFigures:
 def _unmeasured(run: Run) -> list[tuple[int, int]]:
     """Return how many answers of each system both judges have judged and yet have no index."""
     scores = Score.objects.filter(run=run, evaluator__kind="index", status=ScoreStatus.INCOMPLETE)
-    done = scores.filter(detail__ended=EsiStatus.COMPLETED.value).order_by("response__system")
-    return list(done.values_list("response__system").annotate(n=Count("pk")))
+    completed = scores.filter(detail__ended=EsiStatus.COMPLETED.value).order_by("response__system")
+    return list(completed.values_list("response__system").annotate(n=Count("pk")))
 
 
-def _row(system: System, found: JsonObject, ended: Sequence[tuple[str, int]]) -> EsiRow:
+def _row(system: System, means: JsonObject, ended: Sequence[tuple[str, int]]) -> EsiRow:
     return EsiRow(
         system=system,
-        scored=found.get("n", 0),
-        index=found.get("esi"),
-        parts=tuple(found.get(name) for name in SUB_SCORES),
+        scored=means.get("n", 0),
+        index=means.get("esi"),
+        parts=tuple(means.get(name) for name in SUB_SCORES),
         ended=tuple(ended),
     )
 
@@ -104,16 +104,16 @@ def _row(system: System, found: JsonObject, ended: Sequence[tuple[str, int]]) ->
 def attach_items(tasks: Sequence[RunTask], *, judge_id: int | None = None) -> dict[int, EsiItem]:
     """Give each task its item, since a case without an answer has no response to show, and its judges' verdicts (or
     those of one evaluator alone); return the items by id."""
-    wanted = [task.subject_id for task in tasks if task.subject_id is not None]
-    items = EsiItem.objects.select_related("case", "system").defer("cleaned").in_bulk(wanted)
-    said: dict[int | None, list[Verdict]] = {}
+    item_ids = [task.subject_id for task in tasks if task.subject_id is not None]
+    items = EsiItem.objects.select_related("case", "system").defer("cleaned").in_bulk(item_ids)
+    by_response: dict[int | None, list[Verdict]] = {}
     responses = [task.response_id for task in tasks if task.response_id is not None]
     verdicts = Verdict.objects.filter(run_id__in={task.run_id for task in tasks}, response_id__in=responses)
     if judge_id is not None and any(task.evaluator_id != judge_id for task in tasks):
         verdicts = verdicts.filter(evaluator_id=judge_id)
     for verdict in verdicts.select_related("evaluator").defer("rationale").order_by("evaluator__position"):
-        said.setdefault(verdict.response_id, []).append(verdict)
+        by_response.setdefault(verdict.response_id, []).append(verdict)
     for task in tasks:
         task.item = items.get(task.subject_id or 0)  # type: ignore[attr-defined]  # for the template
-        task.said = said.get(task.response_id, [])  # type: ignore[attr-defined]  # for the template
+        task.said = by_response.get(task.response_id, [])  # type: ignore[attr-defined]  # for the template
     return items

@@ -51,7 +51,7 @@ def _figures_of(
         by_prompt: dict[int, list[Score]] = defaultdict(list)
         for score in ordered if rules else ordered.defer("detail"):
             by_prompt[score.response.prompt_id].append(score)
-        every = [score for found in by_prompt.values() for score in found]
+        every = [score for prompt_scores in by_prompt.values() for score in prompt_scores]
         complete = sum(score.status == ScoreStatus.COMPLETE for score in every)
         rows, left_out = _rule_rows(run, cases, by_prompt) if rules else (_judge_rows(cases, by_prompt), ())
         yield Figures(
@@ -72,17 +72,17 @@ def group_size(*, mode: str, compat: bool) -> int:
 def _rule_rows(
     run: Run, cases: Sequence[Case], by_prompt: Mapping[int, Sequence[Score]]
 ) -> tuple[tuple[ReportRow, ...], tuple[str, ...]]:
-    known: list[CaseAttempts] = []
-    unknown: list[str] = []
+    graded: list[CaseAttempts] = []
+    ungraded: list[str] = []
     for case in cases:
         scores = by_prompt.get(case.prompt_id, [])
         if any(score.status != ScoreStatus.COMPLETE for score in scores):
-            unknown.append(case.key)
+            ungraded.append(case.key)
         else:
-            known.append(_attempts(case, scores, default_full=run.suite.full_score))
+            graded.append(_attempts(case, scores, default_full=run.suite.full_score))
     size = group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat")))
-    report = suite_report(known, group_size=size)
-    return report.rows, (*unknown, *report.left_out)
+    report = suite_report(graded, group_size=size)
+    return report.rows, (*ungraded, *report.left_out)
 
 
 def _attempts(case: Case, scores: Sequence[Score], *, default_full: float) -> CaseAttempts:
@@ -121,10 +121,10 @@ def _judge_rows(cases: Sequence[Case], by_prompt: Mapping[int, Sequence[Score]])
     """Return means of shares over cases, each case the mean of its attempts, with the deviation between cases."""
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     for case in cases:
-        known = [score.share for score in by_prompt.get(case.prompt_id, []) if score.share is not None]
-        if known:
+        case_shares = [score.share for score in by_prompt.get(case.prompt_id, []) if score.share is not None]
+        if case_shares:
             for row in (("overall", ""), ("language", case.lang), ("type", case.question_type)):
-                shares[row].append(fmean(known))
+                shares[row].append(fmean(case_shares))
     return tuple(
         ReportRow(*key, fmean(values), stdev(values) if len(values) > 1 else 0.0, 1.0, len(values))
         for key, values in shares.items()

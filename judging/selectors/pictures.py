@@ -15,13 +15,13 @@ KEPT = 64  # images that a process keeps for the next request
 
 def with_pictures(request: ChatRequest) -> ChatRequest:
     """Return a request with the bytes of its images, as it is sent."""
-    found: dict[str, bytes] = {}
+    data: dict[str, bytes] = {}
     for digest in images_of(request):
         try:
-            found[digest] = _data_of(digest)
+            data[digest] = _data_of(digest)
         except Picture.DoesNotExist:
             continue
-    return with_data(request, found) if images_of(request) else request
+    return with_data(request, data) if images_of(request) else request
 
 
 def picture_files(paths: Mapping[str, str]) -> Iterator[tuple[str, Iterable[bytes]]]:

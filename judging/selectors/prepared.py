@@ -55,15 +55,15 @@ class Shape:
         for column, converters, expression in self.converters:
             for convert in converters:
                 values[column] = convert(values[column], expression, connection)
-        found = [part.read(values) for part in self.parts]
-        for part, related in zip(self.parts[1:], found[1:], strict=True):
-            if (owner := found[part.owner]) is not None:
+        objects = [part.read(values) for part in self.parts]
+        for part, related in zip(self.parts[1:], objects[1:], strict=True):
+            if (owner := objects[part.owner]) is not None:
                 part.relation.set_cached_value(owner, related)
             if related is not None and part.relation.one_to_one:
                 part.relation.remote_field.set_cached_value(related, owner)
         for name, column in self.added.items():
-            setattr(found[0], name, values[column])
-        return found[0]
+            setattr(objects[0], name, values[column])
+        return objects[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +100,12 @@ class Prepared(Generic[M]):
         return next(iter(self.objects(**values)), None)
 
     def _run(self, compiled: Compiled, values: dict[str, Value]) -> list[tuple[Any, ...]]:
-        given = {name: _adapted(value) for name, value in values.items()}
+        adapted = {name: _adapted(value) for name, value in values.items()}
         pairs = zip(compiled.names, compiled.constants, strict=True)
         with planned_cursor() as cursor:
-            cursor.execute(compiled.sql, [constant if name is None else given[name] for name, constant in pairs])
-            found: list[tuple[Any, ...]] = cursor.fetchall()
-            return found
+            cursor.execute(compiled.sql, [constant if name is None else adapted[name] for name, constant in pairs])
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
 
     def _compiled(self, values: dict[str, Value]) -> Compiled:
         key = (connection.vendor, connection.in_atomic_block, tuple(values))
@@ -114,12 +114,12 @@ class Prepared(Generic[M]):
         return self._known[key]
 
     def _compile(self, values: dict[str, Value]) -> Compiled:
-        marks = {name: _mark(value, place) for place, (name, value) in enumerate(values.items())}
+        marks = {name: _mark(value, number) for number, (name, value) in enumerate(values.items())}
         query = self._build(**marks).query
         compiler = query.get_compiler(connection=connection)
         sql, parameters = compiler.as_sql()
-        found = {_adapted(mark): name for name, mark in marks.items()}
-        names = [found.get(parameter) for parameter in parameters]
+        name_by_mark = {_adapted(mark): name for name, mark in marks.items()}
+        names = [name_by_mark.get(parameter) for parameter in parameters]
         if set(names) - {None} != set(values):
             raise ValueError(f"the query does not use all of {', '.join(values)}")
         return Compiled(sql, names, tuple(parameters), _shape(query, compiler) if query.default_cols else None)
@@ -129,17 +129,17 @@ def _shape(query: Query, compiler: Any) -> Shape:
     """Return how the rows of a compiled query become objects: the columns of each table are one."""
     columns: dict[str, list[int]] = {}  # by the alias of the table, those that a table joins after it
     added: dict[str, int] = {}
-    for place, (column, _, name) in enumerate(compiler.select):
+    for index, (column, _, name) in enumerate(compiler.select):
         if name is None:
-            columns.setdefault(column.alias, []).append(place)
+            columns.setdefault(column.alias, []).append(index)
         else:
-            added[name] = place
+            added[name] = index
     order = {alias: number for number, alias in enumerate(columns)}
     parts: list[Part] = []
-    for alias, own in columns.items():
-        fields = [compiler.select[place][0].target for place in own]
-        key = own[next(number for number, field in enumerate(fields) if field.primary_key)]
-        part = Part(fields[0].model, own[0], own[-1] + 1, [field.attname for field in fields], key)
+    for alias, indexes in columns.items():
+        fields = [compiler.select[index][0].target for index in indexes]
+        key = indexes[next(number for number, field in enumerate(fields) if field.primary_key)]
+        part = Part(fields[0].model, indexes[0], indexes[-1] + 1, [field.attname for field in fields], key)
         if parts:
             join: Any = query.alias_map[alias]
             part = replace(part, owner=order[str(join.parent_alias)], relation=join.join_field)
@@ -163,13 +163,13 @@ def planned_cursor() -> Iterator[CursorWrapper]:
         yield cursor
 
 
-def _mark(value: Value, place: int) -> Value:
+def _mark(value: Value, number: int) -> Value:
     """Return a value of the same type that no query holds otherwise."""
     if isinstance(value, datetime):
-        return datetime(1900, 1, 1, microsecond=place + 1, tzinfo=UTC)
+        return datetime(1900, 1, 1, microsecond=number + 1, tzinfo=UTC)
     if isinstance(value, str):
-        return f"\N{REPLACEMENT CHARACTER}{place}"
-    return place - 2**31  # fits every column of whole numbers, or the ORM would see that no row can have it
+        return f"\N{REPLACEMENT CHARACTER}{number}"
+    return number - 2**31  # fits every column of whole numbers, or the ORM would see that no row can have it
 
 
 def _adapted(value: Value) -> Any:

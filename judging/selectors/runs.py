@@ -89,7 +89,11 @@ class RunProgress:
     @property
     def rescorable(self) -> frozenset[int]:
         """The evaluators whose scores can be computed again with other options, once nobody works on the run."""
-        return frozenset() if self.is_live else frozenset(one.pk for one in self.evaluators if can_rescore(one))
+        return (
+            frozenset()
+            if self.is_live
+            else frozenset(evaluator.pk for evaluator in self.evaluators if can_rescore(evaluator))
+        )
 
     @property
     def waiting(self) -> int:
@@ -110,13 +114,13 @@ class RunBudget:
 def open_budgets() -> list[RunBudget]:
     """Return the budgets of the runs that have one and have not ended, those with the least left first."""
     runs = Run.objects.filter(budget__isnull=False, status__in=[*ACTIVE, RunStatus.PAUSED])
-    found = []
+    budgets = []
     for run in runs.annotate(held=Sum("leases__reserved")).order_by("pk"):
-        held = run.held or Decimal(0)
-        left = run.budget_left(held=held)
-        if run.budget is not None and left is not None:
-            found.append(RunBudget(run, run.budget, held, left))
-    return sorted(found, key=lambda row: row.left)
+        reserved = run.held or Decimal(0)
+        remaining = run.budget_left(reserved=reserved)
+        if run.budget is not None and remaining is not None:
+            budgets.append(RunBudget(run, run.budget, reserved, remaining))
+    return sorted(budgets, key=lambda row: row.left)
 
 
 def list_runs(
@@ -194,11 +198,11 @@ def _seconds_left(
         return None
     ended = run.done + run.failed
     calls_each = max(1.0, run.calls_made / ended) if ended else 1.0
-    left: dict[int | None, int] = {}
+    tasks_left: dict[int | None, int] = {}
     for row in evaluators:
         endpoint_id = row.judge.endpoint_id if row.judge is not None else None
-        left[endpoint_id] = left.get(endpoint_id, 0) + row.total - row.done - row.failed
-    limited = [60 * left.get(state.endpoint.pk, 0) * calls_each / state.calls_per_minute for state in rates]
+        tasks_left[endpoint_id] = tasks_left.get(endpoint_id, 0) + row.total - row.done - row.failed
+    limited = [60 * tasks_left.get(state.endpoint.pk, 0) * calls_each / state.calls_per_minute for state in rates]
     return max([60 * run.waiting / rate, *limited])
 
 
@@ -246,17 +250,17 @@ def count_tasks(*, progress: RunProgress, evaluator_id: int | None, failure: str
         return 0
     if run.asked_systems and run.status in ACTIVE and evaluator_id is None and not failure and not status:
         return None  # the total counts tasks that are yet to follow
-    known = {"": run.total, TaskStatus.DONE.value: run.done, TaskStatus.FAILED.value: run.failed}
+    counts = {"": run.total, TaskStatus.DONE.value: run.done, TaskStatus.FAILED.value: run.failed}
     if evaluator_id is not None:
-        mine = next((one for one in progress.evaluators if one.pk == evaluator_id), None)
-        if mine is None:
+        evaluator = next((row for row in progress.evaluators if row.pk == evaluator_id), None)
+        if evaluator is None:
             return 0
-        if run.kind == RunKind.ESI and mine.kind == EvaluatorKind.JUDGE:
+        if run.kind == RunKind.ESI and evaluator.kind == EvaluatorKind.JUDGE:
             return None
-        known = {"": mine.total, TaskStatus.DONE.value: mine.done, TaskStatus.FAILED.value: mine.failed}
+        counts = {"": evaluator.total, TaskStatus.DONE.value: evaluator.done, TaskStatus.FAILED.value: evaluator.failed}
     elif failure:
-        return sum(one.count for one in progress.failures if one.kind == failure)
-    return None if failure else known.get(status)
+        return sum(row.count for row in progress.failures if row.kind == failure)
+    return None if failure else counts.get(status)
 
 
 def tasks_to_retry(run: Run) -> QuerySet[RunTask]:
@@ -268,8 +272,8 @@ def scores_for(tasks: Sequence[RunTask]) -> dict[tuple[int, int], Score]:
     """Return the scores of these tasks by evaluator and response."""
     evaluators = {task.evaluator_id for task in tasks if task.evaluator_id is not None}
     responses = {task.response_id for task in tasks if task.response_id is not None}
-    found = Score.objects.filter(evaluator_id__in=evaluators, response_id__in=responses)
-    return {(score.evaluator_id, score.response_id): score for score in found.defer("detail")}
+    scores = Score.objects.filter(evaluator_id__in=evaluators, response_id__in=responses)
+    return {(score.evaluator_id, score.response_id): score for score in scores.defer("detail")}
 
 
 def read_verdict(pk: int) -> Verdict | None:

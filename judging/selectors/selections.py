@@ -17,11 +17,11 @@ def check_selection(*, suite: Suite, selection: CaseSelection) -> None:
     """
     cases = Case.objects.filter(links__suite=suite)
     if selection.cases:
-        known = list(cases.order_by("links__position").values_list("key", flat=True))
-        check_names(selection.cases, known, what="case", owner=str(suite))
+        keys = list(cases.order_by("links__position").values_list("key", flat=True))
+        check_names(selection.cases, keys, what="case", owner=str(suite))
     if selection.scenarios:
-        named = list(cases.exclude(scenario="").order_by("scenario").values_list("scenario", flat=True).distinct())
-        check_names(selection.scenarios, named, what="scenario", owner=str(suite))
+        scenarios = list(cases.exclude(scenario="").order_by("scenario").values_list("scenario", flat=True).distinct())
+        check_names(selection.scenarios, scenarios, what="scenario", owner=str(suite))
 
 
 def part_words(*, suite: Suite, selection: CaseSelection) -> str:
@@ -34,9 +34,9 @@ def part_words(*, suite: Suite, selection: CaseSelection) -> str:
 
 def case_filters(selection: CaseSelection, *, prefix: str = "") -> JsonDict:
     """Return the conditions of a query that keep to these cases; `prefix` leads to the case."""
-    found: dict[str, Sequence[str]] = {}
+    filters: dict[str, Sequence[str]] = {}
     if selection.keys:
-        found[f"{prefix}key__in"] = selection.keys
+        filters[f"{prefix}key__in"] = selection.keys
     if selection.scenarios:
-        found[f"{prefix}scenario__in"] = selection.scenarios
-    return found
+        filters[f"{prefix}scenario__in"] = selection.scenarios
+    return filters

@@ -147,7 +147,9 @@ def target_of(endpoint: ModelEndpoint) -> Target:
 
 def unpriced(targets: Iterable[Target]) -> list[str]:
     """Return the names of the endpoints whose price is unknown, each once; baselines are free."""
-    return list(dict.fromkeys(one.config.name for one in targets if one.price is None and not one.is_lexical))
+    return list(
+        dict.fromkeys(target.config.name for target in targets if target.price is None and not target.is_lexical)
+    )
 
 
 def price_missing(names: Iterable[str]) -> str:
@@ -165,12 +167,12 @@ def address_policy() -> AddressPolicy:
 
 def request_body(request: ChatRequest) -> JsonDict:
     """Return a request as it was asked; what was sent of it, `judging.services.calls.ledger` takes from the reply."""
-    found: JsonDict = {"messages": [kept_message(message) for message in request.messages]}
+    body: JsonDict = {"messages": [kept_message(message) for message in request.messages]}
     for name in SENT:  # not `asdict`, which copies the whole material of a request with every call
         value = getattr(request, name)
         if value is not None:
-            found[name] = value
-    return {**request.extra, **found}
+            body[name] = value
+    return {**request.extra, **body}
 
 
 def key_is_set(endpoint: ModelEndpoint) -> bool | None:

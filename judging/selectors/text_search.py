@@ -60,11 +60,11 @@ def _holding(model: type[Prompt | Response], query: str, *fields: F) -> Q:
     if not phrases:
         return Q(pk__in=())
     if connection.vendor == "sqlite":
-        wanted = " ".join(f'"{" ".join(words)}"{"*" if goes_on else ""}' for words, goes_on in phrases)
+        query_text = " ".join(f'"{" ".join(words)}"{"*" if goes_on else ""}' for words, goes_on in phrases)
         index = f"{model._meta.db_table}_words"
-        return Q(pk__in=RawSQL(f"SELECT rowid FROM {index} WHERE {index} MATCH %s", [wanted]))  # noqa: S608, S611 - our own table
+        return Q(pk__in=RawSQL(f"SELECT rowid FROM {index} WHERE {index} MATCH %s", [query_text]))  # noqa: S608, S611 - our own table
     parts = (" <-> ".join(f"'{word}'" for word in words) + (":*" if goes_on else "") for words, goes_on in phrases)
     words = Func(*fields, function="evalsite_words", arg_joiner=" || ' ' || ")
-    wanted = " & ".join(f"({part})" for part in parts)
-    asked: Any = Func(Value(wanted), template="to_tsquery('simple', %(expressions)s)")
-    return Q(Func(words, asked, template="%(expressions)s", arg_joiner=" @@ ", output_field=BooleanField()))
+    query_text = " & ".join(f"({part})" for part in parts)
+    ts_query: Any = Func(Value(query_text), template="to_tsquery('simple', %(expressions)s)")
+    return Q(Func(words, ts_query, template="%(expressions)s", arg_joiner=" @@ ", output_field=BooleanField()))

@@ -26,13 +26,13 @@ def judge_name(kind: str, lens: str) -> str:
 @transaction.atomic
 def ensure_baselines() -> int:
     """Make the endpoints and judges that are missing and return how many; what is there is left as it is."""
-    made = 0
+    created = 0
     for lens in LENSES:
         endpoint, is_new = ModelEndpoint.objects.get_or_create(
             name=endpoint_name(lens),
             defaults={"kind": EndpointKind.LEXICAL, "model": lens, "max_concurrency": 8},
         )
-        made += is_new
+        created += is_new
         for kind in JUDGES:
             _, is_new = Judge.objects.get_or_create(
                 name=judge_name(kind, lens),
@@ -42,5 +42,5 @@ def ensure_baselines() -> int:
                     "options": judge_kind(kind).complete_options({}),
                 },
             )
-            made += is_new
-    return made
+            created += is_new
+    return created

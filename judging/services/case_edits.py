@@ -110,7 +110,7 @@ def try_edit(*, case: Case, suite: Suite, edited: CaseSpec) -> JsonDict:
 def save_edit(*, case: Case, suite: Suite, edited: CaseSpec, actor: User | None, at: datetime) -> StoredSuite:
     """Store the suite with the edited case as a new version; every other case is reused as it is."""
     spec = suite_spec(suite)
-    cases = tuple(replace(edited, weight=one.weight) if one.key == case.key else one for one in spec.cases)
+    cases = tuple(replace(edited, weight=other.weight) if other.key == case.key else other for other in spec.cases)
     with open_batch() as batch:
         new = write_suite(batch=batch, spec=replace(spec, cases=cases), slug=suite.benchmark.slug)
         return persistently(partial(_use_edit, batch, new, case=case, suite=suite, actor=actor, at=at))
@@ -181,12 +181,12 @@ def _systems(
 ) -> list[JsonDict]:
     """Return what the case comes to for each system, by the suite's way to sum up attempts."""
     names = list(dict.fromkeys(response.system.name for response in responses))
-    found: list[JsonDict] = []
+    rows: list[JsonDict] = []
     for name in names:
         places = [place for place, response in enumerate(responses) if response.system.name == name]
         old, new = (_case_score(suite, case, [grades[place] for place in places]) for case, grades in (before, after))
-        found.append({"system": name, "responses": len(places), "old": old, "new": new, "changed": old != new})
-    return found
+        rows.append({"system": name, "responses": len(places), "old": old, "new": new, "changed": old != new})
+    return rows
 
 
 def _case_score(suite: Suite, case: Case, grades: list[ResponseGrade]) -> float | None:

@@ -69,8 +69,8 @@ def new_sight_test() -> SightTest:
     colours = tuple(SystemRandom().sample(sorted(COLOURS), STRIPES))
     width, height = STRIPE_SIZE
     picture = Image.new("RGB", (width * STRIPES, height))
-    for place, colour in enumerate(colours):
-        picture.paste(COLOURS[colour], (place * width, 0, (place + 1) * width, height))
+    for index, colour in enumerate(colours):
+        picture.paste(COLOURS[colour], (index * width, 0, (index + 1) * width, height))
     out = io.BytesIO()
     picture.save(out, "PNG")
     data = out.getvalue()
@@ -217,7 +217,7 @@ def _ask(target: Target, at: datetime) -> tuple[EndpointTrial, Capabilities]:
         return EndpointTrial(works=False, problem=str(refusal)), capabilities
     finally:
         client.close()
-    refused = [name for name, taken in asdict(capabilities).items() if taken is False and name != "images"]
+    refused = [name for name, accepted in asdict(capabilities).items() if accepted is False and name != "images"]
     return replace(trial, refused=tuple(sorted(refused))), capabilities
 
 
@@ -265,13 +265,13 @@ def judge_attempt(attempt: Attempt, used: frozenset[str], config: EndpointConfig
     answered = attempt.outcome is AttemptOutcome.FINISHED or (
         attempt.outcome is AttemptOutcome.TRUNCATED and attempt.text.strip()
     )
-    told = {
+    attempt_fields = {
         "seconds": attempt.seconds,
         "provider_text": attempt.provider_text,
         "model_served": attempt.head.get("model", ""),
     }
     if not answered:
-        return EndpointTrial(works=False, problem=_problem(attempt, config), **told)  # type: ignore[arg-type]
+        return EndpointTrial(works=False, problem=_problem(attempt, config), **attempt_fields)  # type: ignore[arg-type]
     verified = used & SHOWING & _shown(attempt)
     return EndpointTrial(
         works=True,
@@ -279,7 +279,7 @@ def judge_attempt(attempt: Attempt, used: frozenset[str], config: EndpointConfig
         verified=tuple(sorted(verified)),
         not_refused=tuple(sorted(used - SHOWING)),
         ignored=tuple(sorted(used & SHOWING - verified)),
-        **told,  # type: ignore[arg-type]
+        **attempt_fields,  # type: ignore[arg-type]
     )
 
 
@@ -298,11 +298,11 @@ def _shown(attempt: Attempt) -> frozenset[str]:
 
 
 def _problem(attempt: Attempt, config: EndpointConfig) -> str:
-    said = attempt.error_text or "The endpoint did not reply."
+    problem = attempt.error_text or "The endpoint did not reply."
     if attempt.error_kind == "address" and re.search(r"/v\d", urlsplit(config.base_url).path) is None:
-        return f"{said} The address has no /v1; most servers use {config.base_url}/v1."
+        return f"{problem} The address has no /v1; most servers use {config.base_url}/v1."
     if attempt.outcome is AttemptOutcome.TRUNCATED and not config.reasoning:
-        return f"{said} It may be a reasoning model: mark it as one, or raise its minimum output limit."
+        return f"{problem} It may be a reasoning model: mark it as one, or raise its minimum output limit."
     if attempt.error_kind == "timeout":
-        return f"{said} The test waits {config.read_seconds:.0f} seconds; a run waits longer."
-    return said
+        return f"{problem} The test waits {config.read_seconds:.0f} seconds; a run waits longer."
+    return problem

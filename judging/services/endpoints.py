@@ -225,9 +225,9 @@ def _check_headers(headers: JsonObject) -> None:
 
 
 def _check_extra(extra: JsonObject) -> None:
-    ours = sorted(OUR_FIELDS.intersection(extra))
-    if ours:
-        raise EndpointNotValid(f"Extra fields cannot set {', '.join(ours)}: the judge or this form sets them.")
+    reserved = sorted(OUR_FIELDS.intersection(extra))
+    if reserved:
+        raise EndpointNotValid(f"Extra fields cannot set {', '.join(reserved)}: the judge or this form sets them.")
 
 
 @dataclass(frozen=True, slots=True)

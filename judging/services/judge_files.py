@@ -58,27 +58,29 @@ def read_judge_file(data: bytes, file_name: str) -> JudgeFile:
     if parsed.value is None:
         problem = parsed.errors[0]
         raise BadJudgeFile(f"{file_name}, {problem.place}: {problem.message}")
-    found = parsed.value
-    for key, value in found.fields.items():
+    document = parsed.value
+    for key, value in document.fields.items():
         if key not in FIELDS:
             raise _wrong(file_name, value, f"There is no field {key!r}. Fields: {', '.join(FIELDS)}.")
-    texts = {key: _text_of(found, key, file_name) for key in FIELDS if key != "options"}
-    if not found.is_mapping or not texts["name"] or texts["kind"] not in KINDS:
+    texts = {key: _text_of(document, key, file_name) for key in FIELDS if key != "options"}
+    if not document.is_mapping or not texts["name"] or texts["kind"] not in KINDS:
         kinds = ", ".join(KINDS)
-        raise _wrong(file_name, found.get("kind") or found, f"A judge has a name, and a kind that is one of {kinds}.")
-    kind, options = KINDS[texts["kind"]], found.get("options")
-    given: Any = options.plain() if options is not None else {}
-    if not isinstance(given, dict):
-        raise _wrong(file_name, options or found, "The options are a mapping of names and values.")
+        raise _wrong(
+            file_name, document.get("kind") or document, f"A judge has a name, and a kind that is one of {kinds}."
+        )
+    kind, options = KINDS[texts["kind"]], document.get("options")
+    raw_options: Any = options.plain() if options is not None else {}
+    if not isinstance(raw_options, dict):
+        raise _wrong(file_name, options or document, "The options are a mapping of names and values.")
     try:
-        complete = kind.complete_options(given)
+        complete = kind.complete_options(raw_options)
     except BadJudgeOption as problem:
-        raise _wrong(file_name, options or found, str(problem)) from None
+        raise _wrong(file_name, options or document, str(problem)) from None
     return JudgeFile(texts["name"], kind, texts["description"], texts["endpoint"], complete)
 
 
-def _text_of(found: Node, key: str, file_name: str) -> str:
-    value = found.get(key)
+def _text_of(document: Node, key: str, file_name: str) -> str:
+    value = document.get(key)
     if value is None or value.content is None:
         return ""
     if value.is_mapping or value.is_list:

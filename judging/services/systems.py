@@ -79,11 +79,13 @@ def asking_of_version(label: str) -> ResponseSettings:
     """
     if label in SHIPPED:
         return shipped_asking(label)
-    own = PromptVersion.objects.filter(name=OWN, label=label, is_active=True).first()
-    if own is None:
-        known = PromptVersion.objects.filter(name=OWN, is_active=True).order_by("label").values_list("label", flat=True)
-        raise BadPrompt(f"There is no prompt version {label!r}. There are: {', '.join([*SHIPPED, *known])}.")
-    return ResponseSettings(own.label, own.text)
+    stored = PromptVersion.objects.filter(name=OWN, label=label, is_active=True).first()
+    if stored is None:
+        labels = (
+            PromptVersion.objects.filter(name=OWN, is_active=True).order_by("label").values_list("label", flat=True)
+        )
+        raise BadPrompt(f"There is no prompt version {label!r}. There are: {', '.join([*SHIPPED, *labels])}.")
+    return ResponseSettings(stored.label, stored.text)
 
 
 def plain_system(endpoint: ModelEndpoint) -> System:
@@ -116,8 +118,8 @@ def asked_question(case: Case, asking: ResponseSettings, *, with_images: bool = 
     turns = turns_of(prompt.text, images, prompt.messages) if images or prompt.messages else ()
     turns = turns if with_images else without_images(turns)
     if prompt.messages:
-        place = asked_place(turns)
-        question = "" if place is None else text_of(turns[place])
+        index = asked_place(turns)
+        question = "" if index is None else text_of(turns[index])
     turn_text = question
     if context and "context" not in placeholders:
         question = f"{context}\n\n{question}"
@@ -157,9 +159,11 @@ def add_system(*, name: str, worker: Worker, description: str, actor: User | Non
 
 
 def _check_asking(asking: ResponseSettings) -> None:
-    ours = sorted(OUR_FIELDS.intersection(asking.extra))
-    if ours:
-        raise SystemRefused(f"Further fields cannot set {', '.join(ours)}: other fields of the system or the site do.")
+    reserved = sorted(OUR_FIELDS.intersection(asking.extra))
+    if reserved:
+        raise SystemRefused(
+            f"Further fields cannot set {', '.join(reserved)}: other fields of the system or the site do."
+        )
     for what, value, low, high in (
         ("temperature", asking.temperature, 0, 2),
         ("top p", asking.top_p, 0, 1),
@@ -185,15 +189,15 @@ def _stored(name: str, worker: Worker, description: str, at: datetime) -> System
 
 def system_of(worker: Worker, at: datetime) -> System:
     """Return the system that this server, model and asking make up, under a name that no other system has."""
-    there = System.objects.filter(asking_key=worker.key).first() or _system_before_keys(worker)
-    if there is not None:
-        if not there.answers_here:
-            there.endpoint, there.asking = worker.endpoint, worker.asking.as_json()
-            there.save(update_fields=["endpoint", "asking"])
-        return there
+    system = System.objects.filter(asking_key=worker.key).first() or _system_before_keys(worker)
+    if system is not None:
+        if not system.answers_here:
+            system.endpoint, system.asking = worker.endpoint, worker.asking.as_json()
+            system.save(update_fields=["endpoint", "asking"])
+        return system
     name, endpoint = worker.system_name, worker.endpoint
     names = (name, f"{name[:60]} · {endpoint.name[:57]}", f"{name[:107]} · {worker.key[:10]}")
-    free = next(one for one in names if not System.objects.filter(name=one).exists())
+    free = next(candidate for candidate in names if not System.objects.filter(name=candidate).exists())
     return _stored(free, worker, "", at)
 
 
@@ -203,11 +207,13 @@ def _system_before_keys(worker: Worker) -> System | None:
     if system is None:
         return None
     frozen = Run.objects.filter(kind=RunKind.ESI, systems=system).order_by("-pk").values_list("options", flat=True)
-    asked: JsonDict = next(
+    frozen_settings: JsonDict = next(
         (options["workers"][str(system.pk)] for options in frozen if str(system.pk) in options["workers"]), {}
     )
     asking = worker.asking.as_json()
-    if asked.get("endpoint") != worker.endpoint.name or any(asked.get(name) != asking[name] for name in asking):
+    if frozen_settings.get("endpoint") != worker.endpoint.name or any(
+        frozen_settings.get(name) != asking[name] for name in asking
+    ):
         return None
     system.asking_key = worker.key
     system.save(update_fields=["asking_key"])

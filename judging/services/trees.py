@@ -48,13 +48,13 @@ def tree_from_json(data: JsonDict) -> NodeSpec:
     Raises:
         TypeError: the data holds fields that a node does not have.
     """
-    given = dict(data)
-    scale = given.pop("scale", None)
+    fields = dict(data)
+    scale = fields.pop("scale", None)
     return NodeSpec(
         scale=ScaleSpec(**{**scale, "labels": tuple(scale.get("labels", ()))}) if scale else None,
-        anchors=tuple(AnchorSpec(**anchor) for anchor in given.pop("anchors", ())),
-        children=tuple(tree_from_json(child) for child in given.pop("children", ())),
-        tags=tuple(given.pop("tags", ())),
-        rules=tuple(given.pop("rules", ())),
-        **given,
+        anchors=tuple(AnchorSpec(**anchor) for anchor in fields.pop("anchors", ())),
+        children=tuple(tree_from_json(child) for child in fields.pop("children", ())),
+        tags=tuple(fields.pop("tags", ())),
+        rules=tuple(fields.pop("rules", ())),
+        **fields,
     )

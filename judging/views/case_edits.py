@@ -37,18 +37,20 @@ def case_edit(request: PageRequest, case_id: int) -> HttpResponse:
 def case_edit_trial(request: PageRequest, case_id: int, trial: str) -> HttpResponse:
     """Show how far the trial of an edit is, as the fragment that polls itself until the effect is known."""
     case = get_object_or_404(Case.objects.select_related("prompt"), pk=case_id)
-    found = read_edit_trial(trial) if trial.startswith(f"edit-{case.pk}-") else None
-    if found is None:
+    edit_trial = read_edit_trial(trial) if trial.startswith(f"edit-{case.pk}-") else None
+    if edit_trial is None:
         raise Http404("This preview has expired.")
-    return render(request, "judging/_case_effect.html", {"case": case, "trial": found, "effect": found.effect})
+    return render(
+        request, "judging/_case_effect.html", {"case": case, "trial": edit_trial, "effect": edit_trial.effect}
+    )
 
 
 def _suite_of(request: PageRequest, case: Case) -> Suite:
-    given = whole_number(request.POST.get("suite") or request.GET.get("suite", ""))
-    place = benchmarks.neighbours_of(case=case, suite_id=given)
-    if place is None:
+    suite_id = whole_number(request.POST.get("suite") or request.GET.get("suite", ""))
+    neighbours = benchmarks.neighbours_of(case=case, suite_id=suite_id)
+    if neighbours is None:
         raise Http404("No suite has this case.")
-    return place.suite
+    return neighbours.suite
 
 
 def _effect(case: Case, suite: Suite, form: CaseEditForm) -> JsonDict:

@@ -32,12 +32,12 @@ def case_detail(request: PageRequest, case_id: int) -> HttpResponse:
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
     grading = outline_of_grading(case.grading)
     items = responses.rubric_items_for(case)
-    place = benchmarks.neighbours_of(case=case, suite_id=whole_number(request.GET.get("suite", "")))
+    neighbours = benchmarks.neighbours_of(case=case, suite_id=whole_number(request.GET.get("suite", "")))
     context = {
         "case": case,
         "benchmark": case.prompt.benchmark,
-        "place": place,
-        "shown": ShownCase(case, place.suite if place is not None else None, request),
+        "place": neighbours,
+        "shown": ShownCase(case, neighbours.suite if neighbours is not None else None, request),
         "grading": grading if grading.children else None,
         "handlers": case.handlers,
         "metadata": outline_of_data("", case.metadata).children,

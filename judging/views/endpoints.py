@@ -169,12 +169,17 @@ def endpoint_forget(request: PageRequest, endpoint_id: int) -> HttpResponse:
 def _trial_context(endpoint: ModelEndpoint) -> dict[str, object]:
     """Return the last test and what is known of the endpoint, by how sure that is."""
     trial = endpoint.last_test
-    known = {name: taken for name, taken in endpoint.capabilities.items() if taken is not None and name in FEATURES}
+    accepted_by_name = {
+        name: accepted for name, accepted in endpoint.capabilities.items() if accepted is not None and name in FEATURES
+    }
     groups = [
-        ("Verified by a reply", [name for name, taken in known.items() if taken and name in SHOWING]),
-        ("Not refused, effect not verified", [name for name, taken in known.items() if taken and name not in SHOWING]),
-        ("Accepted without effect", [name for name in trial.get("ignored", []) if name not in known]),
-        ("Refused and left out", [name for name, taken in known.items() if not taken]),
+        ("Verified by a reply", [name for name, accepted in accepted_by_name.items() if accepted and name in SHOWING]),
+        (
+            "Not refused, effect not verified",
+            [name for name, accepted in accepted_by_name.items() if accepted and name not in SHOWING],
+        ),
+        ("Accepted without effect", [name for name in trial.get("ignored", []) if name not in accepted_by_name]),
+        ("Refused and left out", [name for name, accepted in accepted_by_name.items() if not accepted]),
     ]
     return {
         "trial": trial,
@@ -186,10 +191,10 @@ def _trial_context(endpoint: ModelEndpoint) -> dict[str, object]:
 
 def _streaming_words(endpoint: ModelEndpoint) -> str:
     """Return what is known of streaming, which is only tested where replies are asked for as streams."""
-    known = endpoint.capabilities.get("stream")
-    if known:
+    accepted = endpoint.capabilities.get("stream")
+    if accepted:
         return "Streaming is verified: a reply has arrived as a stream."
-    if known is False:
+    if accepted is False:
         return "Streaming was refused: replies are requested at once."
     if "stream" in endpoint.last_test.get("ignored", []):
         return "Streaming was not refused but had no effect: the reply arrived at once."

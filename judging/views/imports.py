@@ -172,8 +172,8 @@ def _kept_options(upload: Upload) -> list[tuple[str, str]]:
     """Return the fields that say again what was said of an upload."""
     initial = options_initial(ImportOptions.of_json(upload.options))
     names = [name for name in ImportOptionsForm.base_fields if initial.get(name) and name != "columns"]
-    said = [(name, "on" if initial[name] is True else str(initial[name])) for name in names]
-    return said + [pair for column, field in initial["columns"] for pair in (("column", column), ("field", field))]
+    pairs = [(name, "on" if initial[name] is True else str(initial[name])) for name in names]
+    return pairs + [pair for column, field in initial["columns"] for pair in (("column", column), ("field", field))]
 
 
 def _rubric_field(upload: Upload) -> BoundField | None:

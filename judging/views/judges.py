@@ -42,7 +42,7 @@ def judge_create(request: PageRequest) -> HttpResponse:
         return _judge_of_file(request)
     if kind not in KINDS:
         endpoint = whole_number(request.GET.get("endpoint", ""))
-        kinds = [(one, [NEEDS[need] for need in sorted(one.needs)]) for one in KINDS.values()]
+        kinds = [(each, [NEEDS[need] for need in sorted(each.needs)]) for each in KINDS.values()]
         context = {"kinds": kinds, "endpoint_id": "" if endpoint is None else endpoint}
         return render(request, "judging/judge_kinds.html", context)
     return _edit_judge(request, None, kind)
@@ -129,7 +129,7 @@ def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     judge = _judge(judge_id)
     suites = judge_uses.suites_to_try()
     key = whole_number(request.GET.get("suite", ""))
-    suite = next((one for one in suites if one.pk == key), None) or judge_uses.suite_to_try(judge, suites)
+    suite = next((each for each in suites if each.pk == key), None) or judge_uses.suite_to_try(judge, suites)
     responses = judge_uses.responses_to_try(suite) if suite is not None else []
     context: JsonDict = {"suites": suites, "suite": suite, "can_try": judge.is_active and "pair" not in needs_of(judge)}
     if not (responses and context["can_try"]):

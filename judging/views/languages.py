@@ -15,12 +15,12 @@ from judging.selectors.handlers import cases_with_handlers, handler_sources
 @get_view("judging.change_modelendpoint")
 def language_list(request: PageRequest) -> HttpResponse:
     """Show the sandbox, its languages, and the functions that run only in it."""
-    found = available_languages()
+    statuses = available_languages()
     page = page_of(request, cases_with_handlers(), per_page=25)
     context = {
         "sandbox": sandbox_status(),
-        "rows": [(language, found[language.name]) for language in LANGUAGES],
-        "ready": sum(status.version is not None for status in found.values()),
+        "rows": [(language, statuses[language.name]) for language in LANGUAGES],
+        "ready": sum(status.version is not None for status in statuses.values()),
         "handlers": handler_sources(list(page.object_list)),
         "page_obj": page,
     }

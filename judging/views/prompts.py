@@ -30,7 +30,7 @@ def prompt_list(request: PageRequest) -> HttpResponse:
 @form_view("judging.view_judge")
 def prompt_detail(request: PageRequest, name: str) -> HttpResponse:
     """Show every version of a prompt with who uses it; store a new one."""
-    file = next((one for one in selectors.read_prompts(EDITABLE) if one.name == name), None)
+    file = next((prompt_file for prompt_file in selectors.read_prompts(EDITABLE) if prompt_file.name == name), None)
     if file is None:
         raise Http404
     if request.method == "POST" and not request.user.has_perm("judging.add_judge"):
@@ -55,8 +55,8 @@ def prompt_control(request: PageRequest, version_id: int, *, is_active: bool) ->
     """Offer a version for nothing new, while judges and runs keep its text, or offer a retired one again."""
     version = get_object_or_404(PromptVersion, pk=version_id)
     set_prompt_active(version=version, is_active=is_active, actor=request.user)
-    kept = "retired. Verdicts made with it are kept."
-    messages.success(request, f"{version} is {'restored.' if is_active else kept}")
+    retired = "retired. Verdicts made with it are kept."
+    messages.success(request, f"{version} is {'restored.' if is_active else retired}")
     return redirect(version)
 
 
@@ -72,5 +72,5 @@ def prompt_delete(request: PageRequest, version_id: int) -> HttpResponse:
 
 def _start(request: PageRequest, file: selectors.PromptFile) -> str:
     """Return the text that a new version starts from: the one named in the address, else the first."""
-    wanted = request.GET.get("from", "")
-    return next((text.text for text in file.texts if text.sha256 == wanted), file.texts[0].text)
+    digest = request.GET.get("from", "")
+    return next((text.text for text in file.texts if text.sha256 == digest), file.texts[0].text)

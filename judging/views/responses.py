@@ -40,7 +40,7 @@ def response_detail(request: PageRequest, response_id: int) -> HttpResponse:
         "scores": newest,
         "older": [page for page in pages if page not in newest],
         "verdicts": verdicts,
-        "has_baseline": any(one.is_baseline for one in judged_by),
+        "has_baseline": any(evaluator.is_baseline for evaluator in judged_by),
         "formatted": marked is None or request.GET.get("view") == "formatted",
     }
     return render(request, "judging/response_detail.html", context)
@@ -115,8 +115,8 @@ def system_control(request: PageRequest, system_id: int, *, is_active: bool) -> 
     """Offer a system for no new run, or offer a retired one again."""
     system = get_object_or_404(System, pk=system_id, endpoint__isnull=False)
     set_system_active(system=system, is_active=is_active, actor=request.user)
-    kept = "retired. Its responses are kept."
-    messages.success(request, f"{system} is {'restored.' if is_active else kept}")
+    retired = "retired. Its responses are kept."
+    messages.success(request, f"{system} is {'restored.' if is_active else retired}")
     return redirect(system)
 
 

@@ -35,7 +35,7 @@ def rubric_detail(request: PageRequest, rubric_id: int) -> HttpResponse:
     context = {"rubric": rubric, "versions": versions, "before": before, "query": query, "tab": "trees"}
     if before is not None and request.GET.get("tab") == "changes":
         diff = rubrics.rubric_diff(before=before, after=rubric)
-        context |= {"tab": "changes", "diff": diff, "sides": [(one, *_sides(one)) for one in diff.shown]}
+        context |= {"tab": "changes", "diff": diff, "sides": [(change, *_sides(change)) for change in diff.shown]}
     else:
         as_table = rubric.item_count > 1 and request.GET.get("tab") == "table"
         size = ROWS_PER_PAGE if as_table else TREES_PER_PAGE

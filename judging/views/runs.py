@@ -78,10 +78,10 @@ def run_estimate(request: PageRequest) -> HttpResponse:
     context: JsonDict = {"asked": True}
     if form.is_valid():
         try:
-            wanted = form.wanted()
-            estimate = wanted.estimate(settings.CALL_THREADS, timezone.now())
+            new_run = form.wanted()
+            estimate = new_run.estimate(settings.CALL_THREADS, timezone.now())
             context |= {"estimate": estimate, "too_small": too_small(estimate.costs, at=timezone.now())}
-            context |= {"people_cost": wanted.people_cost()}
+            context |= {"people_cost": new_run.people_cost()}
             context |= {"asks_nobody": form.cleaned_data.get("asks_nobody", False)}
         except RunNotPossible as error:
             form.add_error(None, str(error))
@@ -92,8 +92,8 @@ def run_estimate(request: PageRequest) -> HttpResponse:
 
 def _form_class(request: PageRequest) -> type[NewRunForm]:
     """Return the form of the kind that a form or an address names."""
-    wanted = request.POST.get("kind") or request.GET.get("kind", "")
-    return next((form for form in FORMS if form.kind == wanted), RunForm)
+    kind = request.POST.get("kind") or request.GET.get("kind", "")
+    return next((form for form in FORMS if form.kind == kind), RunForm)
 
 
 def _form_context(form: NewRunForm) -> JsonDict:
@@ -223,25 +223,27 @@ def _context(request: PageRequest, run: Run) -> JsonDict:
     page = page_of(request, tasks, count=tasks.count() if count is None else count)
     scores = selectors.scores_for(list(page.object_list))
     rows = [(task, scores.get((task.evaluator_id or 0, task.response_id or 0))) for task in page.object_list]
-    asked = read_asks(run) if run.asked_systems else []
-    if asked:
+    asked_systems = read_asks(run) if run.asked_systems else []
+    if asked_systems:
         attach_asks([task for task, _ in rows])
     if run.kind == RunKind.ESI:
         esi.attach_items([task for task, _ in rows], judge_id=evaluator_id)
     return {
         "run": run,
         "progress": progress,
-        "asked": asked,
+        "asked": asked_systems,
         "page_obj": page,
         "rows": rows,
         "failure": failure,
         "status": status,
         "evaluator_id": evaluator_id,
-        "shown_evaluator": next((one for one in progress.evaluators if one.pk == evaluator_id), None),
+        "shown_evaluator": next((evaluator for evaluator in progress.evaluators if evaluator.pk == evaluator_id), None),
         "is_filtered": bool(failure or status or evaluator_id),
-        "has_rules": next((one.pk for one in progress.evaluators if one.kind == EvaluatorKind.GRADER), None),
-        "has_judges": any(one.kind == EvaluatorKind.JUDGE for one in progress.evaluators),
-        "has_baseline": any(one.is_baseline for one in progress.evaluators),
+        "has_rules": next(
+            (evaluator.pk for evaluator in progress.evaluators if evaluator.kind == EvaluatorKind.GRADER), None
+        ),
+        "has_judges": any(evaluator.kind == EvaluatorKind.JUDGE for evaluator in progress.evaluators),
+        "has_baseline": any(evaluator.is_baseline for evaluator in progress.evaluators),
     }
 
 

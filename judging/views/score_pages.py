@@ -127,13 +127,13 @@ def score_page(score: Score) -> ScorePage:
 
 def _criterion(entry: JsonObject) -> CriterionPage:
     name = str(entry.get("name", ""))
-    found = entry.get("detail")
-    detail = found if isinstance(found, dict) else {}
-    rules = tuple(_rule(number, rule) for number, rule in enumerate(_dicts(detail.get("rules")), 1))
-    blanks, tests = _numbered(detail.get("blanks")), _numbered(detail.get("tests"))
-    metrics = tuple(_metric(entry) for entry in _dicts(detail.get("metrics")))
-    hidden = {"spans", *(name for names, shown in _SHOWN.items() if detail.get(names) for name in shown)}
-    rest = {key: value for key, value in detail.items() if key not in hidden}
+    detail = entry.get("detail")
+    fields = detail if isinstance(detail, dict) else {}
+    rules = tuple(_rule(number, rule) for number, rule in enumerate(_dicts(fields.get("rules")), 1))
+    blanks, tests = _numbered(fields.get("blanks")), _numbered(fields.get("tests"))
+    metrics = tuple(_metric(entry) for entry in _dicts(fields.get("metrics")))
+    hidden = {"spans", *(name for names, shown in _SHOWN.items() if fields.get(names) for name in shown)}
+    rest = {key: value for key, value in fields.items() if key not in hidden}
     return CriterionPage(
         name=CRITERIA_NAMES.get(name, name),
         got=entry.get("got"),
@@ -145,8 +145,8 @@ def _criterion(entry: JsonObject) -> CriterionPage:
         blanks=blanks,
         tests=tests,
         metrics=metrics,
-        match_rate=detail.get("match_rate"),
-        lowest_rate=detail.get("lowest_rate"),
+        match_rate=fields.get("match_rate"),
+        lowest_rate=fields.get("lowest_rate"),
     )
 
 
@@ -185,7 +185,7 @@ def _says(tree: object, depth: int) -> str:
 def _spans(detail: object) -> list[Span]:
     if not isinstance(detail, dict):
         return []
-    found = [
+    spans = [
         Span(entry["start"], entry["end"], int(entry.get("rule", 0)) + 1, bool(entry.get("neg")))
         for entry in _dicts(detail.get("spans"))
         if isinstance(entry.get("start"), int) and isinstance(entry.get("end"), int)
@@ -193,8 +193,8 @@ def _spans(detail: object) -> list[Span]:
     for number, blank in enumerate(_dicts(detail.get("blanks")), 1):
         match blank.get("span"):
             case [int(start), int(end)]:
-                found.append(Span(start, end, number, not blank.get("matched"), "Blank"))
-    return found
+                spans.append(Span(start, end, number, not blank.get("matched"), "Blank"))
+    return spans
 
 
 def pieces_of(text: str, spans: Sequence[Span]) -> list[TextPiece]:
@@ -204,15 +204,15 @@ def pieces_of(text: str, spans: Sequence[Span]) -> list[TextPiece]:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     pieces: list[TextPiece] = []
-    done = 0
+    end = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if span.start < done or span.end <= span.start or span.end > len(text):
+        if span.start < end or span.end <= span.start or span.end > len(text):
             continue
-        if span.start > done:
-            pieces.append(TextPiece(text[done : span.start]))
+        if span.start > end:
+            pieces.append(TextPiece(text[end : span.start]))
         pieces.append(TextPiece(text[span.start : span.end], span))
-        done = span.end
-    return [*pieces, TextPiece(text[done:])] if done < len(text) else pieces
+        end = span.end
+    return [*pieces, TextPiece(text[end:])] if end < len(text) else pieces
 
 
 def _dicts(value: object) -> list[JsonDict]:

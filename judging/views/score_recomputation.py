@@ -58,7 +58,7 @@ def _form(request: PageRequest, evaluator: RunEvaluator) -> EsiOptionsForm | Sco
 
 
 def _begin(request: PageRequest, evaluator: RunEvaluator, form: EsiOptionsForm | ScoringForm) -> RunEvaluator:
-    given: JsonDict = {"actor": request.user, "at": timezone.now()}
+    history: JsonDict = {"actor": request.user, "at": timezone.now()}
     if isinstance(form, EsiOptionsForm):
-        return score_recomputation.begin_index(run_id=evaluator.run_id, options=form.cleaned_data["options"], **given)
-    return score_recomputation.begin_judge(evaluator_id=evaluator.pk, options=form.chosen(), **given)
+        return score_recomputation.begin_index(run_id=evaluator.run_id, options=form.cleaned_data["options"], **history)
+    return score_recomputation.begin_judge(evaluator_id=evaluator.pk, options=form.chosen(), **history)

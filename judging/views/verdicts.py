@@ -59,13 +59,13 @@ def votes_of(verdict: Verdict) -> list[ShownVote]:
 def reading_of(verdict: Verdict) -> JsonDict:
     """Return what pages show of a verdict: its calls, how it was read, what it scored."""
     past = list(verdict.past.order_by("-pk"))
-    wanted = verdict.call_ids + [pk for said in past for pk in said.call_ids]
-    found = Call.objects.select_related("endpoint", "prompt").in_bulk(wanted)
-    calls = [found[pk] for pk in verdict.call_ids if pk in found]
+    call_ids = verdict.call_ids + [pk for earlier in past for pk in earlier.call_ids]
+    calls_by_id = Call.objects.select_related("endpoint", "prompt").in_bulk(call_ids)
+    calls = [calls_by_id[pk] for pk in verdict.call_ids if pk in calls_by_id]
     costs = [call.cost for call in calls if call.cost is not None]
     score: Score | None = getattr(verdict, "score", None)
-    said = dict(verdict.value) if isinstance(verdict.value, dict) else {}
-    other_id = said.pop(BASELINE_RESPONSE, None)
+    value = dict(verdict.value) if isinstance(verdict.value, dict) else {}
+    other_id = value.pop(BASELINE_RESPONSE, None)
     return {
         "verdict": verdict,
         "score": score_page(score) if score else None,
@@ -73,16 +73,16 @@ def reading_of(verdict: Verdict) -> JsonDict:
         "says": STATUS_WORDS.get(verdict.status, ""),
         "flags": [flag_in_words(flag) for flag in verdict.flags],
         "votes": votes_of(verdict),
-        "value": outline_of_data("", said).children if said else (),
+        "value": outline_of_data("", value).children if value else (),
         "other": Response.objects.filter(pk=other_id).first() if other_id else None,
         "calls": calls,
         "earlier_tries": [
             {
-                "verdict": said,
-                "calls": [found[pk] for pk in said.call_ids if pk in found],
-                "says": STATUS_WORDS.get(said.status, ""),
+                "verdict": earlier,
+                "calls": [calls_by_id[pk] for pk in earlier.call_ids if pk in calls_by_id],
+                "says": STATUS_WORDS.get(earlier.status, ""),
             }
-            for said in past
+            for earlier in past
         ],
         "cost": sum(costs, Decimal(0)) if len(costs) == len(calls) else None,
         "seconds": sum(call.seconds for call in calls),

@@ -113,11 +113,11 @@ def _file_text(name: str) -> str:
 def _entered(options: JsonDict) -> JsonDict:
     preset = PRESETS.get(options["preset"])
     first = {"max_concurrency": 50, **(preset.first_values() if preset else {})}
-    given = {name: options[name] for name in ("key_variable", "key_header", "query", "max_concurrency", "stream")}
-    given["base_url"] = options["url"]
+    entered = {name: options[name] for name in ("key_variable", "key_header", "query", "max_concurrency", "stream")}
+    entered["base_url"] = options["url"]
     return {
         **first,
-        **{name: value for name, value in given.items() if value is not None},
+        **{name: value for name, value in entered.items() if value is not None},
         "name": options["name"],
         "model": options["model"],
         "headers": options["headers"],

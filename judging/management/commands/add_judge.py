@@ -79,44 +79,44 @@ def _read(options: JsonDict) -> JudgeFile | None:
     return read
 
 
-def _kind(judge: Judge | None, given: str | None) -> str:
-    if judge is None and given is None:
+def _kind(judge: Judge | None, kind: str | None) -> str:
+    if judge is None and kind is None:
         raise BadInput("A new judge needs --kind.")
-    if judge is not None and given not in (None, judge.kind):
+    if judge is not None and kind not in (None, judge.kind):
         raise BadInput(f"{judge} is a judge of the kind {judge.kind}; choose another name.")
-    return judge.kind if judge is not None else str(given)
+    return judge.kind if judge is not None else str(kind)
 
 
 def _entered(judge: Judge | None, kind: str, options: JsonDict, read: JudgeFile | None) -> JsonDict:
     """Return what the page would send: what was given, else what the file, the judge or a new one has."""
     values = KINDS[kind].new_options() if judge is None else KINDS[kind].complete_options(judge.options)
     values = values if read is None else dict(read.options)
-    given = _given(options["option"])
-    unknown = sorted(given.keys() - values.keys())
+    entered = _given(options["option"])
+    unknown = sorted(entered.keys() - values.keys())
     if unknown:
-        known = ", ".join(sorted(values))
-        raise BadInput(f"A judge of the kind {kind} has no option {unknown[0]!r}. It has: {known}.")
+        existing = ", ".join(sorted(values))
+        raise BadInput(f"A judge of the kind {kind} has no option {unknown[0]!r}. It has: {existing}.")
     by_name = {option.name: option for option in KINDS[kind].options}
-    for name, text in given.items():
+    for name, text in entered.items():
         is_panel = by_name[name].kind == "members"
         values[name] = members_from_lines(text) if is_panel else _value(by_name[name].choices, text)
     if options["prompt"]:
         version = choices.prompt_of(options["prompt"], active=True)
         values |= {"prompt_text": version.text, **KINDS[kind].prompts.get(version.name, {})}
     endpoint = choices.endpoint_of(options["endpoint"]) if options["endpoint"] else judge.endpoint if judge else None
-    told = read or judge
-    own = {"name": options["name"], "description": told.description if told else ""}
-    return {**own, "endpoint": endpoint.pk if endpoint else "", **shown_options(KINDS[kind], values)}
+    source = read or judge
+    names = {"name": options["name"], "description": source.description if source else ""}
+    return {**names, "endpoint": endpoint.pk if endpoint else "", **shown_options(KINDS[kind], values)}
 
 
 def _given(pairs: list[str]) -> dict[str, str]:
-    found = {}
+    values = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise BadInput(f"Write an option as NAME=VALUE, not {pair!r}.")
-        found[name.strip()] = value
-    return found
+        values[name.strip()] = value
+    return values
 
 
 def _value(offered: tuple[object, ...], text: str) -> Any:

@@ -51,8 +51,8 @@ class Command(JsonCommand):
         except (UploadRefused, BytesGone) as refusal:
             raise BadInput(str(refusal)) from refusal
         upload.refresh_from_db()
-        told = {"upload": upload.pk, "file": upload.file_name, "status": upload.status, "problems": upload.problems}
-        return told | {"result": upload.result}
+        report = {"upload": upload.pk, "file": upload.file_name, "status": upload.status, "problems": upload.problems}
+        return report | {"result": upload.result}
 
 
 def _act(upload: Upload, options: JsonDict) -> None:
@@ -66,10 +66,10 @@ def _act(upload: Upload, options: JsonDict) -> None:
 
 def _import_options(upload: Upload, options: JsonDict) -> ImportOptions:
     """Return the options of the last check, changed by those that are given, through the form of the page."""
-    kept = ImportOptions.of_json(upload.options)
-    given = {name: options[name] for name in CHECK_OPTIONS if options[name] is not None}
-    given |= {"allow_missing_files": True} if options["allow_missing_files"] else {}
-    form = ImportOptionsForm(options_initial(kept) | given)
+    stored = ImportOptions.of_json(upload.options)
+    changes = {name: options[name] for name in CHECK_OPTIONS if options[name] is not None}
+    changes |= {"allow_missing_files": True} if options["allow_missing_files"] else {}
+    form = ImportOptionsForm(options_initial(stored) | changes)
     if not form.is_valid():
         raise form_refusal(form)
-    return replace(form.options(), columns=columns_of(options["map"]) or kept.columns)
+    return replace(form.options(), columns=columns_of(options["map"]) or stored.columns)

@@ -65,12 +65,12 @@ class Command(JsonCommand):
             settings = read_lunar_settings(_bytes(Path(options["file"])))
             with transaction.atomic():
                 planned = _planned(settings, options)
-                is_new = {(one.base_url, one.model) for one in planned.new_endpoints}
+                new_addresses = {(endpoint.base_url, endpoint.model) for endpoint in planned.new_endpoints}
                 chosen = _chosen(planned, options)
                 if options["save"] or options["start"]:
                     planned = add_missing_endpoints(planned, actor=None)
-                report = _report(planned, is_new)
-                runs = [self._started(planned, one, options) for one in chosen] if options["start"] else []
+                report = _report(planned, new_addresses)
+                runs = [self._started(planned, dataset, options) for dataset in chosen] if options["start"] else []
         except BadLunarSettings as refusal:
             raise BadInput("\n".join(map(str, refusal.problems))) from refusal
         except RunNotPossible as refusal:
@@ -85,12 +85,12 @@ class Command(JsonCommand):
         """Return what there is to know and to do, as lines."""
         lines = [
             *(
-                f"Endpoint {one['name']}: {_state(one)}, {one['model']} at {one['address']}"
-                for one in result["endpoints"]
+                f"Endpoint {row['name']}: {_state(row)}, {row['model']} at {row['address']}"
+                for row in result["endpoints"]
             ),
-            *(f"System {one['name']}: {_state(one)}" for one in result["systems"]),
-            *(f"Judge {one['name']}: {_state(one)}" for one in result["judges"]),
-            *(f"Data set {one['name']}: {one['advice'] or one['suite']}" for one in result["datasets"]),
+            *(f"System {row['name']}: {_state(row)}" for row in result["systems"]),
+            *(f"Judge {row['name']}: {_state(row)}" for row in result["judges"]),
+            *(f"Data set {row['name']}: {row['advice'] or row['suite']}" for row in result["datasets"]),
             *(f"{name}: not used, {reason}" for name, reason in result["not_used"].items()),
             *(f"{name}: ignored, unknown" for name in result["ignored"]),
             *(f"{name}: not in the file, default" for name in result["defaults"]),
@@ -101,11 +101,11 @@ class Command(JsonCommand):
 
     def _started(self, planned: LunarImport, dataset: LunarDataset, options: JsonDict) -> Run:
         """Start the run of a data set once the transaction commits."""
-        dataset = next(one for one in planned.datasets if one.name == dataset.name)
+        dataset = next(each for each in planned.datasets if each.name == dataset.name)
         budget = choices.dollars_of(options["budget"])
-        wanted = WantedRun(planned.run_plan(dataset, budget=budget, original=options["original"]))
-        self.stderr.write(audit_words(wanted.people_cost()))
-        run = wanted.create(None, now())
+        new_run = WantedRun(planned.run_plan(dataset, budget=budget, original=options["original"]))
+        self.stderr.write(audit_words(new_run.people_cost()))
+        run = new_run.create(None, now())
         launch_run(run_id=run.pk, waiting=run.total)
         return run
 
@@ -119,9 +119,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _planned(settings: LunarSettings, options: JsonDict) -> LunarImport:
-    given = {role: options[f"{role}_key_variable"] for role in ROLES}
+    key_variables = {role: options[f"{role}_key_variable"] for role in ROLES}
     suites = dict(_suite(text, settings) for text in options["suite"])
-    return plan_import(settings, key_variables={r: name for r, name in given.items() if name}, suites=suites)
+    return plan_import(settings, key_variables={r: name for r, name in key_variables.items() if name}, suites=suites)
 
 
 def _suite(text: str, settings: LunarSettings) -> tuple[str, Suite]:
@@ -139,26 +139,26 @@ def _chosen(planned: LunarImport, options: JsonDict) -> list[LunarDataset]:
         raise BadInput(f"There is no data set {unknown[0]!r} to run. There are: {', '.join(names)}.")
     if options["wait"] and not options["start"]:
         raise BadInput("There is nothing to wait for without --start.")
-    chosen = [one for one in planned.datasets if one.name in options["dataset"] or not options["dataset"]]
+    chosen = [dataset for dataset in planned.datasets if dataset.name in options["dataset"] or not options["dataset"]]
     lacking = [dataset.advice for dataset in chosen if dataset.advice]
     if options["start"] and lacking:
         raise BadInput(" ".join([*lacking, "(--suite DATASET=SUITE chooses one, --dataset leaves others out.)"]))
     return chosen
 
 
-def _report(planned: LunarImport, is_new: set[tuple[str, str]]) -> JsonDict:
+def _report(planned: LunarImport, new_addresses: set[tuple[str, str]]) -> JsonDict:
     roles = planned.endpoints.items()
     return {
         "endpoints": [
             {
-                "name": one.name,
-                "address": one.base_url,
-                "model": one.model,
-                "key_variable": one.key_variable,
-                "roles": [role for role, endpoints in roles if one in endpoints],
-                "is_new": (one.base_url, one.model) in is_new,
+                "name": endpoint.name,
+                "address": endpoint.base_url,
+                "model": endpoint.model,
+                "key_variable": endpoint.key_variable,
+                "roles": [role for role, endpoints in roles if endpoint in endpoints],
+                "is_new": (endpoint.base_url, endpoint.model) in new_addresses,
             }
-            for one in planned.all_endpoints
+            for endpoint in planned.all_endpoints
         ],
         "systems": [
             {
@@ -176,13 +176,13 @@ def _report(planned: LunarImport, is_new: set[tuple[str, str]]) -> JsonDict:
         "options": options_to_json(planned.options),
         "datasets": [
             {
-                "name": one.name,
-                "path": one.path,
-                "suite": None if one.suite is None else str(one.suite),
-                "strictness": one.strictness,
-                "advice": one.advice,
+                "name": dataset.name,
+                "path": dataset.path,
+                "suite": None if dataset.suite is None else str(dataset.suite),
+                "strictness": dataset.strictness,
+                "advice": dataset.advice,
             }
-            for one in planned.datasets
+            for dataset in planned.datasets
         ],
         "keys_not_read": list(planned.settings.unread),
         "not_used": {name: UNUSED[name] for name in planned.settings.unused},

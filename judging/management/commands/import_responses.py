@@ -41,7 +41,7 @@ class Command(ImportCommand):
             columns=columns_of(options["map"]),
         )
 
-    def other_kind_hint(self, found: tuple[str, ...]) -> str:
-        if found != (UploadKind.QUESTIONS,):
+    def other_kind_hint(self, kinds: tuple[str, ...]) -> str:
+        if kinds != (UploadKind.QUESTIONS,):
             return ""
         return " If the column `answer` contains responses of a system, name the system with --system."

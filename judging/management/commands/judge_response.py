@@ -52,8 +52,8 @@ class Command(JsonCommand):
         return _result(ended.pk, response)
 
 
-def _prompt_text(judge: Judge, given: str) -> str:
-    version = choices.prompt_of(given, active=True) if given else None
+def _prompt_text(judge: Judge, version_name: str) -> str:
+    version = choices.prompt_of(version_name, active=True) if version_name else None
     if version is not None and version.name != prompt_name_of(judge):
         raise BadInput(f"{judge} does not use the prompt {version.name}.")
     return version.text if version is not None else ""

@@ -85,9 +85,9 @@ class Command(JsonCommand):
         return "\n".join(lines)
 
 
-def _budget(given: str, target: Target) -> Decimal | None:
+def _budget(text: str, target: Target) -> Decimal | None:
     """Return the budget given, else that of a trial; None: the price is unknown and nobody wanted a budget."""
-    budget = choices.dollars_of(given)
+    budget = choices.dollars_of(text)
     if budget is None and (target.price is not None or target.is_lexical):
         return Decimal(settings.TRIAL_BUDGET)
     return budget
@@ -95,7 +95,7 @@ def _budget(given: str, target: Target) -> Decimal | None:
 
 def _costs(held: HeldAlone) -> JsonDict:
     """Return how many calls were made and reused, and what those made cost in USD; None: the price is unknown."""
-    made = [call for call in held.calls if not call.reused]
-    costs = [call.cost for call in made]
+    new_calls = [call for call in held.calls if not call.reused]
+    costs = [call.cost for call in new_calls]
     spent = None if None in costs else str(sum(costs, Decimal(0)))
-    return {"calls_made": len(made), "calls_reused": len(held.calls) - len(made), "spent": spent}
+    return {"calls_made": len(new_calls), "calls_reused": len(held.calls) - len(new_calls), "spent": spent}

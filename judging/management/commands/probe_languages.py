@@ -26,5 +26,5 @@ class Command(JsonCommand):
     def summary(self, result: JsonDict) -> str:
         sandbox = result["sandbox"]
         lines = [f"sandbox: {'works' if sandbox['works'] else sandbox['reason']} ({sandbox['identity']})"]
-        lines += [f"{one['name']}: {one['version'] or one['reason']}" for one in result["languages"]]
+        lines += [f"{row['name']}: {row['version'] or row['reason']}" for row in result["languages"]]
         return "\n".join(lines)

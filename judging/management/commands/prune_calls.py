@@ -33,8 +33,8 @@ class Command(JsonCommand):
         if not 0 <= days <= 36500:
             raise BadInput("--older-than is a number of days from 0 to 36500.")
         now = timezone.now()
-        done = prune_calls(older_than=now - timedelta(days=days), at=now, dry_run=options["dry_run"])
-        return asdict(done) | {"dry_run": options["dry_run"], "older_than_days": days}
+        pruned = prune_calls(older_than=now - timedelta(days=days), at=now, dry_run=options["dry_run"])
+        return asdict(pruned) | {"dry_run": options["dry_run"], "older_than_days": days}
 
     def summary(self, result: JsonDict) -> str:
         would = "would be removed" if result["dry_run"] else "were removed"

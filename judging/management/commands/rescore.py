@@ -43,23 +43,23 @@ class Command(JsonCommand):
         changes = dict(map(_change, options["changes"]))
         try:
             if evaluator.kind == EvaluatorKind.INDEX:
-                wanted = score_recomputation.index_options(run, changes)
-                score_recomputation.begin_index(run_id=run.pk, options=wanted, actor=None, at=now())
+                index_options = score_recomputation.index_options(run, changes)
+                score_recomputation.begin_index(run_id=run.pk, options=index_options, actor=None, at=now())
             else:
                 score_recomputation.begin_judge(evaluator_id=evaluator.pk, options=changes, actor=None, at=now())
-            done = score_recomputation.finish_rescoring(evaluator_id=evaluator.pk, at=now())
+            counts = score_recomputation.finish_rescoring(evaluator_id=evaluator.pk, at=now())
         except (RescoringRefused, BadEsiOption) as error:
             raise BadInput(str(error)) from error
-        return {"run": run.pk, "evaluator": evaluator.name, "scores": done.scores, "changed": done.changed}
+        return {"run": run.pk, "evaluator": evaluator.name, "scores": counts.scores, "changed": counts.changed}
 
 
 def _evaluator(run: Run, name: str) -> RunEvaluator:
     every = list(run.evaluators.order_by("position"))
-    fitting = [one for one in every if can_rescore(one)]
-    found = [one for one in fitting if not name or one.name == name]
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(one.name for one in fitting) or "none in this run"
+    fitting = [evaluator for evaluator in every if can_rescore(evaluator)]
+    named = [evaluator for evaluator in fitting if not name or evaluator.name == name]
+    if len(named) == 1:
+        return named[0]
+    names = ", ".join(evaluator.name for evaluator in fitting) or "none in this run"
     raise BadInput(f"Name one with --evaluator: {names}.")
 
 

@@ -78,20 +78,20 @@ class Command(JsonCommand):
         ensure_baselines()
         try:
             with transaction.atomic():
-                wanted = WantedRun(esi_plan_of(options) if options["kind"] == RunKind.ESI else _plan(options))
-                asked = wanted.people_cost()
+                new_run = WantedRun(esi_plan_of(options) if options["kind"] == RunKind.ESI else _plan(options))
+                people_cost = new_run.people_cost()
                 if options["estimate"]:
-                    estimated = estimate_report(wanted.estimate(settings.CALL_THREADS, now()))
+                    estimated = estimate_report(new_run.estimate(settings.CALL_THREADS, now()))
                     transaction.set_rollback(True)  # items of a file are stored to be counted only
-                    return estimated | audit_report(asked)
-                self.stderr.write(audit_words(asked))
-                run = wanted.create(None, now())
+                    return estimated | audit_report(people_cost)
+                self.stderr.write(audit_words(people_cost))
+                run = new_run.create(None, now())
                 launch_run(run_id=run.pk, waiting=run.total)
         except (RunNotPossible, BadEsiOption) as refusal:
             raise BadInput(str(refusal)) from refusal
         if options["wait"]:
             run = wait_for_run(run.pk, bar=not options["as_json"])
-        report = run_report(run.pk, with_figures=options["wait"]) | audit_report(asked)
+        report = run_report(run.pk, with_figures=options["wait"]) | audit_report(people_cost)
         if options["output"]:
             report["files"] = _written(run, Path(options["output"]))
         return report
@@ -109,13 +109,13 @@ def _check_options(options: JsonDict) -> None:
     """Refuse options that runs of the kind do not take."""
     kind = options["kind"]
     foreign = GRADING_NAMES if kind == RunKind.ESI else ESI_NAMES
-    given = [
+    foreign_options = [
         name
         for name in foreign
         if options[name] is not None and options[name] is not False and options[name] not in ("", [])
     ]
-    if given:
-        raise BadInput(f"Runs of the kind {kind} do not take --{given[0].replace('_', '-')}.")
+    if foreign_options:
+        raise BadInput(f"Runs of the kind {kind} do not take --{foreign_options[0].replace('_', '-')}.")
     if kind == RunKind.GRADING and not options["suite"]:
         raise BadInput("Name a suite (--suite).")
     if options["output"] and not options["wait"]:

@@ -63,10 +63,10 @@ def prompt_versions(judge: Judge) -> list[PromptUse]:
     return versions
 
 
-def _texts(kind: str, options: dict[str, object], wanted: str) -> dict[str, str]:
+def _texts(kind: str, options: dict[str, object], prompt_hash: str) -> dict[str, str]:
     """Return the texts that a judge of these options sends today, if they are still those of the wanted hash."""
     described = judge_kind(kind)
-    if described.prompt_hash(options) != wanted:
+    if described.prompt_hash(options) != prompt_hash:
         return {}
     return {prompt.name: prompt.text for prompt in described.prompts_sent(options)}
 
@@ -102,7 +102,7 @@ def responses_to_try(suite: Suite) -> list[Response]:
     """Return the responses to the first cases of a suite."""
     answered = Response.objects.filter(prompt=OuterRef("case__prompt"), superseded_at__isnull=True)
     first = SuiteCase.objects.filter(Exists(answered), suite=suite).order_by("position", "pk")
-    places = {key: place for place, key in enumerate(first.values_list("case__prompt", flat=True)[:TRIED_CASES])}
+    places = {key: position for position, key in enumerate(first.values_list("case__prompt", flat=True)[:TRIED_CASES])}
     rows = Response.objects.filter(prompt__in=places, superseded_at__isnull=True).select_related("prompt", "system")
     return sorted(rows, key=lambda row: (places[row.prompt_id], row.system.name, row.attempt))
 

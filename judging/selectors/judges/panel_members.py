@@ -26,24 +26,24 @@ def defined_members(entries: Sequence[JsonObject]) -> list[JsonDict]:
         PanelRefused: a judge that there is not or that is retired, too few, two that ask the same, or two scales.
     """
     names = [entry["judge"] for entry in entries]
-    found = {row.name: row for row in Judge.objects.filter(name__in=names).select_related("endpoint")}
+    judges = {row.name: row for row in Judge.objects.filter(name__in=names).select_related("endpoint")}
     if len(names) < FEWEST:
         raise PanelRefused(f"A panel has at least {FEWEST} members. Name existing judges, one per line.")
-    missing = next((name for name in names if name not in found), None)
+    missing = next((name for name in names if name not in judges), None)
     if missing is not None:
         raise PanelRefused(f"There is no judge {missing!r}. Set it up first, or correct its name.")
-    retired = next((name for name in names if not found[name].is_active), None)
+    retired = next((name for name in names if not judges[name].is_active), None)
     if retired is not None:
         raise PanelRefused(f"{retired} is retired. Restore the judge on its page, or choose another.")
-    _check_scale([found[name] for name in names])
+    _check_scale([judges[name] for name in names])
     return [
         {
             "judge": entry["judge"],
             "weight": entry["weight"],
-            "id": found[entry["judge"]].pk,
-            "is_baseline": is_baseline(found[entry["judge"]]),
-            "judge_kind": found[entry["judge"]].kind,
-            "judge_options": dict(found[entry["judge"]].options),
+            "id": judges[entry["judge"]].pk,
+            "is_baseline": is_baseline(judges[entry["judge"]]),
+            "judge_kind": judges[entry["judge"]].kind,
+            "judge_options": dict(judges[entry["judge"]].options),
         }
         for entry in entries
     ]
@@ -67,15 +67,15 @@ def _check_scale(judges: Sequence[Judge]) -> None:
                 f"{first} is of the kind {kind.title} and {other} of the kind {judge_kind(other.kind).title}. "
                 "The members of a panel are of one kind, or their scores would be on different scales."
             )
-        own = kind.complete_options(other.options)
-        if any(own[name] != options[name] for name in kind.scale):
+        other_options = kind.complete_options(other.options)
+        if any(other_options[name] != options[name] for name in kind.scale):
             raise PanelRefused(f"{first} and {other} have different labels or lowest and highest scores.")
     pair = next((judge for judge in judges if "pair" in needs_of(judge)), None)
     if pair is not None:
         raise PanelRefused(f"{pair} compares two responses, so it cannot be a member of a panel.")
-    asked = [(judge.endpoint_id, kind.complete_options(judge.options), judge.name) for judge in judges]
-    for place, (endpoint_id, said, name) in enumerate(asked):
-        twin = next((one[2] for one in asked[:place] if one[:2] == (endpoint_id, said)), None)
+    requests = [(judge.endpoint_id, kind.complete_options(judge.options), judge.name) for judge in judges]
+    for index, (endpoint_id, judge_options, name) in enumerate(requests):
+        twin = next((earlier[2] for earlier in requests[:index] if earlier[:2] == (endpoint_id, judge_options)), None)
         if twin is not None:
             raise PanelRefused(f"{twin} and {name} ask one endpoint the same, so their votes would always be equal.")
 
@@ -88,7 +88,7 @@ def member_ids(judge: Judge) -> list[int]:
 def panels_with(judge: Judge) -> list[Judge]:
     """Return the panels that have a judge as a member, by name."""
     panels = Judge.objects.filter(kind=panel.NAME).order_by("name")
-    return [one for one in panels if judge.pk in member_ids(one)]
+    return [each for each in panels if judge.pk in member_ids(each)]
 
 
 def member_judges(judge: Judge) -> list[Judge]:
@@ -101,4 +101,10 @@ def member_judges(judge: Judge) -> list[Judge]:
 def endpoints_of(judge: Judge) -> list[ModelEndpoint]:
     """Return every endpoint that a judge asks, once: its own, or those of a panel's members."""
     judges = [judge, *member_judges(judge)]
-    return list({one.endpoint.pk: one.endpoint for one in judges if one.endpoint is not None}.values())
+    return list(
+        {
+            asking_judge.endpoint.pk: asking_judge.endpoint
+            for asking_judge in judges
+            if asking_judge.endpoint is not None
+        }.values()
+    )

@@ -31,8 +31,12 @@ def suggest_judges(*, suite: Suite, rubric_ids: Collection[int] = ()) -> Suggest
     last = _last_evaluators(Q(suite=suite)) or _last_evaluators(Q(suite__benchmark=suite.benchmark))
     if last:
         shapes = {rubric.shape for rubric in new}
-        slugs = {one.rubric.slug for one in last if one.rubric is not None and one.rubric.shape not in shapes}
-        judges = [one.judge for one in last if one.judge is not None]
+        slugs = {
+            evaluator.rubric.slug
+            for evaluator in last
+            if evaluator.rubric is not None and evaluator.rubric.shape not in shapes
+        }
+        judges = [evaluator.judge for evaluator in last if evaluator.judge is not None]
         return _paired(judges, [*new, *(rubric for slug in sorted(slugs) if (rubric := _newest(slug)))])
     if not new and suite.cases.exclude(grading={}).exists():
         return SuggestedJudges()

@@ -38,10 +38,10 @@ class Talk:
         self.begun = len(self.records)
         self.records.extend([None] * count)
 
-    def hear(self, place: int, record: CallRecord) -> bool:
+    def hear(self, index: int, record: CallRecord) -> bool:
         """Take the reply to one request of the batch; return whether it was the last one missing."""
-        self.replies[place] = record.reply
-        self.records[self.begun + place] = record
+        self.replies[index] = record.reply
+        self.records[self.begun + index] = record
         self.missing -= 1
         return not self.missing
 

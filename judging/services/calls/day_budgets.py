@@ -92,9 +92,15 @@ def uses_of_day(*, at: datetime) -> list[DayUse]:
     """Return the site and then every endpoint that may cost something, with or without a budget, by name."""
     endpoints = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).order_by("name")
     amounts = {budget.endpoint_id: budget.amount for budget in DayBudget.objects.all()}
-    held, spent = _held(at), _spent(at)
-    site = DayUse(None, amounts.get(SITE), sum(spent.values(), Decimal(0)), sum(held.values(), Decimal(0)))
-    return [site, *(DayUse(one, amounts.get(one.pk), spent[one.pk], held[one.pk]) for one in endpoints)]
+    amounts_held, spent = _held(at), _spent(at)
+    site = DayUse(None, amounts.get(SITE), sum(spent.values(), Decimal(0)), sum(amounts_held.values(), Decimal(0)))
+    return [
+        site,
+        *(
+            DayUse(endpoint, amounts.get(endpoint.pk), spent[endpoint.pk], amounts_held[endpoint.pk])
+            for endpoint in endpoints
+        ),
+    ]
 
 
 def limited_uses(*, at: datetime) -> list[DayUse]:
@@ -124,13 +130,13 @@ def uses_for(endpoint_ids: Collection[int], *, at: datetime, lock: bool = False)
     if not amounts:
         return {}
     endpoints = ModelEndpoint.objects.in_bulk([key for key in amounts if key is not None])
-    held, spent = _held(at), _spent(at)
+    amounts_held, spent = _held(at), _spent(at)
     return {
         key: DayUse(
             endpoints[key] if key is not None else None,
             amount,
             sum(spent.values(), Decimal(0)) if key is None else spent[key],
-            sum(held.values(), Decimal(0)) if key is None else held[key],
+            sum(amounts_held.values(), Decimal(0)) if key is None else amounts_held[key],
         )
         for key, amount in amounts.items()
     }
@@ -143,17 +149,17 @@ def limited_endpoints(endpoint_ids: Collection[int]) -> frozenset[int]:
     return frozenset(endpoint_ids) if SITE in keys else frozenset(key for key in endpoint_ids if key in keys)
 
 
-def shortage(wanted: Collection[tuple[int, Decimal]], *, at: datetime) -> Shortage | None:
+def shortage(call_amounts: Collection[tuple[int, Decimal]], *, at: datetime) -> Shortage | None:
     """Return why none of these amounts (endpoint, USD) fits the budgets of the day once all that is held is back, said
     of the cheapest; None where one may."""
-    uses = uses_for({endpoint_id for endpoint_id, _ in wanted}, at=at)
-    found: Shortage | None = None
-    for endpoint_id, amount in sorted(wanted, key=itemgetter(1)):
+    uses = uses_for({endpoint_id for endpoint_id, _ in call_amounts}, at=at)
+    cheapest: Shortage | None = None
+    for endpoint_id, amount in sorted(call_amounts, key=itemgetter(1)):
         over = [uses[key] for key in (SITE, endpoint_id) if key in uses and amount > uses[key].unspent]
         if not over:
             return None
-        found = found or _shortage(over[0], amount, at)
-    return found
+        cheapest = cheapest or _shortage(over[0], amount, at)
+    return cheapest
 
 
 def _shortage(use: DayUse, amount: Decimal, at: datetime) -> Shortage:
@@ -168,19 +174,19 @@ def _shortage(use: DayUse, amount: Decimal, at: datetime) -> Shortage:
     )
 
 
-def little_left(use: DayUse, left: Decimal, *, at: datetime) -> str:
+def little_left(use: DayUse, remaining: Decimal, *, at: datetime) -> str:
     """Return in a sentence that what is left of a budget, in USD, does not cover the next call."""
     return (
         f"The budget of {use.name} for {day_of(at)} (UTC) is ${plain_dollars(use.amount)}, and the "
-        f"${plain_dollars(left)} that is left does not cover the next call."
+        f"${plain_dollars(remaining)} that is left does not cover the next call."
     )
 
 
 def refusal(*, endpoint_id: int, at: datetime) -> str:
     """Return why the budgets do not carry a call outside runs."""
     uses = uses_for([endpoint_id], at=at).values()
-    left, use = min(((use.left or Decimal(0), use) for use in uses), key=itemgetter(0))
-    return f"{little_left(use, left, at=at)} Try again tomorrow, or have it raised."
+    remaining, use = min(((use.left or Decimal(0), use) for use in uses), key=itemgetter(0))
+    return f"{little_left(use, remaining, at=at)} Try again tomorrow, or have it raised."
 
 
 @transaction.atomic
@@ -274,16 +280,16 @@ def _held(at: datetime) -> defaultdict[int, Decimal]:
 def _spent(at: datetime) -> defaultdict[int, Decimal]:
     first = next_day(at) - A_DAY
     rows = CallHour.objects.filter(hour__gte=first, hour__lt=next_day(at)).order_by().values("endpoint")
-    found = _sums(DayHold.objects.filter(lease=None, opened_at__gte=first, opened_at__lt=at - LONGEST_CALL))
+    amounts = _sums(DayHold.objects.filter(lease=None, opened_at__gte=first, opened_at__lt=at - LONGEST_CALL))
     for row in rows.annotate(priced=Sum("cost"), uncertain=Sum("unheard")):
-        found[row["endpoint"]] += (row["priced"] or Decimal(0)) + row["uncertain"]
-    return found
+        amounts[row["endpoint"]] += (row["priced"] or Decimal(0)) + row["uncertain"]
+    return amounts
 
 
 def _sums(holds: QuerySet[DayHold]) -> defaultdict[int, Decimal]:
-    found: defaultdict[int, Decimal] = defaultdict(Decimal)
-    found.update(holds.order_by().values_list("endpoint").annotate(total=Sum("amount")))
-    return found
+    sums: defaultdict[int, Decimal] = defaultdict(Decimal)
+    sums.update(holds.order_by().values_list("endpoint").annotate(total=Sum("amount")))
+    return sums
 
 
 def plain_dollars(amount: Decimal | None) -> str:

@@ -17,7 +17,10 @@ FROZEN = "frozen_endpoints"  # in the options of a run: by name, what each was
 
 def freeze_endpoints(endpoints: Iterable[ModelEndpoint]) -> dict[str, JsonDict]:
     """Return what a run keeps of its endpoints, by the names that it knows them by."""
-    return {one.name: {"id": one.pk, "base_url": one.base_url, "model": one.model} for one in endpoints}
+    return {
+        endpoint.name: {"id": endpoint.pk, "base_url": endpoint.base_url, "model": endpoint.model}
+        for endpoint in endpoints
+    }
 
 
 class RunEndpoints:
@@ -88,19 +91,21 @@ def _difference(name: str, frozen: JsonObject, now: Target | None) -> str:
 def _shared_maxima(targets: Iterable[Target]) -> list[Target]:
     """Return the targets such that those with one address, key and model, which are one to the provider, keep together
     to the lowest of their maxima."""
-    found = list(targets)
+    all_targets = list(targets)
     alike: dict[tuple[str, str, str], list[EndpointConfig]] = {}
-    for target in found:
+    for target in all_targets:
         alike.setdefault(target.config.identity, []).append(target.config)
-    return [replace(target, config=_with_lowest(target.config, alike[target.config.identity])) for target in found]
+    return [
+        replace(target, config=_with_lowest(target.config, alike[target.config.identity])) for target in all_targets
+    ]
 
 
 def _with_lowest(config: EndpointConfig, alike: Sequence[EndpointConfig]) -> EndpointConfig:
     return replace(
         config,
-        max_concurrency=min(one.max_concurrency for one in alike),
-        requests_per_minute=_lowest(one.requests_per_minute for one in alike),
-        tokens_per_minute=_lowest(one.tokens_per_minute for one in alike),
+        max_concurrency=min(other.max_concurrency for other in alike),
+        requests_per_minute=_lowest(other.requests_per_minute for other in alike),
+        tokens_per_minute=_lowest(other.tokens_per_minute for other in alike),
     )
 
 

@@ -109,7 +109,7 @@ def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: dateti
         ]
     )
     add_to_hour(rows, at)
-    add_uncertain(new, at, known=rows)
+    add_uncertain(new, at, priced=rows)
     for record, row in zip(to_store, rows, strict=True):
         record.pk = row.pk
 
@@ -129,23 +129,23 @@ def messages_digest(messages: object) -> str:
 def store_prompts(every: Sequence[object]) -> list[int]:
     """Store messages that are not stored yet and return the keys of all their rows, in the order given."""
     of_each = [messages_digest(messages) for messages in every]
-    wanted = dict(zip(of_each, every, strict=True))
-    digests = sorted(wanted)  # one lock order
-    known = _prompts_of(digests)
-    missing = [digest for digest in digests if digest not in known]
+    messages_by_digest = dict(zip(of_each, every, strict=True))
+    digests = sorted(messages_by_digest)  # one lock order
+    prompt_ids = _prompts_of(digests)
+    missing = [digest for digest in digests if digest not in prompt_ids]
     if missing:
-        new = [CallPrompt(digest=digest, messages=wanted[digest]) for digest in missing]
+        new = [CallPrompt(digest=digest, messages=messages_by_digest[digest]) for digest in missing]
         CallPrompt.objects.bulk_create(new, ignore_conflicts=True)
-        known |= _prompts_of(missing)
-    return [known[digest] for digest in of_each]
+        prompt_ids |= _prompts_of(missing)
+    return [prompt_ids[digest] for digest in of_each]
 
 
 def _prompts_of(digests: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    prompt_ids: dict[str, int] = {}
     for start in range(0, len(digests), LOOK_UP_SIZE):
         rows = CallPrompt.objects.filter(digest__in=digests[start : start + LOOK_UP_SIZE])
-        found |= dict(rows.values_list("digest", "pk"))
-    return found
+        prompt_ids |= dict(rows.values_list("digest", "pk"))
+    return prompt_ids
 
 
 def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
@@ -167,13 +167,13 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
             sums.update(**more)
 
 
-def add_uncertain(records: Sequence[CallRecord], at: datetime, *, known: Sequence[Call] = ()) -> None:
+def add_uncertain(records: Sequence[CallRecord], at: datetime, *, priced: Sequence[Call] = ()) -> None:
     """Add to the hour what these calls may have cost beyond those that are stored with a price: no answer was heard,
     no tokens were told, or another worker stored the reply to the same call."""
     most: dict[int, Decimal] = {}
     for record in records:
         most[record.endpoint_id] = most.get(record.endpoint_id, Decimal(0)) + record.most_cost
-    for row in known:
+    for row in priced:
         most[row.endpoint_id] -= row.cost or 0
     book_unheard(amounts=most, at=at)
 
@@ -197,7 +197,7 @@ def _row(record: CallRecord, body: JsonObject, prompt_id: int, run_id: int | Non
         cost=record.cost,
         prices=dict(record.prices),
         reply_head={name: storable(text) for name, text in reply.head.items()},
-        label_logprobs={label: found for label, found in reply.label_logprobs.items() if isfinite(found)},
+        label_logprobs={label: logprob for label, logprob in reply.label_logprobs.items() if isfinite(logprob)},
         error_kind=reply.error_kind[:60],
         error_text=reply.error_text[:500],
         provider_text=storable(reply.provider_text)[:300],

@@ -100,9 +100,9 @@ class OpenPool:
 
     def share(self) -> PoolShare:
         """Return a new part of the pool, for one run."""
-        made = PoolShare(self, next(self.groups))
-        self.shares[made.group] = made
-        return made
+        share = PoolShare(self, next(self.groups))
+        self.shares[share.group] = share
+        return share
 
     def wait(self, timeout: float) -> None:
         """Hand what came back to the shares that asked for it, waiting up to `timeout` seconds for the first.
@@ -112,10 +112,12 @@ class OpenPool:
         """
         self._compute()
         ready = any(share.inbox for share in self.shares.values())
-        for item in self.pool.completed(0.0 if ready else timeout):
-            group, _, token = str(item.token).partition(":")
+        for result in self.pool.completed(0.0 if ready else timeout):
+            group, _, token = str(result.token).partition(":")
             if int(group) in self.shares:
-                self.shares[int(group)].inbox.append(CallResult(token, item.reply, item.requeue_seconds, item.paid))
+                self.shares[int(group)].inbox.append(
+                    CallResult(token, result.reply, result.requeue_seconds, result.paid)
+                )
         if self.learned:
             self.note_learned()
 

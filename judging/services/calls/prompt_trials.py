@@ -92,8 +92,8 @@ class Purse:
         if self.left is not None and cost is not None:
             self.left += amount - cost
         if cost is not None and self.is_limited:
-            held = [hold.pk for name, hold in self.holds if name == token]
-            DayHold.objects.filter(pk=held[-1]).update(amount=cost)
+            hold_ids = [hold.pk for name, hold in self.holds if name == token]
+            DayHold.objects.filter(pk=hold_ids[-1]).update(amount=cost)
 
     def settle_day(self, unheard: Decimal) -> None:
         """Give back what was set aside of the day's budgets; what may have been paid for in vain counts as spent.
@@ -143,9 +143,9 @@ def _ask(
 ) -> list[TriedCall]:
     named = [replace(request, endpoint=target.config.name) for request in requests]
     keys = [call_key(target.config, request) for request in named]
-    known = ledger.find_finished(keys, at=at)
-    wanted = {key: request for key, request in zip(keys, named, strict=True) if key not in known}
-    asking = _Asking(wanted, target, share, purse)
+    stored = ledger.find_finished(keys, at=at)
+    missing = {key: request for key, request in zip(keys, named, strict=True) if key not in stored}
+    asking = _Asking(missing, target, share, purse)
     try:
         asking.finish()
     finally:  # what came back is paid for, whatever becomes of the rest
@@ -153,7 +153,7 @@ def _ask(
             CallRecord(
                 key,
                 target.endpoint_id,
-                request_body(wanted[key]),
+                request_body(missing[key]),
                 reply,
                 target.cost(reply),
                 target.prices_of(reply),
@@ -164,21 +164,21 @@ def _ask(
         with transaction.atomic():
             ledger.store_calls(run_id=None, records=records, at=at)
             purse.settle_day(unheard=sum(asking.amounts.values(), Decimal(0)))
-    found = {key: TriedCall(wanted[key], reply, target.cost(reply), reused=False) for key, reply in asking.got.items()}
+    tried = {key: TriedCall(missing[key], reply, target.cost(reply), reused=False) for key, reply in asking.got.items()}
     for key, request in zip(keys, named, strict=True):
-        if key in known:
-            found[key] = TriedCall(request, ledger.reply_of(known[key]), known[key].cost, reused=True)
-    return [found[key] for key in keys]
+        if key in stored:
+            tried[key] = TriedCall(request, ledger.reply_of(stored[key]), stored[key].cost, reused=True)
+    return [tried[key] for key in keys]
 
 
 class _Asking:
     """Requests that are sent as far as the purse carries them, and the replies in `got` as they come."""
 
-    def __init__(self, wanted: Mapping[str, ChatRequest], target: Target, share: PoolShare, purse: Purse) -> None:
-        self.wanted, self.target, self.share, self.purse = wanted, target, share, purse
+    def __init__(self, requests: Mapping[str, ChatRequest], target: Target, share: PoolShare, purse: Purse) -> None:
+        self.wanted, self.target, self.share, self.purse = requests, target, share, purse
         self.got: dict[str, ChatReply] = {}
         self.waiting = [
-            (0.0, CallResult(key, NOT_ASKED)) for key in wanted
+            (0.0, CallResult(key, NOT_ASKED)) for key in requests
         ]  # (when it may be sent, what was heard of it)
         self.amounts: dict[str, Decimal] = {}  # set aside for the requests that are under way
         self.reserved: dict[str, Decimal] = {}  # and for those that were replied to

@@ -18,7 +18,7 @@ class Replay:
     """What a conversation asked, up to the first question that has no reply yet."""
 
     conversation: Conversation[Any]
-    made: list[ChatRequest] = field(default_factory=list)  # their replies are there, in the order asked
+    replied: list[ChatRequest] = field(default_factory=list)  # their replies are there, in the order asked
     unpaid: tuple[ChatRequest, ...] = ()  # asked next, and by nobody before; empty: it ends without a new call
     waiting: tuple[ChatRequest, ...] = ()
 
@@ -39,12 +39,12 @@ def replay(conversations: Sequence[Conversation[Any]], targets: Mapping[str, Tar
     for each in replays:
         each.go_on(None)
     while asking := [each for each in replays if each.waiting and not each.unpaid]:
-        keys = [[call_key(targets[one.endpoint].config, one) for one in each.waiting] for each in asking]
-        known = ledger.find_finished([key for batch in keys for key in batch], at=at)
+        keys = [[call_key(targets[request.endpoint].config, request) for request in each.waiting] for each in asking]
+        stored = ledger.find_finished([key for batch in keys for key in batch], at=at)
         for each, batch in zip(asking, keys, strict=True):
-            asked = list(zip(each.waiting, batch, strict=True))
-            each.made += [request for request, key in asked if key in known]
-            each.unpaid = tuple(request for request, key in asked if key not in known)
+            keyed = list(zip(each.waiting, batch, strict=True))
+            each.replied += [request for request, key in keyed if key in stored]
+            each.unpaid = tuple(request for request, key in keyed if key not in stored)
             if not each.unpaid:
-                each.go_on(tuple(ledger.reply_of(known[key]) for key in batch))
+                each.go_on(tuple(ledger.reply_of(stored[key]) for key in batch))
     return replays

@@ -57,7 +57,7 @@ class Bookkeeping(EngineState):
             persistently(self.endpoints.read)
         if self.endpoints.difference:
             self._stop("endpoint", self.endpoints.difference)
-        freed = [one for one in self.troubles.values() if 0 < one.blocked_until <= now]
+        freed = [each for each in self.troubles.values() if 0 < each.blocked_until <= now]
         for trouble in freed:
             trouble.blocked_until = 0.0
             self.exhausted = False
@@ -67,8 +67,8 @@ class Bookkeeping(EngineState):
 
         What waits in the pool cannot be told from what was sent.
         """
-        sent = [asked for asked in (*self.asked.values(), *more) if not asked.target.is_lexical]
-        return self._flight(len(sent), [(asked.target.endpoint_id, asked.at_stake) for asked in sent])
+        sent = [pending for pending in (*self.asked.values(), *more) if not pending.target.is_lexical]
+        return self._flight(len(sent), [(pending.target.endpoint_id, pending.at_stake) for pending in sent])
 
     def _in_flight(self, more: Sequence[PendingRequest] = ()) -> InFlight:
         """Return what nobody would hear of if this worker died now: calls on their way, and those not stored yet."""
@@ -77,9 +77,9 @@ class Bookkeeping(EngineState):
             worst = sent.worst + sum((record.cost or Decimal(0) for record in self.records), Decimal(0))
             return InFlight(sent.calls + len(self.records), worst)
         # it must hold everything that is set aside
-        amounts = [(asked.target.endpoint_id, asked.at_stake) for asked in self.asked.values()]
+        amounts = [(pending.target.endpoint_id, pending.at_stake) for pending in self.asked.values()]
         waiting = (*self.to_repeat.values(), *self.held_back.values())
-        amounts += [(asked.target.endpoint_id, asked.reserved) for asked in waiting]
+        amounts += [(pending.target.endpoint_id, pending.reserved) for pending in waiting]
         amounts += [(record.endpoint_id, record.reserved) for record in self.records]
         return self._flight(sent.calls + len(self.records), amounts)
 

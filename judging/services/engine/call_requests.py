@@ -29,20 +29,20 @@ class CallRequests(TaskWork):
 
     def _ask(self) -> None:
         while self.to_ask:
-            wanted = self._keyed()
-            unknown = [key for key in wanted if key not in self.unstored]
-            known = persistently(partial(ledger.find_finished, unknown, at=self.options.now()))
-            for key, asked in wanted.items():
-                call = known.get(key)
+            requested = self._keyed()
+            unknown = [key for key in requested if key not in self.unstored]
+            finished = persistently(partial(ledger.find_finished, unknown, at=self.options.now()))
+            for key, pending in requested.items():
+                call = finished.get(key)
                 if key in self.unstored:
-                    self._deliver(asked.places, self.unstored[key])
+                    self._deliver(pending.places, self.unstored[key])
                 elif call is not None:
                     record = CallRecord(
                         key, call.endpoint_id, {}, ledger.reply_of(call), call.cost, reused=True, pk=call.pk
                     )
-                    self._deliver(asked.places, record)
+                    self._deliver(pending.places, record)
                 else:
-                    self._line_up(asked)
+                    self._line_up(pending)
         now = time.monotonic()
         while self.postponed and self.postponed[0][0] <= now:
             key = heapq.heappop(self.postponed)[1]
@@ -52,8 +52,8 @@ class CallRequests(TaskWork):
             self._send()
 
     def _keyed(self) -> dict[str, PendingRequest]:
-        wanted: dict[str, PendingRequest] = {}
-        for talk, place, request in self.to_ask:
+        requested: dict[str, PendingRequest] = {}
+        for talk, index, request in self.to_ask:
             if not self._holds(talk):
                 continue
             name = request.endpoint or talk.endpoint
@@ -63,42 +63,46 @@ class CallRequests(TaskWork):
                 self._end(talk, Crash("endpoint-not-in-use"))
                 continue
             key = call_key(target.config, request)
-            if key in wanted:
-                wanted[key].places.append((talk, place))
+            if key in requested:
+                requested[key].places.append((talk, index))
             else:
-                wanted[key] = PendingRequest(key, name, target, request, [(talk, place)])
+                requested[key] = PendingRequest(key, name, target, request, [(talk, index)])
         self.to_ask.clear()
-        return wanted
+        return requested
 
-    def _line_up(self, asked: PendingRequest) -> None:
-        twin = self.asked.get(asked.key) or self.held_back.get(asked.key) or self.to_repeat.get(asked.key)
+    def _line_up(self, pending: PendingRequest) -> None:
+        twin = self.asked.get(pending.key) or self.held_back.get(pending.key) or self.to_repeat.get(pending.key)
         if twin is not None:
-            twin.places.extend(asked.places)
-        elif asked.endpoint in self.blocked():
-            self._put_back(asked)
+            twin.places.extend(pending.places)
+        elif pending.endpoint in self.blocked():
+            self._put_back(pending)
         elif not self.stopping:
-            self.held_back[asked.key] = asked
+            self.held_back[pending.key] = pending
 
     def _send(self) -> None:
         """Hand what is next to the pool, as far as the budget carries it."""
-        for asked in self.held_back.values():
-            if asked.worst is None:
-                asked.worst = asked.target.worst_case(asked.request)
+        for pending in self.held_back.values():
+            if pending.worst is None:
+                pending.worst = pending.target.worst_case(pending.request)
         affordable = self._next_in_turn()
         if self._has_budget:
             affordable = self._paid_for(affordable)
         if affordable and self._announce(affordable):
-            for asked in affordable:
-                self.asked[asked.key] = self.held_back.pop(asked.key)
-                self.calls.submit(asked.key, asked.target, asked.request, asked.past, is_reserved=self._has_budget)
+            for pending in affordable:
+                self.asked[pending.key] = self.held_back.pop(pending.key)
+                self.calls.submit(
+                    pending.key, pending.target, pending.request, pending.past, is_reserved=self._has_budget
+                )
         if self.held_back and not self.stopping and not (self.asked or self.to_repeat or self.records):
             self._stop_if_short()
 
     def _stop_if_short(self) -> None:
         """Stop where the budgets will not carry any request that waits, whatever comes back."""
-        wanted = {(asked.target.endpoint_id, asked.worst or Decimal(0)) for asked in self.held_back.values()}
+        call_amounts = {
+            (pending.target.endpoint_id, pending.worst or Decimal(0)) for pending in self.held_back.values()
+        }
         at = self.options.now()
-        short = persistently(partial(leases.shortage, lease=self.lease, wanted=wanted, at=at))
+        short = persistently(partial(leases.shortage, lease=self.lease, call_amounts=call_amounts, at=at))
         if short is not None:
             self._stop(short.ending, short.reason)
 
@@ -115,58 +119,61 @@ class CallRequests(TaskWork):
         self._announced = in_flight.calls
         return True
 
-    def _paid_for(self, wanted: Sequence[PendingRequest]) -> list[PendingRequest]:
+    def _paid_for(self, requests: Sequence[PendingRequest]) -> list[PendingRequest]:
         """Set money aside for what is wanted, and return what the budget carries now."""
-        unpriced = next((asked for asked in self.held_back.values() if self._needs_price(asked)), None)
+        unpriced = next((pending for pending in self.held_back.values() if self._needs_price(pending)), None)
         if unpriced is not None:
             logger.warning("judging.price_unknown endpoint=%s", unpriced.endpoint)
             self._stop("unpriced")
             return []
         amounts = [
-            (asked.target.endpoint_id, Decimal(0) if asked.reserved else asked.worst or Decimal(0)) for asked in wanted
+            (pending.target.endpoint_id, Decimal(0) if pending.reserved else pending.worst or Decimal(0))
+            for pending in requests
         ]
-        if not wanted or time.monotonic() - self._reserved_at < RESERVE_SECONDS:
+        if not requests or time.monotonic() - self._reserved_at < RESERVE_SECONDS:
             return []
         try:
-            carried = persistently(partial(leases.reserve, lease=self.lease, wanted=amounts, at=self.options.now()))
+            carried = persistently(
+                partial(leases.reserve, lease=self.lease, call_amounts=amounts, at=self.options.now())
+            )
         except leases.LeaseLost:
             self._stop("lost")
             return []
         if not any(carried):
             self._reserved_at = time.monotonic()
-        affordable = [asked for asked, fits in zip(wanted, carried, strict=True) if fits]
-        for asked in affordable:
-            asked.reserved = asked.reserved or asked.worst or Decimal(0)
+        affordable = [pending for pending, fits in zip(requests, carried, strict=True) if fits]
+        for pending in affordable:
+            pending.reserved = pending.reserved or pending.worst or Decimal(0)
         return affordable
 
-    def _needs_price(self, asked: PendingRequest) -> bool:
+    def _needs_price(self, pending: PendingRequest) -> bool:
         """Whether a budget cannot be kept, since nobody knows what the request may cost."""
-        is_limited = self.run.budget is not None or asked.target.endpoint_id in self.endpoints.limited
-        return is_limited and asked.worst is None
+        is_limited = self.run.budget is not None or pending.target.endpoint_id in self.endpoints.limited
+        return is_limited and pending.worst is None
 
     def _next_in_turn(self) -> list[PendingRequest]:
         """Return what may be sent soon: little more than what an endpoint takes at once until this is looked at again,
         since all of it counts as spent where this worker dies."""
-        sent = Counter(asked.target.endpoint_id for asked in self.asked.values())
+        sent = Counter(pending.target.endpoint_id for pending in self.asked.values())
         room: dict[int, int] = {}
-        found = []
-        for asked in self.held_back.values():
-            endpoint_id = asked.target.endpoint_id
+        turn = []
+        for pending in self.held_back.values():
+            endpoint_id = pending.target.endpoint_id
             if endpoint_id not in room:
-                at_once = min(self.options.threads, asked.target.config.max_concurrency)
+                at_once = min(self.options.threads, pending.target.config.max_concurrency)
                 spare = max(1, at_once // 4, int(self._rate * AHEAD_SECONDS))
-                left = at_once + spare - sent[endpoint_id]
-                room[endpoint_id] = left if left >= spare // 2 else 0  # a few at a time: each time is noted
-            if asked.target.is_lexical or room[endpoint_id] > 0:
+                free = at_once + spare - sent[endpoint_id]
+                room[endpoint_id] = free if free >= spare // 2 else 0  # a few at a time: each time is noted
+            if pending.target.is_lexical or room[endpoint_id] > 0:
                 room[endpoint_id] -= 1
-                found.append(asked)
-        return found
+                turn.append(pending)
+        return turn
 
-    def _put_back(self, asked: PendingRequest) -> None:
+    def _put_back(self, pending: PendingRequest) -> None:
         """Let the tasks that wait for this wait for any worker."""
-        bound = self.endpoints.evaluators_on([asked.endpoint])
-        asks_system = bool(self.endpoints.systems_on([asked.endpoint]))
-        for talk, _ in asked.places:
+        bound = self.endpoints.evaluators_on([pending.endpoint])
+        asks_system = bool(self.endpoints.systems_on([pending.endpoint]))
+        for talk, _ in pending.places:
             if self._holds(talk):
                 talk.conversation.close()
                 del self.talks[talk.task.pk]

@@ -100,7 +100,7 @@ class EngineState:
     def blocked(self) -> dict[str, float]:
         """Return which endpoints take no calls now, and until which monotonic time."""
         now = time.monotonic()
-        return {name: one.blocked_until for name, one in self.troubles.items() if one.blocked_until > now}
+        return {name: trouble.blocked_until for name, trouble in self.troubles.items() if trouble.blocked_until > now}
 
     @property
     def _has_budget(self) -> bool:

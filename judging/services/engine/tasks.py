@@ -30,13 +30,13 @@ class TaskWork(Bookkeeping):
     """Claims tasks, begins their conversations, and hands them the replies that they wait for."""
 
     def _claim(self) -> None:
-        wanted = self._lack()
-        if self.stopping or self.exhausted or not wanted:
+        count = self._lack()
+        if self.stopping or self.exhausted or not count:
             return
         without = self.endpoints.evaluators_on(self.blocked())
         try:
             blocked = self.endpoints.systems_on(self.blocked())
-            claim = partial(leases.claim_tasks, lease=self.lease, most=wanted, without=without, unasked=blocked)
+            claim = partial(leases.claim_tasks, lease=self.lease, most=count, without=without, unasked=blocked)
             tasks = persistently(claim)
         except leases.LeaseLost:
             self._stop("lost")
@@ -69,7 +69,7 @@ class TaskWork(Bookkeeping):
     def _prepare(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         by_id = {task.pk: task for task in tasks}
         prepared = persistently(partial(self.executor.prepare, run=self.run, tasks=tasks))
-        return [(by_id[one.task_id], one) for one in prepared]
+        return [(by_id[ready.task_id], ready) for ready in prepared]
 
     def _prepare_alone(self, task: RunTask) -> list[tuple[RunTask, ReadyTask]]:
         try:
@@ -107,7 +107,7 @@ class TaskWork(Bookkeeping):
             return
         talk.expect(len(requests))
         self.to_ask.extend(
-            (talk, place, repeated(request, talk.task, self.run)) for place, request in enumerate(requests)
+            (talk, index, repeated(request, talk.task, self.run)) for index, request in enumerate(requests)
         )
 
     def _look_again(self) -> None:
@@ -124,6 +124,6 @@ class TaskWork(Bookkeeping):
         del self.talks[talk.task.pk]
 
     def _deliver(self, places: Sequence[tuple[Talk, int]], record: CallRecord) -> None:
-        for talk, place in places:
-            if self._holds(talk) and talk.hear(place, record):
+        for talk, index in places:
+            if self._holds(talk) and talk.hear(index, record):
                 self._advance(talk, tuple(reply for reply in talk.replies if reply is not None))

@@ -22,63 +22,63 @@ class Hearing(CallRequests):
     """Hands replies to the conversations that wait for them, and asks again for the rest."""
 
     def _hear(self) -> None:
-        for heard in self.calls.heard():
-            asked = self.asked.pop(heard.token)
-            if heard.again_seconds is None:
-                self._answered(asked, heard.reply)
+        for result in self.calls.heard():
+            pending = self.asked.pop(result.token)
+            if result.again_seconds is None:
+                self._answered(pending, result.reply)
                 continue
-            if heard.paid:
-                self.records.append(asked.give_up(heard.paid, reason="withdrawn" if self.stopping else ""))
+            if result.paid:
+                self.records.append(pending.give_up(result.paid, reason="withdrawn" if self.stopping else ""))
             if not self.stopping:
-                self._refused(asked, heard.again_seconds, was_full=not heard.paid)
+                self._refused(pending, result.again_seconds, was_full=not result.paid)
 
-    def _answered(self, asked: PendingRequest, reply: ChatReply) -> None:
-        record = asked.record(reply)
+    def _answered(self, pending: PendingRequest, reply: ChatReply) -> None:
+        record = pending.record(reply)
         self.records.append(record)
-        trouble = self.troubles[asked.endpoint]
+        trouble = self.troubles[pending.endpoint]
         trouble.note(reply, time.monotonic())
         if reply.status == ReplyStatus.FINISHED:
-            self.unstored[asked.key] = record
+            self.unstored[pending.key] = record
         if trouble.is_hopeless(reply):
-            self.suspects.append((asked, record))
+            self.suspects.append((pending, record))
             if trouble.is_broken:
-                self._stop("hopeless", trouble.sentence(asked.endpoint))
+                self._stop("hopeless", trouble.sentence(pending.endpoint))
             return
         if reply.status != ReplyStatus.FAILED:
             self.was_answered = True
-            self._deliver_suspects(asked.endpoint)
-        self._deliver(asked.places, record)
+            self._deliver_suspects(pending.endpoint)
+        self._deliver(pending.places, record)
 
     def _deliver_suspects(self, endpoint: str = "") -> None:
         """Deliver errors that turned out to be those of single requests."""
         suspects, self.suspects = self.suspects, []
-        for asked, record in suspects:
-            if endpoint in ("", asked.endpoint):
-                self._deliver(asked.places, record)
+        for pending, record in suspects:
+            if endpoint in ("", pending.endpoint):
+                self._deliver(pending.places, record)
             else:
-                self.suspects.append((asked, record))
+                self.suspects.append((pending, record))
 
-    def _refused(self, asked: PendingRequest, seconds: float, *, was_full: bool) -> None:
+    def _refused(self, pending: PendingRequest, seconds: float, *, was_full: bool) -> None:
         """Ask again later: from here where that is soon, else the task goes back and this worker is free of it.
 
         `was_full`: the endpoint took no more; otherwise an attempt was paid for and came to nothing.
         """
-        now, trouble = time.monotonic(), self.troubles[asked.endpoint]
-        asked.postponed += was_full
-        asked.postponed_at = asked.postponed_at or now
-        in_vain = asked.postponed >= REFUSALS and trouble.answered_at < asked.postponed_at
+        now, trouble = time.monotonic(), self.troubles[pending.endpoint]
+        pending.postponed += was_full
+        pending.postponed_at = pending.postponed_at or now
+        in_vain = pending.postponed >= REFUSALS and trouble.answered_at < pending.postponed_at
         if seconds <= LONGEST_HOLD_SECONDS and not in_vain:
-            self.to_repeat[asked.key] = asked
-            heapq.heappush(self.postponed, (now + seconds, asked.key))
+            self.to_repeat[pending.key] = pending
+            heapq.heappush(self.postponed, (now + seconds, pending.key))
             return
         if in_vain:
             since = self.run.postponed_since
             before = (self.options.now() - since).total_seconds() if since is not None else 0.0
             seconds = max(seconds, pause_seconds(before))
         trouble.blocked_until = max(trouble.blocked_until, now + seconds)
-        self._put_back(asked)
+        self._put_back(pending)
         for waiting in (self.held_back, self.to_repeat):
-            for other in [one for one in waiting.values() if one.endpoint == asked.endpoint]:
+            for other in [each for each in waiting.values() if each.endpoint == pending.endpoint]:
                 del waiting[other.key]
                 self._put_back(other)
 

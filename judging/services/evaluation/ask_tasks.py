@@ -58,10 +58,12 @@ class AskingExecutor:
 
     def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
         """Write responses with the tasks that follow from them; verdicts and scores."""
-        asked = [one for one in finished if isinstance(one.result, AskOutcome)]
-        if asked:
-            _store_asks(run, asked, at)
-        self.grading.store(run=run, finished=[one for one in finished if one not in asked], at=at)
+        asks = [finished_task for finished_task in finished if isinstance(finished_task.result, AskOutcome)]
+        if asks:
+            _store_asks(run, asks, at)
+        self.grading.store(
+            run=run, finished=[finished_task for finished_task in finished if finished_task not in asks], at=at
+        )
 
     def failure(self, result: Any) -> str:
         """Return why a task has no result."""
@@ -95,21 +97,23 @@ def _expect(run: Run, count: int) -> None:
 
 def _prepared(run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
     asks = Ask.objects.select_related("case__prompt").in_bulk([cast(int, task.subject_id) for task in tasks])
-    kept = {} if run.options.get("fresh") else _kept_responses(asks.values())
+    reusable = {} if run.options.get("fresh") else _kept_responses(asks.values())
     frozen = run.asked_systems
     ready = []
     for task in tasks:
         ask = asks[cast(int, task.subject_id)]
-        how = frozen[str(ask.system_id)]
-        if ask.case.prompt.images and not how.get(SEES_IMAGES):
-            ready.append(ReadyTask(task.pk, how["endpoint"], _refuse(IMAGES)))
+        frozen_system = frozen[str(ask.system_id)]
+        if ask.case.prompt.images and not frozen_system.get(SEES_IMAGES):
+            ready.append(ReadyTask(task.pk, frozen_system["endpoint"], _refuse(IMAGES)))
             continue
-        there = kept.get((ask.system_id, ask.case.prompt_id, ask.attempt))
-        if there is not None:
-            ready.append(ReadyTask(task.pk, how["endpoint"], _keep(there)))
+        response = reusable.get((ask.system_id, ask.case.prompt_id, ask.attempt))
+        if response is not None:
+            ready.append(ReadyTask(task.pk, frozen_system["endpoint"], _keep(response)))
             continue
-        request = asking_request(ask.case, asking_from_json(how), endpoint=how["endpoint"], attempt=ask.attempt)
-        ready.append(ReadyTask(task.pk, how["endpoint"], _ask(request)))
+        request = asking_request(
+            ask.case, asking_from_json(frozen_system), endpoint=frozen_system["endpoint"], attempt=ask.attempt
+        )
+        ready.append(ReadyTask(task.pk, frozen_system["endpoint"], _ask(request)))
     return ready
 
 
@@ -145,30 +149,41 @@ def _keep(response_id: int) -> Conversation[AskOutcome]:
     return AskOutcome(response_id=response_id)
 
 
-def _store_asks(run: Run, asked: Sequence[Finished], at: datetime) -> None:
-    asks = Ask.objects.select_related("case").in_bulk([cast(int, one.task.subject_id) for one in asked])
-    done = [(asks[cast(int, one.task.subject_id)], one) for one in asked]
-    answered = [(ask, one) for ask, one in done if one.result.reply is not None and not one.result.failure]
-    rows = store_responses(run=run, given=[_given(ask, one) for ask, one in answered], frozen=run.asked_systems, at=at)
+def _store_asks(run: Run, finished: Sequence[Finished], at: datetime) -> None:
+    asks = Ask.objects.select_related("case").in_bulk(
+        [cast(int, finished_task.task.subject_id) for finished_task in finished]
+    )
+    finished_asks = [(asks[cast(int, finished_task.task.subject_id)], finished_task) for finished_task in finished]
+    answered = [
+        (ask, finished_task)
+        for ask, finished_task in finished_asks
+        if finished_task.result.reply is not None and not finished_task.result.failure
+    ]
+    rows = store_responses(
+        run=run,
+        replies=[_given(ask, finished_task) for ask, finished_task in answered],
+        frozen=run.asked_systems,
+        at=at,
+    )
     for (ask, _), row in zip(answered, rows, strict=True):
         ask.response_id = row.pk
-    for ask, one in done:
-        _note(ask, one)
-        one.task.response_id = ask.response_id
+    for ask, finished_task in finished_asks:
+        _note(ask, finished_task)
+        finished_task.task.response_id = ask.response_id
     Ask.objects.bulk_update(asks.values(), ["response", "stop_reason", "failure", "reason", "call_ids"])
-    RunTask.objects.bulk_update([one.task for _, one in done], ["response"])
+    RunTask.objects.bulk_update([finished_task.task for _, finished_task in finished_asks], ["response"])
     evaluators = list(run.evaluators.order_by("position").values_list("pk", flat=True))
-    responses = [ask.response_id for ask, _ in done if ask.response_id is not None]
+    responses = [ask.response_id for ask, _ in finished_asks if ask.response_id is not None]
     RunTask.objects.bulk_create(
         [RunTask(run=run, evaluator_id=pk, response_id=response) for response in responses for pk in evaluators],
         batch_size=TASK_BATCH,
         ignore_conflicts=True,
     )
-    _expect(run, len(responses) - len(done))
+    _expect(run, len(responses) - len(finished_asks))
 
 
-def _given(ask: Ask, one: Finished) -> GivenResponse:
-    reply: ChatReply = one.result.reply
+def _given(ask: Ask, finished: Finished) -> GivenResponse:
+    reply: ChatReply = finished.result.reply
     return GivenResponse(
         system_id=ask.system_id,
         prompt_id=ask.case.prompt_id,
@@ -177,14 +192,14 @@ def _given(ask: Ask, one: Finished) -> GivenResponse:
         completion_tokens=reply.text_tokens,
         seconds=reply.seconds,
         stop_reason=stop_reason_of(reply),
-        call_id=one.call_ids[-1] if one.call_ids else None,
+        call_id=finished.call_ids[-1] if finished.call_ids else None,
         is_truncated=reply.status is ReplyStatus.TRUNCATED,
     )
 
 
-def _note(ask: Ask, one: Finished) -> None:
-    outcome: AskOutcome = one.result
-    ask.call_ids = list(one.call_ids) or ask.call_ids
+def _note(ask: Ask, finished: Finished) -> None:
+    outcome: AskOutcome = finished.result
+    ask.call_ids = list(finished.call_ids) or ask.call_ids
     ask.failure = outcome.failure
     if outcome.reply is None:
         ask.response_id = outcome.response_id

@@ -37,27 +37,31 @@ class GivenResponse:
 
 
 def store_responses(
-    *, run: Run, given: Sequence[GivenResponse], frozen: Mapping[str, JsonObject], at: datetime
+    *, run: Run, replies: Sequence[GivenResponse], frozen: Mapping[str, JsonObject], at: datetime
 ) -> list[Response]:
     """Return the rows of what was given, in its order: the current one where it says the same, else a new one in its
     place. `frozen` is what the run keeps of each system, by its key."""
-    found = Response.objects.filter(
-        system_id__in={one.system_id for one in given},
-        prompt_id__in={one.prompt_id for one in given},
-        attempt__in={one.attempt for one in given},
+    current_rows = Response.objects.filter(
+        system_id__in={reply.system_id for reply in replies},
+        prompt_id__in={reply.prompt_id for reply in replies},
+        attempt__in={reply.attempt for reply in replies},
         superseded_at__isnull=True,
     )
-    current = {(row.system_id, row.prompt_id, row.attempt): row for row in found}
+    current = {(row.system_id, row.prompt_id, row.attempt): row for row in current_rows}
     rows: list[Response] = []
     outdated: list[int] = []
-    for one in given:
-        row = _row(run, one, frozen[str(one.system_id)], at)
-        there = current.get(one.place)
-        if there is not None and there.text_hash == row.text_hash and there.completion_tokens == row.completion_tokens:
-            rows.append(there)
+    for reply in replies:
+        row = _row(run, reply, frozen[str(reply.system_id)], at)
+        stored = current.get(reply.place)
+        if (
+            stored is not None
+            and stored.text_hash == row.text_hash
+            and stored.completion_tokens == row.completion_tokens
+        ):
+            rows.append(stored)
             continue
-        if there is not None:
-            outdated.append(there.pk)
+        if stored is not None:
+            outdated.append(stored.pk)
         rows.append(row)
     Response.objects.filter(pk__in=outdated).update(superseded_at=at)
     Response.objects.bulk_create([row for row in rows if row.pk is None])
@@ -67,23 +71,23 @@ def store_responses(
     return rows
 
 
-def _row(run: Run, one: GivenResponse, frozen: JsonObject, at: datetime) -> Response:
-    text = storable(one.text)
+def _row(run: Run, reply: GivenResponse, frozen: JsonObject, at: datetime) -> Response:
+    text = storable(reply.text)
     return Response(
-        prompt_id=one.prompt_id,
-        system_id=one.system_id,
-        attempt=one.attempt,
+        prompt_id=reply.prompt_id,
+        system_id=reply.system_id,
+        attempt=reply.attempt,
         text=text,
         text_hash=text_hash(text),
-        completion_tokens=one.completion_tokens,
-        call_id=one.call_id,
-        stop_reason=storable(one.stop_reason)[:40],
-        seconds=one.seconds,
+        completion_tokens=reply.completion_tokens,
+        call_id=reply.call_id,
+        stop_reason=storable(reply.stop_reason)[:40],
+        seconds=reply.seconds,
         metadata={
             "prompt_version": frozen["prompt_version"],
             "prompt_hash": frozen["prompt_hash"],
             "run": run.pk,
-            "truncated": one.is_truncated,
+            "truncated": reply.is_truncated,
         },
         source=f"run {run.pk}",
         imported_at=at,

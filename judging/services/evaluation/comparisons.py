@@ -32,13 +32,13 @@ def read_baselines(*, system_ids: Collection[int | None], prompt_ids: Iterable[i
     """Return the responses of these systems to these prompts with one query; none without systems."""
     if not any(system_ids):
         return BaselineResponses()
-    found: dict[tuple[int, int], dict[int, Response]] = {}
+    by_attempt: dict[tuple[int, int], dict[int, Response]] = {}
     rows = Response.objects.filter(
         system_id__in=[pk for pk in system_ids if pk], prompt_id__in=set(prompt_ids), superseded_at__isnull=True
     ).order_by("attempt", "pk")
     for row in rows:
-        found.setdefault((row.system_id, row.prompt_id), {})[row.attempt] = row
-    return BaselineResponses(found)
+        by_attempt.setdefault((row.system_id, row.prompt_id), {})[row.attempt] = row
+    return BaselineResponses(by_attempt)
 
 
 def why_not_compared(baseline: str, other: Response | None) -> str:

@@ -1,4 +1,4 @@
-"""One place per processor core for programs under test, shared by all worker processes of this machine."""
+"""One lock per processor core for programs under test, shared by all worker processes of this machine."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ def core_count() -> int:
 
 @contextmanager
 def core(folder: Path | None = None, count: int | None = None) -> Iterator[int]:
-    """Hold one of the machine's places while a program runs, waiting for it where all are taken; yield its number.
+    """Hold one of the machine's locks while a program runs, waiting where all are taken; yield its number.
 
     More programs at once than cores would only be stopped by the wall clock for their neighbours' sake. A process that
-    dies gives its place back: the kernel drops its lock.
+    dies gives its lock back: the kernel drops it.
     """
-    places = _places(folder or Path(settings.DATA_DIR) / "cores", count or core_count())
-    taken: int | None = None
+    locks = _open_locks(folder or Path(settings.DATA_DIR) / "cores", count or core_count())
+    number: int | None = None
     try:
-        while taken is None:
-            taken = next((number for number, place in enumerate(places) if _take(place)), None)
-            if taken is None:
+        while number is None:
+            number = next((index for index, descriptor in enumerate(locks) if _lock(descriptor)), None)
+            if number is None:
                 time.sleep(LOOK_EVERY_SECONDS)
-        yield taken
+        yield number
     finally:
-        for place in places:
-            os.close(place)  # drops the lock with it
+        for descriptor in locks:
+            os.close(descriptor)  # drops the lock with it
 
 
-def _places(folder: Path, count: int) -> list[int]:
+def _open_locks(folder: Path, count: int) -> list[int]:
     folder.mkdir(parents=True, exist_ok=True)
     return [os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for number in range(count)]
 
 
-def _take(place: int) -> bool:
+def _lock(descriptor: int) -> bool:
     try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

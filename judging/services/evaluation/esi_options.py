@@ -25,10 +25,10 @@ def options_from_json(data: JsonObject) -> EsiOptions:
     unknown = set(data) - {field.name for field in fields(EsiOptions)}
     if unknown:
         raise BadEsiOption(f"The ESI has no option {min(unknown)!r}.")
-    given = dict(data)
-    if "unsafe_keywords" in given:
-        given["unsafe_keywords"] = tuple(given["unsafe_keywords"])
-    return EsiOptions(**given)
+    values = dict(data)
+    if "unsafe_keywords" in values:
+        values["unsafe_keywords"] = tuple(values["unsafe_keywords"])
+    return EsiOptions(**values)
 
 
 def options_of(run: Run) -> EsiOptions:

@@ -51,10 +51,10 @@ class EsiExecutor:
         items = EsiItem.objects.select_related(*related).in_bulk([cast(int, task.subject_id) for task in tasks])
         evaluators, _ = parts_of(run)
         judges = {name: _judge(evaluator) for name, evaluator in evaluators.items()}
-        known = _known_verdicts(evaluators, [item.response_id for item in items.values() if item.response_id])
+        verdicts = _known_verdicts(evaluators, [item.response_id for item in items.values() if item.response_id])
         options = options_of(run)
         return [
-            ReadyTask(task.pk, "", esi_item(_task(run, items[cast(int, task.subject_id)], judges, known, options)))
+            ReadyTask(task.pk, "", esi_item(_task(run, items[cast(int, task.subject_id)], judges, verdicts, options)))
             for task in tasks
         ]
 
@@ -63,20 +63,28 @@ class EsiExecutor:
         if not finished:
             return
         judges, index = parts_of(run)
-        items = EsiItem.objects.select_related("case").in_bulk([cast(int, one.task.subject_id) for one in finished])
-        done = [(items[cast(int, one.task.subject_id)], one) for one in finished]
-        _store_answers(run, done, at)
+        items = EsiItem.objects.select_related("case").in_bulk(
+            [cast(int, finished_task.task.subject_id) for finished_task in finished]
+        )
+        finished_items = [
+            (items[cast(int, finished_task.task.subject_id)], finished_task) for finished_task in finished
+        ]
+        _store_answers(run, finished_items, at)
         EsiItem.objects.bulk_update(
-            [_noted(item, one) for item, one in done],
+            [_noted(item, finished_task) for item, finished_task in finished_items],
             ["response", "status", "reason", "cleaned", "formatted_ok", "answer_seconds", "call_ids"],
         )
-        for item, one in done:
-            one.task.response_id = item.response_id
-        RunTask.objects.bulk_update([one.task for _, one in done], ["response"])
-        judged = [(item, one) for item, one in done if one.result.score is not None]
+        for item, finished_task in finished_items:
+            finished_task.task.response_id = item.response_id
+        RunTask.objects.bulk_update([finished_task.task for _, finished_task in finished_items], ["response"])
+        judged = [
+            (item, finished_task) for item, finished_task in finished_items if finished_task.result.score is not None
+        ]
         for name, evaluator in judges.items():
             _store_verdicts(name, evaluator, judged, at)
-        store_scores(rows=[_index_score(run, index, item, one.result, at) for item, one in judged], at=at)
+        store_scores(
+            rows=[_index_score(run, index, item, finished_task.result, at) for item, finished_task in judged], at=at
+        )
 
     def failure(self, result: Any) -> str:
         """Return why an item has no index."""
@@ -117,7 +125,7 @@ def _task(
     run: Run,
     item: EsiItem,
     judges: Mapping[str, EsiJudge],
-    known: Mapping[tuple[str, int], JudgeVerdict],
+    verdicts: Mapping[tuple[str, int], JudgeVerdict],
     options: EsiOptions,
 ) -> EsiTask:
     instruction, question = question_of(item.case)
@@ -144,25 +152,29 @@ def _task(
         answer=answer,
         reading=ReplyReading(run.options["reading"]),
         options=options,
-        known_verdicts={name: known[name, answered] for name in JUDGES if (name, answered) in known},
+        known_verdicts={name: verdicts[name, answered] for name in JUDGES if (name, answered) in verdicts},
     )
 
 
 Done = Sequence[tuple[EsiItem, Finished]]
 
 
-def _store_answers(run: Run, done: Done, at: datetime) -> None:
+def _store_answers(run: Run, finished_items: Done, at: datetime) -> None:
     """Give every answered item its response."""
-    answered = [(item, one) for item, one in done if item.response_id is None and one.result.answer]
-    given = [_given(item, one) for item, one in answered]
-    rows = store_responses(run=run, given=given, frozen=run.options["workers"], at=at) if given else []
+    answered = [
+        (item, finished_task)
+        for item, finished_task in finished_items
+        if item.response_id is None and finished_task.result.answer
+    ]
+    replies = [_given(item, finished_task) for item, finished_task in answered]
+    rows = store_responses(run=run, replies=replies, frozen=run.options["workers"], at=at) if replies else []
     for (item, _), row in zip(answered, rows, strict=True):
         item.response, item.response_id = row, row.pk
 
 
-def _given(item: EsiItem, one: Finished) -> GivenResponse:
-    answer: EsiResponse = one.result.answer
-    calls = _calls(one, "worker")
+def _given(item: EsiItem, finished: Finished) -> GivenResponse:
+    answer: EsiResponse = finished.result.answer
+    calls = _calls(finished, "worker")
     return GivenResponse(
         system_id=item.system_id,
         prompt_id=item.case.prompt_id,
@@ -176,17 +188,17 @@ def _given(item: EsiItem, one: Finished) -> GivenResponse:
     )
 
 
-def _calls(one: Finished, name: str) -> list[int]:
+def _calls(finished: Finished, wanted_role: str) -> list[int]:
     """Return the calls that asked one of worker, accuracy and integrity, in order."""
-    asked: tuple[str, ...] = one.result.callers
-    return [pk for pk, who in zip(one.call_ids, asked, strict=False) if who == name]
+    roles: tuple[str, ...] = finished.result.callers
+    return [pk for pk, role in zip(finished.call_ids, roles, strict=False) if role == wanted_role]
 
 
-def _noted(item: EsiItem, one: Finished) -> EsiItem:
-    outcome: EsiOutcome = one.result
+def _noted(item: EsiItem, finished: Finished) -> EsiItem:
+    outcome: EsiOutcome = finished.result
     item.status, item.reason = outcome.status.value, storable(outcome.reason)[:500]
     item.cleaned, item.formatted_ok = storable(outcome.cleaned), outcome.formatted_ok
-    item.call_ids = _calls(one, "worker") or item.call_ids
+    item.call_ids = _calls(finished, "worker") or item.call_ids
     if outcome.answer is not None:
         item.answer_seconds = outcome.answer.seconds
     return item
@@ -204,11 +216,11 @@ def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: dateti
             run_id=evaluator.run_id,
             evaluator=evaluator,
             response_id=cast(int, item.response_id),
-            call_ids=_calls(one, name),
+            call_ids=_calls(finished, name),
             created_at=at,
-            **verdict_fields(one.result.verdicts[name]),
+            **verdict_fields(finished.result.verdicts[name]),
         )
-        for item, one in judged
+        for item, finished in judged
         if item.response_id not in good
     ]
     superseded = store_verdicts(rows=verdicts, at=at)  # none of which has a value
@@ -235,7 +247,7 @@ def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: dateti
 def index_fields(score: EsiScore, status: EsiStatus) -> JsonDict:
     """Return the fields of an index row; one that did not complete has no number, whatever its parts are."""
     counts = status is EsiStatus.COMPLETED and score.esi is not None
-    found = asdict(score)
+    score_fields = asdict(score)
     return {
         "status": ScoreStatus.COMPLETE if counts else ScoreStatus.INCOMPLETE,
         "value": score.esi if counts else None,
@@ -243,7 +255,7 @@ def index_fields(score: EsiScore, status: EsiStatus) -> JsonDict:
         "share": score.esi / FULL if counts and score.esi is not None else None,
         "flags": list(score.flags),
         "detail": {
-            "sub_scores": {name: found[name] for name in SUB_SCORES},
+            "sub_scores": {name: score_fields[name] for name in SUB_SCORES},
             "index": score.esi,  # also of items that do not count, as the original's files have it
             "missing": list(score.missing),
             "ended": status.value,

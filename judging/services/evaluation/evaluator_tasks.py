@@ -66,16 +66,16 @@ def freeze(*, judge: Judge | None, options: JsonObject) -> JsonDict:
     frozen = {**judge.options, **options}
     if judge_kind(judge.kind).asks_members:
         frozen["members"] = options.get("members") or _frozen_members(judge)
-        asked = judge_kind(judge.kind).prompt_hash(frozen)
-        return {"judge_kind": judge.kind, "judge_options": frozen, "prompt_hash": asked}
-    kept: JsonDict = {"judge_kind": judge.kind, "judge_options": frozen}
+        prompt_hash = judge_kind(judge.kind).prompt_hash(frozen)
+        return {"judge_kind": judge.kind, "judge_options": frozen, "prompt_hash": prompt_hash}
+    frozen_judge: JsonDict = {"judge_kind": judge.kind, "judge_options": frozen}
     endpoint = judge.endpoint
     if endpoint is None:
-        return kept
-    asked_with = {"reasoning": True, **endpoint.extra} if endpoint.reasoning else dict(endpoint.extra)
+        return frozen_judge
+    endpoint_options = {"reasoning": True, **endpoint.extra} if endpoint.reasoning else dict(endpoint.extra)
     return {
-        **({"endpoint_options": asked_with} if asked_with else {}),
-        **kept,
+        **({"endpoint_options": endpoint_options} if endpoint_options else {}),
+        **frozen_judge,
         "endpoint": endpoint.name,
         "model": endpoint.model,
         "prompt_hash": judge_kind(judge.kind).prompt_hash(frozen),
@@ -293,8 +293,8 @@ def _not_asked(reason: str) -> Judged:
 
 def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
     evaluators = {evaluator.pk: evaluator for evaluator in run.evaluators.all()}
-    wanted = {response_id for _, response_id in map(_about, tasks)}
-    responses = Response.objects.filter(pk__in=wanted).select_related("prompt").in_bulk()
+    response_ids = {response_id for _, response_id in map(_about, tasks)}
+    responses = Response.objects.filter(pk__in=response_ids).select_related("prompt").in_bulk()
     prompt_ids = {response.prompt_id for response in responses.values()}
     cases = {
         case.prompt_id: case for case in Case.objects.filter(links__suite_id=run.suite_id, prompt_id__in=prompt_ids)
@@ -340,8 +340,8 @@ def judge_score_fields(score: JudgeScore | None) -> JsonDict:
     """Return the fields of a score row: a verdict without a value, or a tree not judged whole, gives no number."""
     if score is None or score.value is None:
         flags, detail = (list(score.flags), storable(dict(score.detail))) if score else ([], {})
-        told = {"flags": flags, "detail": detail}
-        return {"status": ScoreStatus.INCOMPLETE, "value": None, "full": None, "share": None, **told}
+        unscored = {"flags": flags, "detail": detail}
+        return {"status": ScoreStatus.INCOMPLETE, "value": None, "full": None, "share": None, **unscored}
     share = float(score.value / score.full) if score.full else None
     return {
         "status": ScoreStatus.COMPLETE if share is not None else ScoreStatus.INCOMPLETE,

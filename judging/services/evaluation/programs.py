@@ -21,7 +21,7 @@ class ConfinedRunner:
 
     def run(self, program: Program) -> ProgramOutcome:
         """Return what came of a program; never raises for anything it does."""
-        wanted = SandboxProgram(
+        sandbox_program = SandboxProgram(
             language=program.language,
             source=program.source,
             timeout_seconds=program.timeout_seconds,
@@ -29,7 +29,7 @@ class ConfinedRunner:
             test_text=program.test_text,
         )
         with core():
-            outcome = self.sandbox.run(wanted)
+            outcome = self.sandbox.run(sandbox_program)
         return ProgramOutcome(
             passed=outcome.passed,
             result_text=outcome.result_text,

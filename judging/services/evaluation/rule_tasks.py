@@ -85,8 +85,8 @@ class CaseBatch:
 
     def grade(self, texts: Mapping[int, str]) -> Grades:
         """Return the grades of some of the responses, now."""
-        found = grade_responses(self.case, list(texts.values()), options=self.options, runner=self.runner)
-        return dict(zip(texts, found, strict=True))
+        grades = grade_responses(self.case, list(texts.values()), options=self.options, runner=self.runner)
+        return dict(zip(texts, grades, strict=True))
 
 
 def grade_all(
@@ -96,8 +96,8 @@ def grade_all(
     batch = CaseBatch(case, options, runner, texts=dict(enumerate(texts)))
     if not batch.needs_programs:
         return grade_responses(case, texts, options=options)
-    futures = [_threads(os.getpid()).submit(batch.grade, {place: text}) for place, text in batch.texts.items()]
-    return [future.result()[place] for place, future in enumerate(futures)]
+    futures = [_threads(os.getpid()).submit(batch.grade, {index: text}) for index, text in batch.texts.items()]
+    return [future.result()[index] for index, future in enumerate(futures)]
 
 
 @lru_cache(maxsize=1)

@@ -87,12 +87,12 @@ def begin_judge(*, evaluator_id: int, options: JsonObject, actor: User | None, a
     foreign = sorted(name for name, value in options.items() if name not in allowed and before.get(name) != value)
     if foreign:
         raise RescoringRefused(f"{foreign[0]} changes the request to the judge; start a new run for it.")
-    wanted = {**before, **options}
+    new_options = {**before, **options}
     try:
-        judge_kind(evaluator.options["judge_kind"]).build(wanted)
+        judge_kind(evaluator.options["judge_kind"]).build(new_options)
     except BadJudgeOption as error:
         raise RescoringRefused(str(error)) from None
-    evaluator.options = {**evaluator.options, "judge_options": wanted}
+    evaluator.options = {**evaluator.options, "judge_options": new_options}
     _mark_begun(evaluator, {name: before.get(name) for name in allowed}, actor, at)
     return evaluator
 
@@ -104,15 +104,15 @@ def begin_index(*, run_id: int, options: EsiOptions, actor: User | None, at: dat
     Raises:
         RescoringRefused: the run is at work, or is no ESI run.
     """
-    run, wanted = Run.objects.get(pk=run_id), options_to_json(options)
+    run, new_options = Run.objects.get(pk=run_id), options_to_json(options)
     if run.kind != RunKind.ESI:
         raise RescoringRefused("This run is not an ESI run.")
     index = _locked(parts_of(run)[1].pk)
     run = index.run
     before = run.options["esi"]
-    run.options = {**run.options, "esi": wanted}
+    run.options = {**run.options, "esi": new_options}
     run.save(update_fields=["options"])
-    index.options = {**index.options, "esi": wanted}
+    index.options = {**index.options, "esi": new_options}
     _mark_begun(index, before, actor, at)
     return index
 
@@ -142,12 +142,12 @@ def finish_rescoring(*, evaluator_id: int, at: datetime) -> Rescored:
     if "rescoring" not in evaluator.options:
         return Rescored(0, 0)
     if evaluator.kind == EvaluatorKind.INDEX:
-        done, after = _store(evaluator, _index_scores(evaluator.run, evaluator)), evaluator.options["esi"]
+        counts, after = _store(evaluator, _index_scores(evaluator.run, evaluator)), evaluator.options["esi"]
     else:
-        done, wanted = _store(evaluator, _judge_scores(evaluator)), evaluator.options["judge_options"]
-        after = {name: wanted.get(name) for name in scoring_options(evaluator)}
-    _end(evaluator, after, done, at)
-    return done
+        counts, judge_options = _store(evaluator, _judge_scores(evaluator)), evaluator.options["judge_options"]
+        after = {name: judge_options.get(name) for name in scoring_options(evaluator)}
+    _end(evaluator, after, counts, at)
+    return counts
 
 
 def unfinished_rescorings() -> list[tuple[int, str]]:
@@ -221,12 +221,12 @@ def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_New]:
             item.response_id: item
             for item in EsiItem.objects.filter(run=run, response_id__in=responses).select_related("case", "system")
         }
-        said = {
+        stored = {
             (names[row.evaluator_id], row.response_id): JudgeVerdict(VerdictStatus(row.status), value=row.value)
             for row in Verdict.objects.filter(evaluator__in=names, response_id__in=responses)
         }
         for row in part:
-            verdicts = {name: said[name, row.response_id] for name in JUDGES}
+            verdicts = {name: stored[name, row.response_id] for name in JUDGES}
             yield _index_score(run, row, items[row.response_id], verdicts, options)
 
 
@@ -260,11 +260,11 @@ def _filled(row: Score, fields: JsonObject) -> Score:
     return filled
 
 
-def _store(evaluator: RunEvaluator, found: Iterator[_New]) -> Rescored:
+def _store(evaluator: RunEvaluator, new_scores: Iterator[_New]) -> Rescored:
     """Write the new scores, move tasks between done and failed where a score came or went, and count again."""
     total = changed = 0
     part: list[_New] = []
-    for new in found:
+    for new in new_scores:
         total += 1
         changed += new.before != new.score.value
         part.append(new)
@@ -319,16 +319,16 @@ def _recount(evaluator: RunEvaluator) -> None:
 
 
 @transaction.atomic
-def _end(evaluator: RunEvaluator, after: JsonObject, done: Rescored, at: datetime) -> None:
+def _end(evaluator: RunEvaluator, after: JsonObject, counts: Rescored, at: datetime) -> None:
     """Count again, store the options with their history, tell the audit log, and let reports know."""
     _check_begun(evaluator)
     _recount(evaluator)
     begun = evaluator.options["rescoring"]
     before, actor = begun["before"], User.objects.filter(pk=begun.get("by")).first()
     entry = {"at": at.isoformat(), "by": actor.username if actor else "", "before": before, "after": dict(after)}
-    entry |= {"scores": done.scores, "changed": done.changed}
-    kept = {name: value for name, value in evaluator.options.items() if name != "rescoring"}
-    evaluator.options = {**kept, "history": [*kept.get("history", []), entry]}
+    entry |= {"scores": counts.scores, "changed": counts.changed}
+    options = {name: value for name, value in evaluator.options.items() if name != "rescoring"}
+    evaluator.options = {**options, "history": [*options.get("history", []), entry]}
     evaluator.save(update_fields=["options"])
     run = evaluator.run
     changes = {name: value for name, value in after.items() if before.get(name) != value}

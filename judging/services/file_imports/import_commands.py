@@ -40,12 +40,12 @@ def command_of(upload: Upload) -> str:
 
 
 def _options(name: str, options: ImportOptions) -> list[str]:
-    said = [("--benchmark", options.benchmark)]
+    pairs = [("--benchmark", options.benchmark)]
     if name == "import_responses":
-        said += [("--suite", str(options.suite_id or "")), ("--system", options.system)]
+        pairs += [("--suite", str(options.suite_id or "")), ("--system", options.system)]
     if name == "import_rubric":
-        said.append(("--name", options.rubric))
-    words = [word for option, value in said if value for word in (option, value)]
+        pairs.append(("--name", options.rubric))
+    words = [word for option, value in pairs if value for word in (option, value)]
     takes_missing = name in ("import_responses", "import_suite")
     return [*words, "--allow-missing-files"] if options.allow_missing_files and takes_missing else words
 

@@ -113,7 +113,7 @@ def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> JsonDi
 
 def _spread(items: Sequence[Any]) -> list[Any]:
     """Return the first, the middle and the last."""
-    return [items[place] for place in _places(len(items))]
+    return [items[index] for index in _places(len(items))]
 
 
 def _places(count: int) -> list[int]:
@@ -147,7 +147,7 @@ def _plan_of_responses(intake: Intake, stored: Suite | None) -> ResponsePlan:
         assert stored is not None  # reading found it, else there were errors
         return plan_responses(specs=intake.responses, suite=stored)
     benchmark = intake.target.benchmark
-    prompts = {key: one.pk for key, one in coming_prompts(intake.suite, benchmark).items()}
+    prompts = {key: prompt.pk for key, prompt in coming_prompts(intake.suite, benchmark).items()}
     return plan_answers(specs=intake.responses, benchmark=benchmark, prompts=prompts)
 
 
@@ -252,19 +252,19 @@ def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
         benchmark = intake.target.benchmark
         stored = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True) if benchmark else None
         coming = (case.key for case in intake.suite.cases)
-        known = chain(stored.iterator(chunk_size=BATCH), coming) if stored is not None else coming
-        unknown = rubric.unknown(known, LISTED)
+        known_keys = chain(stored.iterator(chunk_size=BATCH), coming) if stored is not None else coming
+        unknown = rubric.unknown(known_keys, LISTED)
     if not unknown.count:
         return 0
-    place, keyed = rubric.source_of(unknown.first[0]), rubric.keyed_count()
+    location, keyed = rubric.source_of(unknown.first[0]), rubric.keyed_count()
     name = intake.target.name if intake.target else ""
     shown = _shown(unknown.first, unknown.count)
     if unknown.count == keyed:
         message = f"The benchmark {name} has none of the cases of this rubric."
-        findings.add(NO_KNOWN_CASE, rubric.head.name, place, message, shown)
+        findings.add(NO_KNOWN_CASE, rubric.head.name, location, message, shown)
     else:
         message = f"The benchmark {name} does not have {unknown.count:,} of the {keyed:,} cases: {shown}."
-        findings.add(UNKNOWN_CASES, rubric.head.name, place, message, unknown.first[0])
+        findings.add(UNKNOWN_CASES, rubric.head.name, location, message, unknown.first[0])
     return unknown.count
 
 

@@ -72,8 +72,8 @@ class ProgressWriter:
             raise ImportStopped
         since = at if is_new or last is None else last.since
         self.last = ImportProgress(stage, done, total, since, at)
-        written = {"stage": stage, "done": done, "total": total, "since": since.isoformat(), "at": at.isoformat()}
-        self._tell(json.dumps(written))
+        progress = {"stage": stage, "done": done, "total": total, "since": since.isoformat(), "at": at.isoformat()}
+        self._tell(json.dumps(progress))
 
     def _tell(self, text: str) -> None:
         if not self.is_heard:
@@ -89,9 +89,9 @@ def read_progress(upload_id: int) -> ImportProgress | None:
     """Return the progress that a worker left; None before the first."""
     try:
         with connect(settings.REDIS_URL) as broker:
-            found = json.loads(broker.get(_key(upload_id)) or "{}")
-        since, at = datetime.fromisoformat(found["since"]), datetime.fromisoformat(found["at"])
-        return ImportProgress(str(found["stage"]), int(found["done"]), int(found["total"]), since, at)
+            progress = json.loads(broker.get(_key(upload_id)) or "{}")
+        since, at = datetime.fromisoformat(progress["since"]), datetime.fromisoformat(progress["at"])
+        return ImportProgress(str(progress["stage"]), int(progress["done"]), int(progress["total"]), since, at)
     except (RedisError, ValueError, KeyError, TypeError):
         return None
 

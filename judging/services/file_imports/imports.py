@@ -146,25 +146,32 @@ class Written:
         if self.intake.pictures:
             use_pictures(batch=self.batch, at=at)
         if self.suite is not None:
-            stored = use_suite(batch=self.batch, new=self.suite, actor=actor, at=at)
-            suite, benchmark = stored.suite, stored.suite.benchmark
-            result["suite"] = {"id": suite.pk, "name": str(suite), "created": stored.created, "cases": suite.case_count}
-            result["changed"] |= stored.created
+            stored_suite = use_suite(batch=self.batch, new=self.suite, actor=actor, at=at)
+            suite, benchmark = stored_suite.suite, stored_suite.suite.benchmark
+            result["suite"] = {
+                "id": suite.pk,
+                "name": str(suite),
+                "created": stored_suite.created,
+                "cases": suite.case_count,
+            }
+            result["changed"] |= stored_suite.created
         if self.responses is not None and suite is not None:
-            done = self.responses
-            use_responses(batch=self.batch, plan=done, suite=suite, actor=actor, at=at)
+            plan = self.responses
+            use_responses(batch=self.batch, plan=plan, suite=suite, actor=actor, at=at)
             result["responses"] = {
-                "new": len(done.new),
-                "changed": len(done.changed),
-                "amended": len(done.amended),
-                "unchanged": done.unchanged,
+                "new": len(plan.new),
+                "changed": len(plan.changed),
+                "amended": len(plan.amended),
+                "unchanged": plan.unchanged,
                 "systems": sorted({response.system for response in self.intake.responses}),
             }
-            result["changed"] |= not done.changes_nothing
+            result["changed"] |= not plan.changes_nothing
         for staged in self.intake.rubrics:
-            kept = use_rubric(batch=self.batch, staged=staged, benchmark=benchmark, origin=origin)
-            result["rubrics"].append({"id": kept.rubric.pk, "name": str(kept.rubric), "created": kept.created})
-            result["changed"] |= kept.created
+            stored_rubric = use_rubric(batch=self.batch, staged=staged, benchmark=benchmark, origin=origin)
+            result["rubrics"].append(
+                {"id": stored_rubric.rubric.pk, "name": str(stored_rubric.rubric), "created": stored_rubric.created}
+            )
+            result["changed"] |= stored_rubric.created
         if suite is not None:
             result["suite_id"] = suite.pk  # what a run would be started on
         if benchmark is not None:

@@ -279,14 +279,14 @@ class _UploadReader:
         return kind_of_table(self.bundle, path) == kind
 
     def _read_rubrics(self) -> None:
-        asked = self.options.kind == UploadKind.LEVEL_RUBRIC
+        is_level_rubric = self.options.kind == UploadKind.LEVEL_RUBRIC
         books = [path for path in self.bundle if path.lower().endswith(SHEET_ENDINGS)]
-        if not asked:
+        if not is_level_rubric:
             books = find_rubric_tables(self.bundle)
         books += find_criteria_lists(self.bundle)
         paths = books or [path for path in self.bundle if path.lower().endswith(RUBRIC_ENDINGS)]
         for path in paths:
-            if not books and not asked:
+            if not books and not is_level_rubric:
                 self.findings.add(
                     GUESSED_RUBRIC, path, "", "The file matches no other kind, so it was read as a rubric."
                 )
@@ -301,14 +301,14 @@ class _UploadReader:
             self.rubrics.append(staged)
 
     def _read_responses(self) -> None:
-        known = KnownCases.of(self.suite) if self.suite is not None else None
+        known_cases = KnownCases.of(self.suite) if self.suite is not None else None
         for kind in self.kinds:
             for parse in self._response_parsers(kind):
-                if known is None:
-                    known = self._find_known(parse)
-                if known is None:
+                if known_cases is None:
+                    known_cases = self._find_known(parse)
+                if known_cases is None:
                     return
-                parsed = parse(known)
+                parsed = parse(known_cases)
                 self.findings.extend(parsed.problems)
                 self.responses += parsed.value or ()
 
@@ -320,11 +320,11 @@ class _UploadReader:
         return [self._file_parser(form.parse, path) for path in self._response_tables(kind)] if form else []
 
     def _folder_parser(self) -> Parser:
-        def parse(known: KnownCases | None) -> Parsed[Responses]:
+        def parse(known_cases: KnownCases | None) -> Parsed[Responses]:
             return parse_responses_folder(
                 self.bundle,
                 system=self.options.system,
-                known_cases=known,
+                known_cases=known_cases,
                 missing_files=self.missing_files,
                 tell=self.tell,
             )
@@ -332,14 +332,14 @@ class _UploadReader:
         return parse
 
     def _file_parser(self, read: Callable[..., Parsed[Responses]], path: str) -> Parser:
-        def parse(known: KnownCases | None) -> Parsed[Responses]:
-            return read(self.bundle, path, system=self.options.system, known_cases=known, tell=self.tell)
+        def parse(known_cases: KnownCases | None) -> Parsed[Responses]:
+            return read(self.bundle, path, system=self.options.system, known_cases=known_cases, tell=self.tell)
 
         return parse
 
     def _response_tables(self, kind: str) -> list[str]:
-        taken = set(scaleeval_files(self.bundle)) if UploadKind.SCALEEVAL_RESPONSES in self.kinds else set()
-        return [path for path in self.bundle if path not in taken and self._is_table(path, kind)]
+        scaleeval_paths = set(scaleeval_files(self.bundle)) if UploadKind.SCALEEVAL_RESPONSES in self.kinds else set()
+        return [path for path in self.bundle if path not in scaleeval_paths and self._is_table(path, kind)]
 
     def _find_known(self, parse: Parser) -> KnownCases | None:
         """Return the cases of the suite that the responses answer; None, with a finding, where none can be found."""
@@ -363,11 +363,11 @@ class _UploadReader:
         if self.options.suite_id or (self.options.benchmark and benchmark_named(self.options.benchmark)):
             self._set_target(())
             return
-        known = KnownCases(named=[])
-        parsed = parse(known)
-        if not benchmarks_with(known.named or ()) and self._take_new_cases():
+        named_cases = KnownCases(named=[])
+        parsed = parse(named_cases)
+        if not benchmarks_with(named_cases.named or ()) and self._take_new_cases():
             return
-        self._set_target(known.named or ())
+        self._set_target(named_cases.named or ())
         if self.target is None:
             self.findings.extend((parse(cases_of_any(self.choices)) if self.choices else parsed).problems)
 

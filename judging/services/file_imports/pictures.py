@@ -18,8 +18,8 @@ LOOK_UP_SIZE = 500
 
 def write_pictures(*, batch: ImportBatch, files: Mapping[str, PictureFile], watch: Watch) -> None:
     """Write the images that are not stored yet into a batch; `use_pictures` takes them into use."""
-    known = stored_digests(files)
-    new = [file for digest, file in sorted(files.items()) if digest not in known]
+    stored = stored_digests(files)
+    new = [file for digest, file in sorted(files.items()) if digest not in stored]
     writer = BatchWriter(batch, watch, len(new))
     for part in _parts(new):
         rows = [_row(batch, file) for file in part]
@@ -39,11 +39,11 @@ def use_pictures(*, batch: ImportBatch, at: datetime) -> None:
 
 def stored_digests(digests: Iterable[str]) -> set[str]:
     """Return those of the hashes whose images are stored."""
-    wanted, found = sorted(digests), set[str]()
-    for start in range(0, len(wanted), LOOK_UP_SIZE):
-        rows = Picture.objects.filter(pk__in=wanted[start : start + LOOK_UP_SIZE])
-        found |= set(rows.values_list("digest", flat=True))
-    return found
+    ordered, stored = sorted(digests), set[str]()
+    for start in range(0, len(ordered), LOOK_UP_SIZE):
+        rows = Picture.objects.filter(pk__in=ordered[start : start + LOOK_UP_SIZE])
+        stored |= set(rows.values_list("digest", flat=True))
+    return stored
 
 
 def is_stored_copy(digest: str, data: bytes) -> bool:

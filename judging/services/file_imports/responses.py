@@ -52,7 +52,7 @@ class PromptKey:
 
 def plan_responses(*, specs: Sequence[ResponseSpec], suite: Suite) -> ResponsePlan:
     """Return what storing responses to a suite would create, supersede and leave, without storing anything."""
-    prompts = {key: one.pk for key, one in prompts_of(suite).items()}
+    prompts = {key: prompt.pk for key, prompt in prompts_of(suite).items()}
     return plan_answers(specs=specs, benchmark=suite.benchmark, prompts=prompts)
 
 
@@ -61,7 +61,7 @@ def plan_answers(
 ) -> ResponsePlan:
     """Return the plan for answers to prompts by case key; None stands for a prompt that is still to be stored."""
     current = _current(benchmark, specs) if benchmark else {}
-    known = set(System.objects.values_list("name", flat=True))
+    system_names = set(System.objects.values_list("name", flat=True))
     new: list[ResponseSpec] = []
     changed: list[ResponseSpec] = []
     unknown: list[ResponseSpec] = []
@@ -86,7 +86,7 @@ def plan_answers(
         unchanged=len(specs) - len(new) - len(changed) - len(unknown) - len(amended),
         amended=tuple(spec for _, spec in amended),
         to_amend=tuple(pk for pk, _ in amended),
-        new_systems=tuple(sorted({spec.system for spec in specs} - known)),
+        new_systems=tuple(sorted({spec.system for spec in specs} - system_names)),
         unknown_cases=tuple(unknown),
         outdated=tuple(outdated),
     )
@@ -106,7 +106,7 @@ def write_responses(
     Raises:
         UnknownCases: a response names a case that `prompts`, which are those of `owner`, does not have.
     """
-    plan = plan_answers(specs=specs, benchmark=benchmark, prompts={key: one.pk for key, one in prompts.items()})
+    plan = plan_answers(specs=specs, benchmark=benchmark, prompts={key: prompt.pk for key, prompt in prompts.items()})
     if plan.unknown_cases:
         raise UnknownCases(_unknown_message(plan, owner))
     new = (*plan.new, *plan.changed)
@@ -147,25 +147,25 @@ def _use_amended(batch: ImportBatch) -> None:
     assignments = ", ".join(
         f"{name} = {details.format(name, table(BatchResponse), table(Response))}" for name in fields
     )
-    wanted = f"SELECT b.amends_id FROM {table(BatchResponse)} b WHERE b.batch_id = %s AND b.amends_id IS NOT NULL"  # noqa: S608 own names
+    amended_ids = f"SELECT b.amends_id FROM {table(BatchResponse)} b WHERE b.batch_id = %s AND b.amends_id IS NOT NULL"  # noqa: S608 own names
     with connection.cursor() as cursor:
         cursor.execute(
-            f"UPDATE {table(Response)} SET {assignments} WHERE id IN ({wanted})",  # noqa: S608 own names
+            f"UPDATE {table(Response)} SET {assignments} WHERE id IN ({amended_ids})",  # noqa: S608 own names
             [batch.pk, batch.pk, batch.pk],
         )
 
 
 def _use_new(batch: ImportBatch, benchmark_id: int, at: datetime) -> None:
     """Supersede the current responses that have another text now, and copy what has no current one."""
-    given = (
+    batch_rows = (
         f"FROM {table(BatchResponse)} b"
         f" JOIN {table(Prompt)} p ON p.benchmark_id = %s AND p.{quoted('key')} = b.case_key"
         f" AND p.content_hash = b.prompt_hash JOIN {table(System)} s ON s.name = b.system"
     )
     current = "r.prompt_id = p.id AND r.system_id = s.id AND r.attempt = b.attempt AND r.superseded_at IS NULL"
-    wanted = "b.batch_id = %s AND b.amends_id IS NULL"
+    is_new = "b.batch_id = %s AND b.amends_id IS NULL"
     outdated = (
-        f"SELECT r.id {given} JOIN {table(Response)} r ON {current} WHERE {wanted} AND r.text_hash <> b.text_hash"
+        f"SELECT r.id {batch_rows} JOIN {table(Response)} r ON {current} WHERE {is_new} AND r.text_hash <> b.text_hash"
     )
     with connection.cursor() as cursor:
         cursor.execute(
@@ -176,7 +176,7 @@ def _use_new(batch: ImportBatch, benchmark_id: int, at: datetime) -> None:
     copy_rows(
         Response,
         {"imported_at": "%s", "prompt": "p.id", "system": "s.id", **{name: f"b.{quoted(name)}" for name in names}},
-        f"{given} WHERE {wanted} AND NOT EXISTS (SELECT 1 FROM {table(Response)} r WHERE {current}) ORDER BY b.id",  # noqa: S608 own names
+        f"{batch_rows} WHERE {is_new} AND NOT EXISTS (SELECT 1 FROM {table(Response)} r WHERE {current}) ORDER BY b.id",  # noqa: S608 own names
         [moment(at), benchmark_id, batch.pk],
     )
 
@@ -185,8 +185,8 @@ def _unknown_message(plan: ResponsePlan, owner: str) -> str:
     first = plan.unknown_cases[0]
     keys = sorted({spec.case_key for spec in plan.unknown_cases})
     shown = ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
-    place = f"{first.source}: " if first.source else ""
-    return f"{place}{owner} has no case {shown}. First import the suite that has it, or choose that suite."
+    location = f"{first.source}: " if first.source else ""
+    return f"{location}{owner} has no case {shown}. First import the suite that has it, or choose that suite."
 
 
 def prompts_of(suite: Suite) -> dict[str, PromptKey]:
@@ -235,9 +235,9 @@ def _amended_rows(batch: ImportBatch, plan: ResponsePlan, prompts: Mapping[str, 
             yield row
 
 
-def token_count(given: object) -> int | None:
+def token_count(number: object) -> int | None:
     """Return a number of tokens, also one that a table holds as text; None for anything else."""
-    text = str(given).strip().removesuffix(".0") if not isinstance(given, bool) else ""
+    text = str(number).strip().removesuffix(".0") if not isinstance(number, bool) else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None
 
 

@@ -62,8 +62,8 @@ def plan_rubric(*, staged: StagedRubric, benchmark: Benchmark | None) -> RubricP
     staged.compare(before.iterator(chunk_size=BATCH) if before is not None else ())
     unknown = Keys(0, ())
     if benchmark is not None:
-        known = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True)
-        unknown = staged.unknown(known.iterator(chunk_size=BATCH), KEYS_LISTED)
+        known_keys = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True)
+        unknown = staged.unknown(known_keys.iterator(chunk_size=BATCH), KEYS_LISTED)
     return RubricPlan(
         rubric=_same_content(staged, benchmark),
         latest=latest,

@@ -111,8 +111,8 @@ class StagedRubric:
     def _place_of(self, case_key: str) -> str | None:
         if case_key in self._pending:
             return self._pending[case_key].source
-        found = self._db.execute("SELECT source FROM item WHERE case_key = ?", (case_key,)).fetchone()
-        return found[0] if found else None
+        row = self._db.execute("SELECT source FROM item WHERE case_key = ?", (case_key,)).fetchone()
+        return row[0] if row else None
 
     def flush(self) -> None:
         """Write out what is still in memory; reading wants it."""
@@ -126,7 +126,7 @@ class StagedRubric:
     def sample(self, positions: Iterable[int]) -> list[StagedItem]:
         """Return the items at some positions."""
         query = "SELECT * FROM item WHERE position = ?"
-        return [StagedItem._make(row) for place in positions for row in self._db.execute(query, (place,))]
+        return [StagedItem._make(row) for position in positions for row in self._db.execute(query, (position,))]
 
     def keys(self, limit: int) -> list[str]:
         """Return the first keys of cases; none where it is for a whole benchmark."""
@@ -155,10 +155,10 @@ class StagedRubric:
     def removed(self, limit: int) -> Keys:
         return self._found(_REMOVED, "before", limit)
 
-    def unknown(self, known: Iterable[str], limit: int) -> Keys:
+    def unknown(self, known_keys: Iterable[str], limit: int) -> Keys:
         """Return the keys that are not among the known ones."""
         self._db.execute("DELETE FROM known")
-        self._db.executemany("INSERT OR IGNORE INTO known VALUES (?)", ((key,) for key in known))
+        self._db.executemany("INSERT OR IGNORE INTO known VALUES (?)", ((key,) for key in known_keys))
         return self._found(_UNKNOWN, "item", limit)
 
     def _found(self, condition: str, table: str, limit: int) -> Keys:

@@ -82,11 +82,11 @@ def plan_suite(*, spec: SuiteSpec, benchmark_slug: str) -> SuitePlan:
     benchmark = Benchmark.objects.filter(slug=benchmark_slug).first()
     if benchmark is None:
         return SuitePlan(None, None, tuple(case.key for case in spec.cases), (), (), 0)
-    known = _known_cases(benchmark)
+    stored_cases = _known_cases(benchmark)
     prompts = set(Prompt.objects.filter(benchmark=benchmark).values_list("key", "content_hash"))
     keys = {key for key, _ in prompts}
     new = tuple(case.key for case in spec.cases if case.key not in keys)
-    fresh = [case for case in spec.cases if case.key in keys and _identity(case) not in known]
+    fresh = [case for case in spec.cases if case.key in keys and _identity(case) not in stored_cases]
     return SuitePlan(
         benchmark=benchmark,
         suite=benchmark.suites.filter(content_hash=suite_hash(spec)).first(),
@@ -118,8 +118,11 @@ def write_suite(
     """Write the cases of a suite into a batch, unless the suite is stored already; `use_suite` takes them into use."""
     new = NewSuite(slug, name or spec.name, spec, plan_suite(spec=spec, benchmark_slug=slug))
     if not new.plan.changes_nothing:
-        known = _known_cases(new.plan.benchmark) if new.plan.benchmark else {}
-        rows = (_batch_row(batch, place, case, known.get(_identity(case))) for place, case in enumerate(spec.cases))
+        stored_cases = _known_cases(new.plan.benchmark) if new.plan.benchmark else {}
+        rows = (
+            _batch_row(batch, position, case, stored_cases.get(_identity(case)))
+            for position, case in enumerate(spec.cases)
+        )
         BatchWriter(batch, watch, len(spec.cases)).add(BatchCase, rows)
     return new
 

@@ -265,8 +265,8 @@ def read_files(upload: Upload) -> Files:
 
 
 @transaction.atomic
-def _keep_check(taken: Upload, checked: CheckedFiles) -> str:
-    upload = _still_mine(taken)
+def _keep_check(claimed: Upload, checked: CheckedFiles) -> str:
+    upload = _still_mine(claimed)
     if upload is None:
         return "stopped"
     _note(upload, checked, ImportOptions.of_json(upload.options))
@@ -274,15 +274,15 @@ def _keep_check(taken: Upload, checked: CheckedFiles) -> str:
     return upload.status
 
 
-def _store(taken: Upload, checked: CheckedFiles, at: datetime, watch: ProgressWriter) -> str:
+def _store(claimed: Upload, checked: CheckedFiles, at: datetime, watch: ProgressWriter) -> str:
     with checked.open_written(watch) as written:
-        return persistently(partial(_use, taken, written, at))
+        return persistently(partial(_use, claimed, written, at))
 
 
 @transaction.atomic
-def _use(taken: Upload, written: WrittenFiles, at: datetime) -> str:
+def _use(claimed: Upload, written: WrittenFiles, at: datetime) -> str:
     """Take what was written into use, and the upload is imported; nothing of it where it was cancelled meanwhile."""
-    upload = _still_mine(taken)
+    upload = _still_mine(claimed)
     if upload is None:
         return "stopped"
     actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
@@ -297,15 +297,15 @@ def _use(taken: Upload, written: WrittenFiles, at: datetime) -> str:
     return upload.status
 
 
-def _still_mine(taken: Upload) -> Upload | None:
+def _still_mine(claimed: Upload) -> Upload | None:
     """Return the upload, locked, unless it was cancelled or launched again since it was taken."""
     rows = Upload.objects.select_for_update(of=("self",)).select_related("created_by")
-    return rows.filter(pk=taken.pk, status=taken.status, launches=taken.launches).first()
+    return rows.filter(pk=claimed.pk, status=claimed.status, launches=claimed.launches).first()
 
 
 @transaction.atomic
-def _fail(taken: Upload, message: str, refusal: ImportRefused | None = None) -> str:
-    upload = _still_mine(taken)
+def _fail(claimed: Upload, message: str, refusal: ImportRefused | None = None) -> str:
+    upload = _still_mine(claimed)
     if upload is None:
         return "stopped"
     upload.status = ImportStatus.FAILED

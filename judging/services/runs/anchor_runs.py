@@ -46,9 +46,9 @@ def ask_again(
         without_images=True,  # the verdict says so
     )
     run = create_run(plan=plan, actor=actor, at=at)
-    asked = run.evaluators.get()
-    versions = versions_of([evaluator, asked])
-    changes = changes_between(versions[evaluator.pk], versions[asked.pk])
+    new_evaluator = run.evaluators.get()
+    versions = versions_of([evaluator, new_evaluator])
+    changes = changes_between(versions[evaluator.pk], versions[new_evaluator.pk])
     if changes:
         raise RunNotPossible(f"The judge has changed. {' '.join(changes)} Create a new anchor set for it.")
     run.evaluators.update(name=evaluator.name)

@@ -47,8 +47,8 @@ def seconds_at(target: Target, *, latency: float, calls: int, tokens: int, threa
 def _seconds_by_rates(target: Target, calls: int, tokens: int) -> float:
     """Return how long rate limits make so many calls and tokens take: the first of them go at once."""
     limits = target.config.rate_limits
-    wanted = ((limits.requests, calls), (limits.tokens, tokens))
-    windows = [-(-amount // limit) - 1 for limit, amount in wanted if limit and amount]
+    demands = ((limits.requests, calls), (limits.tokens, tokens))
+    windows = [-(-amount // limit) - 1 for limit, amount in demands if limit and amount]
     return WINDOW_SECONDS * max(windows, default=0)
 
 

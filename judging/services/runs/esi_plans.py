@@ -70,7 +70,7 @@ def _items(run: Run, systems: Sequence[System], responses: QuerySet[Response] | 
             yield EsiItem(run=run, system_id=system_id, case_id=case_id, position=position)
         return
     by_prompt = {prompt_id: case_id for case_id, prompt_id in cases}
-    found = responses.values_list("system_id", "prompt_id", "pk")
-    rows = sorted(found, key=lambda row: row[0])  # stable: by case within
+    keys = responses.values_list("system_id", "prompt_id", "pk")
+    rows = sorted(keys, key=lambda row: row[0])  # stable: by case within
     for position, (system_id, prompt_id, pk) in enumerate(rows):
         yield EsiItem(run=run, system_id=system_id, case_id=by_prompt[prompt_id], response_id=pk, position=position)

@@ -75,8 +75,8 @@ class RunEstimate:
     @property
     def made(self) -> int | None:
         """Calls that earlier runs have paid for; None where that was not looked up."""
-        made = [part.made for part in self.evaluators if part.made is not None]
-        return sum(made) if made else None
+        counts = [part.made for part in self.evaluators if part.made is not None]
+        return sum(counts) if counts else None
 
     @property
     def is_sampled(self) -> bool:
@@ -86,8 +86,8 @@ class RunEstimate:
     @property
     def most(self) -> Decimal | None:
         """USD if every reply is as long as its limit allows and asked for once more; None where a price is unknown."""
-        known = [part.most for part in self.evaluators if part.most is not None]
-        return sum(known, Decimal(0)) if known and not self.unpriced else None
+        costs = [part.most for part in self.evaluators if part.most is not None]
+        return sum(costs, Decimal(0)) if costs and not self.unpriced else None
 
     @property
     def prompt_tokens(self) -> int:
@@ -105,10 +105,10 @@ class RunEstimate:
     @property
     def costs(self) -> dict[str, Decimal]:
         """The known costs in USD by the name of the endpoint; empty for those of several endpoints."""
-        found: dict[str, Decimal] = {}
+        costs: dict[str, Decimal] = {}
         for part in self.evaluators:
-            found[part.endpoint] = found.get(part.endpoint, Decimal(0)) + (part.cost or Decimal(0))
-        return found
+            costs[part.endpoint] = costs.get(part.endpoint, Decimal(0)) + (part.cost or Decimal(0))
+        return costs
 
     @property
     def cost(self) -> Decimal | None:
@@ -154,14 +154,17 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     ids = list(plan.responses.values_list("pk", flat=True))
     responses = list(Response.objects.filter(pk__in=_spread(ids, SAMPLE)).select_related("prompt", "system"))
     prompts = {response.prompt_id for response in responses}
-    found = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
-    cases = {case.prompt_id: case for case in found}
+    sampled_cases = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
+    cases = {case.prompt_id: case for case in sampled_cases}
     parts: list[EvaluatorEstimate] = []
     for choice in plan.evaluators:
         if plan.esi is None:
             subjects = list(_subjects(choice, responses, cases, plan.suite.benchmark.description))
         else:
-            subjects = [_esi_subject(cases[one.prompt_id], one.text, one.system.prompt_version) for one in responses]
+            subjects = [
+                _esi_subject(cases[response.prompt_id], response.text, response.system.prompt_version)
+                for response in responses
+            ]
         parts += _estimates(choice, subjects, count=plan.count_for(choice), when=when)
     return RunEstimate(tuple(parts) if plan.esi is None else _as_items(parts))
 
@@ -173,22 +176,22 @@ def _estimates_with_workers(plan: RunPlan, esi: EsiSetup, when: _Circumstances) 
     """
     links = Case.objects.filter(links__suite=plan.suite).select_related("prompt").order_by("links__position")
     cases = _spread(list(links), max(1, SAMPLE // len(esi.workers)))
-    said: list[JudgeSubject] = []
+    stored: list[JudgeSubject] = []
     guessed: list[JudgeSubject] = []
     for worker in esi.workers:
         sees = worker.endpoint.sees_images
-        asked = [asking_request(case, worker.asking, with_images=sees) for case in cases]
+        requests = [asking_request(case, worker.asking, with_images=sees) for case in cases]
         target = target_of(worker.endpoint)
-        batches = [(request,) for request in asked]
+        batches = [(request,) for request in requests]
         yield _priced(worker.system_name, target, batches, count=plan.suite.case_count, when=when)
-        keys = [call_key(target.config, request) for request in asked]
+        keys = [call_key(target.config, request) for request in requests]
         replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
         for case, key in zip(cases, keys, strict=True):
             text = response_text(replies[key].text, esi.reading) if key in replies else case.reference
             subject = _esi_subject(case, text, worker.asking.cleaning)
-            (said if key in replies else guessed).append(subject)
+            (stored if key in replies else guessed).append(subject)
     parts = [
-        _estimate(choice, said, guessed=guessed, count=plan.response_count, when=when) for choice in plan.evaluators
+        _estimate(choice, stored, guessed=guessed, count=plan.response_count, when=when) for choice in plan.evaluators
     ]
     yield from _as_items(parts)
 
@@ -199,39 +202,39 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
     Judges are asked about what a system said to an earlier run, else about the reference or a text as long as the
     question, and about a sample of the stored responses.
     """
-    said: list[Response] = []
+    responses: list[Response] = []
     guessed: list[Response] = []
-    found = asked_cases(suite=plan.suite, selection=plan.selection).values_list("prompt_id", "pk")
-    case_ids = list(dict(found).values())
+    asked_ids = asked_cases(suite=plan.suite, selection=plan.selection).values_list("prompt_id", "pk")
+    case_ids = list(dict(asked_ids).values())
     sample = _spread(case_ids, max(1, SAMPLE // (len(asks.systems) * asks.attempts)))
     cases = list(Case.objects.filter(pk__in=sample).select_related("prompt").order_by("pk"))
     for system, worker in zip(asks.systems, asks.workers, strict=True):
-        given = [(case, number) for case in cases for number in range(asks.attempts)]
+        attempts = [(case, number) for case in cases for number in range(asks.attempts)]
         if not worker.endpoint.sees_images:
-            given = [(case, number) for case, number in given if not case.prompt.images]
-        unseen = len(cases) * asks.attempts - len(given)
-        requests = [asking_request(case, worker.asking, attempt=number) for case, number in given]
+            attempts = [(case, number) for case, number in attempts if not case.prompt.images]
+        unseen = len(cases) * asks.attempts - len(attempts)
+        requests = [asking_request(case, worker.asking, attempt=number) for case, number in attempts]
         target, count = target_of(worker.endpoint), len(case_ids) * asks.attempts
-        batches: Asked = [*((one,) for one in requests), *[None] * unseen]
+        batches: Asked = [*((request,) for request in requests), *[None] * unseen]
         yield replace(
             _priced(system.name, target, batches, count=count, when=replace(when, rereads=False)), tasks=count
         )
         keys = [call_key(target.config, request) for request in requests]
         replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
-        for (case, number), key in zip(given, keys, strict=True):
+        for (case, number), key in zip(attempts, keys, strict=True):
             text = answer_text(replies[key].text) if key in replies else case.reference or case.prompt.text
             response = Response(prompt=case.prompt, system=system, attempt=number, text=text)
-            (said if key in replies else guessed).append(response)
+            (responses if key in replies else guessed).append(response)
     stored = list(plan.responses.values_list("pk", flat=True))
     total = len(stored) + plan.ask_count
     most = max(1, SAMPLE * len(stored) // (total or 1))
-    said += Response.objects.filter(pk__in=_spread(stored, most)).select_related("prompt", "system")
-    prompts = {response.prompt_id for response in (*said, *guessed)}
+    responses += Response.objects.filter(pk__in=_spread(stored, most)).select_related("prompt", "system")
+    prompts = {response.prompt_id for response in (*responses, *guessed)}
     rows = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
     by_prompt, about = {case.prompt_id: case for case in rows}, plan.suite.benchmark.description
     for choice in plan.evaluators:
-        known, guesses = (list(_subjects(choice, each, by_prompt, about)) for each in (said, guessed))
-        yield _estimate(choice, known, guessed=guesses, count=plan.count_for(choice), when=when)
+        subjects, guessed_subjects = (list(_subjects(choice, each, by_prompt, about)) for each in (responses, guessed))
+        yield _estimate(choice, subjects, guessed=guessed_subjects, count=plan.count_for(choice), when=when)
 
 
 def _as_items(parts: Sequence[EvaluatorEstimate]) -> tuple[EvaluatorEstimate, ...]:
@@ -246,9 +249,9 @@ def _estimates(
     members = [] if choice.judge is None else member_judges(choice.judge)
     if not members:
         return (_estimate(choice, subjects, count=count, when=when),)
-    parts = [_estimate(replace(choice, judge=one), subjects, count=count, when=when) for one in members]
+    parts = [_estimate(replace(choice, judge=member), subjects, count=count, when=when) for member in members]
     named = zip(parts, members, strict=True)
-    return _as_items([replace(part, name=f"{choice.name}: {one.name}") for part, one in named])
+    return _as_items([replace(part, name=f"{choice.name}: {member.name}") for part, member in named])
 
 
 def _spread(rows: Sequence[Row], most: int) -> list[Row]:
@@ -274,11 +277,11 @@ def _estimate(
         counts = (count, 0, 0, Decimal(0), 0.0, lacking, len(subjects))
         return EvaluatorEstimate(choice.name, *counts, is_baseline=is_baseline(choice.judge))
     judge = kind.build(options)
-    asked, guesses = (
-        [None if kind.missing_needs(one, options) else _first_requests(judge, one) for one in each]
+    batches, guesses = (
+        [None if kind.missing_needs(subject, options) else _first_requests(judge, subject) for subject in each]
         for each in (subjects, guessed)
     )
-    part = _priced(choice.name, target_of(choice.judge.endpoint), asked, guesses=guesses, count=count, when=when)
+    part = _priced(choice.name, target_of(choice.judge.endpoint), batches, guesses=guesses, count=count, when=when)
     return replace(part, tasks=count)
 
 
@@ -293,7 +296,7 @@ def _first_requests(judge: JudgeProgram, subject: JudgeSubject) -> tuple[ChatReq
 def _priced(
     name: str,
     target: Target,
-    asked: Asked,
+    batches: Asked,
     *,
     guesses: Asked = (),
     count: int,
@@ -303,16 +306,16 @@ def _priced(
 
     What only stands in for responses that nobody has given yet are `guesses`: all of them are still to be paid for.
     """
-    keyed = [(call_key(target.config, request), request) for request in _requests(asked)]
-    made = set() if when.fresh else ledger.finished_keys([key for key, _ in keyed], at=when.at)
-    to_pay = [request for key, request in dict(keyed).items() if key not in made]  # equal ones are asked once
+    keyed = [(call_key(target.config, request), request) for request in _requests(batches)]
+    finished_keys = set() if when.fresh else ledger.finished_keys([key for key, _ in keyed], at=when.at)
+    to_pay = [request for key, request in dict(keyed).items() if key not in finished_keys]  # equal ones are asked once
     guessed = _requests(guesses)
     to_pay += guessed
-    looked_at = len(asked) + len(guesses)
+    looked_at = len(batches) + len(guesses)
     scale = count / looked_at if looked_at else 0
     tokens = round(scale * sum(estimate_tokens(request.messages) for request in to_pay))
     remaining = round(scale * len(to_pay))
-    sent = [(one, _longest_reask(target, one)) if when.rereads else (one,) for one in to_pay]
+    sent = [(request, _longest_reask(target, request)) if when.rereads else (request,) for request in to_pay]
     worst = [target.worst_case(request) for requests in sent for request in requests]
     return EvaluatorEstimate(
         name=name,
@@ -321,17 +324,17 @@ def _priced(
         prompt_tokens=tokens,
         cost=cost_of_calls(target, remaining, tokens),
         seconds=seconds_of_calls(target, remaining, tokens, when.threads),
-        not_possible=[*asked, *guesses].count(None),
+        not_possible=[*batches, *guesses].count(None),
         sample=looked_at,
         is_baseline=target.is_lexical,
         endpoint=target.config.name,
-        made=round(scale * sum(key in made for key, _ in keyed)),
+        made=round(scale * sum(key in finished_keys for key, _ in keyed)),
         most=None if None in worst else sum((cost for cost in worst if cost is not None), Decimal(0)) * Decimal(scale),
     )
 
 
-def _requests(asked: Asked) -> list[ChatRequest]:
-    return [request for batch in asked if batch is not None for request in batch]
+def _requests(batches: Asked) -> list[ChatRequest]:
+    return [request for batch in batches if batch is not None for request in batch]
 
 
 def _longest_reask(target: Target, request: ChatRequest) -> ChatRequest:
@@ -346,7 +349,7 @@ def _subjects(
 ) -> Iterator[JudgeSubject]:
     """Yield what an evaluator would be shown of each response; `cases` by prompt. A baseline is shown beside others."""
     baseline_id = choice.baseline.pk if choice.baseline else None
-    baselines = read_baselines(system_ids=[baseline_id], prompt_ids=[one.prompt_id for one in responses])
+    baselines = read_baselines(system_ids=[baseline_id], prompt_ids=[response.prompt_id for response in responses])
     evaluator = RunEvaluator(judge=choice.judge, rubric=choice.rubric, criterion=choice.criterion)
     trees = _trees(choice, cases)
     sees = choice.judge is not None and choice.judge.endpoint is not None and choice.judge.endpoint.sees_images

@@ -72,8 +72,8 @@ class LunarImport:
     @property
     def all_endpoints(self) -> list[ModelEndpoint]:
         """Every endpoint once, in the order of the roles."""
-        found = [endpoint for role in ROLES for endpoint in self.endpoints[role]]
-        return list({(one.base_url, one.model): one for one in found}.values())
+        endpoints = [endpoint for role in ROLES for endpoint in self.endpoints[role]]
+        return list({(endpoint.base_url, endpoint.model): endpoint for endpoint in endpoints}.values())
 
     @property
     def new_endpoints(self) -> list[ModelEndpoint]:
@@ -201,12 +201,12 @@ class _Reading:
     def endpoint(self, role: str, url: str, model: str) -> ModelEndpoint:
         """Return the endpoint with this address and model, the plainest where there are several; else a new one."""
         if (url, model) in self.rows:
-            known = self.rows[url, model]
-            if known.pk is None and self.key_variables.get(role, known.key_variable) != known.key_variable:
+            endpoint = self.rows[url, model]
+            if endpoint.pk is None and self.key_variables.get(role, endpoint.key_variable) != endpoint.key_variable:
                 self.refuse("", f"{model} at {url} is one endpoint, so it has one key variable. Name the same twice.")
-            return known
-        found = ModelEndpoint.objects.filter(kind=EndpointKind.OPENAI, base_url=url, model=model)
-        rows = sorted(found.order_by("pk"), key=lambda row: (not row.is_active, bool(row.extra or row.query)))
+            return endpoint
+        endpoints = ModelEndpoint.objects.filter(kind=EndpointKind.OPENAI, base_url=url, model=model)
+        rows = sorted(endpoints.order_by("pk"), key=lambda row: (not row.is_active, bool(row.extra or row.query)))
         if rows and not rows[0].is_active:
             self.refuse(MODELS[role], f"The endpoint {rows[0]} is not active. Activate it on its page.")
         row = rows[0] if rows else self.new_endpoint(role, url, model)
@@ -215,7 +215,7 @@ class _Reading:
 
     def new_endpoint(self, role: str, url: str, model: str) -> ModelEndpoint:
         """Return an endpoint to be added, under a name that no other has."""
-        preset = next((one for one in PRESETS.values() if one.base_url == url), None)
+        preset = next((each for each in PRESETS.values() if each.base_url == url), None)
         variable = self.key_variables.get(role) or (preset.key_variable if preset else "")
         refusal = key_variable_refusal(variable) if variable else ""
         if refusal:
@@ -223,8 +223,8 @@ class _Reading:
         host = urlsplit(url).netloc
         numbered = (f"{model[: NAME_LENGTH - 6]} ({number})" for number in range(2, 300))
         names = (model[:NAME_LENGTH], f"{model[:50]} · {host}"[:NAME_LENGTH], *numbered)
-        taken = self.names | set(ModelEndpoint.objects.filter(name__in=names).values_list("name", flat=True))
-        name = next(name for name in names if name not in taken)
+        used_names = self.names | set(ModelEndpoint.objects.filter(name__in=names).values_list("name", flat=True))
+        name = next(name for name in names if name not in used_names)
         self.names.add(name)
         usual = preset.first_values() if preset else {}
         fields: JsonDict = {field: usual[field] for field in ("preset", "max_concurrency", "stream") if field in usual}
@@ -250,11 +250,11 @@ class _Reading:
 
     def options(self) -> EsiOptions:
         """Return the options of the index; those that the file leaves out have their defaults."""
-        found: JsonDict = self.settings.options
-        if "unsafe_keywords" in found:
-            found["unsafe_keywords"] = keyword_list(found["unsafe_keywords"])
+        options: JsonDict = self.settings.options
+        if "unsafe_keywords" in options:
+            options["unsafe_keywords"] = keyword_list(options["unsafe_keywords"])
         try:
-            return options_from_json({**found, "weights": DEFAULT_WEIGHTS | self.settings.weights})
+            return options_from_json({**options, "weights": DEFAULT_WEIGHTS | self.settings.weights})
         except BadEsiOption as problem:
             self.refuse("WEIGHT_ACCURACY", f"{problem} The five WEIGHT_ entries must add up to more than 0.")
             return EsiOptions()

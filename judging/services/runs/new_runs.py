@@ -43,8 +43,8 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     if plan.esi is not None and plan.workers:
         plan = replace(plan, systems=[system_of(worker, at) for worker in plan.workers])
     if plan.asks is not None:  # those of plain questions may be new
-        asked = [system if system.pk else system_of(worker_of(system), at) for system in plan.asks.systems]
-        plan = replace(plan, asks=replace(plan.asks, systems=asked))
+        systems = [system if system.pk else system_of(worker_of(system), at) for system in plan.asks.systems]
+        plan = replace(plan, asks=replace(plan.asks, systems=systems))
     counts = [plan.count_for(choice) for choice in plan.evaluators]
     run = Run.objects.create(
         kind=RunKind.GRADING if plan.esi is None else RunKind.ESI,

@@ -70,14 +70,14 @@ def people_cost_of_plan(plan: RunPlan) -> PeopleCost | None:
 
 def total_cost(costs: Iterable[PeopleCost | None]) -> PeopleCost | None:
     """Return what several sets ask together; None where none asks anything."""
-    known = [cost for cost in costs if cost is not None]
-    if not known:
+    actual_costs = [cost for cost in costs if cost is not None]
+    if not actual_costs:
         return None
-    seconds = [cost.seconds for cost in known if cost.seconds is not None]
+    seconds = [cost.seconds for cost in actual_costs if cost.seconds is not None]
     return PeopleCost(
-        cases=sum(cost.cases for cost in known),
-        population=sum(cost.population for cost in known),
-        subjects=sum(cost.subjects for cost in known),
-        annotations=sum(cost.annotations for cost in known),
-        seconds=sum(seconds) if len(seconds) == len(known) else None,
+        cases=sum(cost.cases for cost in actual_costs),
+        population=sum(cost.population for cost in actual_costs),
+        subjects=sum(cost.subjects for cost in actual_costs),
+        annotations=sum(cost.annotations for cost in actual_costs),
+        seconds=sum(seconds) if len(seconds) == len(actual_costs) else None,
     )

@@ -39,12 +39,12 @@ def tags_in(text: str) -> list[str]:
 def tag_run(*, run_id: int, tags: Iterable[str], actor: User | None) -> Run:
     """Give a run these tags in place of those it has; the audit log keeps the former ones."""
     run = lock_row(Run, run_id)
-    former, wanted = sorted(run.tags.values_list("name", flat=True)), sorted(tags)
-    if former == wanted:
+    former, new = sorted(run.tags.values_list("name", flat=True)), sorted(tags)
+    if former == new:
         return run
-    run.tags.exclude(name__in=wanted).delete()
-    RunTag.objects.bulk_create(RunTag(run=run, name=name) for name in wanted if name not in former)
-    record(actor, "run.tagged", run, **{"tags": ", ".join(wanted), "former tags": ", ".join(former)})
+    run.tags.exclude(name__in=new).delete()
+    RunTag.objects.bulk_create(RunTag(run=run, name=name) for name in new if name not in former)
+    record(actor, "run.tagged", run, **{"tags": ", ".join(new), "former tags": ", ".join(former)})
     return run
 
 

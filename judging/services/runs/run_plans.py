@@ -80,7 +80,10 @@ class RunPlan:
 
     def __post_init__(self) -> None:
         if self.baseline is not None:
-            choices = [replace(one, baseline=self.baseline) if compares(one.judge) else one for one in self.evaluators]
+            choices = [
+                replace(choice, baseline=self.baseline) if compares(choice.judge) else choice
+                for choice in self.evaluators
+            ]
             object.__setattr__(self, "evaluators", choices)
 
     @property
@@ -121,9 +124,9 @@ class RunPlan:
     @property
     def endpoints(self) -> list[ModelEndpoint]:
         """Every endpoint that is asked, once."""
-        found = [worker.endpoint for worker in self.workers]
-        found += [one for choice in self.evaluators if choice.judge for one in endpoints_of(choice.judge)]
-        return list({endpoint.pk: endpoint for endpoint in found}.values())
+        endpoints = [worker.endpoint for worker in self.workers]
+        endpoints += [endpoint for choice in self.evaluators if choice.judge for endpoint in endpoints_of(choice.judge)]
+        return list({endpoint.pk: endpoint for endpoint in endpoints}.values())
 
     @property
     def responses(self) -> QuerySet[Response]:
@@ -132,8 +135,8 @@ class RunPlan:
 
     def _stored(self, systems: Sequence[System]) -> QuerySet[Response]:
         first, part = self.first_attempts, self.selection
-        found = responses_of(suite=self.suite, systems=systems, first_attempts=first, selection=part)
-        return found if self.only is None else found.filter(pk__in=self.only)
+        responses = responses_of(suite=self.suite, systems=systems, first_attempts=first, selection=part)
+        return responses if self.only is None else responses.filter(pk__in=self.only)
 
     @property
     def blind(self) -> list[str]:
@@ -157,8 +160,8 @@ class RunPlan:
 
     def count_for(self, choice: EvaluatorChoice) -> int:
         """Return how many responses an evaluator is to judge: a baseline is not compared with itself."""
-        own = self.responses.filter(system=choice.baseline).count() if choice.baseline else 0
-        return self.response_count - own
+        baseline_count = self.responses.filter(system=choice.baseline).count() if choice.baseline else 0
+        return self.response_count - baseline_count
 
     def criterion_of(self, choice: EvaluatorChoice) -> str:
         """Return what an evaluator judges: that of an ESI run what its kind says, one that compares its baseline."""
@@ -171,13 +174,13 @@ def responses_of(
     *, suite: Suite, systems: Sequence[System], first_attempts: int | None, selection: CaseSelection = ALL_CASES
 ) -> QuerySet[Response]:
     """Return the current responses of these systems to the suite's cases, case by case."""
-    found = Response.objects.filter(
+    responses = Response.objects.filter(
         prompt__cases__links__suite=suite,
         system__in=systems,
         superseded_at__isnull=True,
         **case_filters(selection, prefix="prompt__cases__"),
     ).order_by("prompt__cases__links__position", "system_id", "attempt", "pk")
-    return found if first_attempts is None else found.filter(attempt__lt=first_attempts)
+    return responses if first_attempts is None else responses.filter(attempt__lt=first_attempts)
 
 
 def with_drawn_cases(plan: RunPlan) -> RunPlan:
@@ -208,7 +211,7 @@ def check_plan(plan: RunPlan) -> None:
     if not plan.evaluators:
         raise RunNotPossible("Choose at least one grader or judge.")
     judges = [choice.judge for choice in plan.evaluators if choice.judge]
-    retired = [str(one) for judge in judges for one in (judge, *member_judges(judge)) if not one.is_active]
+    retired = [str(each) for judge in judges for each in (judge, *member_judges(judge)) if not each.is_active]
     if retired:
         raise RunNotPossible(f"{', '.join(retired)}: retired. Restore the judge on its page, or choose another.")
     if len({choice.name for choice in plan.evaluators}) < len(plan.evaluators):

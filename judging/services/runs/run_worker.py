@@ -62,10 +62,10 @@ def work_through(*, run_id: int, threads: int, now: Callable[[], datetime], apar
 
     `apart`: calls are sent from a process of their own, which only a process without other threads may ask for.
     """
-    wanted = [run_id]
+    run_ids = [run_id]
 
     def next_runs() -> Sequence[int]:
-        return [wanted.pop()] if wanted else []
+        return [run_ids.pop()] if run_ids else []
 
     return _work(next_runs, WorkOptions(threads, now), apart=apart).get(run_id, "asked")
 

@@ -67,21 +67,21 @@ def plan_tasks(*, run_id: int, at: datetime) -> None:
 
 def _missing_tasks(run: Run) -> Iterator[Piece]:
     """Yield what writes the asks that are missing, then the tasks of graders and judges for stored responses."""
-    asked = run.asked_systems
-    if asked:
+    asked_systems = run.asked_systems
+    if asked_systems:
         for places in missing_asks(run):
             yield partial(write_asks, places)
     responses = responses_of(
         suite=run.suite,
-        systems=list(run.systems.exclude(pk__in=asked)),
+        systems=list(run.systems.exclude(pk__in=asked_systems)),
         first_attempts=run.options.get("first_attempts"),
         selection=selection_from_json(run.options.get("selection", {})),
     )
     rows = list(responses.values_list("pk", "system_id"))
     for evaluator in list(run.evaluators.order_by("position")):
         written = set(RunTask.objects.filter(evaluator=evaluator).values_list("response_id", flat=True))
-        own = evaluator.compared_with_id  # a baseline is not compared with itself
-        missing = [pk for pk, system_id in rows if pk not in written and system_id != own]
+        baseline_id = evaluator.compared_with_id  # a baseline is not compared with itself
+        missing = [pk for pk, system_id in rows if pk not in written and system_id != baseline_id]
         for start in range(0, len(missing), TASKS_AT_ONCE):
             yield partial(_write_tasks, evaluator.pk, missing[start : start + TASKS_AT_ONCE])
 

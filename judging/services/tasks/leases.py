@@ -147,13 +147,13 @@ def _return_lapsed(run_id: int) -> int:
     )
     of_day = day_budgets.held_by(lost)
     Lease.objects.filter(pk__in=keys).delete()
-    held = sum((lease.reserved for lease in lost), Decimal(0))
-    _book_unheard(run_id, InFlight(sum(lease.in_flight for lease in lost), held, of_day))
+    reserved = sum((lease.reserved for lease in lost), Decimal(0))
+    _book_unheard(run_id, InFlight(sum(lease.in_flight for lease in lost), reserved, of_day))
     return returned
 
 
 @transaction.atomic
-def reserve(*, lease: Lease, wanted: Sequence[tuple[int, Decimal]], at: datetime) -> list[bool]:
+def reserve(*, lease: Lease, call_amounts: Sequence[tuple[int, Decimal]], at: datetime) -> list[bool]:
     """Set each of these amounts (endpoint, USD) aside, of the run's budget and of those of the day, in order, and
     return which ones all of them carried.
 
@@ -164,33 +164,35 @@ def reserve(*, lease: Lease, wanted: Sequence[tuple[int, Decimal]], at: datetime
         LeaseLost: the claim lapsed and was taken back.
     """
     run = Run.objects.select_for_update().only("budget", "spent", "unheard").get(pk=lease.run_id)
-    held = Lease.objects.filter(run_id=run.pk).aggregate(total=Sum("reserved"))["total"] or Decimal(0)
-    of_run = run.budget_left(held=held)
-    uses = day_budgets.uses_for({endpoint_id for endpoint_id, _ in wanted}, at=at, lock=True)
-    of_day = {key: use.left for key, use in uses.items() if use.left is not None}
-    taken: defaultdict[int, Decimal] = defaultdict(Decimal)
+    reserved = Lease.objects.filter(run_id=run.pk).aggregate(total=Sum("reserved"))["total"] or Decimal(0)
+    run_left = run.budget_left(reserved=reserved)
+    uses = day_budgets.uses_for({endpoint_id for endpoint_id, _ in call_amounts}, at=at, lock=True)
+    day_left = {key: use.left for key, use in uses.items() if use.left is not None}
+    amounts: defaultdict[int, Decimal] = defaultdict(Decimal)
     carried = []
-    for endpoint_id, amount in wanted:
-        purses = [key for key in (day_budgets.SITE, endpoint_id) if key in of_day]
-        fits = (of_run is None or amount <= of_run) and all(amount <= of_day[key] for key in purses)
+    for endpoint_id, amount in call_amounts:
+        budgets = [key for key in (day_budgets.SITE, endpoint_id) if key in day_left]
+        fits = (run_left is None or amount <= run_left) and all(amount <= day_left[key] for key in budgets)
         carried.append(amount == 0 or fits)
         if amount and fits:
-            of_run = None if of_run is None else of_run - amount
-            for key in purses:
-                of_day[key] -= amount
-            taken[endpoint_id] += amount
-    total = sum(taken.values(), Decimal(0))
+            run_left = None if run_left is None else run_left - amount
+            for key in budgets:
+                day_left[key] -= amount
+            amounts[endpoint_id] += amount
+    total = sum(amounts.values(), Decimal(0))
     if total and not Lease.objects.filter(pk=lease.pk).update(reserved=F("reserved") + total):
         raise LeaseLost(f"lease {lease.token} was taken back")
-    if of_day:
-        day_budgets.set_aside(lease=lease, amounts=taken, at=at)
+    if day_left:
+        day_budgets.set_aside(lease=lease, amounts=amounts, at=at)
     return carried
 
 
-def shortage(*, lease: Lease, wanted: Collection[tuple[int, Decimal]], at: datetime) -> day_budgets.Shortage | None:
+def shortage(
+    *, lease: Lease, call_amounts: Collection[tuple[int, Decimal]], at: datetime
+) -> day_budgets.Shortage | None:
     """Return why none of these amounts (endpoint, USD) fits the budgets even once the calls that others have in flight
     are back; None where one may."""
     run = Run.objects.only("budget", "spent", "unheard").get(pk=lease.run_id)
-    left = run.budget_left(held=Decimal(0))
-    affordable = {one for one in wanted if left is None or one[1] <= left}
+    left = run.budget_left(reserved=Decimal(0))
+    affordable = {(endpoint_id, amount) for endpoint_id, amount in call_amounts if left is None or amount <= left}
     return day_budgets.shortage(affordable, at=at) if affordable else day_budgets.Shortage("budget")

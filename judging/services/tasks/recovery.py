@@ -22,8 +22,8 @@ def waiting_runs() -> Sequence[int]:
     """Return the ids of the active runs that have something to do for one more worker, the oldest first."""
     leases.return_lapsed()
     waiting = RunTask.objects.filter(run=OuterRef("pk"), status=TaskStatus.WAITING)
-    found = _due_runs().filter(Exists(waiting) | ~Exists(_live_claims()))
-    return list(found.order_by("pk").values_list("pk", flat=True))
+    runs = _due_runs().filter(Exists(waiting) | ~Exists(_live_claims()))
+    return list(runs.order_by("pk").values_list("pk", flat=True))
 
 
 def _due_runs() -> QuerySet[Run]:

@@ -78,9 +78,9 @@ def _store_again(batch: Batch, at: datetime) -> None:
 def _store_apart(batch: Batch, at: datetime) -> None:
     """Book the calls without any result, then store the results one task at a time."""
     _store_calls(replace(batch, finished=()), at)
-    for done in batch.finished:
-        records, task, _ = done
-        alone = replace(batch, records=(), finished=[done])
+    for result in batch.finished:
+        records, task, _ = result
+        alone = replace(batch, records=(), finished=[result])
         if _can_store(alone, at):
             continue
         logger.error("judging.task_given_up task_id=%s kind=%s", task.pk, NOT_STORED)
@@ -122,13 +122,13 @@ def _book(batch: Batch, at: datetime) -> None:
 def _store(batch: Batch, at: datetime) -> None:
     _lock(batch.run)
     ledger.store_calls(run_id=batch.run.pk, records=batch.records, at=at)
-    held = _still_held(batch)
+    leased = _still_held(batch)
     finished = [
         Finished(task=task, result=result, call_ids=tuple(record.pk for record in records if record.pk))
         for records, task, result in batch.finished
-        if task.pk in held
+        if task.pk in leased
     ]
-    usable = [item for item in finished if not isinstance(item.result, Crash)]
+    usable = [task_result for task_result in finished if not isinstance(task_result.result, Crash)]
     batch.executor.store(run=batch.run, finished=usable, at=at)
     done, failed = _settle_tasks(batch, finished)
     _count(batch, done, failed)
@@ -142,8 +142,8 @@ def _lock(run: Run) -> None:
 
 
 def _still_held(batch: Batch) -> set[int]:
-    wanted = [task.pk for _, task, _ in batch.finished]
-    tasks = RunTask.objects.filter(pk__in=wanted, lease_id=batch.lease.pk, status=TaskStatus.LEASED)
+    task_ids = [task.pk for _, task, _ in batch.finished]
+    tasks = RunTask.objects.filter(pk__in=task_ids, lease_id=batch.lease.pk, status=TaskStatus.LEASED)
     return set(tasks.select_for_update(of=("self",)).values_list("pk", flat=True))
 
 

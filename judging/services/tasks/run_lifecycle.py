@@ -169,14 +169,14 @@ def finish_run_if_complete(*, run_id: int, at: datetime) -> bool:
     return True
 
 
-def _move(run_id: int, wanted: RunStatus, actor: User | None, action: str, reason: str = "") -> Run:
+def _move(run_id: int, status: RunStatus, actor: User | None, action: str, reason: str = "") -> Run:
     run = lock_row(Run, run_id)
-    check_transition(run.status, wanted)
-    run.status, run.status_reason = wanted, reason
+    check_transition(run.status, status)
+    run.status, run.status_reason = status, reason
     run.resume_at, run.postponed_since, run.crashes = None, None, 0
     run.save(update_fields=["status", "status_reason", "resume_at", "postponed_since", "crashes"])
     record(actor, action, run, **({"reason": reason} if reason else {}))
-    if wanted == RunStatus.PAUSED and actor is None:
+    if status == RunStatus.PAUSED and actor is None:
         signals.run_stopped.send(sender=Run, run_id=run.pk)
     return run
 

@@ -48,7 +48,7 @@ def lease_of(run: Run, name: str = "one") -> Lease:
 
 def reserved(lease: Lease, *wanted: tuple[ModelEndpoint, str]) -> Sequence[bool]:
     amounts = [(endpoint.pk, Decimal(amount)) for endpoint, amount in wanted]
-    return leases.reserve(lease=lease, wanted=amounts, at=NOON)
+    return leases.reserve(lease=lease, call_amounts=amounts, at=NOON)
 
 
 def test_a_day_is_that_of_utc_and_its_hours_are_added_up() -> None:
@@ -120,7 +120,7 @@ def test_shortage_says_whether_waiting_for_tomorrow_helps(amounts: list[str], en
     lease = lease_of(ruled_run())
     assert reserved(lease, (endpoint, "1")) == [True]  # what is held may come back
 
-    short = leases.shortage(lease=lease, wanted=[(endpoint.pk, Decimal(one)) for one in amounts], at=NOON)
+    short = leases.shortage(lease=lease, call_amounts=[(endpoint.pk, Decimal(one)) for one in amounts], at=NOON)
 
     reasons = {
         "day": f"The budget of a for {NOON:%Y-%m-%d} (UTC) is $4, and the $1 that is left does not cover the next "

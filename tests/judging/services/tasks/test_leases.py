@@ -74,13 +74,13 @@ def test_reserve_counts_what_is_spent_unheard_and_held_by_others_and_passes_over
     one, two = (leases.open_lease(run=run, worker=name) for name in ("one", "two"))
 
     carried = [
-        leases.reserve(lease=lease, wanted=[(1, Decimal(amount)) for amount in amounts], at=NOON)
+        leases.reserve(lease=lease, call_amounts=[(1, Decimal(amount)) for amount in amounts], at=NOON)
         for lease, amounts in ((one, (4,)), (two, (3, 0, 1, 2, 1)), (two, (1,)))
     ]
 
     assert carried == [[True], [False, True, True, False, True], [False]]
-    assert leases.shortage(lease=two, wanted=[(1, Decimal(7)), (1, Decimal(6))], at=NOON) is None
-    assert leases.shortage(lease=two, wanted=[(1, Decimal("6.01"))], at=NOON) == Shortage("budget")
+    assert leases.shortage(lease=two, call_amounts=[(1, Decimal(7)), (1, Decimal(6))], at=NOON) is None
+    assert leases.shortage(lease=two, call_amounts=[(1, Decimal("6.01"))], at=NOON) == Shortage("budget")
     assert sorted(Lease.objects.values_list("reserved", flat=True)) == [Decimal(2), Decimal(4)]
 
 
@@ -90,7 +90,7 @@ def test_reserve_refuses_a_claim_that_is_gone(run: Run) -> None:
     leases.close_lease(lease=lease)
 
     with pytest.raises(leases.LeaseLost):
-        leases.reserve(lease=lease, wanted=[(1, Decimal(1))], at=NOON)
+        leases.reserve(lease=lease, call_amounts=[(1, Decimal(1))], at=NOON)
 
 
 def test_a_claim_that_lapsed_books_what_was_in_flight_and_one_that_is_closed_what_was_given_up(run: Run) -> None:
