@@ -43,7 +43,7 @@ class _Totals:
     total: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     sums: Counter[str] = field(default_factory=Counter)
-    known: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: JsonObject) -> None:
         self.total += 1
@@ -53,10 +53,10 @@ class _Totals:
         for name in (*SCORE_NAMES.values(), "esi_score"):
             if row[name] is not None:
                 self.sums[name] += row[name]
-                self.known[name] += 1
+                self.counts[name] += 1
 
     def mean(self, name: str) -> float | str:
-        return round(self.sums[name] / self.known[name], 2) if self.known[name] else NO_MEAN
+        return round(self.sums[name] / self.counts[name], 2) if self.counts[name] else NO_MEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +178,8 @@ def _item_row(
 ) -> JsonDict:
     instruction, question = question_of(item.case)
     response = item.response
-    correct = _said(verdicts["accuracy"], "is_correct")
-    rated = _said(verdicts["integrity"], "integrity")
+    correct = _value_of(verdicts["accuracy"], "is_correct")
+    rated = _value_of(verdicts["integrity"], "integrity")
     return {
         **_head(stage, stage.lines[item.case_id], item.status or "NOT_PROCESSED"),
         "original_id": item.case.key,
@@ -239,7 +239,7 @@ def _numbers(stage: _RunScores, score: Score | None) -> JsonDict:
     return {**numbers, "esi_score": detail["index"]}
 
 
-def _said(verdict: Verdict | None, key: str) -> Any:
+def _value_of(verdict: Verdict | None, key: str) -> Any:
     return verdict.value[key] if verdict is not None and verdict.value is not None else None
 
 
@@ -250,13 +250,13 @@ def _raw(verdict: Verdict | None, calls: Mapping[int, Call]) -> str | None:
 
 def _usage(call_ids: Sequence[int], calls: Mapping[int, Call]) -> list[JsonDict]:
     return [
-        {**{name: getattr(calls[pk], name) for name in USAGE}, "prices": calls[pk].prices, **_head_of(calls[pk])}
+        {**{name: getattr(calls[pk], name) for name in USAGE}, "prices": calls[pk].prices, **_served_by(calls[pk])}
         for pk in call_ids
         if pk in calls
     ]
 
 
-def _head_of(call: Call) -> JsonDict:
+def _served_by(call: Call) -> JsonDict:
     """Return who answered a call, under names of their own."""
     names = {"model": "model_served", "system_fingerprint": "system_fingerprint", "request_id": "request_id"}
     return {shown_name: call.reply_head.get(name) for name, shown_name in names.items()}

@@ -19,7 +19,7 @@ from debate.services.set_plans import announce_finished
 from judging.judges.verdicts import VerdictStatus
 from judging.models import Call, Run, RunTask
 from judging.services.storable import storable
-from judging.services.tasks.executors import Finished, ReadyTask
+from judging.services.tasks.executors import FinishedTask, ReadyTask
 
 BATCH = 500
 UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)
@@ -48,7 +48,7 @@ class DebateExecutor:
             ReadyTask(ids[debate.pk], setups[debate.pk].agents[0], run_debate(setups[debate.pk])) for debate in debates
         ]
 
-    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+    def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         """Store statements and outcomes. What an earlier try left of the same debates is replaced."""
         results: dict[int, DebateResult] = {
             item.task.subject_id: item.result for item in finished if item.task.subject_id is not None
@@ -118,7 +118,7 @@ class DebateExecutor:
         )
 
 
-def _costs_of(finished: Sequence[Finished]) -> dict[int, Decimal | None]:
+def _costs_of(finished: Sequence[FinishedTask]) -> dict[int, Decimal | None]:
     """Return what each call cost. One query."""
     calls = Call.objects.filter(pk__in={pk for item in finished for pk in item.call_ids})
     return dict(calls.values_list("pk", "cost"))
@@ -164,7 +164,7 @@ def _settle(debate: Debate, result: DebateResult, at: datetime) -> None:
 
 def _statements(
     debate_id: int,
-    item: Finished,
+    item: FinishedTask,
     agents: Mapping[tuple[int, int], Agent],
     at: datetime,
     options: DebateOptions,

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Model, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 
-from judging.selectors.prepared import Prepared
+from judging.selectors.prepared import PreparedQuery
 
 # Names of permissions hold no commas: Django takes them from labels of applications and names of models.
 PERMISSION_NAMES = """
@@ -34,7 +34,7 @@ def _person_query(*, user_id: int) -> QuerySet[User]:
     return User.objects.filter(pk=user_id).annotate(permission_names=names)
 
 
-_PERSON = Prepared(_person_query)
+_PERSON = PreparedQuery(_person_query)
 
 
 class PeopleBackend(ModelBackend):

@@ -19,7 +19,7 @@ from evalsite.reports.services.snapshots import CachedReport, ReportKind
 from evalsite.review.models import Queue
 from judging.jobs import enqueue_once
 from judging.models import SCORED_KINDS, EvaluatorKind, Run
-from judging.services.gc_pause import calm_collector
+from judging.services.gc_pause import infrequent_gc
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) 
     kind = _kinds()[kind_name]
     cached = snapshots.find(kind, subject_id=subject_id, options=options)
     if cached is None or not cached.is_current:
-        with calm_collector():
+        with infrequent_gc():
             snapshots.compute(kind, subject_id=subject_id, options=options, at=timezone.now())
 
 

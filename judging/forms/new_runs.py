@@ -12,7 +12,6 @@ from evalsite.base.json_types import JsonDict
 from judging.forms.budgets import BudgetField
 from judging.models import RunKind, Suite, System
 from judging.services.runs.run_plans import RunPlan
-from judging.services.runs.wanted_runs import WantedRun
 
 
 class NewRunForm(forms.Form):
@@ -58,9 +57,6 @@ class NewRunForm(forms.Form):
     @abstractmethod
     def plan(self) -> RunPlan:
         """Return what was asked for; the form must be valid."""
-
-    def wanted(self) -> WantedRun:
-        return WantedRun(self.plan())
 
     def _models(self, name: str) -> forms.ModelMultipleChoiceField[Any]:
         field = self.fields[name]

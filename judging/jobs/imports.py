@@ -46,7 +46,7 @@ def launch_recheck(*, upload: Upload, options: ImportOptions) -> Upload:
 
     Raises:
         UploadRefused: it is being worked on, or was imported.
-        BytesGone: its bytes are gone.
+        BytesMissing: its bytes are gone.
     """
     if uploads.is_quick(uploads.read_files(upload)):
         return uploads.recheck_upload(upload=upload, options=options)

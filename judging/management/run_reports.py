@@ -57,7 +57,7 @@ def estimate_report(estimate: RunEstimate) -> JsonDict:
     return {
         "tasks": estimate.tasks,
         "calls": estimate.calls,
-        "calls_already_made": estimate.made,
+        "calls_already_made": estimate.reused,
         "prompt_tokens": estimate.prompt_tokens,
         "cost": None if estimate.cost is None else f"{estimate.cost:.6f}",
         "most_cost": None if estimate.most is None else f"{estimate.most:.6f}",

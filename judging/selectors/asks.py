@@ -16,7 +16,7 @@ class AskedSystem:
     """How far a run is with one system."""
 
     system: System
-    asked: int = 0
+    requested: int = 0
     responses: int = 0
     cut_off: int = 0  # of the responses, those that ended at the token limit
     waiting: int = 0
@@ -38,7 +38,7 @@ def read_asks(run: Run) -> list[AskedSystem]:
     rows = {system.pk: AskedSystem(system) for system in systems}
     for group in counted:
         row = rows[group["system"]]
-        row.asked += group["n"]
+        row.requested += group["n"]
         row.responses += group["answered"]
         row.cut_off += group["cut_off"]
         if group["failure"]:

@@ -76,7 +76,7 @@ class Compiled:
     shape: Shape | None  # None for rows of single values
 
 
-class Prepared(Generic[M]):
+class PreparedQuery(Generic[M]):
     """One query as a function of its values; `build` must make the same SQL whatever they are."""
 
     def __init__(self, build: Callable[..., QuerySet[M, Any]]) -> None:

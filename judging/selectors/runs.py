@@ -72,7 +72,7 @@ class RunProgress:
     failures: Sequence[FailureCount]
     rate_per_minute: float | None  # None: nothing ended lately
     eta_seconds: float | None
-    held: Decimal  # USD reserved for calls in flight
+    reserved: Decimal  # USD reserved for calls in flight
     workers: int  # that have work of this run in hand
     seconds: float | None = None  # from start to end, or until now; None before the start
     rates: Sequence[RateState] = ()  # of its endpoints that have rate limits, while it is live
@@ -107,8 +107,8 @@ class RunBudget:
 
     run: Run
     budget: Decimal
-    held: Decimal  # reserved for calls in flight
-    left: Decimal
+    reserved: Decimal  # reserved for calls in flight
+    remaining: Decimal
 
 
 def open_budgets() -> list[RunBudget]:
@@ -120,7 +120,7 @@ def open_budgets() -> list[RunBudget]:
         remaining = run.budget_left(reserved=reserved)
         if run.budget is not None and remaining is not None:
             budgets.append(RunBudget(run, run.budget, reserved, remaining))
-    return sorted(budgets, key=lambda row: row.left)
+    return sorted(budgets, key=lambda row: row.remaining)
 
 
 def list_runs(

@@ -47,15 +47,15 @@ def phrases_of(query: str) -> list[tuple[list[str], bool]]:
 
 def prompts_with(query: str) -> Q:
     """Return the condition for prompts whose text or context holds all words and phrases of the query."""
-    return _holding(Prompt, query, F("text"), F("context"))
+    return _containing(Prompt, query, F("text"), F("context"))
 
 
 def responses_with(query: str) -> Q:
     """Return the condition for current responses whose text holds all words and phrases of the query."""
-    return _holding(Response, query, F("text")) & Q(superseded_at__isnull=True)
+    return _containing(Response, query, F("text")) & Q(superseded_at__isnull=True)
 
 
-def _holding(model: type[Prompt | Response], query: str, *fields: F) -> Q:
+def _containing(model: type[Prompt | Response], query: str, *fields: F) -> Q:
     phrases = phrases_of(query)
     if not phrases:
         return Q(pk__in=())

@@ -45,13 +45,13 @@ QUERY = re.compile(r"(?:[\w.~-]+=[\w.~%:+-]*(?:&[\w.~-]+=[\w.~%:+-]*)*)?", re.AS
 HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,60}")
 HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,498}[\x21-\x7e])?")
 SECRET_HEADER = re.compile(r"key|token|secret|authori[sz]ation|cookie", re.IGNORECASE)
-OUR_HEADERS = frozenset(
+RESERVED_HEADERS = frozenset(
     [
         *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
         *("host", "te", "trailer", "transfer-encoding", "upgrade"),
     ]
 )
-OUR_FIELDS = frozenset(
+RESERVED_FIELDS = frozenset(
     [
         "model",
         "messages",
@@ -220,12 +220,12 @@ def _check_headers(headers: JsonObject) -> None:
             raise EndpointNotValid(
                 f"{name!r} is no header: names are letters, digits and dashes, values are ASCII text."
             )
-        if name.lower() in OUR_HEADERS or SECRET_HEADER.search(name):
+        if name.lower() in RESERVED_HEADERS or SECRET_HEADER.search(name):
             raise EndpointNotValid(f"The header {name} cannot be set here: keys are named by their variable only.")
 
 
 def _check_extra(extra: JsonObject) -> None:
-    reserved = sorted(OUR_FIELDS.intersection(extra))
+    reserved = sorted(RESERVED_FIELDS.intersection(extra))
     if reserved:
         raise EndpointNotValid(f"Extra fields cannot set {', '.join(reserved)}: the judge or this form sets them.")
 

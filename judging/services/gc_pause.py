@@ -6,14 +6,14 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-CALM = (200_000, 50, 100)  # collections of the youngest, middle and oldest objects; Python's own: 700, 10, 10
+THRESHOLDS = (200_000, 50, 100)  # collections of the youngest, middle and oldest objects; Python's own: 700, 10, 10
 
 
 @contextmanager
-def calm_collector() -> Iterator[None]:
+def infrequent_gc() -> Iterator[None]:
     """Collect rarely within: half of the CPU of a job that makes 100,000 rows goes into walking what it just made."""
     before = gc.get_threshold()
-    gc.set_threshold(*CALM)
+    gc.set_threshold(*THRESHOLDS)
     try:
         yield
     finally:

@@ -25,7 +25,7 @@ from judging.judges.prompt_texts import BadPrompt, VersionedPrompt
 from judging.llm.chat import ChatRequest
 from judging.models import Case, ModelEndpoint, PromptVersion, Run, RunKind, System
 from judging.services.content_hashes import content_hash
-from judging.services.endpoints import OUR_FIELDS
+from judging.services.endpoints import RESERVED_FIELDS
 from judging.specs.turns import text_of
 from judging.specs.types import image_specs
 
@@ -159,7 +159,7 @@ def add_system(*, name: str, worker: Worker, description: str, actor: User | Non
 
 
 def _check_asking(asking: ResponseSettings) -> None:
-    reserved = sorted(OUR_FIELDS.intersection(asking.extra))
+    reserved = sorted(RESERVED_FIELDS.intersection(asking.extra))
     if reserved:
         raise SystemRefused(
             f"Further fields cannot set {', '.join(reserved)}: other fields of the system or the site do."

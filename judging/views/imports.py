@@ -24,7 +24,7 @@ from judging.services.file_imports.file_readers import has_own_reader
 from judging.services.file_imports.import_commands import command_of
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.pictures import preview_picture
-from judging.services.file_imports.upload_store import BytesGone
+from judging.services.file_imports.upload_store import BytesMissing
 from judging.services.file_imports.uploads import UploadRefused
 from judging.specs.files.example_files import EXAMPLES
 from judging.specs.replies.table_columns import LABELS
@@ -81,7 +81,7 @@ def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
     if form.is_valid():
         try:
             jobs.launch_recheck(upload=upload, options=form.options())
-        except (UploadRefused, BytesGone) as refusal:
+        except (UploadRefused, BytesMissing) as refusal:
             form.add_error(None, str(refusal))
         else:
             return redirect(upload)
@@ -134,7 +134,7 @@ def import_picture(_request: PageRequest, upload_id: int, digest: str) -> HttpRe
     upload = _upload(upload_id)
     try:
         shown = preview_picture(upload=upload, digest=digest)
-    except BytesGone:
+    except BytesMissing:
         raise Http404 from None
     return picture_response(shown.data, shown.media_type)
 

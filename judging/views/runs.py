@@ -26,6 +26,8 @@ from judging.selectors.asks import attach_asks, read_asks
 from judging.selectors.selections import part_words
 from judging.services.calls.day_budgets import too_small
 from judging.services.runs import run_archive as archive
+from judging.services.runs.new_runs import create_run, estimate_new_run
+from judging.services.runs.people_costs import people_cost_of_plan
 from judging.services.runs.run_plans import RunNotPossible
 from judging.services.tasks import run_lifecycle
 from judging.specs.selections import selection_from_json
@@ -61,7 +63,7 @@ def run_create(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             with transaction.atomic():
-                run = form.wanted().create(request.user, timezone.now())
+                run = create_run(plan=form.plan(), actor=request.user, at=timezone.now())
                 launch_run(run_id=run.pk, waiting=run.total)
             return redirect(run)
         except RunNotPossible as error:
@@ -78,10 +80,10 @@ def run_estimate(request: PageRequest) -> HttpResponse:
     context: JsonDict = {"asked": True}
     if form.is_valid():
         try:
-            new_run = form.wanted()
-            estimate = new_run.estimate(settings.CALL_THREADS, timezone.now())
+            plan = form.plan()
+            estimate = estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
             context |= {"estimate": estimate, "too_small": too_small(estimate.costs, at=timezone.now())}
-            context |= {"people_cost": new_run.people_cost()}
+            context |= {"people_cost": people_cost_of_plan(plan)}
             context |= {"asks_nobody": form.cleaned_data.get("asks_nobody", False)}
         except RunNotPossible as error:
             form.add_error(None, str(error))

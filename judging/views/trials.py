@@ -15,8 +15,8 @@ from judging.forms.prompts import TrialForm
 from judging.jobs import launch_single
 from judging.models import Response, Run
 from judging.selectors import runs as selectors
-from judging.services.runs.run_plans import RunNotPossible
-from judging.services.runs.single import Wish, judge_once
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible
+from judging.services.runs.single import judge_once
 from judging.services.tasks import run_lifecycle
 from judging.states import RunRefused
 from judging.views.verdicts import reading_of
@@ -43,11 +43,11 @@ def response_try(request: PageRequest, response_id: int) -> HttpResponse:
 def ask_once(form: TrialForm, response: Response, *, actor: User) -> Run | None:
     """Let a worker ask the judge of a valid form; None where it cannot be asked, which the form then says."""
     data = form.cleaned_data
-    prompt_text = data["prompt"].text if data["prompt"] else ""
+    options = {"prompt_text": data["prompt"].text} if data["prompt"] else {}
+    choice = EvaluatorChoice(judge=data["judge"], rubric=data["rubric"], options=options)
     try:
         with transaction.atomic():
-            wish = Wish(response, data["judge"], data["rubric"], prompt_text)
-            run = judge_once(wish=wish, actor=actor, at=timezone.now())
+            run = judge_once(response=response, choice=choice, actor=actor, at=timezone.now())
             launch_single(run_id=run.pk)
             return run
     except RunNotPossible as refusal:

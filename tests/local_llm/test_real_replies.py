@@ -166,7 +166,7 @@ def test_the_comparison_judge_settles_both_orders(endpoint: ModelEndpoint) -> No
             got: dict[str, ChatReply] = {}
             while len(got) < len(requests):
                 pool.wait(timeout=1)
-                got |= {heard.token: heard.reply for heard in share.heard()}
+                got |= {result.token: result.reply for result in share.take_results()}
             replies = tuple(got[str(number)] for number in range(len(requests)))
     finally:
         pool.close()

@@ -186,9 +186,9 @@ def budget_rows(budgets: Sequence[RunBudget]) -> list[JsonDict]:
             "status": row.run.status,
             "budget": float(row.budget),
             "spent": float(row.run.spent),
-            "in_flight": float(row.held),
+            "in_flight": float(row.reserved),
             "unheard": float(row.run.unheard),
-            "left": float(row.left),
+            "left": float(row.remaining),
         }
         for row in budgets
     ]

@@ -15,7 +15,7 @@ from judging.jobs import launch_import, launch_recheck
 from judging.management.import_words import add_map_argument, columns_of
 from judging.models import Upload
 from judging.services.file_imports.intake import ImportOptions
-from judging.services.file_imports.upload_store import BytesGone
+from judging.services.file_imports.upload_store import BytesMissing
 from judging.services.file_imports.uploads import UploadRefused, cancel_upload, discard_upload
 
 CHECK_OPTIONS = ("kind", "benchmark", "suite", "system", "rubric")
@@ -48,7 +48,7 @@ class Command(JsonCommand):
                 discard_upload(upload=upload, actor=None)
                 return {"upload": options["upload"], "file": upload.file_name, "discarded": True}
             _act(upload, options)
-        except (UploadRefused, BytesGone) as refusal:
+        except (UploadRefused, BytesMissing) as refusal:
             raise BadInput(str(refusal)) from refusal
         upload.refresh_from_db()
         report = {"upload": upload.pk, "file": upload.file_name, "status": upload.status, "problems": upload.problems}

@@ -48,6 +48,6 @@ class Command(JsonCommand):
 
 
 def _row(use: DayUse) -> JsonDict:
-    amounts = {"budget": use.amount, "spent": use.spent, "in_flight": use.held, "left": use.left}
+    amounts = {"budget": use.amount, "spent": use.spent, "in_flight": use.reserved, "left": use.left}
     texts = {name: None if amount is None else plain_dollars(amount) for name, amount in amounts.items()}
     return {"endpoint": use.endpoint.name if use.endpoint else None, **texts}

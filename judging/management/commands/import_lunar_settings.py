@@ -18,8 +18,9 @@ from judging.management.run_reports import audit_words, in_lines, run_report
 from judging.models import Run, Suite
 from judging.services.evaluation.esi_options import options_to_json
 from judging.services.runs.lunar_imports import ROLES, LunarDataset, LunarImport, add_missing_endpoints, plan_import
+from judging.services.runs.new_runs import create_run
+from judging.services.runs.people_costs import people_cost_of_plan
 from judging.services.runs.run_plans import RunNotPossible
-from judging.services.runs.wanted_runs import WantedRun
 from judging.specs.lunar_settings import MOST_BYTES, UNUSED, BadLunarSettings, LunarSettings, read_lunar_settings
 
 KEYS_NOT_READ = (
@@ -103,9 +104,9 @@ class Command(JsonCommand):
         """Start the run of a data set once the transaction commits."""
         dataset = next(each for each in planned.datasets if each.name == dataset.name)
         budget = choices.dollars_of(options["budget"])
-        new_run = WantedRun(planned.run_plan(dataset, budget=budget, original=options["original"]))
-        self.stderr.write(audit_words(new_run.people_cost()))
-        run = new_run.create(None, now())
+        plan = planned.run_plan(dataset, budget=budget, original=options["original"])
+        self.stderr.write(audit_words(people_cost_of_plan(plan)))
+        run = create_run(plan=plan, actor=None, at=now())
         launch_run(run_id=run.pk, waiting=run.total)
         return run
 

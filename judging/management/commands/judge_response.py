@@ -13,8 +13,8 @@ from judging.forms.prompts import prompt_name_of
 from judging.management import choices
 from judging.management.run_progress import wait_for_run
 from judging.models import Judge, Response, Score, Verdict
-from judging.services.runs.run_plans import RunNotPossible
-from judging.services.runs.single import Wish, judge_once
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible
+from judging.services.runs.single import judge_once
 
 
 class Command(JsonCommand):
@@ -37,15 +37,15 @@ class Command(JsonCommand):
         if len(judges) != 1 or len(rubrics) > 1:
             raise BadInput("Name one judge, and at most one rubric.")
         prompt = _prompt_text(judges[0], options["prompt"])
+        choice = EvaluatorChoice(
+            judge=judges[0],
+            rubric=rubrics[0] if rubrics else None,
+            options={"prompt_text": prompt} if prompt else {},
+        )
         try:
-            wish = Wish(
-                response=response,
-                judge=judges[0],
-                rubric=rubrics[0] if rubrics else None,
-                prompt_text=prompt,
-                budget=choices.dollars_of(options["budget"]),
+            run = judge_once(
+                response=response, choice=choice, budget=choices.dollars_of(options["budget"]), actor=None, at=now()
             )
-            run = judge_once(wish=wish, actor=None, at=now())
         except RunNotPossible as refusal:
             raise BadInput(str(refusal)) from refusal
         ended = wait_for_run(run.pk)

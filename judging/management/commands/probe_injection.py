@@ -17,7 +17,7 @@ from judging.judges.registry import judge_kind
 from judging.management import choices
 from judging.selectors.judges.judge_needs import needs_of
 from judging.selectors.targets import Target, target_of
-from judging.services.calls.prompt_trials import HeldAlone, TrialRefused, hold
+from judging.services.calls.prompt_trials import TrialConversation, TrialRefused, hold_conversation
 
 SHOWN = 80  # characters of an answer in the summary
 
@@ -51,7 +51,7 @@ class Command(JsonCommand):
             raise BadInput(f"{judges[0]} calls no model, so a response cannot talk it into a score.")
         target = target_of(judges[0].endpoint)
         try:
-            held = hold(probe_judge(built), target, at=now(), budget=_budget(options["budget"], target))
+            held = hold_conversation(probe_judge(built), target, at=now(), budget=_budget(options["budget"], target))
         except TrialRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         found: list[Probe] = held.result
@@ -93,7 +93,7 @@ def _budget(text: str, target: Target) -> Decimal | None:
     return budget
 
 
-def _costs(held: HeldAlone) -> JsonDict:
+def _costs(held: TrialConversation) -> JsonDict:
     """Return how many calls were made and reused, and what those made cost in USD; None: the price is unknown."""
     new_calls = [call for call in held.calls if not call.reused]
     costs = [call.cost for call in new_calls]

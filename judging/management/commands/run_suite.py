@@ -22,8 +22,9 @@ from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_report, audit_words, estimate_report, in_lines, run_report
 from judging.models import Case, Run, RunKind
 from judging.services.baselines import ensure_baselines
+from judging.services.runs.new_runs import create_run, estimate_new_run
+from judging.services.runs.people_costs import people_cost_of_plan
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
-from judging.services.runs.wanted_runs import WantedRun
 
 GRADING_NAMES = (
     *("rules", "judges", "rubrics", "limit", "cases", "scenarios", "first_attempts", "no_review", "audit_share"),
@@ -78,14 +79,14 @@ class Command(JsonCommand):
         ensure_baselines()
         try:
             with transaction.atomic():
-                new_run = WantedRun(esi_plan_of(options) if options["kind"] == RunKind.ESI else _plan(options))
-                people_cost = new_run.people_cost()
+                plan = esi_plan_of(options) if options["kind"] == RunKind.ESI else _plan(options)
+                people_cost = people_cost_of_plan(plan)
                 if options["estimate"]:
-                    estimated = estimate_report(new_run.estimate(settings.CALL_THREADS, now()))
+                    estimated = estimate_report(estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=now()))
                     transaction.set_rollback(True)  # items of a file are stored to be counted only
                     return estimated | audit_report(people_cost)
                 self.stderr.write(audit_words(people_cost))
-                run = new_run.create(None, now())
+                run = create_run(plan=plan, actor=None, at=now())
                 launch_run(run_id=run.pk, waiting=run.total)
         except (RunNotPossible, BadEsiOption) as refusal:
             raise BadInput(str(refusal)) from refusal

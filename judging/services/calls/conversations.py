@@ -21,8 +21,8 @@ FRESH_SAMPLES = 10**9  # times the run: above every sample index that judges and
 
 
 @dataclass(slots=True, eq=False)
-class Talk:
-    """A conversation under way."""
+class ActiveTask:
+    """A task whose conversation is under way."""
 
     task: RunTask
     conversation: Conversation[Any]
@@ -38,8 +38,8 @@ class Talk:
         self.begun = len(self.records)
         self.records.extend([None] * count)
 
-    def hear(self, index: int, record: CallRecord) -> bool:
-        """Take the reply to one request of the batch; return whether it was the last one missing."""
+    def add_reply(self, index: int, record: CallRecord) -> bool:
+        """Note the reply to one request of the batch; return whether it was the last one missing."""
         self.replies[index] = record.reply
         self.records[self.begun + index] = record
         self.missing -= 1
@@ -48,13 +48,13 @@ class Talk:
 
 @dataclass(slots=True, eq=False)
 class PendingRequest:
-    """A request in the pool, or on its way there, with every place that waits for its reply."""
+    """A request in the pool, or on its way there, with every task that waits for its reply."""
 
     key: str
     endpoint: str  # as the run names it
     target: Target
     request: ChatRequest
-    places: list[tuple[Talk, int]]
+    recipients: list[tuple[ActiveTask, int]]  # each with the index of the reply in its batch
     worst: Decimal | None = None  # USD that it may cost at most; None: not computed, or the price is unknown
     reserved: Decimal = Decimal(0)  # USD of the run's budget set aside for it
     past: tuple[Attempt, ...] = ()  # attempts that came to nothing; what they cost is booked

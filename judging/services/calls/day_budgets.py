@@ -42,7 +42,7 @@ class DayUse:
     endpoint: ModelEndpoint | None  # None: the site
     amount: Decimal | None  # USD; None: no budget
     spent: Decimal  # stored calls, with the most that unanswered ones may have cost
-    held: Decimal  # set aside for calls under way
+    reserved: Decimal  # set aside for calls under way
 
     @property
     def name(self) -> str:
@@ -57,7 +57,7 @@ class DayUse:
     @property
     def left(self) -> Decimal | None:
         """US dollars, never below zero; None without a budget."""
-        return None if self.amount is None else max(Decimal(0), self.amount - self.spent - self.held)
+        return None if self.amount is None else max(Decimal(0), self.amount - self.spent - self.reserved)
 
     @property
     def unspent(self) -> Decimal:
@@ -67,7 +67,7 @@ class DayUse:
     @property
     def share(self) -> float | None:
         """What is used or set aside as a share of the budget, 0 to 1; None without a budget."""
-        return None if self.amount is None else min(1.0, float((self.spent + self.held) / self.amount))
+        return None if self.amount is None else min(1.0, float((self.spent + self.reserved) / self.amount))
 
 
 @dataclass(frozen=True, slots=True)

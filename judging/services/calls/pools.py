@@ -59,9 +59,10 @@ class PoolShare:
         *,
         is_reserved: bool = False,
     ) -> None:
-        """Ask; the token comes out of `heard` once. `paid`: attempts of an earlier submission that came to nothing.
+        """Ask; the token comes out of `take_results` once.
 
-        `is_reserved`: it is heard of again before it costs more than was set aside for it.
+        `paid`: earlier attempts at it that came to nothing. `is_reserved`: it is heard of again before it costs more
+        than was set aside for it.
         """
         if target.is_lexical:
             self.lexical.append((token, target, request))
@@ -71,10 +72,10 @@ class PoolShare:
             f"{self.group}:{token}", target.config, bare, paid=paid, group=self.group, is_reserved=is_reserved
         )
 
-    def heard(self) -> list[CallResult]:
+    def take_results(self) -> list[CallResult]:
         """Return what came back with the last `OpenPool.wait`."""
-        heard, self.inbox = self.inbox, []
-        return heard
+        results, self.inbox = self.inbox, []
+        return results
 
     def withdraw(self) -> None:
         """Stop sending: what is not on its way will be heard of, to be asked again; replies on their way still come."""

@@ -43,14 +43,14 @@ class TriedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldAlone:
+class TrialConversation:
     """The result of a conversation held outside any run, with everything that passed."""
 
     result: Any
     calls: Sequence[TriedCall]
 
 
-class Purse:
+class TrialBudget:
     """The US dollars that a conversation may still cost. The most that a request can cost is set aside beforehand, of
     its own budget and of those of the day."""
 
@@ -114,13 +114,15 @@ class Purse:
         )
 
 
-def hold(conversation: Conversation[Any], target: Target, *, at: datetime, budget: Decimal | None = None) -> HeldAlone:
+def hold_conversation(
+    conversation: Conversation[Any], target: Target, *, at: datetime, budget: Decimal | None = None
+) -> TrialConversation:
     """Hold one conversation with one endpoint outside any run, with the ledger and the shared limiter.
 
     Raises:
         TrialRefused: the model did not answer in time, or the budget, in US dollars, does not carry all requests.
     """
-    purse = Purse(budget, target, at)
+    trial_budget = TrialBudget(budget, target, at)
     calls: list[TriedCall] = []
     pool = pools.open_pool(threads=THREADS)
     share = pool.share()
@@ -130,8 +132,8 @@ def hold(conversation: Conversation[Any], target: Target, *, at: datetime, budge
             try:
                 requests = next(conversation) if replies is None else conversation.send(replies)
             except StopIteration as end:
-                return HeldAlone(end.value, calls)
-            batch = _ask(requests, target, share, purse, at)
+                return TrialConversation(end.value, calls)
+            batch = _ask(requests, target, share, trial_budget, at)
             calls += batch
             replies = tuple(call.reply for call in batch)
     finally:
@@ -139,15 +141,15 @@ def hold(conversation: Conversation[Any], target: Target, *, at: datetime, budge
 
 
 def _ask(
-    requests: Sequence[ChatRequest], target: Target, share: PoolShare, purse: Purse, at: datetime
+    requests: Sequence[ChatRequest], target: Target, share: PoolShare, trial_budget: TrialBudget, at: datetime
 ) -> list[TriedCall]:
     named = [replace(request, endpoint=target.config.name) for request in requests]
     keys = [call_key(target.config, request) for request in named]
     stored = ledger.find_finished(keys, at=at)
     missing = {key: request for key, request in zip(keys, named, strict=True) if key not in stored}
-    asking = _Asking(missing, target, share, purse)
+    sent = _TrialCalls(missing, target, share, trial_budget)
     try:
-        asking.finish()
+        sent.finish()
     finally:  # what came back is paid for, whatever becomes of the rest
         records = [
             CallRecord(
@@ -157,26 +159,30 @@ def _ask(
                 reply,
                 target.cost(reply),
                 target.prices_of(reply),
-                reserved=asking.reserved[key],
+                reserved=sent.reserved[key],
             )
-            for key, reply in asking.got.items()
+            for key, reply in sent.replies.items()
         ]
         with transaction.atomic():
             ledger.store_calls(run_id=None, records=records, at=at)
-            purse.settle_day(unheard=sum(asking.amounts.values(), Decimal(0)))
-    tried = {key: TriedCall(missing[key], reply, target.cost(reply), reused=False) for key, reply in asking.got.items()}
+            trial_budget.settle_day(unheard=sum(sent.amounts.values(), Decimal(0)))
+    tried = {
+        key: TriedCall(missing[key], reply, target.cost(reply), reused=False) for key, reply in sent.replies.items()
+    }
     for key, request in zip(keys, named, strict=True):
         if key in stored:
             tried[key] = TriedCall(request, ledger.reply_of(stored[key]), stored[key].cost, reused=True)
     return [tried[key] for key in keys]
 
 
-class _Asking:
-    """Requests that are sent as far as the purse carries them, and the replies in `got` as they come."""
+class _TrialCalls:
+    """Requests that are sent as far as the budget carries them, and the replies in `replies` as they come."""
 
-    def __init__(self, requests: Mapping[str, ChatRequest], target: Target, share: PoolShare, purse: Purse) -> None:
-        self.wanted, self.target, self.share, self.purse = requests, target, share, purse
-        self.got: dict[str, ChatReply] = {}
+    def __init__(
+        self, requests: Mapping[str, ChatRequest], target: Target, share: PoolShare, budget: TrialBudget
+    ) -> None:
+        self.requests, self.target, self.share, self.budget = requests, target, share, budget
+        self.replies: dict[str, ChatReply] = {}
         self.waiting = [
             (0.0, CallResult(key, NOT_ASKED)) for key in requests
         ]  # (when it may be sent, what was heard of it)
@@ -190,37 +196,41 @@ class _Asking:
             TrialRefused: they did not come in time, or the rest of the budget does not carry what is left to ask.
         """
         deadline = time.monotonic() + WAIT_SECONDS
-        while len(self.got) < len(self.wanted):
+        while len(self.replies) < len(self.requests):
             if time.monotonic() > deadline or any(due > deadline for due, _ in self.waiting):
                 raise TrialRefused("The model did not reply in time. See the page of its endpoint.")
             self._send()
             self.share.pool.wait(POLL_SECONDS)
-            for heard in self.share.heard():
-                self._hear(heard)
+            for result in self.share.take_results():
+                self._receive(result)
 
     def _send(self) -> None:
         now = time.monotonic()
         for entry in [entry for entry in self.waiting if entry[0] <= now]:
-            heard = entry[1]
-            amount = self.purse.set_aside(heard.token, self.wanted[heard.token])
+            result = entry[1]
+            amount = self.budget.set_aside(result.token, self.requests[result.token])
             if amount is None:
                 break
             self.waiting.remove(entry)
-            self.amounts[heard.token] = amount
+            self.amounts[result.token] = amount
             self.share.submit(
-                heard.token, self.target, self.wanted[heard.token], heard.paid, is_reserved=self.purse.has_budget
+                result.token,
+                self.target,
+                self.requests[result.token],
+                result.paid,
+                is_reserved=self.budget.has_budget,
             )
         else:
             return
         if not self.amounts:
-            raise TrialRefused(self.purse.refusal(len(self.waiting)))
+            raise TrialRefused(self.budget.refusal(len(self.waiting)))
 
-    def _hear(self, heard: CallResult) -> None:
-        amount = self.amounts.pop(heard.token)
-        if heard.again_seconds is None:
-            self.got[heard.token], self.reserved[heard.token] = heard.reply, amount
-            self.purse.settle(heard.token, amount, self.target.cost(heard.reply))
+    def _receive(self, result: CallResult) -> None:
+        amount = self.amounts.pop(result.token)
+        if result.again_seconds is None:
+            self.replies[result.token], self.reserved[result.token] = result.reply, amount
+            self.budget.settle(result.token, amount, self.target.cost(result.reply))
         else:
-            if not heard.paid:
-                self.purse.settle(heard.token, amount, Decimal(0))
-            self.waiting.append((time.monotonic() + heard.again_seconds, heard))
+            if not result.paid:
+                self.budget.settle(result.token, amount, Decimal(0))
+            self.waiting.append((time.monotonic() + result.again_seconds, result))

@@ -19,7 +19,7 @@ from judging.states import ACTIVE
 logger = logging.getLogger(__name__)
 
 FLUSH_ROWS = 400  # a flush has a fixed cost of some twenty queries
-BEAT_SECONDS = 1.0
+HEARTBEAT_SECONDS = 1.0
 ENDPOINTS_SECONDS = 5.0  # between two looks at whether endpoints are what the run was started with
 RATE_SECONDS = 0.2  # over which the rate is measured
 
@@ -34,15 +34,15 @@ class Bookkeeping(EngineState):
             self._flush()
         if now - self._rated_at >= RATE_SECONDS:
             self._rate, self._ended, self._rated_at = self._ended / (now - self._rated_at), 0, now
-        if now - self._beat_at >= BEAT_SECONDS:
-            self._beat_at = now
-            self._look_around(now)
+        if now - self._heartbeat_at >= HEARTBEAT_SECONDS:
+            self._heartbeat_at = now
+            self._renew_claim(now)
 
-    def _look_around(self, now: float) -> None:
+    def _renew_claim(self, now: float) -> None:
         """Extend the claim, and hear whether to stop."""
         try:
             in_flight = self._in_flight()
-            persistently(partial(leases.beat, lease=self.lease, in_flight=in_flight))
+            persistently(partial(leases.heartbeat, lease=self.lease, in_flight=in_flight))
             self._announced = in_flight.calls
         except leases.LeaseLost:  # this process slept too long; what it has paid for is still stored
             logger.warning("judging.lease_lost run_id=%s", self.run.pk)
@@ -67,7 +67,7 @@ class Bookkeeping(EngineState):
 
         What waits in the pool cannot be told from what was sent.
         """
-        sent = [pending for pending in (*self.asked.values(), *more) if not pending.target.is_lexical]
+        sent = [pending for pending in (*self.in_pool.values(), *more) if not pending.target.is_lexical]
         return self._flight(len(sent), [(pending.target.endpoint_id, pending.at_stake) for pending in sent])
 
     def _in_flight(self, more: Sequence[PendingRequest] = ()) -> InFlight:
@@ -77,7 +77,7 @@ class Bookkeeping(EngineState):
             worst = sent.worst + sum((record.cost or Decimal(0) for record in self.records), Decimal(0))
             return InFlight(sent.calls + len(self.records), worst)
         # it must hold everything that is set aside
-        amounts = [(pending.target.endpoint_id, pending.at_stake) for pending in self.asked.values()]
+        amounts = [(pending.target.endpoint_id, pending.at_stake) for pending in self.in_pool.values()]
         waiting = (*self.to_repeat.values(), *self.held_back.values())
         amounts += [(pending.target.endpoint_id, pending.reserved) for pending in waiting]
         amounts += [(record.endpoint_id, record.reserved) for record in self.records]

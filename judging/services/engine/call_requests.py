@@ -35,14 +35,14 @@ class CallRequests(TaskWork):
             for key, pending in requested.items():
                 call = finished.get(key)
                 if key in self.unstored:
-                    self._deliver(pending.places, self.unstored[key])
+                    self._deliver(pending.recipients, self.unstored[key])
                 elif call is not None:
                     record = CallRecord(
                         key, call.endpoint_id, {}, ledger.reply_of(call), call.cost, reused=True, pk=call.pk
                     )
-                    self._deliver(pending.places, record)
+                    self._deliver(pending.recipients, record)
                 else:
-                    self._line_up(pending)
+                    self._queue(pending)
         now = time.monotonic()
         while self.postponed and self.postponed[0][0] <= now:
             key = heapq.heappop(self.postponed)[1]
@@ -53,27 +53,27 @@ class CallRequests(TaskWork):
 
     def _keyed(self) -> dict[str, PendingRequest]:
         requested: dict[str, PendingRequest] = {}
-        for talk, index, request in self.to_ask:
-            if not self._holds(talk):
+        for active, index, request in self.to_ask:
+            if not self._holds(active):
                 continue
-            name = request.endpoint or talk.endpoint
+            name = request.endpoint or active.endpoint
             target = self.endpoints.targets.get(name)
             if target is None:
-                logger.warning("judging.task_given_up task_id=%s kind=endpoint-not-in-use", talk.task.pk)
-                self._end(talk, Crash("endpoint-not-in-use"))
+                logger.warning("judging.task_given_up task_id=%s kind=endpoint-not-in-use", active.task.pk)
+                self._end(active, Crash("endpoint-not-in-use"))
                 continue
             key = call_key(target.config, request)
             if key in requested:
-                requested[key].places.append((talk, index))
+                requested[key].recipients.append((active, index))
             else:
-                requested[key] = PendingRequest(key, name, target, request, [(talk, index)])
+                requested[key] = PendingRequest(key, name, target, request, [(active, index)])
         self.to_ask.clear()
         return requested
 
-    def _line_up(self, pending: PendingRequest) -> None:
-        twin = self.asked.get(pending.key) or self.held_back.get(pending.key) or self.to_repeat.get(pending.key)
+    def _queue(self, pending: PendingRequest) -> None:
+        twin = self.in_pool.get(pending.key) or self.held_back.get(pending.key) or self.to_repeat.get(pending.key)
         if twin is not None:
-            twin.places.extend(pending.places)
+            twin.recipients.extend(pending.recipients)
         elif pending.endpoint in self.blocked():
             self._put_back(pending)
         elif not self.stopping:
@@ -89,11 +89,11 @@ class CallRequests(TaskWork):
             affordable = self._paid_for(affordable)
         if affordable and self._announce(affordable):
             for pending in affordable:
-                self.asked[pending.key] = self.held_back.pop(pending.key)
+                self.in_pool[pending.key] = self.held_back.pop(pending.key)
                 self.calls.submit(
                     pending.key, pending.target, pending.request, pending.past, is_reserved=self._has_budget
                 )
-        if self.held_back and not self.stopping and not (self.asked or self.to_repeat or self.records):
+        if self.held_back and not self.stopping and not (self.in_pool or self.to_repeat or self.records):
             self._stop_if_short()
 
     def _stop_if_short(self) -> None:
@@ -112,7 +112,7 @@ class CallRequests(TaskWork):
         if in_flight.calls <= self._announced:
             return True
         try:
-            persistently(partial(leases.beat, lease=self.lease, in_flight=in_flight))
+            persistently(partial(leases.heartbeat, lease=self.lease, in_flight=in_flight))
         except leases.LeaseLost:
             self._stop("lost")
             return False
@@ -154,7 +154,7 @@ class CallRequests(TaskWork):
     def _next_in_turn(self) -> list[PendingRequest]:
         """Return what may be sent soon: little more than what an endpoint takes at once until this is looked at again,
         since all of it counts as spent where this worker dies."""
-        sent = Counter(pending.target.endpoint_id for pending in self.asked.values())
+        sent = Counter(pending.target.endpoint_id for pending in self.in_pool.values())
         room: dict[int, int] = {}
         turn = []
         for pending in self.held_back.values():
@@ -173,10 +173,10 @@ class CallRequests(TaskWork):
         """Let the tasks that wait for this wait for any worker."""
         bound = self.endpoints.evaluators_on([pending.endpoint])
         asks_system = bool(self.endpoints.systems_on([pending.endpoint]))
-        for talk, _ in pending.places:
-            if self._holds(talk):
-                talk.conversation.close()
-                del self.talks[talk.task.pk]
-                self.released.append(talk.task.pk)
-                is_passed_over = asks_system if talk.task.evaluator_id is None else talk.task.evaluator_id in bound
+        for active, _ in pending.recipients:
+            if self._holds(active):
+                active.conversation.close()
+                del self.active_tasks[active.task.pk]
+                self.released.append(active.task.pk)
+                is_passed_over = asks_system if active.task.evaluator_id is None else active.task.evaluator_id in bound
                 self.exhausted |= not is_passed_over  # else it would be claimed again at once

@@ -13,7 +13,7 @@ from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatRequest
 from judging.models import Lease, Run, RunTask
 from judging.selectors.targets import Target
-from judging.services.calls.conversations import PendingRequest, Talk
+from judging.services.calls.conversations import ActiveTask, PendingRequest
 from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.ledger import CallRecord
 from judging.services.calls.pools import CallResult
@@ -37,9 +37,9 @@ class Calls(Protocol):
         *,
         is_reserved: bool = False,
     ) -> None:
-        """Take a request; its token will come out of `heard` once."""
+        """Take a request; its token will come out of `take_results` once."""
 
-    def heard(self) -> list[CallResult]:
+    def take_results(self) -> list[CallResult]:
         """Return what came back."""
 
     def withdraw(self) -> None:
@@ -72,10 +72,10 @@ class EngineState:
         self.run, self.lease, self.executor = run, lease, executor
         self.calls, self.endpoints, self.options = calls, endpoints, options
         self.to_begin: deque[tuple[RunTask, ReadyTask]] = deque()
-        self.talks: dict[int, Talk] = {}
-        self.to_ask: deque[tuple[Talk, int, ChatRequest]] = deque()
-        self.dormant: list[Talk] = []  # they asked for nothing yet and are looked at again and again
-        self.asked: dict[str, PendingRequest] = {}  # in the pool
+        self.active_tasks: dict[int, ActiveTask] = {}
+        self.to_ask: deque[tuple[ActiveTask, int, ChatRequest]] = deque()
+        self.dormant: list[ActiveTask] = []  # they asked for nothing yet and are looked at again and again
+        self.in_pool: dict[str, PendingRequest] = {}
         self.held_back: dict[str, PendingRequest] = {}  # not sent yet, perhaps for want of money
         self.postponed: list[tuple[float, str]] = []  # monotonic time to ask again, key
         self.to_repeat: dict[str, PendingRequest] = {}  # by key, the postponed ones
@@ -85,7 +85,7 @@ class EngineState:
         self.troubles: dict[str, Trouble] = defaultdict(Trouble)  # by endpoint
         self.records: list[CallRecord] = []
         self.unstored: dict[str, CallRecord] = {}  # finished calls on their way to the ledger
-        self.finished: list[results.Done] = []
+        self.finished: list[results.TaskOutcome] = []
         self.released: list[int] = []  # tasks that wait again
         self.lost: InFlight | None = None  # what a lost sender had on its way
         self.flush_seconds = FLUSH_SECONDS
@@ -95,7 +95,9 @@ class EngineState:
         self._rate, self._ended = 0.0, 0  # tasks ended per second lately, and since then
         self._reserved_at = 0.0
         self._announced = 0  # calls in flight that the claim says, or more
-        self._flushed_at = self._beat_at = self._rated_at = self._stop_asked_at = self._compared_at = time.monotonic()
+        self._flushed_at = self._heartbeat_at = self._rated_at = self._stop_asked_at = self._compared_at = (
+            time.monotonic()
+        )
 
     def blocked(self) -> dict[str, float]:
         """Return which endpoints take no calls now, and until which monotonic time."""
@@ -111,6 +113,6 @@ class EngineState:
         if not self.stopping:
             self.stopping, self.reason = why, reason
 
-    def _holds(self, talk: Talk) -> bool:
+    def _holds(self, active: ActiveTask) -> bool:
         """Whether the conversation goes on; the task of one that was put back may be in another by now."""
-        return self.talks.get(talk.task.pk) is talk
+        return self.active_tasks.get(active.task.pk) is active

@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError
 
 from judging.llm.chat import ChatReply
 from judging.models import RunTask
-from judging.services.calls.conversations import Talk, repeated
+from judging.services.calls.conversations import ActiveTask, repeated
 from judging.services.calls.ledger import CallRecord
 from judging.services.engine.books import Bookkeeping
 from judging.services.tasks import leases
@@ -48,7 +48,7 @@ class TaskWork(Bookkeeping):
         """Return how many tasks to claim now: enough to keep every thread busy until the next claim, and no more, so
         that other workers on the run are left their share of its end. 0: half of what is claimed ahead is left yet."""
         spare = max(2, self.options.threads, int(self._rate * AHEAD_SECONDS))
-        busy = len(self.talks) + len(self.to_begin) - len(self.suspects)  # those wait for what others meet
+        busy = len(self.active_tasks) + len(self.to_begin) - len(self.suspects)  # those wait for what others meet
         lack = self.options.threads + spare - busy
         return min(lack, CLAIM_SIZE) if lack >= spare // 2 else 0
 
@@ -89,41 +89,41 @@ class TaskWork(Bookkeeping):
         until = time.monotonic() + BEGIN_SECONDS
         while self.to_begin and not self.stopping and time.monotonic() < until:
             task, prepared = self.to_begin.popleft()
-            talk = self.talks[task.pk] = Talk(task, prepared.conversation, prepared.endpoint)
-            self._advance(talk, None)
+            active = self.active_tasks[task.pk] = ActiveTask(task, prepared.conversation, prepared.endpoint)
+            self._advance(active, None)
 
-    def _advance(self, talk: Talk, replies: tuple[ChatReply, ...] | None) -> None:
+    def _advance(self, active: ActiveTask, replies: tuple[ChatReply, ...] | None) -> None:
         try:
-            requests = next(talk.conversation) if replies is None else talk.conversation.send(replies)
+            requests = next(active.conversation) if replies is None else active.conversation.send(replies)
         except StopIteration as end:
-            self._end(talk, end.value)
+            self._end(active, end.value)
             return
         except Exception:  # one poisoned task must not take the others down; it is stored as failed
-            logger.exception("judging.task_crashed task_id=%s", talk.task.pk)
-            self._end(talk, Crash())
+            logger.exception("judging.task_crashed task_id=%s", active.task.pk)
+            self._end(active, Crash())
             return
         if not requests:  # it waits for work of its own, such as a program under test
-            self.dormant.append(talk)
+            self.dormant.append(active)
             return
-        talk.expect(len(requests))
+        active.expect(len(requests))
         self.to_ask.extend(
-            (talk, index, repeated(request, talk.task, self.run)) for index, request in enumerate(requests)
+            (active, index, repeated(request, active.task, self.run)) for index, request in enumerate(requests)
         )
 
     def _look_again(self) -> None:
         if self.stopping:
             return
         dormant, self.dormant = self.dormant, []
-        for talk in dormant:
-            if self._holds(talk):
-                self._advance(talk, ())
+        for active in dormant:
+            if self._holds(active):
+                self._advance(active, ())
 
-    def _end(self, talk: Talk, result: object) -> None:
-        self.finished.append(([record for record in talk.records if record is not None], talk.task, result))
+    def _end(self, active: ActiveTask, result: object) -> None:
+        self.finished.append(([record for record in active.records if record is not None], active.task, result))
         self._ended += 1
-        del self.talks[talk.task.pk]
+        del self.active_tasks[active.task.pk]
 
-    def _deliver(self, places: Sequence[tuple[Talk, int]], record: CallRecord) -> None:
-        for talk, index in places:
-            if self._holds(talk) and talk.hear(index, record):
-                self._advance(talk, tuple(reply for reply in talk.replies if reply is not None))
+    def _deliver(self, recipients: Sequence[tuple[ActiveTask, int]], record: CallRecord) -> None:
+        for active, index in recipients:
+            if self._holds(active) and active.add_reply(index, record):
+                self._advance(active, tuple(reply for reply in active.replies if reply is not None))

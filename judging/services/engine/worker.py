@@ -18,21 +18,21 @@ from judging.services.engine.call_requests import CallRequests
 from judging.services.tasks.leases import InFlight
 
 
-class Hearing(CallRequests):
+class ReplyHandling(CallRequests):
     """Hands replies to the conversations that wait for them, and asks again for the rest."""
 
-    def _hear(self) -> None:
-        for result in self.calls.heard():
-            pending = self.asked.pop(result.token)
+    def _receive(self) -> None:
+        for result in self.calls.take_results():
+            pending = self.in_pool.pop(result.token)
             if result.again_seconds is None:
-                self._answered(pending, result.reply)
+                self._handle_reply(pending, result.reply)
                 continue
             if result.paid:
                 self.records.append(pending.give_up(result.paid, reason="withdrawn" if self.stopping else ""))
             if not self.stopping:
-                self._refused(pending, result.again_seconds, was_full=not result.paid)
+                self._postpone(pending, result.again_seconds, was_full=not result.paid)
 
-    def _answered(self, pending: PendingRequest, reply: ChatReply) -> None:
+    def _handle_reply(self, pending: PendingRequest, reply: ChatReply) -> None:
         record = pending.record(reply)
         self.records.append(record)
         trouble = self.troubles[pending.endpoint]
@@ -47,18 +47,18 @@ class Hearing(CallRequests):
         if reply.status != ReplyStatus.FAILED:
             self.was_answered = True
             self._deliver_suspects(pending.endpoint)
-        self._deliver(pending.places, record)
+        self._deliver(pending.recipients, record)
 
     def _deliver_suspects(self, endpoint: str = "") -> None:
         """Deliver errors that turned out to be those of single requests."""
         suspects, self.suspects = self.suspects, []
         for pending, record in suspects:
             if endpoint in ("", pending.endpoint):
-                self._deliver(pending.places, record)
+                self._deliver(pending.recipients, record)
             else:
                 self.suspects.append((pending, record))
 
-    def _refused(self, pending: PendingRequest, seconds: float, *, was_full: bool) -> None:
+    def _postpone(self, pending: PendingRequest, seconds: float, *, was_full: bool) -> None:
         """Ask again later: from here where that is soon, else the task goes back and this worker is free of it.
 
         `was_full`: the endpoint took no more; otherwise an attempt was paid for and came to nothing.
@@ -87,12 +87,12 @@ DORMANT_SECONDS = 0.01  # between two looks at conversations that wait for work 
 REPLY_SECONDS = 0.05  # and at replies
 
 
-class Engine(Hearing):
+class Engine(ReplyHandling):
     """Works through a run until nothing waits, the run stops being active, or an ending of `ended` is met."""
 
     def step(self) -> bool:
         """Do what can be done without waiting; return whether the work is over, see `ended`."""
-        self._hear()
+        self._receive()
         self._claim()
         self._begin()
         self._look_again()
@@ -106,16 +106,16 @@ class Engine(Hearing):
 
     def finish(self) -> InFlight:
         """Store what is left, once the work is over; return what was sent and is given up without an answer."""
-        unheard, self.asked = self.lost or self._sent(), {}
+        unheard, self.in_pool = self.lost or self._sent(), {}
         self._flush()
-        for talk in self.dormant:
-            talk.conversation.close()
+        for active in self.dormant:
+            active.conversation.close()
         return unheard
 
     def cut_off(self) -> None:
         """Hear that the process that sends is gone; what it had in flight goes back."""
         self._stop("cut-off")
-        self.lost, self.asked = self._sent(), {}
+        self.lost, self.in_pool = self._sent(), {}
 
     @property
     def ended(self) -> str:
@@ -148,14 +148,14 @@ class Engine(Hearing):
 
     def _is_idle(self) -> bool:
         """Whether nothing is left to claim, and nothing will be heard."""
-        waits = (self.to_begin, self.to_ask, self.dormant, self.asked, self.held_back, self.to_repeat)
+        waits = (self.to_begin, self.to_ask, self.dormant, self.in_pool, self.held_back, self.to_repeat)
         return self.exhausted and not any(waits)
 
     def _is_over(self) -> bool:
         if self.stopping == "asked" and time.monotonic() - self._stop_asked_at > self.options.stop_seconds:
             return True
         if self.stopping:
-            return not self.asked  # calls in flight are paid for, so they are waited for
-        if self.finished and self.endpoints.asks_systems and self.exhausted and not self.talks:
+            return not self.in_pool  # calls in flight are paid for, so they are waited for
+        if self.finished and self.endpoints.asks_systems and self.exhausted and not self.active_tasks:
             self._flush()
-        return self.exhausted and not self.talks and not self.to_begin
+        return self.exhausted and not self.active_tasks and not self.to_begin

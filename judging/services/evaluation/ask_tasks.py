@@ -13,11 +13,11 @@ from django.db.models.functions import Now
 from judging.judges.answer_prompts import answer_text, asking_from_json, is_answer, stop_reason_of
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 from judging.models import Ask, ModelEndpoint, Response, Run, RunEvaluator, RunTask
-from judging.services.evaluation.asked_responses import GivenResponse, Place, store_responses
+from judging.services.evaluation.asked_responses import NewResponse, ResponseKey, store_responses
 from judging.services.evaluation.evaluator_tasks import GradingExecutor
 from judging.services.storable import storable
 from judging.services.systems import SEES_IMAGES, asking_request
-from judging.services.tasks.executors import Finished, ReadyTask
+from judging.services.tasks.executors import FinishedTask, ReadyTask
 
 TASK_BATCH = 1000
 IMAGES = ChatReply(
@@ -56,7 +56,7 @@ class AskingExecutor:
         ready = self.grading.prepare(run=run, tasks=judged) if judged else []
         return [*ready, *(_prepared(run, asks) if asks else [])]
 
-    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+    def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         """Write responses with the tasks that follow from them; verdicts and scores."""
         asks = [finished_task for finished_task in finished if isinstance(finished_task.result, AskOutcome)]
         if asks:
@@ -97,7 +97,7 @@ def _expect(run: Run, count: int) -> None:
 
 def _prepared(run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
     asks = Ask.objects.select_related("case__prompt").in_bulk([cast(int, task.subject_id) for task in tasks])
-    reusable = {} if run.options.get("fresh") else _kept_responses(asks.values())
+    reusable = {} if run.options.get("fresh") else _reusable_responses(asks.values())
     frozen = run.asked_systems
     ready = []
     for task in tasks:
@@ -108,7 +108,7 @@ def _prepared(run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
             continue
         response = reusable.get((ask.system_id, ask.case.prompt_id, ask.attempt))
         if response is not None:
-            ready.append(ReadyTask(task.pk, frozen_system["endpoint"], _keep(response)))
+            ready.append(ReadyTask(task.pk, frozen_system["endpoint"], _reuse(response)))
             continue
         request = asking_request(
             ask.case, asking_from_json(frozen_system), endpoint=frozen_system["endpoint"], attempt=ask.attempt
@@ -117,7 +117,7 @@ def _prepared(run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
     return ready
 
 
-def _kept_responses(asks: Collection[Ask]) -> dict[Place, int]:
+def _reusable_responses(asks: Collection[Ask]) -> dict[ResponseKey, int]:
     """Return the current responses that earlier runs were given to the same, unless they are too old for it."""
     too_old = Q()
     for pk, days in ModelEndpoint.objects.filter(reuse_days__isnull=False).values_list("pk", "reuse_days"):
@@ -144,12 +144,12 @@ def _refuse(reply: ChatReply) -> Conversation[AskOutcome]:
     return AskOutcome(reply)
 
 
-def _keep(response_id: int) -> Conversation[AskOutcome]:
+def _reuse(response_id: int) -> Conversation[AskOutcome]:
     yield from ()
     return AskOutcome(response_id=response_id)
 
 
-def _store_asks(run: Run, finished: Sequence[Finished], at: datetime) -> None:
+def _store_asks(run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
     asks = Ask.objects.select_related("case").in_bulk(
         [cast(int, finished_task.task.subject_id) for finished_task in finished]
     )
@@ -161,14 +161,14 @@ def _store_asks(run: Run, finished: Sequence[Finished], at: datetime) -> None:
     ]
     rows = store_responses(
         run=run,
-        replies=[_given(ask, finished_task) for ask, finished_task in answered],
+        replies=[_new_response(ask, finished_task) for ask, finished_task in answered],
         frozen=run.asked_systems,
         at=at,
     )
     for (ask, _), row in zip(answered, rows, strict=True):
         ask.response_id = row.pk
     for ask, finished_task in finished_asks:
-        _note(ask, finished_task)
+        _update_ask(ask, finished_task)
         finished_task.task.response_id = ask.response_id
     Ask.objects.bulk_update(asks.values(), ["response", "stop_reason", "failure", "reason", "call_ids"])
     RunTask.objects.bulk_update([finished_task.task for _, finished_task in finished_asks], ["response"])
@@ -182,9 +182,9 @@ def _store_asks(run: Run, finished: Sequence[Finished], at: datetime) -> None:
     _expect(run, len(responses) - len(finished_asks))
 
 
-def _given(ask: Ask, finished: Finished) -> GivenResponse:
+def _new_response(ask: Ask, finished: FinishedTask) -> NewResponse:
     reply: ChatReply = finished.result.reply
-    return GivenResponse(
+    return NewResponse(
         system_id=ask.system_id,
         prompt_id=ask.case.prompt_id,
         attempt=ask.attempt,
@@ -197,7 +197,7 @@ def _given(ask: Ask, finished: Finished) -> GivenResponse:
     )
 
 
-def _note(ask: Ask, finished: Finished) -> None:
+def _update_ask(ask: Ask, finished: FinishedTask) -> None:
     outcome: AskOutcome = finished.result
     ask.call_ids = list(finished.call_ids) or ask.call_ids
     ask.failure = outcome.failure

@@ -1,4 +1,4 @@
-"""Responses that are given here: what a reply is as a response, and storing it in place of an earlier one."""
+"""Responses that a run asked for: the response that a reply makes, and storing it in place of an earlier one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from judging.models import Response, Run
 from judging.services.content_hashes import text_hash
 from judging.services.storable import storable
 
-Place = tuple[int, int, int]  # system, prompt, attempt
+ResponseKey = tuple[int, int, int]  # system, prompt, attempt
 
 
 @dataclass(frozen=True, slots=True)
-class GivenResponse:
+class NewResponse:
     """What a system said to a prompt, and how that came."""
 
     system_id: int
@@ -32,12 +32,12 @@ class GivenResponse:
     is_truncated: bool = False
 
     @property
-    def place(self) -> Place:
+    def key(self) -> ResponseKey:
         return self.system_id, self.prompt_id, self.attempt
 
 
 def store_responses(
-    *, run: Run, replies: Sequence[GivenResponse], frozen: Mapping[str, JsonObject], at: datetime
+    *, run: Run, replies: Sequence[NewResponse], frozen: Mapping[str, JsonObject], at: datetime
 ) -> list[Response]:
     """Return the rows of what was given, in its order: the current one where it says the same, else a new one in its
     place. `frozen` is what the run keeps of each system, by its key."""
@@ -52,7 +52,7 @@ def store_responses(
     outdated: list[int] = []
     for reply in replies:
         row = _row(run, reply, frozen[str(reply.system_id)], at)
-        stored = current.get(reply.place)
+        stored = current.get(reply.key)
         if (
             stored is not None
             and stored.text_hash == row.text_hash
@@ -71,7 +71,7 @@ def store_responses(
     return rows
 
 
-def _row(run: Run, reply: GivenResponse, frozen: JsonObject, at: datetime) -> Response:
+def _row(run: Run, reply: NewResponse, frozen: JsonObject, at: datetime) -> Response:
     text = storable(reply.text)
     return Response(
         prompt_id=reply.prompt_id,

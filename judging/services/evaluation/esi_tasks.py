@@ -19,13 +19,13 @@ from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.models import EsiItem, Run, RunEvaluator, RunTask, Score, Verdict
-from judging.services.evaluation.asked_responses import GivenResponse, store_responses
+from judging.services.evaluation.asked_responses import NewResponse, store_responses
 from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
 from judging.services.systems import SEES_IMAGES, asking_request, question_of
-from judging.services.tasks.executors import Finished, ReadyTask
+from judging.services.tasks.executors import FinishedTask, ReadyTask
 
 NOTHING_MORE = JudgeSubject(question="", response="")  # these two judges' scores need the verdict alone
 
@@ -58,7 +58,7 @@ class EsiExecutor:
             for task in tasks
         ]
 
-    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+    def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         """Write answers, verdicts and scores."""
         if not finished:
             return
@@ -71,7 +71,7 @@ class EsiExecutor:
         ]
         _store_answers(run, finished_items, at)
         EsiItem.objects.bulk_update(
-            [_noted(item, finished_task) for item, finished_task in finished_items],
+            [_updated_item(item, finished_task) for item, finished_task in finished_items],
             ["response", "status", "reason", "cleaned", "formatted_ok", "answer_seconds", "call_ids"],
         )
         for item, finished_task in finished_items:
@@ -156,26 +156,26 @@ def _task(
     )
 
 
-Done = Sequence[tuple[EsiItem, Finished]]
+FinishedItems = Sequence[tuple[EsiItem, FinishedTask]]
 
 
-def _store_answers(run: Run, finished_items: Done, at: datetime) -> None:
+def _store_answers(run: Run, finished_items: FinishedItems, at: datetime) -> None:
     """Give every answered item its response."""
     answered = [
         (item, finished_task)
         for item, finished_task in finished_items
         if item.response_id is None and finished_task.result.answer
     ]
-    replies = [_given(item, finished_task) for item, finished_task in answered]
+    replies = [_new_response(item, finished_task) for item, finished_task in answered]
     rows = store_responses(run=run, replies=replies, frozen=run.options["workers"], at=at) if replies else []
     for (item, _), row in zip(answered, rows, strict=True):
         item.response, item.response_id = row, row.pk
 
 
-def _given(item: EsiItem, finished: Finished) -> GivenResponse:
+def _new_response(item: EsiItem, finished: FinishedTask) -> NewResponse:
     answer: EsiResponse = finished.result.answer
     calls = _calls(finished, "worker")
-    return GivenResponse(
+    return NewResponse(
         system_id=item.system_id,
         prompt_id=item.case.prompt_id,
         attempt=0,
@@ -188,13 +188,13 @@ def _given(item: EsiItem, finished: Finished) -> GivenResponse:
     )
 
 
-def _calls(finished: Finished, wanted_role: str) -> list[int]:
+def _calls(finished: FinishedTask, wanted_role: str) -> list[int]:
     """Return the calls that asked one of worker, accuracy and integrity, in order."""
     roles: tuple[str, ...] = finished.result.callers
     return [pk for pk, role in zip(finished.call_ids, roles, strict=False) if role == wanted_role]
 
 
-def _noted(item: EsiItem, finished: Finished) -> EsiItem:
+def _updated_item(item: EsiItem, finished: FinishedTask) -> EsiItem:
     outcome: EsiOutcome = finished.result
     item.status, item.reason = outcome.status.value, storable(outcome.reason)[:500]
     item.cleaned, item.formatted_ok = storable(outcome.cleaned), outcome.formatted_ok
@@ -204,7 +204,7 @@ def _noted(item: EsiItem, finished: Finished) -> EsiItem:
     return item
 
 
-def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Done, at: datetime) -> None:
+def _store_verdicts(name: str, evaluator: RunEvaluator, judged: FinishedItems, at: datetime) -> None:
     """Write what one of the judges said anew, with its score, and count it."""
     good = set(
         Verdict.objects.filter(

@@ -44,7 +44,7 @@ from judging.services.evaluation.programs import program_runner
 from judging.services.evaluation.rule_tasks import CaseBatch
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
-from judging.services.tasks.executors import Finished, ReadyTask
+from judging.services.tasks.executors import FinishedTask, ReadyTask
 from judging.services.trees import tree_from_json
 from judging.specs.types import image_specs
 
@@ -110,7 +110,7 @@ def _prompt_hash(frozen: JsonObject) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgeOutcome:
     """What came of one task: a grade by rules, or a verdict with its score."""
 
     grade: ResponseGrade | None = None
@@ -171,7 +171,7 @@ class GradingExecutor:
             )
         return stage.batches[key]
 
-    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+    def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         """Write verdicts and scores."""
         judged = [item for item in finished if item.result.verdict is not None]
         verdicts = [_verdict_row(run, item, at) for item in judged]
@@ -255,14 +255,14 @@ def _about(task: RunTask) -> tuple[int, int]:
     return task.evaluator_id, task.response_id
 
 
-def _grade(batch: CaseBatch, task_id: int) -> Conversation[Judged]:
+def _grade(batch: CaseBatch, task_id: int) -> Conversation[JudgeOutcome]:
     grade = yield from batch.converse(task_id)
-    return Judged(grade=grade)
+    return JudgeOutcome(grade=grade)
 
 
 def _judge(
     evaluator: RunEvaluator, case: Case, response: Response, tree: JsonDict | None, other: Response | None
-) -> Generator[Any, Any, Judged]:
+) -> Generator[Any, Any, JudgeOutcome]:
     """Ask the judge; everything happens inside, so that what cannot be read fails one task and not the claim."""
     lacking = why_not_compared(evaluator.compared_with, other) if evaluator.compared_with else ""
     if lacking:
@@ -284,11 +284,11 @@ def _judge(
     if other is not None and verdict.value is not None:
         verdict = replace(verdict, value={**verdict.value, BASELINE_RESPONSE: other.pk})
     score = judge.score(verdict.value, subject) if verdict.value is not None else None
-    return Judged(verdict=verdict, score=score)
+    return JudgeOutcome(verdict=verdict, score=score)
 
 
-def _not_asked(reason: str) -> Judged:
-    return Judged(verdict=JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",)))
+def _not_asked(reason: str) -> JudgeOutcome:
+    return JudgeOutcome(verdict=JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",)))
 
 
 def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
@@ -308,7 +308,7 @@ def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
     return _ClaimContext(run, evaluators, responses, cases, trees, baselines)
 
 
-def _verdict_row(run: Run, item: Finished, at: datetime) -> Verdict:
+def _verdict_row(run: Run, item: FinishedTask, at: datetime) -> Verdict:
     verdict: JudgeVerdict = item.result.verdict
     evaluator_id, response_id = _about(item.task)
     return Verdict(
@@ -353,7 +353,7 @@ def judge_score_fields(score: JudgeScore | None) -> JsonDict:
     }
 
 
-def _judge_score_row(run: Run, item: Finished, verdict: Verdict, at: datetime) -> Score:
+def _judge_score_row(run: Run, item: FinishedTask, verdict: Verdict, at: datetime) -> Score:
     evaluator_id, response_id = _about(item.task)
     return Score(
         run=run,
@@ -365,7 +365,7 @@ def _judge_score_row(run: Run, item: Finished, verdict: Verdict, at: datetime) -
     )
 
 
-def _rule_score_row(run: Run, item: Finished, at: datetime) -> Score:
+def _rule_score_row(run: Run, item: FinishedTask, at: datetime) -> Score:
     grade: ResponseGrade = item.result.grade
     share = grade.score / grade.full_score if grade.score is not None and grade.full_score else None
     status = ScoreStatus.COMPLETE if share is not None else grade.status

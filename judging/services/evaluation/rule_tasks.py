@@ -29,15 +29,15 @@ class SharedOutcomes:
     """Runs equal programs once: an answer given twice is tested once, and gets one result."""
 
     runner: ProgramRunner
-    known: dict[tuple[str, str, float], Future[ProgramOutcome]] = field(default_factory=dict)
+    outcomes: dict[tuple[str, str, float], Future[ProgramOutcome]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, program: Program) -> ProgramOutcome:
         """Return the outcome of a program, run now or by whoever asked first."""
         key = (program.language, program.source, program.timeout_seconds)
         with self.lock:
-            first = key not in self.known
-            outcome = self.known.setdefault(key, Future())
+            first = key not in self.outcomes
+            outcome = self.outcomes.setdefault(key, Future())
         if first:
             try:
                 outcome.set_result(self.runner.run(program))

@@ -58,7 +58,7 @@ class RescoringRefused(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rescored:
+class RescoringCounts:
     """What computing again came to."""
 
     scores: int
@@ -66,7 +66,7 @@ class Rescored:
 
 
 @dataclass(frozen=True, slots=True)
-class _New:
+class _NewScore:
     """A score as it is to be, and why its task counts as failed; empty where it is done."""
 
     score: Score
@@ -132,7 +132,7 @@ def _mark_begun(evaluator: RunEvaluator, before: JsonObject, actor: User | None,
     evaluator.save(update_fields=["options"])
 
 
-def finish_rescoring(*, evaluator_id: int, at: datetime) -> Rescored:
+def finish_rescoring(*, evaluator_id: int, at: datetime) -> RescoringCounts:
     """Compute scores again as begun, all of them, and note the change in the history. Nothing where none is begun.
 
     Raises:
@@ -140,7 +140,7 @@ def finish_rescoring(*, evaluator_id: int, at: datetime) -> Rescored:
     """
     evaluator = RunEvaluator.objects.select_related("run__suite").get(pk=evaluator_id)
     if "rescoring" not in evaluator.options:
-        return Rescored(0, 0)
+        return RescoringCounts(0, 0)
     if evaluator.kind == EvaluatorKind.INDEX:
         counts, after = _store(evaluator, _index_scores(evaluator.run, evaluator)), evaluator.options["esi"]
     else:
@@ -181,7 +181,7 @@ def _locked(evaluator_id: int) -> RunEvaluator:
     return evaluator
 
 
-def _judge_scores(evaluator: RunEvaluator) -> Iterator[_New]:
+def _judge_scores(evaluator: RunEvaluator) -> Iterator[_NewScore]:
     judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
     for part in _parts(_scores_of(evaluator).select_related("verdict", "response__prompt")):
         cases, trees = _material(evaluator, part)
@@ -196,7 +196,7 @@ def _judge_scores(evaluator: RunEvaluator) -> Iterator[_New]:
             verdict: Verdict | None = row.verdict
             assert verdict is not None
             fields = judge_score_fields(judge.score(verdict.value or {}, subject))
-            yield _New(_filled(row, fields), row.value, "" if fields["value"] is not None else "incomplete")
+            yield _NewScore(_filled(row, fields), row.value, "" if fields["value"] is not None else "incomplete")
 
 
 def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int, Case], dict[str, JsonDict]]:
@@ -212,7 +212,7 @@ def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int,
     return cases, dict(items.values_list("case_key", "tree"))
 
 
-def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_New]:
+def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_NewScore]:
     options, (judges, _) = options_of(run), parts_of(run)
     names = {evaluator.pk: name for name, evaluator in judges.items()}
     for part in _parts(_scores_of(index).select_related("response")):
@@ -232,7 +232,7 @@ def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_New]:
 
 def _index_score(
     run: Run, row: Score, item: EsiItem, verdicts: Mapping[str, JudgeVerdict], options: EsiOptions
-) -> _New:
+) -> _NewScore:
     flags = ("answer_truncated",) if row.response.metadata.get("truncated") else ()
     score = score_item(
         verdicts=verdicts,
@@ -243,7 +243,7 @@ def _index_score(
         options=options,
     )
     status = EsiStatus(item.status)
-    return _New(_filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status))
+    return _NewScore(_filled(row, index_fields(score, status)), row.value, failure_of(verdicts, status))
 
 
 def _parts(rows: QuerySet[Score]) -> Iterator[list[Score]]:
@@ -260,10 +260,10 @@ def _filled(row: Score, fields: JsonObject) -> Score:
     return filled
 
 
-def _store(evaluator: RunEvaluator, new_scores: Iterator[_New]) -> Rescored:
+def _store(evaluator: RunEvaluator, new_scores: Iterator[_NewScore]) -> RescoringCounts:
     """Write the new scores, move tasks between done and failed where a score came or went, and count again."""
     total = changed = 0
-    part: list[_New] = []
+    part: list[_NewScore] = []
     for new in new_scores:
         total += 1
         changed += new.before != new.score.value
@@ -272,11 +272,11 @@ def _store(evaluator: RunEvaluator, new_scores: Iterator[_New]) -> Rescored:
             persistently(partial(_write, evaluator, part))
             part = []
     persistently(partial(_write, evaluator, part))
-    return Rescored(total, changed)
+    return RescoringCounts(total, changed)
 
 
 @transaction.atomic
-def _write(evaluator: RunEvaluator, part: Sequence[_New]) -> None:
+def _write(evaluator: RunEvaluator, part: Sequence[_NewScore]) -> None:
     _check_begun(evaluator)
     Score.objects.bulk_update([new.score for new in part], SCORE_FIELDS)
     tasks = RunTask.objects.filter(evaluator=evaluator, status__in=[TaskStatus.DONE, TaskStatus.FAILED])
@@ -319,7 +319,7 @@ def _recount(evaluator: RunEvaluator) -> None:
 
 
 @transaction.atomic
-def _end(evaluator: RunEvaluator, after: JsonObject, counts: Rescored, at: datetime) -> None:
+def _end(evaluator: RunEvaluator, after: JsonObject, counts: RescoringCounts, at: datetime) -> None:
     """Count again, store the options with their history, tell the audit log, and let reports know."""
     _check_begun(evaluator)
     _recount(evaluator)

@@ -21,7 +21,7 @@ from judging.services.file_imports.import_targets import (
 )
 from judging.services.file_imports.pictures import is_stored_copy
 from judging.services.file_imports.staged_rubrics import StagedRubric, Watch, stage_reading, stage_rubric, unwatched
-from judging.services.gc_pause import calm_collector
+from judging.services.gc_pause import infrequent_gc
 from judging.specs.column_choices import READ_KINDS, ColumnChoices, choose_columns
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.file_formats import foreign_format
@@ -116,7 +116,7 @@ def _some(bundle: Bundle) -> str:
     return ", ".join(list(bundle)[:3])
 
 
-@calm_collector()
+@infrequent_gc()
 def read_intake(files: Files, options: ImportOptions, watch: Watch = unwatched) -> Intake:
     """Return everything that the files hold, with the benchmark it belongs to and all that is wrong with it."""
     bundle = bundle_of(files)

@@ -21,7 +21,7 @@ def keep_upload(data: bytes, *, at: datetime) -> str:
     """Keep an upload and return its token; uploads that nobody confirmed for a day are removed."""
     upload_store.drop_older(prefix=PREFIX, before=at - KEPT_FOR)
     token = sha256(data).hexdigest()
-    upload_store.keep_bytes(name=PREFIX + token, data=data, at=at)
+    upload_store.store_bytes(name=PREFIX + token, data=data, at=at)
     return token
 
 
@@ -33,9 +33,9 @@ def read_upload(token: str) -> bytes:
     """
     try:
         if not _TOKEN.fullmatch(token):
-            raise upload_store.BytesGone
+            raise upload_store.BytesMissing
         return upload_store.read_bytes(PREFIX + token)
-    except upload_store.BytesGone:
+    except upload_store.BytesMissing:
         raise NotKept("This upload has expired. Choose the file again.") from None
 
 

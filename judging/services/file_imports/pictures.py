@@ -56,7 +56,7 @@ def preview_picture(*, upload: Upload, digest: str) -> StoredPicture:
     """Return an image that the preview of an upload shows.
 
     Raises:
-        judging.services.file_imports.upload_store.BytesGone: it has none with this hash.
+        judging.services.file_imports.upload_store.BytesMissing: it has none with this hash.
     """
     stored = Picture.objects.filter(pk=digest).first()
     if stored is not None:

@@ -94,7 +94,7 @@ class StagedRubric:
             ValueError: a number in it is not finite.
         """
         slot = hash(item.case_key) % SLOTS
-        if self._taken[slot] and (other := self._place_of(item.case_key)) is not None:
+        if self._taken[slot] and (other := self._source_of(item.case_key)) is not None:
             return other
         tree = tree_text(item.root)
         digest = tree_digest(item.case_key, tree)
@@ -108,7 +108,7 @@ class StagedRubric:
             self.flush()
         return None
 
-    def _place_of(self, case_key: str) -> str | None:
+    def _source_of(self, case_key: str) -> str | None:
         if case_key in self._pending:
             return self._pending[case_key].source
         row = self._db.execute("SELECT source FROM item WHERE case_key = ?", (case_key,)).fetchone()
@@ -139,7 +139,7 @@ class StagedRubric:
 
     def source_of(self, case_key: str) -> str:
         """Return where the item of a case stands in the file."""
-        return self._place_of(case_key) or ""
+        return self._source_of(case_key) or ""
 
     def compare(self, before: Iterable[tuple[str, str]]) -> None:
         """Take the keys and digests of the version that `added`, `changed` and `removed` speak of."""

@@ -13,12 +13,12 @@ PART_BYTES = 2**20
 PARTS_AT_ONCE = 4
 
 
-class BytesGone(LookupError):
+class BytesMissing(LookupError):
     """Nothing is kept under this name any more."""
 
 
 @transaction.atomic
-def keep_bytes(*, name: str, data: bytes, at: datetime) -> None:
+def store_bytes(*, name: str, data: bytes, at: datetime) -> None:
     """Keep bytes under a name, in place of what was kept under it before."""
     UploadPart.objects.filter(name=name).delete()
     parts = (
@@ -32,12 +32,12 @@ def read_bytes(name: str) -> bytes:
     """Return the bytes kept under a name.
 
     Raises:
-        BytesGone: there are none.
+        BytesMissing: there are none.
     """
     parts = UploadPart.objects.filter(name=name).order_by("number").values_list("data", flat=True)
     data = b"".join(bytes(part) for part in parts.iterator(chunk_size=PARTS_AT_ONCE))
     if not data:
-        raise BytesGone("The uploaded file was removed. Upload it again.")
+        raise BytesMissing("The uploaded file was removed. Upload it again.")
     return data
 
 

@@ -36,7 +36,7 @@ from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.responses import UnknownCases
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.services.file_imports.staged_rubrics import unwatched
-from judging.services.file_imports.upload_store import BytesGone
+from judging.services.file_imports.upload_store import BytesMissing
 from judging.services.storable import storable
 from judging.services.transactions import persistently
 from judging.specs.files.problems import Problem
@@ -232,7 +232,7 @@ def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
         return _fail(upload, str(refusal), refusal)
     except UnknownCases as refusal:
         return _fail(upload, str(refusal))
-    except (BytesGone, BatchLost) as lost:
+    except (BytesMissing, BatchLost) as lost:
         logger.exception("judging.upload_lost upload_id=%s", upload_id)
         return _fail(upload, str(lost))
     except Exception:
@@ -258,7 +258,7 @@ def read_files(upload: Upload) -> Files:
     """Return the files of an upload as they came in.
 
     Raises:
-        BytesGone: the bytes are not there any more.
+        BytesMissing: the bytes are not there any more.
     """
     with zipfile.ZipFile(io.BytesIO(upload_store.read_bytes(upload.bytes_name))) as archive:
         return [(entry.filename.partition("/")[2], archive.read(entry)) for entry in archive.infolist()]
@@ -266,7 +266,7 @@ def read_files(upload: Upload) -> Files:
 
 @transaction.atomic
 def _keep_check(claimed: Upload, checked: CheckedFiles) -> str:
-    upload = _still_mine(claimed)
+    upload = _locked_if_unchanged(claimed)
     if upload is None:
         return "stopped"
     _note(upload, checked, ImportOptions.of_json(upload.options))
@@ -282,7 +282,7 @@ def _store(claimed: Upload, checked: CheckedFiles, at: datetime, watch: Progress
 @transaction.atomic
 def _use(claimed: Upload, written: WrittenFiles, at: datetime) -> str:
     """Take what was written into use, and the upload is imported; nothing of it where it was cancelled meanwhile."""
-    upload = _still_mine(claimed)
+    upload = _locked_if_unchanged(claimed)
     if upload is None:
         return "stopped"
     actor = User.objects.filter(pk=upload.result.get("confirmed_by")).first() or upload.created_by
@@ -297,7 +297,7 @@ def _use(claimed: Upload, written: WrittenFiles, at: datetime) -> str:
     return upload.status
 
 
-def _still_mine(claimed: Upload) -> Upload | None:
+def _locked_if_unchanged(claimed: Upload) -> Upload | None:
     """Return the upload, locked, unless it was cancelled or launched again since it was taken."""
     rows = Upload.objects.select_for_update(of=("self",)).select_related("created_by")
     return rows.filter(pk=claimed.pk, status=claimed.status, launches=claimed.launches).first()
@@ -305,7 +305,7 @@ def _still_mine(claimed: Upload) -> Upload | None:
 
 @transaction.atomic
 def _fail(claimed: Upload, message: str, refusal: ImportRefused | None = None) -> str:
-    upload = _still_mine(claimed)
+    upload = _locked_if_unchanged(claimed)
     if upload is None:
         return "stopped"
     upload.status = ImportStatus.FAILED
@@ -318,7 +318,7 @@ def _fail(claimed: Upload, message: str, refusal: ImportRefused | None = None) -
 
 def _note(upload: Upload, checked: CheckedFiles, options: ImportOptions) -> None:
     for digest, data in checked.preview_pictures().items():
-        upload_store.keep_bytes(name=f"{upload.bytes_name}/{digest}", data=data, at=upload.created_at)
+        upload_store.store_bytes(name=f"{upload.bytes_name}/{digest}", data=data, at=upload.created_at)
     upload.kind = checked.kind
     upload.options = options.as_json()
     upload.status = ImportStatus.REFUSED if checked.is_refused else ImportStatus.CHECKED
@@ -351,7 +351,7 @@ def _keep(files: Files, upload: Upload) -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for number, (name, data) in enumerate(files):
             archive.writestr(f"{number}/{name}", data)
-    upload_store.keep_bytes(name=upload.bytes_name, data=buffer.getvalue(), at=upload.created_at)
+    upload_store.store_bytes(name=upload.bytes_name, data=buffer.getvalue(), at=upload.created_at)
 
 
 def _record(upload: Upload, actor: User | None, action: str) -> None:

@@ -16,7 +16,7 @@ from judging.specs.selections import CaseSelection, selection_from_json
 MOST_ATTEMPTS = 100
 ASK_BATCH = 1000
 
-AskPlace = tuple[int, int, int]  # system, case, attempt
+AskKey = tuple[int, int, int]  # system, case, attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def count_asked_prompts(*, suite: Suite, selection: CaseSelection) -> int:
     return asked_cases(suite=suite, selection=selection).order_by().values("prompt").distinct().count()
 
 
-def missing_asks(run: Run) -> Iterator[list[AskPlace]]:
+def missing_asks(run: Run) -> Iterator[list[AskKey]]:
     """Yield the asks of a run that are not written yet, a transaction's worth at a time, attempt by attempt."""
     selection = selection_from_json(run.options.get("selection", {}))
     cases = asked_cases(suite=run.suite, selection=selection).values_list("prompt_id", "pk")
@@ -66,7 +66,7 @@ def missing_asks(run: Run) -> Iterator[list[AskPlace]]:
         yield missing[start : start + ASK_BATCH]
 
 
-def write_asks(places: Sequence[AskPlace], run_id: int) -> None:
+def write_asks(places: Sequence[AskKey], run_id: int) -> None:
     """Write asks with their tasks; the run is locked, and what another worker has written is left alone."""
     cases = {case_id for _, case_id, _ in places}
     there = set(Ask.objects.filter(run_id=run_id, case__in=cases).values_list("system_id", "case_id", "attempt"))

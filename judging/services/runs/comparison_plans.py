@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
 from judging.models import Judge, Response, Suite, System
 from judging.selectors.judges.judge_needs import needs_of
@@ -31,34 +30,35 @@ def against(baseline: System) -> str:
     return words[: CRITERION_LENGTH - len(end)] + end
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What is to be compared: the judges, the systems whose responses they judge, and the baseline."""
+def comparison_problem(
+    *,
+    judges: Sequence[Judge],
+    baseline: System | None,
+    systems: Sequence[System],
+    asked: Collection[System],
+    suite: Suite,
+    selection: CaseSelection,
+) -> str:
+    """Return why these judges cannot compare the systems' responses with the baseline's; empty where they can.
 
-    judges: Sequence[Judge]
-    baseline: System | None
-    systems: Sequence[System]  # all that are evaluated
-    asked: Sequence[System]  # those of them that the run asks
-
-    def problem(self, *, suite: Suite, selection: CaseSelection) -> str:
-        """Return why it cannot be made; empty where it can."""
-        names = ", ".join(judge.name for judge in self.judges)
-        baseline = self.baseline
-        if not self.judges:
-            return "" if baseline is None else f"No selected judge compares with {baseline}. Deselect the baseline."
-        if baseline is None:
-            return f"{names}: compares each response with that of a baseline system. Choose the baseline."
-        if baseline in self.asked:
-            return (
-                f"{baseline} is the baseline, and this run asks it: its responses may come after those they are "
-                "compared with. Ask it in a run before, then choose it as baseline here."
-            )
-        if not [system for system in self.systems if system != baseline]:
-            return f"{baseline} is the baseline and is not compared with itself. Choose another system."
-        stored = Response.objects.filter(
-            prompt__cases__links__suite=suite,
-            system=baseline,
-            superseded_at__isnull=True,
-            **case_filters(selection, prefix="prompt__cases__"),
+    `asked` are those of the systems that the run asks.
+    """
+    names = ", ".join(judge.name for judge in judges)
+    if not judges:
+        return "" if baseline is None else f"No selected judge compares with {baseline}. Deselect the baseline."
+    if baseline is None:
+        return f"{names}: compares each response with that of a baseline system. Choose the baseline."
+    if baseline in asked:
+        return (
+            f"{baseline} is the baseline, and this run asks it: its responses may come after those they are "
+            "compared with. Ask it in a run before, then choose it as baseline here."
         )
-        return "" if stored.exists() else f"{baseline} has no responses to these cases. Import some, or ask it first."
+    if not [system for system in systems if system != baseline]:
+        return f"{baseline} is the baseline and is not compared with itself. Choose another system."
+    stored = Response.objects.filter(
+        prompt__cases__links__suite=suite,
+        system=baseline,
+        superseded_at__isnull=True,
+        **case_filters(selection, prefix="prompt__cases__"),
+    )
+    return "" if stored.exists() else f"{baseline} has no responses to these cases. Import some, or ask it first."

@@ -52,7 +52,7 @@ class EvaluatorEstimate:
     sample: int  # responses looked at
     is_baseline: bool = False
     endpoint: str = ""
-    made: int | None = None  # of the calls, how many an earlier run has paid for; None: not looked up
+    reused: int | None = None  # of the calls, how many an earlier run has paid for; None: not looked up
     most: Decimal | None = None  # USD if every reply is asked for twice, at full length; None: not known or looked up
 
 
@@ -73,9 +73,9 @@ class RunEstimate:
         return sum(part.calls for part in self.evaluators)
 
     @property
-    def made(self) -> int | None:
+    def reused(self) -> int | None:
         """Calls that earlier runs have paid for; None where that was not looked up."""
-        counts = [part.made for part in self.evaluators if part.made is not None]
+        counts = [part.reused for part in self.evaluators if part.reused is not None]
         return sum(counts) if counts else None
 
     @property
@@ -131,7 +131,7 @@ class RunEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Circumstances:
+class _PlannedWork:
     """When and how the run would be worked."""
 
     fresh: bool  # what was asked before is asked again
@@ -140,16 +140,16 @@ class _Circumstances:
     rereads: bool = True  # a reply that cannot be parsed is asked for once more
 
 
-Asked = Sequence[tuple[ChatRequest, ...] | None]  # of each response looked at; None: it lacks what the judge needs
+RequestBatches = Sequence[tuple[ChatRequest, ...] | None]  # by response; None: it lacks what the judge needs
 
 
 def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     """Return what the planned run would ask and cost if it started now."""
-    when = _Circumstances(plan.fresh, threads, at)
+    work = _PlannedWork(plan.fresh, threads, at)
     if plan.asks is not None:
-        return RunEstimate(tuple(_estimates_with_asks(with_drawn_cases(plan), plan.asks, when)))
+        return RunEstimate(tuple(_estimates_with_asks(with_drawn_cases(plan), plan.asks, work)))
     if plan.esi is not None and plan.workers:
-        return RunEstimate(tuple(_estimates_with_workers(plan, plan.esi, when)))
+        return RunEstimate(tuple(_estimates_with_workers(plan, plan.esi, work)))
     plan = with_drawn_cases(plan)
     ids = list(plan.responses.values_list("pk", flat=True))
     responses = list(Response.objects.filter(pk__in=_spread(ids, SAMPLE)).select_related("prompt", "system"))
@@ -165,11 +165,11 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
                 _esi_subject(cases[response.prompt_id], response.text, response.system.prompt_version)
                 for response in responses
             ]
-        parts += _estimates(choice, subjects, count=plan.count_for(choice), when=when)
+        parts += _estimates(choice, subjects, count=plan.count_for(choice), work=work)
     return RunEstimate(tuple(parts) if plan.esi is None else _as_items(parts))
 
 
-def _estimates_with_workers(plan: RunPlan, esi: EsiSetup, when: _Circumstances) -> Iterator[EvaluatorEstimate]:
+def _estimates_with_workers(plan: RunPlan, esi: EsiSetup, work: _PlannedWork) -> Iterator[EvaluatorEstimate]:
     """Yield the shares of the models that respond, then of the judges, from a sample of the cases.
 
     What a model has said to an earlier run is what the judges are asked about; else they are asked about the reference.
@@ -183,20 +183,20 @@ def _estimates_with_workers(plan: RunPlan, esi: EsiSetup, when: _Circumstances) 
         requests = [asking_request(case, worker.asking, with_images=sees) for case in cases]
         target = target_of(worker.endpoint)
         batches = [(request,) for request in requests]
-        yield _priced(worker.system_name, target, batches, count=plan.suite.case_count, when=when)
+        yield _priced(worker.system_name, target, batches, count=plan.suite.case_count, work=work)
         keys = [call_key(target.config, request) for request in requests]
-        replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
+        replies = {} if work.fresh else ledger.find_finished(keys, at=work.at)
         for case, key in zip(cases, keys, strict=True):
             text = response_text(replies[key].text, esi.reading) if key in replies else case.reference
             subject = _esi_subject(case, text, worker.asking.cleaning)
             (stored if key in replies else guessed).append(subject)
     parts = [
-        _estimate(choice, stored, guessed=guessed, count=plan.response_count, when=when) for choice in plan.evaluators
+        _estimate(choice, stored, guessed=guessed, count=plan.response_count, work=work) for choice in plan.evaluators
     ]
     yield from _as_items(parts)
 
 
-def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) -> Iterator[EvaluatorEstimate]:
+def _estimates_with_asks(plan: RunPlan, asks: AskSetup, work: _PlannedWork) -> Iterator[EvaluatorEstimate]:
     """Yield the shares of the systems that are asked, then of graders and judges, from a sample of the cases.
 
     Judges are asked about what a system said to an earlier run, else about the reference or a text as long as the
@@ -215,12 +215,12 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
         unseen = len(cases) * asks.attempts - len(attempts)
         requests = [asking_request(case, worker.asking, attempt=number) for case, number in attempts]
         target, count = target_of(worker.endpoint), len(case_ids) * asks.attempts
-        batches: Asked = [*((request,) for request in requests), *[None] * unseen]
+        batches: RequestBatches = [*((request,) for request in requests), *[None] * unseen]
         yield replace(
-            _priced(system.name, target, batches, count=count, when=replace(when, rereads=False)), tasks=count
+            _priced(system.name, target, batches, count=count, work=replace(work, rereads=False)), tasks=count
         )
         keys = [call_key(target.config, request) for request in requests]
-        replies = {} if when.fresh else ledger.find_finished(keys, at=when.at)
+        replies = {} if work.fresh else ledger.find_finished(keys, at=work.at)
         for (case, number), key in zip(attempts, keys, strict=True):
             text = answer_text(replies[key].text) if key in replies else case.reference or case.prompt.text
             response = Response(prompt=case.prompt, system=system, attempt=number, text=text)
@@ -234,7 +234,7 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, when: _Circumstances) ->
     by_prompt, about = {case.prompt_id: case for case in rows}, plan.suite.benchmark.description
     for choice in plan.evaluators:
         subjects, guessed_subjects = (list(_subjects(choice, each, by_prompt, about)) for each in (responses, guessed))
-        yield _estimate(choice, subjects, guessed=guessed_subjects, count=plan.count_for(choice), when=when)
+        yield _estimate(choice, subjects, guessed=guessed_subjects, count=plan.count_for(choice), work=work)
 
 
 def _as_items(parts: Sequence[EvaluatorEstimate]) -> tuple[EvaluatorEstimate, ...]:
@@ -243,13 +243,13 @@ def _as_items(parts: Sequence[EvaluatorEstimate]) -> tuple[EvaluatorEstimate, ..
 
 
 def _estimates(
-    choice: EvaluatorChoice, subjects: Sequence[JudgeSubject], *, count: int, when: _Circumstances
+    choice: EvaluatorChoice, subjects: Sequence[JudgeSubject], *, count: int, work: _PlannedWork
 ) -> tuple[EvaluatorEstimate, ...]:
     """Return an evaluator's share; of a panel the share of each member, which together are one task a response."""
     members = [] if choice.judge is None else member_judges(choice.judge)
     if not members:
-        return (_estimate(choice, subjects, count=count, when=when),)
-    parts = [_estimate(replace(choice, judge=member), subjects, count=count, when=when) for member in members]
+        return (_estimate(choice, subjects, count=count, work=work),)
+    parts = [_estimate(replace(choice, judge=member), subjects, count=count, work=work) for member in members]
     named = zip(parts, members, strict=True)
     return _as_items([replace(part, name=f"{choice.name}: {member.name}") for part, member in named])
 
@@ -265,7 +265,7 @@ def _estimate(
     *,
     guessed: Sequence[JudgeSubject] = (),
     count: int,
-    when: _Circumstances,
+    work: _PlannedWork,
 ) -> EvaluatorEstimate:
     """Return an evaluator's share, where these subjects are a sample of `count`; see `_priced`."""
     if choice.judge is None:
@@ -281,7 +281,7 @@ def _estimate(
         [None if kind.missing_needs(subject, options) else _first_requests(judge, subject) for subject in each]
         for each in (subjects, guessed)
     )
-    part = _priced(choice.name, target_of(choice.judge.endpoint), batches, guesses=guesses, count=count, when=when)
+    part = _priced(choice.name, target_of(choice.judge.endpoint), batches, guesses=guesses, count=count, work=work)
     return replace(part, tasks=count)
 
 
@@ -296,18 +296,18 @@ def _first_requests(judge: JudgeProgram, subject: JudgeSubject) -> tuple[ChatReq
 def _priced(
     name: str,
     target: Target,
-    batches: Asked,
+    batches: RequestBatches,
     *,
-    guesses: Asked = (),
+    guesses: RequestBatches = (),
     count: int,
-    when: _Circumstances,
+    work: _PlannedWork,
 ) -> EvaluatorEstimate:
     """Return one model's share, without re-asks, where it is asked this of a sample of `count` responses.
 
     What only stands in for responses that nobody has given yet are `guesses`: all of them are still to be paid for.
     """
     keyed = [(call_key(target.config, request), request) for request in _requests(batches)]
-    finished_keys = set() if when.fresh else ledger.finished_keys([key for key, _ in keyed], at=when.at)
+    finished_keys = set() if work.fresh else ledger.finished_keys([key for key, _ in keyed], at=work.at)
     to_pay = [request for key, request in dict(keyed).items() if key not in finished_keys]  # equal ones are asked once
     guessed = _requests(guesses)
     to_pay += guessed
@@ -315,7 +315,7 @@ def _priced(
     scale = count / looked_at if looked_at else 0
     tokens = round(scale * sum(estimate_tokens(request.messages) for request in to_pay))
     remaining = round(scale * len(to_pay))
-    sent = [(request, _longest_reask(target, request)) if when.rereads else (request,) for request in to_pay]
+    sent = [(request, _longest_reask(target, request)) if work.rereads else (request,) for request in to_pay]
     worst = [target.worst_case(request) for requests in sent for request in requests]
     return EvaluatorEstimate(
         name=name,
@@ -323,17 +323,17 @@ def _priced(
         calls=round(scale * (len(keyed) + len(guessed))),
         prompt_tokens=tokens,
         cost=cost_of_calls(target, remaining, tokens),
-        seconds=seconds_of_calls(target, remaining, tokens, when.threads),
+        seconds=seconds_of_calls(target, remaining, tokens, work.threads),
         not_possible=[*batches, *guesses].count(None),
         sample=looked_at,
         is_baseline=target.is_lexical,
         endpoint=target.config.name,
-        made=round(scale * sum(key in finished_keys for key, _ in keyed)),
+        reused=round(scale * sum(key in finished_keys for key, _ in keyed)),
         most=None if None in worst else sum((cost for cost in worst if cost is not None), Decimal(0)) * Decimal(scale),
     )
 
 
-def _requests(batches: Asked) -> list[ChatRequest]:
+def _requests(batches: RequestBatches) -> list[ChatRequest]:
     return [request for batch in batches if batch is not None for request in batch]
 
 

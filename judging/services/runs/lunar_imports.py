@@ -125,7 +125,7 @@ def plan_import(
         raise BadLunarSettings(reading.problems)
     chosen = suites or {}
     datasets = [
-        LunarDataset(name, path, chosen[name] if name in chosen else suite_called(name, path))
+        LunarDataset(name, path, chosen[name] if name in chosen else suite_named(name, path))
         for name, path in settings.paths().items()
     ]
     judges = {kind: reading.judge(kind, endpoints[kind][0]) for kind in JUDGES}
@@ -134,7 +134,7 @@ def plan_import(
     return LunarImport(settings, endpoints, askings, options, datasets, judges)
 
 
-def suite_called(name: str, path: str) -> Suite | None:
+def suite_named(name: str, path: str) -> Suite | None:
     """Return the newest suite named like a data set, else like its file; names of benchmarks count as well."""
     for called in filter(None, (name, PurePath(path.replace("\\", "/")).stem)):
         by_slug = Q(benchmark__slug=slugify(called)) if slugify(called) else Q()

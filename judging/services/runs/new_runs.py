@@ -15,6 +15,7 @@ from judging.selectors.judges.judge_needs import is_baseline
 from judging.services.evaluation.comparisons import frozen_baseline
 from judging.services.evaluation.evaluator_tasks import SEES_IMAGES, freeze
 from judging.services.runs.esi_plans import INDEX_NAME, write_items
+from judging.services.runs.estimates import RunEstimate, estimate_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan, check_plan, with_drawn_cases
 from judging.services.systems import system_of, worker_of
 from judging.states import RunStatus
@@ -30,6 +31,18 @@ def _frozen_of_plan(plan: RunPlan, choice: EvaluatorChoice) -> JsonDict:
 
 
 @transaction.atomic
+def estimate_new_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
+    """Return what a run would ask and cost, and what its judges would not see.
+
+    Raises:
+        RunNotPossible: it cannot be made; the message says what to change.
+    """
+    check_plan(plan)
+    estimate = estimate_run(plan=plan, threads=threads, at=at)
+    blind = plan.blind
+    return replace(estimate, blind=tuple(blind), unseen=plan.image_count if blind else 0)
+
+
 def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     """Make a run with everything its results depend on frozen.
 

@@ -27,7 +27,7 @@ from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import price_missing, target_of, unpriced
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup, asked_cases, count_asked_prompts
-from judging.services.runs.comparison_plans import Comparison, against, compares
+from judging.services.runs.comparison_plans import against, compares, comparison_problem
 from judging.services.runs.esi_plans import EsiSetup
 from judging.services.systems import Worker
 from judging.specs.selections import ALL_CASES, CaseSelection, SelectionRefused, draw_keys
@@ -228,8 +228,14 @@ def check_plan(plan: RunPlan) -> None:
 
 def _check_comparison(plan: RunPlan) -> None:
     judges = [choice.judge for choice in plan.evaluators if choice.judge and compares(choice.judge)]
-    comparison = Comparison(judges, plan.baseline, plan.all_systems, plan.asks.systems if plan.asks else ())
-    problem = comparison.problem(suite=plan.suite, selection=plan.selection)
+    problem = comparison_problem(
+        judges=judges,
+        baseline=plan.baseline,
+        systems=plan.all_systems,
+        asked=plan.asks.systems if plan.asks else (),
+        suite=plan.suite,
+        selection=plan.selection,
+    )
     if problem:
         raise RunNotPossible(problem)
 

@@ -26,7 +26,7 @@ from judging.services.calls.pools import OpenPool, PoolShare
 from judging.services.engine.state import FLUSH_SECONDS, EngineOptions
 from judging.services.engine.worker import Engine
 from judging.services.evaluation.evaluator_tasks import outdated_judges
-from judging.services.gc_pause import calm_collector
+from judging.services.gc_pause import infrequent_gc
 from judging.services.runs.task_planner import TaskPlanner
 from judging.services.tasks import leases, recovery, run_lifecycle
 from judging.services.tasks.executors import executor_for
@@ -75,17 +75,17 @@ def work_on_runs(*, threads: int, now: Callable[[], datetime], apart: bool = Fal
     return _work(recovery.waiting_runs, WorkOptions(threads, now), apart=apart)
 
 
-@calm_collector()
+@infrequent_gc()
 def _work(next_runs: Callable[[], Sequence[int]], options: WorkOptions, *, apart: bool) -> dict[int, str]:
     pool = pools.open_pool(threads=options.threads, apart=apart)
     try:
-        return _Shift(pool, next_runs, options).work()
+        return _Worker(pool, next_runs, options).work()
     finally:
         pool.close()
 
 
 @dataclass(slots=True)
-class _Shift:
+class _Worker:
     """The runs that a worker has in work."""
 
     pool: OpenPool

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -13,7 +12,7 @@ from django.db.models import Sum
 
 from evalsite.base.json_types import JsonDict
 from judging.judges.registry import judge_kind
-from judging.models import Judge, Response, Rubric, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
+from judging.models import Response, RubricItem, Run, RunEvaluator, RunKind, RunTask, Suite
 from judging.selectors.judges.judge_needs import needs_of, needs_rubric
 from judging.services.evaluation.evaluator_tasks import NEEDS, subject_of
 from judging.services.runs.new_runs import create_run
@@ -22,19 +21,10 @@ from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, Run
 A_DAY = timedelta(hours=24)
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """Which judge is to look at which response."""
-
-    response: Response
-    judge: Judge
-    rubric: Rubric | None = None
-    prompt_text: str = ""  # empty: the judge's own
-    budget: Decimal | None = None  # USD
-
-
 @transaction.atomic
-def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
+def judge_once(
+    *, response: Response, choice: EvaluatorChoice, budget: Decimal | None = None, actor: User | None, at: datetime
+) -> Run:
     """Make a run of this one task, under the newest suite that has the response's case; it still has to be worked.
 
     Raises:
@@ -43,25 +33,25 @@ def judge_once(*, wish: Wish, actor: User | None, at: datetime) -> Run:
     """
     if actor is not None:
         _check_spent(actor, at)
-    response, judge, rubric = wish.response, wish.judge, wish.rubric
+    judge = choice.judge
+    assert judge is not None
     suite = Suite.objects.filter(cases__prompt=response.prompt_id).order_by("-number", "-pk").first()
     if suite is None:
         raise RunNotPossible("No suite has the case of this response.")
     if "pair" in needs_of(judge):
         raise RunNotPossible(f"{judge.name} compares two responses; it cannot judge a single one.")
-    if wish.prompt_text and judge_kind(judge.kind).asks_members:
+    if choice.options.get("prompt_text") and judge_kind(judge.kind).asks_members:
         raise RunNotPossible(f"{judge.name} is a panel: its members send their own prompts. Try a member instead.")
-    if needs_rubric(judge) and rubric is None:
+    if needs_rubric(judge) and choice.rubric is None:
         raise RunNotPossible(f"{judge.name} needs a rubric.")
     if response.superseded_at is not None:
         raise RunNotPossible("This response was replaced by a newer one.")
-    options = {"prompt_text": wish.prompt_text} if wish.prompt_text else {}
     plan = RunPlan(
         suite=suite,
         systems=[response.system],
-        evaluators=[EvaluatorChoice(judge=judge, rubric=rubric, options=options)],
+        evaluators=[choice],
         name=f"{judge.name} on one response",
-        budget=wish.budget,
+        budget=budget,
         only=[response.pk],
         without_images=True,  # the verdict says so
     )

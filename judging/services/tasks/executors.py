@@ -15,7 +15,7 @@ from judging.models import Run, RunKind, RunTask
 
 @dataclass(frozen=True, slots=True)
 class ReadyTask:
-    """A task ready to be talked through."""
+    """A task with the conversation that will work it."""
 
     task_id: int
     endpoint: str  # name of the endpoint that unaddressed requests go to; empty where none is asked
@@ -23,8 +23,8 @@ class ReadyTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A task talked through: its result, and the calls it used, in order."""
+class FinishedTask:
+    """A task whose conversation has ended: its result, and the calls it used, in order."""
 
     task: RunTask
     result: Any
@@ -44,7 +44,7 @@ class Executor(Protocol):
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task, in any order, with a number of queries that does not grow."""
 
-    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+    def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         """Store the results inside the writer's transaction."""
 
     def failure(self, result: object) -> str:

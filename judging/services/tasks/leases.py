@@ -46,7 +46,7 @@ def open_lease(*, run: Run, worker: str) -> Lease:
     )
 
 
-def beat(*, lease: Lease, in_flight: InFlight | None = None) -> None:
+def heartbeat(*, lease: Lease, in_flight: InFlight | None = None) -> None:
     """Extend the claim, and note what is in flight: should this worker die, that is what was paid and never heard.
 
     Raises:

@@ -22,7 +22,7 @@ from judging.llm.chat import ReplyStatus
 from judging.models import Lease, Run, RunEvaluator, RunTask, TaskStatus
 from judging.services.calls import day_budgets, ledger
 from judging.services.calls.ledger import CallRecord
-from judging.services.tasks.executors import Crash, Executor, Finished
+from judging.services.tasks.executors import Crash, Executor, FinishedTask
 from judging.services.tasks.leases import InFlight
 from judging.services.transactions import persistently
 
@@ -32,7 +32,7 @@ PACE_SECONDS = 1.0
 PACE_POINTS = 40
 NOT_STORED = "not-stored"  # the failure of a task whose result no database takes
 
-Done = tuple[list[CallRecord], RunTask, Any]  # the calls that a task used, the task, its result
+TaskOutcome = tuple[list[CallRecord], RunTask, Any]  # the calls that a task used, the task, its result
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Batch:
     lease: Lease
     executor: Executor
     records: Sequence[CallRecord]
-    finished: Sequence[Done]
+    finished: Sequence[TaskOutcome]
     in_flight: InFlight  # what is still on its way once this batch is stored
 
 
@@ -124,7 +124,7 @@ def _store(batch: Batch, at: datetime) -> None:
     ledger.store_calls(run_id=batch.run.pk, records=batch.records, at=at)
     leased = _still_held(batch)
     finished = [
-        Finished(task=task, result=result, call_ids=tuple(record.pk for record in records if record.pk))
+        FinishedTask(task=task, result=result, call_ids=tuple(record.pk for record in records if record.pk))
         for records, task, result in batch.finished
         if task.pk in leased
     ]
@@ -147,7 +147,7 @@ def _still_held(batch: Batch) -> set[int]:
     return set(tasks.select_for_update(of=("self",)).values_list("pk", flat=True))
 
 
-def _settle_tasks(batch: Batch, finished: Sequence[Finished]) -> tuple[list[RunTask], list[RunTask]]:
+def _settle_tasks(batch: Batch, finished: Sequence[FinishedTask]) -> tuple[list[RunTask], list[RunTask]]:
     done: list[RunTask] = []
     failed: list[RunTask] = []
     for item in finished:

@@ -28,7 +28,7 @@ SCRIPT: list[dict[str, Any]] = [
 ]
 
 
-def suite_called(name: str, *, reference: str = "42 W") -> Suite:
+def suite_named(name: str, *, reference: str = "42 W") -> Suite:
     case = factories.case(reference=reference, metadata={"instruction": "Use watts.", "question": "How much?"})
     return factories.suite(cases=[case], name=name)
 
@@ -57,7 +57,7 @@ def test_a_file_becomes_runs_whose_scores_have_its_weights_and_budget(path: Path
     with FakeLLM(latency=2, script=SCRIPT) as server:
         urls = {f"{role}_API_URL": server.url for role in ("WORKER", "ACCURACY_JUDGE", "INTEGRITY_JUDGE")}
         path.write_bytes(lunar_file(**urls, PROMPT_VERSIONS_TO_TEST=["DIRECT"], DATASETS_TO_RUN=["L1", "L2"]))
-        suites = [suite_called("L1"), suite_called("Other")]
+        suites = [suite_named("L1"), suite_named("Other")]
 
         result = imported(path, "--start", "--suite", f"L2={suites[1].pk}")
 
@@ -122,7 +122,7 @@ def test_save_adds_endpoints_once(path: Path) -> None:
 
 
 def test_a_start_that_is_refused_stores_nothing(path: Path) -> None:
-    suite_called("L1")
+    suite_named("L1")
     path.write_bytes(lunar_file(DATASETS_TO_RUN=["L1", "L2"]))
 
     assert "No suite is called L2. Import L2-1K.jsonl" in refusal(path, "--start")
@@ -138,7 +138,7 @@ def test_a_start_that_is_refused_stores_nothing(path: Path) -> None:
 
 
 def test_original_scores_as_the_program_does(path: Path) -> None:
-    suite_called("L1", reference="42")
+    suite_named("L1", reference="42")
     path.write_bytes(lunar_file())
 
     imported(path, "--start", "--original")

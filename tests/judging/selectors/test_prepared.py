@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
-from judging.selectors.prepared import Prepared
+from judging.selectors.prepared import PreparedQuery
 from tests import factories
 from tests.factories import NOON
 
@@ -31,7 +31,7 @@ def test_rows_follow_the_values_and_not_those_of_the_first_call() -> None:
         factories.review_item(queue=queue)
         at = NOON + timedelta(minutes=number)
         claims.append(claim_next(queue=queue, annotator=factories.user(), at=at).pk)
-    prepared = Prepared(lambda **values: begun(**values).values_list("pk"))
+    prepared = PreparedQuery(lambda **values: begun(**values).values_list("pk"))
 
     found = [
         [key for (key,) in prepared.rows(queue_id=queue.pk, at=NOON + timedelta(minutes=minute))]
@@ -44,7 +44,7 @@ def test_rows_follow_the_values_and_not_those_of_the_first_call() -> None:
 
 def test_first_is_an_object_with_every_field() -> None:
     item = factories.review_item(scenario="plans")
-    prepared = Prepared(lambda *, queue_id: ReviewItem.objects.filter(queue=queue_id, answer_count=0)[:1])
+    prepared = PreparedQuery(lambda *, queue_id: ReviewItem.objects.filter(queue=queue_id, answer_count=0)[:1])
 
     found = prepared.first(queue_id=item.queue_id)
     nothing = prepared.first(queue_id=0)
@@ -61,7 +61,7 @@ def test_objects_come_with_what_the_query_joins_and_adds() -> None:
     other = claim_next(queue=later.queue, annotator=factories.user(), at=NOON)
     answered = GivenAnnotation("1", "because")
     record_annotation(item_id=item.pk, annotator=claim.annotator, token=str(claim.token), answer=answered, at=NOON)
-    prepared = Prepared(with_everything)
+    prepared = PreparedQuery(with_everything)
 
     with CaptureQueriesContext(connection) as queries:
         rows = [
@@ -83,7 +83,7 @@ def test_objects_are_those_that_the_orm_makes_of_the_same_query() -> None:
     def values_of(found: Any) -> list[dict[str, Any]]:
         return [{name: value for name, value in vars(row).items() if name != "_state"} for row in found]
 
-    prepared, plain = Prepared(with_everything).objects(least=item.pk), list(with_everything(least=item.pk))
+    prepared, plain = PreparedQuery(with_everything).objects(least=item.pk), list(with_everything(least=item.pk))
 
     assert values_of(prepared) == values_of(plain)
     assert values_of(row.item.queue for row in prepared) == values_of(row.item.queue for row in plain)
@@ -100,7 +100,7 @@ def note_of(claim: Assignment) -> str | None:
 
 
 def test_objects_of_a_query_for_single_values_are_refused() -> None:
-    prepared = Prepared(lambda *, queue_id: Queue.objects.filter(pk=queue_id).values_list("pk"))
+    prepared = PreparedQuery(lambda *, queue_id: Queue.objects.filter(pk=queue_id).values_list("pk"))
 
     with pytest.raises(TypeError, match="selects values"):
         prepared.objects(queue_id=1)
@@ -108,7 +108,7 @@ def test_objects_of_a_query_for_single_values_are_refused() -> None:
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite keeps no plans")
 def test_postgresql_keeps_a_prepared_query_for_the_connection() -> None:
-    prepared = Prepared(lambda *, queue_id: Queue.objects.filter(pk=queue_id, name="kept"))
+    prepared = PreparedQuery(lambda *, queue_id: Queue.objects.filter(pk=queue_id, name="kept"))
 
     for number in range(3):
         prepared.objects(queue_id=number)
@@ -120,7 +120,7 @@ def test_postgresql_keeps_a_prepared_query_for_the_connection() -> None:
 
 
 def test_a_value_that_the_query_does_not_use_is_refused() -> None:
-    prepared = Prepared(lambda **values: Queue.objects.filter(pk=values["queue_id"]))
+    prepared = PreparedQuery(lambda **values: Queue.objects.filter(pk=values["queue_id"]))
 
     with pytest.raises(ValueError, match="does not use all of queue_id, user_id"):
         prepared.rows(queue_id=1, user_id=2)

@@ -228,7 +228,7 @@ def test_a_worker_whose_claim_lapsed_stores_its_calls_and_drops_its_results() ->
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     leases.return_lapsed()
 
-    engine._beat_at -= 10
+    engine._heartbeat_at -= 10
     while not engine.step():
         pass
     engine.finish()

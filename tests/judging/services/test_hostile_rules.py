@@ -14,7 +14,7 @@ from judging.models import RunEvaluator, RunTask, Score
 from judging.selectors.responses import scores_of
 from judging.services.evaluation.evaluator_tasks import NOT_RUN, GradingExecutor, Judged
 from judging.services.storable import storable
-from judging.services.tasks.executors import Finished
+from judging.services.tasks.executors import FinishedTask
 from judging.views.score_pages import pieces_of, score_page
 from tests import factories
 from tests.factories import NOON
@@ -70,7 +70,7 @@ def grade(grading: dict[str, Any], text: str) -> Score:
 
     prepared = executor.prepare(run=evaluator.run, tasks=[task])
     result = finish(prepared[0].conversation)
-    executor.store(run=evaluator.run, finished=[Finished(task, result)], at=NOON)
+    executor.store(run=evaluator.run, finished=[FinishedTask(task, result)], at=NOON)
 
     stored = scores_of(answer).get()
     assert executor.failure(result) in ({""} if stored.value is not None else {stored.status, NOT_RUN})

@@ -14,9 +14,8 @@ from judging.models import Call, CallPrompt, Judge, ModelEndpoint, Picture, Resp
 from judging.services.endpoint_trials import try_endpoint
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions
-from judging.services.runs.new_runs import create_run
+from judging.services.runs.new_runs import create_run, estimate_new_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
-from judging.services.runs.wanted_runs import WantedRun
 from tests import factories, image_files
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -121,9 +120,9 @@ def test_a_judge_that_cannot_see_is_refused_unless_it_was_chosen_and_then_says_s
     judge = judge_at(fake_llm.url)
 
     with pytest.raises(RunNotPossible) as refusal:
-        WantedRun(plan_of(suite, judge)).create(None, NOON)
+        create_run(plan=plan_of(suite, judge), actor=None, at=NOON)
     plan = plan_of(suite, judge, without_images=True)
-    estimate = WantedRun(plan).estimate(1, timezone.now())
+    estimate = estimate_new_run(plan=plan, threads=1, at=timezone.now())
     run: Run = create_run(plan=plan, actor=None, at=NOON)
     work(run)
 

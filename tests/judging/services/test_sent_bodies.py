@@ -12,7 +12,7 @@ from judging.llm.chat import ChatReply, ChatRequest, Message, ReplyStatus
 from judging.models import Call, Judge
 from judging.selectors.targets import request_body, target_of
 from judging.services.calls.ledger import sent_body
-from judging.services.calls.prompt_trials import hold
+from judging.services.calls.prompt_trials import hold_conversation
 from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
@@ -40,7 +40,7 @@ def test_a_stored_call_holds_the_body_that_was_sent_and_who_answered(fake_llm: F
         output_price=Decimal(2),
     )
 
-    hold(talk(REQUEST), target_of(endpoint), at=NOON)
+    hold_conversation(talk(REQUEST), target_of(endpoint), at=NOON)
 
     call = Call.objects.get()
     assert call.body == {
@@ -70,7 +70,7 @@ def test_a_run_stores_prices_and_heads_of_its_calls(fake_llm: FakeLLM) -> None:
 
 def test_a_failed_call_keeps_the_sentence_of_the_provider(fake_llm: FakeLLM) -> None:
     fake_llm.config(reply="[[never]]")
-    hold(
+    hold_conversation(
         talk(ChatRequest((Message("user", "[[fake:404]]"),))),
         target_of(factories.endpoint(base_url=fake_llm.url)),
         at=NOON,

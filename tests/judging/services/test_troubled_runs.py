@@ -21,7 +21,7 @@ from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_on_runs, work_through
 from judging.services.tasks import recovery, run_lifecycle
-from judging.services.tasks.executors import Finished
+from judging.services.tasks.executors import FinishedTask
 from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
@@ -191,7 +191,7 @@ class PoisonedExecutor(GradingExecutor):
 
     poison: int = 0
 
-    def store(self, *, run: Run, finished: Sequence[Finished], at: datetime) -> None:
+    def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         if any(item.task.response_id == self.poison for item in finished):
             raise ValueError("no column holds this")
         super().store(run=run, finished=finished, at=at)

@@ -62,7 +62,7 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
         for more in ({}, {"fresh": "on"})
     )
     known = [each.context["estimate"].evaluators for each in (estimate, again, fresh)]
-    assert [[part.made for part in parts] for parts in known] == [[0, 0, 0, 0], [1, 1, 2, 2], [0, 0, 0, 0]]
+    assert [[part.reused for part in parts] for parts in known] == [[0, 0, 0, 0], [1, 1, 2, 2], [0, 0, 0, 0]]
     assert [sum(part.prompt_tokens for part in parts) > 0 for parts in known] == [True, False, True]
     assert ("6 calls already made and not paid for again" in again.text, "already made" in fresh.text) == (True, False)
     done = researcher.get(run.get_absolute_url())

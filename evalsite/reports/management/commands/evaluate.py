@@ -25,8 +25,9 @@ from judging.services.baselines import ensure_baselines
 from judging.services.file_imports.imports import ImportRefused, store_import
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.runs.ask_plans import AskSetup
+from judging.services.runs.new_runs import create_run, estimate_new_run
+from judging.services.runs.people_costs import people_cost_of_plan
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
-from judging.services.runs.wanted_runs import WantedRun
 
 
 class Command(JsonCommand):
@@ -64,12 +65,12 @@ class Command(JsonCommand):
         ensure_baselines()
         suite = self._suite(options["suite"])
         try:
-            planned = WantedRun(_plan(suite, options))
+            plan = _plan(suite, options)
             if options["estimate"]:
-                return estimate_report(planned.estimate(settings.CALL_THREADS, now()))
-            self.stderr.write(audit_words(planned.people_cost()))
+                return estimate_report(estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=now()))
+            self.stderr.write(audit_words(people_cost_of_plan(plan)))
             with transaction.atomic():
-                run = planned.create(None, now())
+                run = create_run(plan=plan, actor=None, at=now())
                 launch_run(run_id=run.pk, waiting=run.total)
         except RunNotPossible as refusal:
             raise BadInput(str(refusal)) from refusal
@@ -136,7 +137,7 @@ def _ask_rows(run: Run) -> list[JsonDict]:
     return [
         {
             "system": row.system.name,
-            "asked": row.asked,
+            "asked": row.requested,
             "responses": row.responses,
             "cut_off": row.cut_off,
             "waiting": row.waiting,

@@ -16,7 +16,7 @@ from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
 from evalsite.review.routing import ItemArm, Reason
 from evalsite.review.selectors.screens.waiting_items import HELD, TOUCHED, member_filter, with_my_counts
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
-from judging.selectors.prepared import Prepared
+from judging.selectors.prepared import PreparedQuery
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue
@@ -69,7 +69,7 @@ def _queue_for_query(*, slug: str, user_id: int) -> QuerySet[Queue]:
     return Queue.objects.filter(member_filter(user_id), slug=slug)
 
 
-_QUEUE, _QUEUE_FOR = Prepared(_queue_query), Prepared(_queue_for_query)
+_QUEUE, _QUEUE_FOR = PreparedQuery(_queue_query), PreparedQuery(_queue_for_query)
 
 
 def disagreement_counts(queues: Sequence[Queue]) -> dict[int, int]:

@@ -20,7 +20,7 @@ from evalsite.review.selectors.screens.looks import has_seen_verdicts
 from evalsite.review.selectors.screens.remarks import Remark, remarks_on
 from evalsite.review.selectors.screens.waiting_items import Progress, progress_of
 from evalsite.review.states import UNDO_GRACE, AssignmentStatus, ItemStatus
-from judging.selectors.prepared import Prepared
+from judging.selectors.prepared import PreparedQuery
 
 WORK, SKIPPED, WITHDRAWN, ANSWERED = "work", "skipped", "withdrawn", "answered"
 OVERVIEW, CLOSED = "overview", "closed"
@@ -241,4 +241,4 @@ def _last_query(*, queue_id: int, user_id: int, item_id: int, since: datetime) -
     return rows.annotate(recent=recent).values_list("item_id", "status", "item_status", "recent", "revealed")[:1]
 
 
-_LAST = Prepared(_last_query)
+_LAST = PreparedQuery(_last_query)

@@ -30,7 +30,7 @@ from django.db.models.functions import Coalesce
 from evalsite.review.models import Annotation, Assignment, Look, Notice, Queue, ReviewItem
 from evalsite.review.sampling import RETEST_GAP
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueFacts, QueueStatus, why_nothing
-from judging.selectors.prepared import Prepared
+from judging.selectors.prepared import PreparedQuery
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -147,7 +147,7 @@ def _standing_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
     return rows.order_by("begun__item_id").values_list("status", "may_answer", *COUNTS, "begun__item_id")
 
 
-_STANDING = Prepared(_standing_query)
+_STANDING = PreparedQuery(_standing_query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def _waiting_query(*, user_id: int) -> QuerySet[User, Any]:
     )
 
 
-_WAITING = Prepared(_waiting_query)
+_WAITING = PreparedQuery(_waiting_query)
 
 
 def queues_to_answer(*, user: User) -> list[CountedQueue]:
@@ -197,7 +197,7 @@ def _progress_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
     return counted.values_list(*COUNTS)
 
 
-_PROGRESS = Prepared(_progress_query)
+_PROGRESS = PreparedQuery(_progress_query)
 
 
 def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:

@@ -31,7 +31,7 @@ from judging.judges.wordings import (
 from judging.llm.chat import ChatRequest
 from judging.models import Judge, ModelEndpoint, RunEvaluator
 from judging.selectors.targets import price_missing, target_of
-from judging.services.calls.prompt_trials import HeldAlone, TrialRefused, hold
+from judging.services.calls.prompt_trials import TrialConversation, TrialRefused, hold_conversation
 from judging.services.endpoints import JudgeFields, JudgeNotValid, save_judge
 
 REASON_LIMIT = 500
@@ -136,7 +136,7 @@ def work_on_proposal(*, proposal_id: int, at: datetime) -> WordingProposal:
         return row
     try:
         question = wording_question(row.golden_set, row.evaluator)
-        held = hold(propose_wording(question.request), target_of(row.endpoint), at=at, budget=row.budget)
+        held = hold_conversation(propose_wording(question.request), target_of(row.endpoint), at=at, budget=row.budget)
     except (ReviewRefused, TrialRefused) as refusal:
         row.status, row.reason = ProposalStatus.FAILED, str(refusal)[:REASON_LIMIT]
     else:
@@ -149,7 +149,7 @@ def work_on_proposal(*, proposal_id: int, at: datetime) -> WordingProposal:
     return row
 
 
-def _paid(held: HeldAlone) -> Decimal | None:
+def _paid(held: TrialConversation) -> Decimal | None:
     costs = [call.cost for call in held.calls if not call.reused]
     return None if None in costs else sum(costs, Decimal(0))
 

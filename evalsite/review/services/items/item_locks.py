@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.states import AssignmentStatus, ClaimFacts, ItemFacts, ItemStatus, QueueStatus
-from judging.selectors.prepared import Prepared
+from judging.selectors.prepared import PreparedQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _claims(*, item_id: int) -> QuerySet[Assignment]:
     return Assignment.objects.filter(item=item_id).select_related("annotation").order_by("pk")
 
 
-_ITEM, _CLAIMS = Prepared(_item), Prepared(_claims)
+_ITEM, _CLAIMS = PreparedQuery(_item), PreparedQuery(_claims)
 
 
 def claim_facts(claim: Assignment | None) -> ClaimFacts | None:

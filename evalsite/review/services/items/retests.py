@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from evalsite.review.models import LEFT_OUT, Annotation, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import RETEST_GAP, is_retest, uniform_number
-from judging.selectors.prepared import Prepared
+from judging.selectors.prepared import PreparedQuery
 
 WINDOW = 40  # how far back a person's answers are looked through
 
@@ -46,7 +46,7 @@ def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:
     return rows.values_list("item_id", "revealed_at", "fits", "asked")[RETEST_GAP : RETEST_GAP + WINDOW]
 
 
-_MINE = Prepared(_mine)
+_MINE = PreparedQuery(_mine)
 
 
 def repeat_item(first: ReviewItem, *, queue: Queue, person_id: int, at: datetime, quorum: int = 1) -> ReviewItem:

@@ -137,7 +137,7 @@ def test_what_a_lost_claim_held_counts_as_spent_and_what_a_closed_one_held_comes
     killed, stopped, calm = (lease_of(ruled_run(), name) for name in ("killed", "stopped", "calm"))
     for lease in (killed, stopped, calm):
         assert reserved(lease, (endpoint, "2")) == [True]
-    leases.beat(lease=calm, in_flight=InFlight(1, Decimal(1), {endpoint.pk: Decimal(1)}))
+    leases.heartbeat(lease=calm, in_flight=InFlight(1, Decimal(1), {endpoint.pk: Decimal(1)}))
     Lease.objects.filter(pk=killed.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     used = [day_budgets.uses_of_day(at=timezone.now())[0]]
 
@@ -148,7 +148,7 @@ def test_what_a_lost_claim_held_counts_as_spent_and_what_a_closed_one_held_comes
     leases.close_lease(lease=calm)
     used.append(day_budgets.uses_of_day(at=timezone.now())[0])
 
-    assert [(use.spent, use.held) for use in used] == [
+    assert [(use.spent, use.reserved) for use in used] == [
         (Decimal(0), Decimal(5)),
         (Decimal("2.5"), Decimal(1)),
         (Decimal("2.5"), Decimal(0)),
@@ -259,7 +259,7 @@ def test_a_reply_without_token_counts_counts_as_the_most_it_can_cost(fake_llm: F
 
     run.refresh_from_db()
     [use, _] = day_budgets.uses_of_day(at=timezone.now())
-    assert (ended, use.spent, use.held) == ("day", run.spent, Decimal(0))
+    assert (ended, use.spent, use.reserved) == ("day", run.spent, Decimal(0))
     assert 1 <= run.calls_made <= 3  # each may cost some 0.4 dollars
 
 
@@ -270,10 +270,10 @@ def test_calls_outside_runs_count_and_are_refused_once_the_day_is_used_up(fake_l
     set_day_budget(endpoint=None, amount=Decimal(16), actor=None, at=NOON)
 
     with pytest.raises(prompt_trials.TrialRefused) as refusal:
-        prompt_trials.hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON)
+        prompt_trials.hold_conversation(asking(*(f"question {number}" for number in range(6))), asked, at=NOON)
 
     [use, _] = day_budgets.uses_of_day(at=NOON)
-    assert (fake_llm.stats()["calls"], use.spent, use.held) == (2, Decimal(2), Decimal(0))
+    assert (fake_llm.stats()["calls"], use.spent, use.reserved) == (2, Decimal(2), Decimal(0))
     assert str(refusal.value) == (
         f"The budget of the site for {NOON:%Y-%m-%d} (UTC) is $16, and the $14 that is left does not cover the next "
         "call. Try again tomorrow, or have it raised."
@@ -293,7 +293,7 @@ def test_what_a_lost_process_held_outside_runs_counts_as_spent_on_its_day() -> N
     ]
 
     zero, seven = Decimal(0), Decimal(7)
-    assert [(use.spent, use.held) for use in uses] == [(zero, seven), (seven, zero), (zero, zero)]
+    assert [(use.spent, use.reserved) for use in uses] == [(zero, seven), (seven, zero), (zero, zero)]
 
 
 @pytest.mark.parametrize("amount", ["0", "-1", "NaN", "100000000"])

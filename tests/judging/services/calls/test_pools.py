@@ -37,7 +37,7 @@ def test_pool_computes_baselines_without_a_call() -> None:
 
     pool.wait(0.0)
 
-    done = {heard.token: replace(heard.reply, seconds=0.0) for heard in share.heard()}
+    done = {result.token: replace(result.reply, seconds=0.0) for result in share.take_results()}
     assert done["not read"] == ChatReply(
         ReplyStatus.FAILED, error_kind="internal", error_text="The lexical baseline failed."
     )
@@ -62,8 +62,10 @@ def test_pool_takes_back_the_baselines_of_one_share_that_were_not_computed(monke
 
     share.withdraw()
 
-    assert [(heard.token, heard.again_seconds, heard.paid) for heard in share.heard()] == [("waits", 0.0, ())]
-    assert (share.heard(), other.heard(), len(other.lexical)) == ([], [], 1)
+    assert [(result.token, result.again_seconds, result.paid) for result in share.take_results()] == [
+        ("waits", 0.0, ())
+    ]
+    assert (share.take_results(), other.take_results(), len(other.lexical)) == ([], [], 1)
     pool.pool.end()
 
 
@@ -80,7 +82,7 @@ def test_pool_stores_what_it_learns_at_once_unless_the_endpoint_was_edited(
     ModelEndpoint.objects.filter(pk=endpoint.pk).update(**edited)
 
     until = time.monotonic() + 20
-    while not share.heard() and time.monotonic() < until:
+    while not share.take_results() and time.monotonic() < until:
         pool.wait(0.2)
 
     endpoint.refresh_from_db()  # the pool is open still

@@ -12,7 +12,7 @@ from judging.llm.chat import ChatReply, ChatRequest, Message
 from judging.models import Call
 from judging.selectors.targets import Target, target_of
 from judging.services.calls import prompt_trials
-from judging.services.calls.prompt_trials import TrialRefused, hold
+from judging.services.calls.prompt_trials import TrialRefused, hold_conversation
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -40,9 +40,9 @@ def test_hold_keeps_what_was_answered_where_the_rest_does_not_come_in_time(
     monkeypatch.setattr(prompt_trials, "WAIT_SECONDS", 1.5)
 
     with pytest.raises(TrialRefused, match="did not reply in time"):
-        hold(asking("one", "two", "[[fake:latency=20000]]"), asked, at=NOON)
+        hold_conversation(asking("one", "two", "[[fake:latency=20000]]"), asked, at=NOON)
     kept = Call.objects.count()
-    again = hold(asking("one", "two"), asked, at=NOON)
+    again = hold_conversation(asking("one", "two"), asked, at=NOON)
 
     assert kept == 2
     assert [call.reused for call in again.calls] == [True, True]
@@ -53,7 +53,7 @@ def test_hold_sends_what_the_budget_carries_and_the_rest_once_replies_cost_less(
     fake_llm.config(latency=1, reply="twelve")
     asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
 
-    held = hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(22))
+    held = hold_conversation(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(22))
 
     assert held.result == ["twelve"] * 6
     assert Call.objects.aggregate(sum=Sum("cost"))["sum"] == 6
@@ -64,6 +64,6 @@ def test_hold_refuses_the_rest_where_the_budget_does_not_carry_one_request_more(
     asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
 
     with pytest.raises(TrialRefused, match=r"The budget of \$16 does not cover the 4 remaining requests"):
-        hold(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(16))
+        hold_conversation(asking(*(f"question {number}" for number in range(6))), asked, at=NOON, budget=Decimal(16))
 
     assert (fake_llm.stats()["calls"], Call.objects.aggregate(sum=Sum("cost"))["sum"]) == (2, 2)

@@ -164,7 +164,7 @@ def test_a_refused_and_an_empty_reply_are_kept_and_no_response(serve: Serve) -> 
     # 5 asks, of which two were answered; each response has a grade and a verdict
     assert (run.total, run.done, run.failed) == (5 + 2 * 2, 2 + 2 * 2, 3)
     [row] = read_asks(run)
-    assert (row.asked, row.responses, row.cut_off, row.waiting, row.missing_count) == (5, 2, 1, 0, 3)
+    assert (row.requested, row.responses, row.cut_off, row.waiting, row.missing_count) == (5, 2, 1, 0, 3)
     assert all(ask.call_ids for ask in Ask.objects.all())
 
 
@@ -294,13 +294,13 @@ def test_the_estimate_counts_asks_verdicts_and_what_is_paid_for(serve: Serve) ->
     work(started(plan))
     after = estimate_run(plan=plan, threads=4, at=timezone.now())
 
-    assert (before.tasks, before.calls, before.made) == (6 + 2 * 6, 12, 0)
+    assert (before.tasks, before.calls, before.reused) == (6 + 2 * 6, 12, 0)
     assert [part.tasks for part in before.evaluators] == [6, 6, 6]
     assert before.most is not None
     assert before.cost is not None
     assert before.most > before.cost > 0
     # equal responses to one question are judged once; whatever is to ask then is paid for
-    assert (after.calls, after.made, after.cost) == (12, 12, Decimal(0))
+    assert (after.calls, after.reused, after.cost) == (12, 12, Decimal(0))
 
 
 def test_the_budget_holds_for_asking_and_judging(serve: Serve) -> None:

@@ -215,7 +215,7 @@ def test_answers_that_are_there_are_judged_as_they_are(serve: Any) -> None:
     assert index_of(run).detail["sub_scores"]["efficiency"] == 50.0  # (1 - 4000/8000) x 100
     assert server.stats()["model"] == {"acc": 1, "int": 1}
     after = estimate_run(plan=plan, threads=4, at=timezone.now())
-    assert [(part.calls, part.made, part.tasks) for part in after.evaluators] == [(1, 1, 0), (1, 1, 1)]
+    assert [(part.calls, part.reused, part.tasks) for part in after.evaluators] == [(1, 1, 0), (1, 1, 1)]
 
 
 def test_a_reasoned_prompt_takes_the_answer_after_its_marker(serve: Any) -> None:
@@ -368,7 +368,7 @@ def test_thinking_in_a_reply_is_no_part_of_the_response_unless_read_as_the_progr
     assert EsiItem.objects.get().cleaned == cleaned
     assert list(Response.objects.filter(superseded_at=None).values_list("text", flat=True)) == current
     assert index_of(run).detail["sub_scores"]["alignment_simple"] == alignment
-    assert [part.made for part in after.evaluators] == [1, 1, 1]
+    assert [part.reused for part in after.evaluators] == [1, 1, 1]
 
 
 def test_a_reply_of_nothing_but_cut_off_thinking_is_no_response(serve: Any) -> None:

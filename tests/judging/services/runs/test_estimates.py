@@ -162,7 +162,7 @@ def test_estimate_run_leaves_out_what_an_earlier_run_has_paid_for(fake_llm: Fake
 
     after, fresh = [estimate_run(plan=one, threads=4, at=timezone.now()) for one in (plan, replace(plan, fresh=True))]
 
-    assert [(one.calls, one.made) for one in (before, after, fresh)] == [(6, 0), (6, 3), (6, 0)]
+    assert [(one.calls, one.reused) for one in (before, after, fresh)] == [(6, 0), (6, 3), (6, 0)]
     assert after.prompt_tokens < before.prompt_tokens
     assert fresh.cost == before.cost
     # three replies of typical length less, and what was sent for them

@@ -15,8 +15,8 @@ from evalsite.review.selectors.unrouted import unheard_runs
 from judging.models import Response, Run, RunKind, Score
 from judging.selectors import benchmarks, responses
 from judging.selectors.runs import list_runs
-from judging.services.runs.run_plans import RunNotPossible
-from judging.services.runs.single import Wish, judge_once
+from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible
+from judging.services.runs.single import judge_once
 from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON
@@ -30,7 +30,7 @@ def test_judge_once_makes_a_run_that_only_those_who_ask_for_it_see() -> None:
     judge, rubric = level_judge()
     response = Response.objects.earliest("pk")
 
-    run = judge_once(wish=Wish(response, judge, rubric), actor=None, at=NOON)
+    run = judge_once(response=response, choice=EvaluatorChoice(judge, rubric), actor=None, at=NOON)
     live = live_runs(at=NOON)
     work(run)
 
@@ -50,12 +50,15 @@ def test_judge_once_refuses_a_person_whose_trials_have_cost_what_a_day_allows(se
     answered_suite(cases=1)
     judge, rubric = level_judge()
     ada, ben = factories.user("ada"), factories.user("ben")
-    wish = Wish(Response.objects.get(), judge, rubric)
-    first = judge_once(wish=wish, actor=ada, at=NOON)
+    response, choice = Response.objects.get(), EvaluatorChoice(judge, rubric)
+    first = judge_once(response=response, choice=choice, actor=ada, at=NOON)
     Run.objects.filter(pk=first.pk).update(spent=Decimal("1.60"), unheard=Decimal("0.40"))
 
     with pytest.raises(RunNotPossible, match=r"cost \$2\.00; the limit of this site is \$2 per day"):
-        judge_once(wish=wish, actor=ada, at=NOON + timedelta(hours=23))
+        judge_once(response=response, choice=choice, actor=ada, at=NOON + timedelta(hours=23))
 
-    made = [judge_once(wish=wish, actor=who, at=NOON + timedelta(hours=hours)) for who, hours in ((ben, 23), (ada, 24))]
+    made = [
+        judge_once(response=response, choice=choice, actor=who, at=NOON + timedelta(hours=hours))
+        for who, hours in ((ben, 23), (ada, 24))
+    ]
     assert [run.kind for run in made] == [RunKind.SINGLE] * 2

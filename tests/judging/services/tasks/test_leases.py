@@ -48,14 +48,14 @@ def test_return_lapsed_takes_back_only_what_stopped_beating(run: Run) -> None:
     leases.claim_tasks(lease=late, most=2)
     leases.claim_tasks(lease=live, most=2)
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    leases.beat(lease=live)
+    leases.heartbeat(lease=live)
 
     returned = leases.return_lapsed()
 
     assert (returned, list(Lease.objects.values_list("worker", flat=True))) == (2, ["live"])
     assert [task.status for task in RunTask.objects.order_by("pk")] == ["waiting"] * 2 + ["leased"] * 2 + ["waiting"]
     with pytest.raises(leases.LeaseLost):
-        leases.beat(lease=late)
+        leases.heartbeat(lease=late)
 
 
 def test_close_lease_returns_what_is_unfinished(run: Run) -> None:
@@ -95,9 +95,9 @@ def test_reserve_refuses_a_claim_that_is_gone(run: Run) -> None:
 
 def test_a_claim_that_lapsed_books_what_was_in_flight_and_one_that_is_closed_what_was_given_up(run: Run) -> None:
     killed, stopped, calm = (leases.open_lease(run=run, worker=name) for name in ("killed", "stopped", "calm"))
-    leases.beat(lease=killed, in_flight=InFlight(3, Decimal("0.5")))
-    leases.beat(lease=stopped, in_flight=InFlight(9, Decimal(9)))
-    leases.beat(lease=calm, in_flight=InFlight(9, Decimal(9)))
+    leases.heartbeat(lease=killed, in_flight=InFlight(3, Decimal("0.5")))
+    leases.heartbeat(lease=stopped, in_flight=InFlight(9, Decimal(9)))
+    leases.heartbeat(lease=calm, in_flight=InFlight(9, Decimal(9)))
     Lease.objects.filter(pk=killed.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
 
     leases.return_lapsed()
