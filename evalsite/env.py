@@ -230,8 +230,8 @@ POSTGRES_OPTIONS = {
 def _postgres_options(query: str) -> JsonDict:
     """Return what the address says after ? over our own options, with `prepare_threshold` as the driver wants it.
 
-    What judging/selectors/prepared.py sends apart from its values is planned once a connection; anything but a number
-    turns that off, for poolers that hand a connection on between statements.
+    What judging/selectors/prepared_queries.py sends apart from its values is planned once a connection; anything but a
+    number turns that off, for poolers that hand a connection on between statements.
     """
     options: JsonDict = POSTGRES_OPTIONS | dict(parse_qsl(query, keep_blank_values=True))
     threshold = options.get("prepare_threshold", "0")

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Model, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 
 # Names of permissions hold no commas: Django takes them from labels of applications and names of models.
 PERMISSION_NAMES = """

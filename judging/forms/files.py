@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils.datastructures import MultiValueDict
 
 from evalsite.base.json_types import JsonDict
-from judging.services.file_imports.parked_uploads import NotKept, keep_upload, read_upload
+from judging.services.file_imports.temporary_uploads import UploadExpired, keep_upload, read_upload
 
 
 class SizedFileField(forms.FileField):
@@ -47,7 +47,7 @@ class KeptFileForm(forms.Form):
         elif data.get("kept"):
             try:
                 data |= {"file_name": data["kept_name"], "contents": read_upload(data["kept"])}
-            except NotKept as refusal:
+            except UploadExpired as refusal:
                 self.add_error("file", str(refusal))
         return data
 

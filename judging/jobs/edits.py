@@ -21,11 +21,11 @@ logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 3600
 TIMEOUT_SECONDS = 3600
-_OVER = frozenset({JobStatus.FAILED, JobStatus.STOPPED, JobStatus.CANCELED})
+_ENDED = frozenset({JobStatus.FAILED, JobStatus.STOPPED, JobStatus.CANCELED})
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class EditTrial:
     """How far the trial of an edit is; `effect` once it is known."""
 
     name: str
@@ -45,7 +45,7 @@ def work_edit_trial(case_id: int, suite_id: int, text: str) -> JsonDict:
     return effect
 
 
-def launch_edit_trial(*, case: Case, suite: Suite, text: str) -> Trial | None:
+def launch_edit_trial(*, case: Case, suite: Suite, text: str) -> EditTrial | None:
     """Queue the trial of an edit, once for the same text; None where there is no broker."""
     name = f"edit-{case.pk}-{suite.pk}-{text_hash(text)[:32]}"
     try:
@@ -62,10 +62,10 @@ def launch_edit_trial(*, case: Case, suite: Suite, text: str) -> Trial | None:
         failure_ttl=KEPT_SECONDS,
         job_timeout=TIMEOUT_SECONDS,
     )
-    return None if queued is None else Trial(name)
+    return None if queued is None else EditTrial(name)
 
 
-def read_edit_trial(name: str) -> Trial | None:
+def read_edit_trial(name: str) -> EditTrial | None:
     """Return how far a trial is; None where none of this name is known any more."""
     queue = get_queue("default")
     try:
@@ -74,4 +74,4 @@ def read_edit_trial(name: str) -> Trial | None:
         return None
     status = job.get_status()
     effect = job.return_value() if status == JobStatus.FINISHED else None
-    return Trial(name, effect, failed=status in _OVER)
+    return EditTrial(name, effect, failed=status in _ENDED)

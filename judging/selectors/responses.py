@@ -41,7 +41,7 @@ def verdicts_of(response: Response) -> QuerySet[Verdict]:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ResponseNeighbours:
     """The case that a response is shown with, and the same system's responses to the cases before and after it."""
 
     case: Case | None
@@ -49,7 +49,7 @@ class Around:
     next_id: int | None
 
 
-def around(response: Response) -> Around:
+def around(response: Response) -> ResponseNeighbours:
     """Return what stands around a response in the newest suite that asks its prompt."""
     link = (
         SuiteCase.objects.filter(case__prompt=response.prompt_id)
@@ -58,7 +58,7 @@ def around(response: Response) -> Around:
         .first()
     )
     if link is None:
-        return Around(None, None, None)
+        return ResponseNeighbours(None, None, None)
     places = dict(
         SuiteCase.objects.filter(
             suite_id=link.suite_id, position__in=[link.position - 1, link.position + 1]
@@ -68,7 +68,7 @@ def around(response: Response) -> Around:
         system=response.system_id, prompt__in=places, attempt=response.attempt, superseded_at__isnull=True
     ).values_list("prompt_id", "pk")
     by_place = {places[prompt_id]: pk for prompt_id, pk in beside}
-    return Around(link.case, by_place.get(link.position - 1), by_place.get(link.position + 1))
+    return ResponseNeighbours(link.case, by_place.get(link.position - 1), by_place.get(link.position + 1))
 
 
 def attempts_of(response: Response) -> list[Response]:

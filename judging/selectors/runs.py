@@ -175,7 +175,7 @@ def read_progress(*, run: Run, at: datetime) -> RunProgress:
         failures=[FailureCount(row["failure_kind"], row["count"]) for row in failures],
         rate_per_minute=rate,
         eta_seconds=_seconds_left(run, evaluators, rate, rates),
-        held=sum((lease.reserved for lease in leases), Decimal(0)),
+        reserved=sum((lease.reserved for lease in leases), Decimal(0)),
         workers=len(leases),
         seconds=_seconds_taken(run, at),
         rates=rates,

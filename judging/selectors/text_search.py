@@ -23,7 +23,7 @@ _SIGNS = re.compile(r"[!-/:-@\[-`{-~]+")
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 
 
-def parted(text: str) -> str:
+def separate_words(text: str) -> str:
     """Return the text with blanks between its words."""
     spaced = _SIGNS.sub(" ", text[:MOST_INDEXED])
     return spaced if spaced.isascii() else _WIDE.sub(r" \1 ", spaced)
@@ -32,14 +32,14 @@ def parted(text: str) -> str:
 def register_function(connection: BaseDatabaseWrapper, **_: object) -> None:
     """Give a connection to SQLite the function that its triggers call."""
     if connection.vendor == "sqlite":
-        connection.connection.create_function("evalsite_words", 1, parted, deterministic=True)
+        connection.connection.create_function("evalsite_words", 1, separate_words, deterministic=True)
 
 
 def phrases_of(query: str) -> list[tuple[list[str], bool]]:
     """Return the phrases of a query, each with whether its last word may go on: a sign or quotes make a phrase."""
     phrases = []
     for quoted, plain in _TERM.findall(query):
-        words = parted(quoted or plain).lower().split()
+        words = separate_words(quoted or plain).lower().split()
         if words:
             phrases.append((words, plain.endswith("*")))
     return phrases

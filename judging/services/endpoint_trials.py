@@ -53,7 +53,7 @@ _WORD = re.compile(r"\b(" + "|".join(COLOURS) + r")\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class SightTest:
+class VisionTest:
     """A request with a picture, and the colours that a right answer names; a guess is right once in 360."""
 
     request: ChatRequest
@@ -64,7 +64,7 @@ class SightTest:
         return [word.lower() for word in _WORD.findall(reply)] == list(self.colours)
 
 
-def new_sight_test() -> SightTest:
+def new_vision_test() -> VisionTest:
     """Return a test whose answer nobody knows before."""
     colours = tuple(SystemRandom().sample(sorted(COLOURS), STRIPES))
     width, height = STRIPE_SIZE
@@ -75,7 +75,7 @@ def new_sight_test() -> SightTest:
     picture.save(out, "PNG")
     data = out.getvalue()
     part = MessagePart(digest=sha256(data).hexdigest(), media_type="image/png", data=data)
-    return SightTest(ChatRequest((Message("user", QUESTION, (part,)),), temperature=None, max_tokens=200), colours)
+    return VisionTest(ChatRequest((Message("user", QUESTION, (part,)),), temperature=None, max_tokens=200), colours)
 
 
 TEST_SECONDS = 20.0
@@ -236,7 +236,7 @@ def _show_picture(
     caller: _Caller, config: EndpointConfig, trial: EndpointTrial, capabilities: Capabilities
 ) -> tuple[EndpointTrial, Capabilities]:
     """Return a trial that works with what a picture showed; where its answer did not come, sight stays as it was."""
-    test = new_sight_test()
+    test = new_vision_test()
     config = replace(config, read_timeout=min(config.read_seconds, max(5.0, PAGE_SECONDS - trial.seconds)))
     try:
         attempt = caller.send(config, test.request, capabilities)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, form_view, get_view, whole_number
 from evalsite.base.json_types import JsonDict
 from judging.forms.cases import CaseEditForm
-from judging.jobs.edits import Trial, launch_edit_trial, read_edit_trial
+from judging.jobs.edits import EditTrial, launch_edit_trial, read_edit_trial
 from judging.models import Case, Suite
 from judging.selectors import benchmarks
 from judging.services.case_edits import case_in, save_edit, size_of_edit, try_edit
@@ -56,7 +56,7 @@ def _suite_of(request: PageRequest, case: Case) -> Suite:
 def _effect(case: Case, suite: Suite, form: CaseEditForm) -> JsonDict:
     """Return the effect of an edit, or the trial in which a worker finds it out."""
     assert form.edited is not None
-    trial: Trial | None = None
+    trial: EditTrial | None = None
     if not size_of_edit(case=case, edited=form.edited).is_small:
         trial = launch_edit_trial(case=case, suite=suite, text=form.cleaned_data["text"])
     effect = trial.effect if trial else try_edit(case=case, suite=suite, edited=form.edited)

@@ -170,14 +170,14 @@ def run_pause(request: PageRequest, run_id: int) -> HttpResponse:
 def run_resume(request: PageRequest, run_id: int) -> HttpResponse:
     """Resume a paused run, with a raised budget where one is given."""
 
-    def act() -> None:
+    def change() -> None:
         budget = _budget(request)
         if budget is not None:
             run_lifecycle.set_budget(run_id=run_id, budget=budget, actor=request.user)
         run = run_lifecycle.resume_run(run_id=run_id, actor=request.user)
         launch_run(run_id=run_id, waiting=run.waiting)
 
-    return _control(request, run_id, act)
+    return _control(request, run_id, change)
 
 
 @post_view("judging.change_run")
@@ -192,20 +192,20 @@ def run_cancel(request: PageRequest, run_id: int) -> HttpResponse:
 def run_retry(request: PageRequest, run_id: int) -> HttpResponse:
     """Try the failed tasks of a run again."""
 
-    def act() -> None:
+    def change() -> None:
         count = run_lifecycle.retry_failed(run_id=run_id, actor=request.user)
         launch_run(run_id=run_id, waiting=count)
 
-    return _control(request, run_id, act)
+    return _control(request, run_id, change)
 
 
-def _control(request: PageRequest, run_id: int, act: Callable[[], object]) -> HttpResponse:
+def _control(request: PageRequest, run_id: int, change: Callable[[], object]) -> HttpResponse:
     """Do what a button asks and answer with the progress fragment, or with the page where there is no htmx."""
     run = get_object_or_404(Run, pk=run_id)
     refusal = ""
     try:
         with transaction.atomic():
-            act()
+            change()
     except RunRefused as error:
         refusal = str(error)
     if not request.htmx:

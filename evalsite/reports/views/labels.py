@@ -14,7 +14,7 @@ from evalsite.review.models import LabelledItem, LabelTable
 from evalsite.review.selectors.labels.labelled_responses import evaluator_of_run
 from evalsite.review.services.labels.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
 from evalsite.review.tables.labels import LabelFile
-from judging.services.file_imports.parked_uploads import drop_upload
+from judging.services.file_imports.temporary_uploads import drop_upload
 
 PREVIEW_ROWS = 8
 

@@ -20,7 +20,7 @@ from evalsite.review.services.referrals.file_queues import NewQueue, create_queu
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.materials import MaterialFile, read_materials
-from judging.services.file_imports.parked_uploads import NotKept, drop_upload, keep_upload, read_upload
+from judging.services.file_imports.temporary_uploads import UploadExpired, drop_upload, keep_upload, read_upload
 from judging.specs.files.problems import Parsed
 
 PREVIEW_ROWS = 5
@@ -116,7 +116,7 @@ def annotation_import(request: PageRequest, slug: str) -> HttpResponse:
 def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpResponse:
     try:
         parsed = read_annotations(read_upload(token), name)
-    except NotKept as refusal:
+    except UploadExpired as refusal:
         messages.error(request, str(refusal))
         return redirect("review:annotation-import", queue.slug)
     if parsed.value is None:

@@ -12,7 +12,7 @@ from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from judging.forms.imports import KINDS, ImportOptionsForm, options_initial
 from judging.jobs import launch_import, launch_recheck
-from judging.management.import_words import add_map_argument, columns_of
+from judging.management.import_command import add_map_argument, columns_of
 from judging.models import Upload
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.upload_store import BytesMissing
@@ -47,7 +47,7 @@ class Command(JsonCommand):
             if options["action"] == "discard":
                 discard_upload(upload=upload, actor=None)
                 return {"upload": options["upload"], "file": upload.file_name, "discarded": True}
-            _act(upload, options)
+            _perform(upload, options)
         except (UploadRefused, BytesMissing) as refusal:
             raise BadInput(str(refusal)) from refusal
         upload.refresh_from_db()
@@ -55,7 +55,7 @@ class Command(JsonCommand):
         return report | {"result": upload.result}
 
 
-def _act(upload: Upload, options: JsonDict) -> None:
+def _perform(upload: Upload, options: JsonDict) -> None:
     if options["action"] == "check":
         launch_recheck(upload=upload, options=_import_options(upload, options))
     elif options["action"] == "confirm":

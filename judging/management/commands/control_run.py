@@ -28,7 +28,7 @@ class Command(JsonCommand):
     help = "Pause, resume, cancel, retry, rename, archive or restore a run, or show its progress."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", choices=("show", *_ACTS))
+        parser.add_argument("action", choices=("show", *_ACTIONS))
         parser.add_argument("--run", type=int, required=True, help="id of the run")
         parser.add_argument("--budget", default="", help="with resume: maximum spend in US dollars")
         parser.add_argument("--name", help="with rename: the new name")
@@ -42,8 +42,8 @@ class Command(JsonCommand):
         _check_options(options)
         try:
             with transaction.atomic():
-                if action in _ACTS:
-                    _ACTS[action](run, options)
+                if action in _ACTIONS:
+                    _ACTIONS[action](run, options)
         except RunRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         if options["wait"] and action in ("resume", "retry"):
@@ -100,7 +100,7 @@ def _restore(run: Run, _options: JsonDict) -> None:
     run_archive.restore_run(run_id=run.pk, actor=None)
 
 
-_ACTS: dict[str, Callable[[Run, JsonDict], None]] = {
+_ACTIONS: dict[str, Callable[[Run, JsonDict], None]] = {
     "pause": _pause,
     "resume": _resume,
     "cancel": _cancel,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.management.base import CommandParser
 
 from evalsite.base.json_types import JsonDict
-from judging.management.import_words import ImportCommand, add_map_argument, columns_of
+from judging.management.import_command import ImportCommand, add_map_argument, columns_of
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.replies.data_tables import TABLE_ENDINGS
 from judging.specs.replies.response_formats import RESPONSE_FORMATS, TABLES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.management.base import CommandParser
 
 from evalsite.base.json_types import JsonDict
-from judging.management.import_words import ImportCommand
+from judging.management.import_command import ImportCommand
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.upload_kinds import UploadKind
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from django.core.management.base import CommandParser
 
 from evalsite.base.json_types import JsonDict
-from judging.management.import_words import ImportCommand, add_map_argument, columns_of, read_suite_path
+from judging.management.import_command import ImportCommand, add_map_argument, columns_of, read_suite_path
 from judging.services.file_imports.intake import ImportOptions
 from judging.specs.files.uploaded_files import Files
 from judging.specs.upload_kinds import UploadKind

@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from judging.management.import_words import read_suite_path
+from judging.management.import_command import read_suite_path
 from judging.services.file_imports.imports import refusal_message
 from judging.specs.files.problems import Problem, Severity
 from judging.specs.files.uploaded_files import bundle_of

@@ -14,10 +14,10 @@ from judging.llm.chat import ChatRequest
 from judging.models import Lease, Run, RunTask
 from judging.selectors.targets import Target
 from judging.services.calls.conversations import ActiveTask, PendingRequest
+from judging.services.calls.endpoint_failures import EndpointFailures
 from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.ledger import CallRecord
 from judging.services.calls.pools import CallResult
-from judging.services.calls.troubles import Trouble
 from judging.services.tasks import results
 from judging.services.tasks.executors import Executor, ReadyTask
 from judging.services.tasks.leases import InFlight
@@ -82,7 +82,7 @@ class EngineState:
         self.suspects: list[
             tuple[PendingRequest, CallRecord]
         ] = []  # failed as every other request may: not delivered yet
-        self.troubles: dict[str, Trouble] = defaultdict(Trouble)  # by endpoint
+        self.failures: dict[str, EndpointFailures] = defaultdict(EndpointFailures)  # by endpoint
         self.records: list[CallRecord] = []
         self.unstored: dict[str, CallRecord] = {}  # finished calls on their way to the ledger
         self.finished: list[results.TaskOutcome] = []
@@ -102,7 +102,9 @@ class EngineState:
     def blocked(self) -> dict[str, float]:
         """Return which endpoints take no calls now, and until which monotonic time."""
         now = time.monotonic()
-        return {name: trouble.blocked_until for name, trouble in self.troubles.items() if trouble.blocked_until > now}
+        return {
+            name: failures.blocked_until for name, failures in self.failures.items() if failures.blocked_until > now
+        }
 
     @property
     def _has_budget(self) -> bool:

@@ -13,7 +13,7 @@ from judging.llm.chat import ChatReply
 from judging.models import RunTask
 from judging.services.calls.conversations import ActiveTask, repeated
 from judging.services.calls.ledger import CallRecord
-from judging.services.engine.books import Bookkeeping
+from judging.services.engine.bookkeeping import Bookkeeping
 from judging.services.tasks import leases
 from judging.services.tasks.executors import Crash, ReadyTask
 from judging.services.transactions import persistently

@@ -13,7 +13,7 @@ import time
 
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.services.calls.conversations import PendingRequest
-from judging.services.calls.troubles import LONGEST_HOLD_SECONDS, REFUSALS, pause_seconds
+from judging.services.calls.endpoint_failures import LONGEST_HOLD_SECONDS, REFUSALS, pause_seconds
 from judging.services.engine.call_requests import CallRequests
 from judging.services.tasks.leases import InFlight
 
@@ -35,14 +35,14 @@ class ReplyHandling(CallRequests):
     def _handle_reply(self, pending: PendingRequest, reply: ChatReply) -> None:
         record = pending.record(reply)
         self.records.append(record)
-        trouble = self.troubles[pending.endpoint]
-        trouble.note(reply, time.monotonic())
+        failures = self.failures[pending.endpoint]
+        failures.note(reply, time.monotonic())
         if reply.status == ReplyStatus.FINISHED:
             self.unstored[pending.key] = record
-        if trouble.is_hopeless(reply):
+        if failures.is_hopeless(reply):
             self.suspects.append((pending, record))
-            if trouble.is_broken:
-                self._stop("hopeless", trouble.sentence(pending.endpoint))
+            if failures.is_broken:
+                self._stop("hopeless", failures.sentence(pending.endpoint))
             return
         if reply.status != ReplyStatus.FAILED:
             self.was_answered = True
@@ -63,10 +63,10 @@ class ReplyHandling(CallRequests):
 
         `was_full`: the endpoint took no more; otherwise an attempt was paid for and came to nothing.
         """
-        now, trouble = time.monotonic(), self.troubles[pending.endpoint]
+        now, failures = time.monotonic(), self.failures[pending.endpoint]
         pending.postponed += was_full
         pending.postponed_at = pending.postponed_at or now
-        in_vain = pending.postponed >= REFUSALS and trouble.answered_at < pending.postponed_at
+        in_vain = pending.postponed >= REFUSALS and failures.answered_at < pending.postponed_at
         if seconds <= LONGEST_HOLD_SECONDS and not in_vain:
             self.to_repeat[pending.key] = pending
             heapq.heappush(self.postponed, (now + seconds, pending.key))
@@ -75,7 +75,7 @@ class ReplyHandling(CallRequests):
             since = self.run.postponed_since
             before = (self.options.now() - since).total_seconds() if since is not None else 0.0
             seconds = max(seconds, pause_seconds(before))
-        trouble.blocked_until = max(trouble.blocked_until, now + seconds)
+        failures.blocked_until = max(failures.blocked_until, now + seconds)
         self._put_back(pending)
         for waiting in (self.held_back, self.to_repeat):
             for other in [each for each in waiting.values() if each.endpoint == pending.endpoint]:

@@ -19,9 +19,9 @@ from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.models import EsiItem, Run, RunEvaluator, RunTask, Score, Verdict
-from judging.services.evaluation.asked_responses import NewResponse, store_responses
 from judging.services.evaluation.esi_options import options_of
 from judging.services.evaluation.evaluator_tasks import judge_score_fields, verdict_fields
+from judging.services.evaluation.response_store import NewResponse, store_responses
 from judging.services.evaluation.verdict_store import store_scores, store_verdicts
 from judging.services.storable import storable
 from judging.services.systems import SEES_IMAGES, asking_request, question_of

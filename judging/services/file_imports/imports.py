@@ -42,7 +42,7 @@ class ImportRefused(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedImport:
     """A dry run: what was read, what would be done, and everything wrong with it."""
 
     intake: Intake
@@ -89,8 +89,8 @@ class Checked:
         return {digest: encode_picture(files[digest].data).data for digest in sorted(shown - stored_digests(shown))}
 
     @contextmanager
-    def open_written(self, watch: Watch = unwatched) -> Iterator[Written]:
-        """Write what was read into a batch, where nobody sees it until `Written.use` takes all of it into use.
+    def open_written(self, watch: Watch = unwatched) -> Iterator[WrittenImport]:
+        """Write what was read into a batch, where nobody sees it until `WrittenImport.use` takes all of it into use.
 
         Raises:
             ImportRefused: there are errors.
@@ -101,14 +101,14 @@ class Checked:
             yield _write(batch, self.intake, watch)
 
 
-def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatched) -> Checked:
+def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatched) -> CheckedImport:
     """Return what importing the files would do. Nothing is stored."""
     intake = read_intake(files, options, watch)
     if intake.has_errors:
-        return Checked(intake, (), changes_nothing=False, problems=intake.problems)
+        return CheckedImport(intake, (), changes_nothing=False, problems=intake.problems)
     watch("comparing", 0, 0)
     plan = plan_import(intake)
-    return Checked(intake, plan.parts, plan.changes_nothing, (*intake.problems, *plan.problems))
+    return CheckedImport(intake, plan.parts, plan.changes_nothing, (*intake.problems, *plan.problems))
 
 
 def store_import(*, files: Files, options: ImportOptions, source: str, actor: User | None, at: datetime) -> JsonDict:
@@ -120,14 +120,14 @@ def store_import(*, files: Files, options: ImportOptions, source: str, actor: Us
     return store_checked(checked=check_import(files=files, options=options), origin=RubricOrigin(source, actor, at))
 
 
-def store_checked(*, checked: Checked, origin: RubricOrigin, watch: Watch = unwatched) -> JsonDict:
+def store_checked(*, checked: CheckedImport, origin: RubricOrigin, watch: Watch = unwatched) -> JsonDict:
     """Store what a dry run read, as `store_import` does."""
     with checked.open_written(watch) as written:
         return persistently(partial(written.use, origin))
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenImport:
     """What a dry run read, as a batch holds it."""
 
     batch: ImportBatch
@@ -179,7 +179,7 @@ class Written:
         return result
 
 
-def _write(batch: ImportBatch, intake: Intake, watch: Watch) -> Written:
+def _write(batch: ImportBatch, intake: Intake, watch: Watch) -> WrittenImport:
     target = intake.target
     suite = responses = None
     if intake.suite is not None and target is not None:
@@ -197,7 +197,7 @@ def _write(batch: ImportBatch, intake: Intake, watch: Watch) -> Written:
     write_pictures(batch=batch, files=intake.pictures, watch=watch)
     for staged in intake.rubrics:
         write_rubric(batch=batch, staged=staged, benchmark=target.benchmark if target else None, watch=watch)
-    return Written(batch, intake, suite, responses)
+    return WrittenImport(batch, intake, suite, responses)
 
 
 def refusal_message(errors: tuple[Problem, ...]) -> str:

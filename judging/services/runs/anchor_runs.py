@@ -12,9 +12,9 @@ from django.db import transaction
 from judging.judges.versions import changes_between
 from judging.models import Response, Run, RunEvaluator, RunKind, System
 from judging.selectors.judges.judge_versions import versions_of
-from judging.services.runs.chosen_runs import write_chosen_tasks
 from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
+from judging.services.runs.task_planner import write_chosen_tasks
 
 
 @transaction.atomic

@@ -30,7 +30,6 @@ def _frozen_of_plan(plan: RunPlan, choice: EvaluatorChoice) -> JsonDict:
     return frozen_baseline(choice.baseline) | ({SEES_IMAGES: True} if sees else {})
 
 
-@transaction.atomic
 def estimate_new_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
     """Return what a run would ask and cost, and what its judges would not see.
 
@@ -43,6 +42,7 @@ def estimate_new_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimat
     return replace(estimate, blind=tuple(blind), unseen=plan.image_count if blind else 0)
 
 
+@transaction.atomic
 def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     """Make a run with everything its results depend on frozen.
 

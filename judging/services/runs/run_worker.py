@@ -48,14 +48,6 @@ PROMPT_CHANGED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkOptions:
-    """How a worker goes about it."""
-
-    threads: int
-    now: Callable[[], datetime]
-
-
 def work_through(*, run_id: int, threads: int, now: Callable[[], datetime], apart: bool = False) -> str:
     """Work on one run until nothing waits; return why this worker stopped: "not-active", "crashed", or an ending of
     the engine.
@@ -67,16 +59,22 @@ def work_through(*, run_id: int, threads: int, now: Callable[[], datetime], apar
     def next_runs() -> Sequence[int]:
         return [run_ids.pop()] if run_ids else []
 
-    return _work(next_runs, WorkOptions(threads, now), apart=apart).get(run_id, "asked")
+    return _work(next_runs, _options(threads, now), apart=apart).get(run_id, "asked")
 
 
 def work_on_runs(*, threads: int, now: Callable[[], datetime], apart: bool = False) -> dict[int, str]:
     """Work on every run that waits, new ones included, until none does; return why work on each ended last."""
-    return _work(recovery.waiting_runs, WorkOptions(threads, now), apart=apart)
+    return _work(recovery.waiting_runs, _options(threads, now), apart=apart)
+
+
+def _options(threads: int, now: Callable[[], datetime]) -> EngineOptions:
+    return EngineOptions(
+        threads=threads, now=now, should_stop=stop_requests.requested, stop_seconds=settings.STOP_SECONDS
+    )
 
 
 @infrequent_gc()
-def _work(next_runs: Callable[[], Sequence[int]], options: WorkOptions, *, apart: bool) -> dict[int, str]:
+def _work(next_runs: Callable[[], Sequence[int]], options: EngineOptions, *, apart: bool) -> dict[int, str]:
     pool = pools.open_pool(threads=options.threads, apart=apart)
     try:
         return _Worker(pool, next_runs, options).work()
@@ -90,7 +88,7 @@ class _Worker:
 
     pool: OpenPool
     next_runs: Callable[[], Sequence[int]]
-    options: WorkOptions
+    options: EngineOptions
     works: dict[int, _RunWork] = field(default_factory=dict)
     endings: dict[int, str] = field(default_factory=dict)
     looked_at: float = -LOOK_SECONDS
@@ -99,15 +97,15 @@ class _Worker:
     def work(self) -> dict[int, str]:
         """Work until no run waits, this worker is asked to stop, or it cannot send any more."""
         while not self.is_cut_off:
-            self._take_up()
+            self._start_waiting_runs()
             for run_id, work in list(self.works.items()):
                 self._step(run_id, work)
-            if not self.works and not self._take_up(at_once=True):
+            if not self.works and not self._start_waiting_runs(at_once=True):
                 break
             self._wait()
         return self.endings
 
-    def _take_up(self, *, at_once: bool = False) -> bool:
+    def _start_waiting_runs(self, *, at_once: bool = False) -> bool:
         """Begin with the runs that wait, once a second; return whether any is in work."""
         now = time.monotonic()
         if (at_once or now - self.looked_at >= LOOK_SECONDS) and not stop_requests.requested():
@@ -155,7 +153,7 @@ class _RunWork:
 
     run: Run
     share: PoolShare
-    options: WorkOptions
+    options: EngineOptions
     planner: TaskPlanner = field(init=False)
     lease: Lease | None = None
     engine: Engine | None = None
@@ -202,12 +200,7 @@ class _RunWork:
             executor=executor_for(run),
             calls=self.share,
             endpoints=RunEndpoints(run),
-            options=EngineOptions(
-                threads=self.options.threads,
-                now=self.options.now,
-                should_stop=stop_requests.requested,
-                stop_seconds=settings.STOP_SECONDS,
-            ),
+            options=self.options,
         )
 
     def end(self) -> str:

@@ -127,3 +127,16 @@ def _end_planning(run_id: int, cases: int, at: datetime) -> None:
             RunEvaluator.objects.filter(pk=evaluator.pk).update(total=total)
             run.total += total
     run.save(update_fields=["total", "case_count", "planned_at"])
+
+
+def write_chosen_tasks(*, run: Run, response_ids: Sequence[int], kind: RunKind, at: datetime) -> Run:
+    """Give a new run a task of every evaluator for each of these responses alone, and its kind; return it."""
+    evaluators = list(run.evaluators.order_by("position"))
+    RunTask.objects.bulk_create(
+        (RunTask(run=run, evaluator=evaluator, response_id=pk) for evaluator in evaluators for pk in response_ids),
+        batch_size=TASK_BATCH,
+    )
+    run.evaluators.update(total=len(response_ids))
+    run.total, run.planned_at, run.kind = len(response_ids) * len(evaluators), at, kind
+    run.save(update_fields=["total", "planned_at", "kind"])
+    return run

@@ -106,7 +106,7 @@ def limit(amount: str) -> None:
 def day() -> list[str]:
     """Return what today's calls cost, and what is held for those under way."""
     site = uses_of_day(at=timezone.now())[0]
-    return [str(site.spent), str(site.held)]
+    return [str(site.spent), str(site.reserved)]
 
 
 def poison(run_id: str) -> int:

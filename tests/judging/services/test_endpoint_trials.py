@@ -191,7 +191,7 @@ LITTLE_LEFT = (
 
 def spent_today() -> Decimal:
     site = uses_of_day(at=NOON)[0]
-    assert site.held == 0
+    assert site.reserved == 0
     return site.spent
 
 

@@ -74,7 +74,7 @@ class LateCalls:
     def withdraw(self) -> None:
         pass
 
-    def heard(self) -> list[CallResult]:
+    def take_results(self) -> list[CallResult]:
         done, self.waiting = self.waiting, []
         reply = ChatReply(ReplyStatus.FINISHED, HALF, "stop", 100, 20)
         return [CallResult(token, reply) for token in done]
@@ -105,7 +105,7 @@ def test_a_reply_on_its_way_to_the_ledger_answers_an_equal_request() -> None:
     engine.exhausted = True
     engine.to_begin.extend(engine._prepared(tasks[:1]))
     engine.step()
-    engine._hear()  # the reply is here and not yet stored
+    engine._receive()  # the reply is here and not yet stored
     engine.to_begin.extend(engine._prepared(tasks[1:]))
     engine.step()
     engine.finish()

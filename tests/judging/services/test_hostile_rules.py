@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judging.grading.grades import ScoreStatus
 from judging.models import RunEvaluator, RunTask, Score
 from judging.selectors.responses import scores_of
-from judging.services.evaluation.evaluator_tasks import NOT_RUN, GradingExecutor, Judged
+from judging.services.evaluation.evaluator_tasks import NOT_RUN, GradingExecutor, JudgeOutcome
 from judging.services.storable import storable
 from judging.services.tasks.executors import FinishedTask
 from judging.views.score_pages import pieces_of, score_page
@@ -80,7 +80,7 @@ def grade(grading: dict[str, Any], text: str) -> Score:
     return stored
 
 
-def finish(conversation: Any) -> Judged:
+def finish(conversation: Any) -> JudgeOutcome:
     try:
         next(conversation)
         while True:

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evalsite.accounts.roles import Role
-from judging.jobs.edits import Trial, work_edit_trial
+from judging.jobs.edits import EditTrial, work_edit_trial
 from judging.models import Case, Suite
 from judging.services.content_hashes import text_hash
 from tests import factories
@@ -118,5 +118,5 @@ def test_case_edit_trial_is_unknown_for_another_case(client: Client, case: Case)
 def test_work_edit_trial_returns_the_effect(case: Case) -> None:
     effect = work_edit_trial(case.pk, Suite.objects.get().pk, BETTER)
 
-    assert Trial("edit-1", effect).effect == effect
+    assert EditTrial("edit-1", effect).effect == effect
     assert (effect["count"], effect["changed"]) == (1, 1)

@@ -16,7 +16,7 @@ from evalsite.reports.services.boards.leaderboards import board_of
 from evalsite.reports.services.report_content import ReportContent
 from judging.jobs import launch_run
 from judging.management import choices
-from judging.management.import_words import PROBLEMS_PRINTED, read_suite_path
+from judging.management.import_command import PROBLEMS_PRINTED, read_suite_path
 from judging.management.run_progress import wait_for_run
 from judging.management.run_reports import audit_words, estimate_report, in_lines, run_report
 from judging.models import Case, Run, RunEvaluator, Suite

@@ -16,7 +16,7 @@ from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
 from evalsite.review.routing import ItemArm, Reason
 from evalsite.review.selectors.screens.waiting_items import HELD, TOUCHED, member_filter, with_my_counts
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue

@@ -20,7 +20,7 @@ from evalsite.review.selectors.screens.looks import has_seen_verdicts
 from evalsite.review.selectors.screens.remarks import Remark, remarks_on
 from evalsite.review.selectors.screens.waiting_items import Progress, progress_of
 from evalsite.review.states import UNDO_GRACE, AssignmentStatus, ItemStatus
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 
 WORK, SKIPPED, WITHDRAWN, ANSWERED = "work", "skipped", "withdrawn", "answered"
 OVERVIEW, CLOSED = "overview", "closed"

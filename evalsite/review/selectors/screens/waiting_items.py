@@ -30,7 +30,7 @@ from django.db.models.functions import Coalesce
 from evalsite.review.models import Annotation, Assignment, Look, Notice, Queue, ReviewItem
 from evalsite.review.sampling import RETEST_GAP
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueFacts, QueueStatus, why_nothing
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations

@@ -19,9 +19,9 @@ from judging.judges.versions import changes_between
 from judging.models import Judge, Rubric, Run, RunEvaluator, RunKind, System
 from judging.selectors.judges.judge_needs import needs_of, needs_rubric, uses_rubric
 from judging.selectors.judges.judge_versions import versions_of
-from judging.services.runs.chosen_runs import write_chosen_tasks
 from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
+from judging.services.runs.task_planner import write_chosen_tasks
 from judging.states import RunStatus
 
 

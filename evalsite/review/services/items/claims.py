@@ -36,7 +36,7 @@ from evalsite.review.services.items.looks import has_looked
 from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.retests import retest_due
 from evalsite.review.states import AssignmentStatus, ItemStatus, ReviewRefused, check_can_claim, check_transition
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 
 MOST_TRIES = 20  # items lost to others between looking and locking
 OWN_CLAIMS = 5  # items that a person left in the middle

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.states import AssignmentStatus, ClaimFacts, ItemFacts, ItemStatus, QueueStatus
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from evalsite.review.models import LEFT_OUT, Annotation, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import RETEST_GAP, is_retest, uniform_number
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 
 WINDOW = 40  # how far back a person's answers are looked through
 

@@ -9,7 +9,7 @@ import pytest
 from openpyxl import Workbook
 
 from judging.models import Response
-from judging.services.file_imports.imports import Checked, check_import, store_import
+from judging.services.file_imports.imports import CheckedImport, check_import, store_import
 from judging.services.file_imports.intake import ImportOptions
 from tests import factories
 from tests.judging import column_files, import_files
@@ -21,7 +21,7 @@ KEYED = [["Question_ID", "LLM Answer", "Which model"], ["france", "Paris", "ada"
 ASKED: list[list[Any]] = [["My question", "oak", "elm", "n"], [FRANCE, "Paris", "Lyon", 1], [POLAND, "Warsaw", "", 2]]
 
 
-def check(*files: File, **options: Any) -> Checked:
+def check(*files: File, **options: Any) -> CheckedImport:
     return check_import(files=files, options=ImportOptions(**options))
 
 
@@ -29,11 +29,11 @@ def store(*files: File, **options: Any) -> None:
     store_import(files=files, options=ImportOptions(**options), source="upload", actor=None, at=factories.NOON)
 
 
-def read(checked: Checked) -> list[tuple[str, str, str]]:
+def read(checked: CheckedImport) -> list[tuple[str, str, str]]:
     return [(spec.case_key, spec.system, spec.text) for spec in checked.intake.responses]
 
 
-def said(checked: Checked) -> list[tuple[str, str, str]]:
+def said(checked: CheckedImport) -> list[tuple[str, str, str]]:
     return [(problem.severity, problem.place, problem.code) for problem in checked.problems]
 
 

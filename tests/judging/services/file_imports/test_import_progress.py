@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from judging.models import Response, SuiteCase
-from judging.services.file_imports.imports import Checked, check_import, store_checked
+from judging.services.file_imports.imports import CheckedImport, check_import, store_checked
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
 from tests import factories
@@ -38,7 +38,7 @@ def suite(count: int) -> bytes:
     return f"name: Many\ncases:\n{cases}".encode()
 
 
-def check(name: str, data: bytes, benchmark: str = "") -> tuple[Checked, list[Step]]:
+def check(name: str, data: bytes, benchmark: str = "") -> tuple[CheckedImport, list[Step]]:
     seen: list[Step] = []
     checked = check_import(
         files=[(name, data)], options=ImportOptions(benchmark=benchmark), watch=lambda *step: seen.append(step)
@@ -47,7 +47,7 @@ def check(name: str, data: bytes, benchmark: str = "") -> tuple[Checked, list[St
     return checked, seen
 
 
-def store(checked: Checked) -> list[Step]:
+def store(checked: CheckedImport) -> list[Step]:
     seen: list[Step] = []
     origin = RubricOrigin("", None, factories.NOON)
     store_checked(checked=checked, origin=origin, watch=lambda *step: seen.append(step))

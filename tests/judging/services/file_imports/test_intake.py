@@ -11,7 +11,7 @@ import pytest
 
 from judging.models import Response
 from judging.services.file_imports.import_targets import BenchmarkChoice
-from judging.services.file_imports.imports import Checked, check_import, store_import
+from judging.services.file_imports.imports import CheckedImport, check_import, store_import
 from judging.services.file_imports.intake import ImportOptions
 from tests import factories
 from tests.judging import import_files
@@ -27,7 +27,7 @@ ROWS: list[list[Any]] = [
 STORED = [("france", "ada", 0, "Paris"), ("poland", "ada", 0, "Warsaw")]
 
 
-def check(*files: File, **options: Any) -> Checked:
+def check(*files: File, **options: Any) -> CheckedImport:
     return check_import(files=files, options=ImportOptions(**options))
 
 
@@ -35,7 +35,7 @@ def store(*files: File, **options: Any) -> None:
     store_import(files=files, options=ImportOptions(**options), source="upload", actor=None, at=factories.NOON)
 
 
-def said(checked: Checked) -> list[tuple[str, str, str]]:
+def said(checked: CheckedImport) -> list[tuple[str, str, str]]:
     return [(problem.severity, problem.place, problem.code) for problem in checked.problems]
 
 

@@ -13,7 +13,7 @@ KEPT_FOR = timedelta(days=1)
 _TOKEN = re.compile(r"[0-9a-f]{64}")
 
 
-class NotKept(LookupError):
+class UploadExpired(LookupError):
     """The upload is not there any more; the message is shown on the page."""
 
 
@@ -29,14 +29,14 @@ def read_upload(token: str) -> bytes:
     """Return the bytes of a kept upload.
 
     Raises:
-        NotKept: there is none, or no longer.
+        UploadExpired: there is none, or no longer.
     """
     try:
         if not _TOKEN.fullmatch(token):
             raise upload_store.BytesMissing
         return upload_store.read_bytes(PREFIX + token)
     except upload_store.BytesMissing:
-        raise NotKept("This upload has expired. Choose the file again.") from None
+        raise UploadExpired("This upload has expired. Choose the file again.") from None
 
 
 def drop_upload(token: str) -> None:

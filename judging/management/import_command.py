@@ -14,7 +14,13 @@ from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from judging.management.progress import progress_bar
 from judging.services.file_imports.import_commands import COMMANDS
-from judging.services.file_imports.imports import Checked, ImportRefused, check_import, refusal_message, store_checked
+from judging.services.file_imports.imports import (
+    CheckedImport,
+    ImportRefused,
+    check_import,
+    refusal_message,
+    store_checked,
+)
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.specs.files.named_files import named_files, named_images
@@ -163,7 +169,7 @@ class ImportCommand(JsonCommand):
             raise BadInput(str(refusal)) from refusal
         return {"dry_run": False, **result, **plan}
 
-    def _check_kind(self, checked: Checked, path: Path) -> None:
+    def _check_kind(self, checked: CheckedImport, path: Path) -> None:
         kinds = checked.intake.kinds
         if kinds and not set(kinds) & set(self.kinds):
             words = " and ".join(kind.replace("_", " ") for kind in kinds)

@@ -1,4 +1,4 @@
-"""What an endpoint refuses, as one worker on a run hears it: when to stop asking, and what to tell people."""
+"""Failures of an endpoint as one worker on a run sees them: when to stop asking, and what to tell people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 300.0, 3600.0  # where the endpo
 
 
 @dataclass(slots=True)
-class Trouble:
+class EndpointFailures:
     """What one endpoint has answered lately. Times are monotonic seconds."""
 
     kind: str = ""  # the hopeless error that it answers
@@ -32,7 +32,7 @@ class Trouble:
         return reply.status == ReplyStatus.FAILED and reply.error_kind in HOPELESS
 
     def note(self, reply: ChatReply, at: float) -> None:
-        """Hear of a reply."""
+        """Count a reply."""
         if reply.status != ReplyStatus.FAILED:
             self.kind, self.count, self.answered_at = "", 0, at
         elif reply.error_kind in HOPELESS:

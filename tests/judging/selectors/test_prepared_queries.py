@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
-from judging.selectors.prepared import PreparedQuery
+from judging.selectors.prepared_queries import PreparedQuery
 from tests import factories
 from tests.factories import NOON
 

@@ -57,9 +57,9 @@ class Bookkeeping(EngineState):
             persistently(self.endpoints.read)
         if self.endpoints.difference:
             self._stop("endpoint", self.endpoints.difference)
-        freed = [each for each in self.troubles.values() if 0 < each.blocked_until <= now]
-        for trouble in freed:
-            trouble.blocked_until = 0.0
+        unblocked = [failures for failures in self.failures.values() if 0 < failures.blocked_until <= now]
+        for failures in unblocked:
+            failures.blocked_until = 0.0
             self.exhausted = False
 
     def _sent(self, more: Sequence[PendingRequest] = ()) -> InFlight:

@@ -23,7 +23,7 @@ M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TablePart:
     """The columns of a row that are one object."""
 
     model: type[Model]
@@ -42,10 +42,10 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RowShape:
     """How a row becomes an object, with what `annotate` adds and the objects that `select_related` joins to it."""
 
-    parts: list[Part]  # the object of the query's model first, each later one joined to one before it
+    parts: list[TablePart]  # the object of the query's model first, each later one joined to one before it
     added: dict[str, int]  # column by name
     converters: tuple[tuple[int, list[Any], Any], ...]  # column, what to apply in turn, and the expression it is for
 
@@ -67,13 +67,13 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledQuery:
     """A query in the words of one database; each parameter is a value by name, or constant where it has none."""
 
     sql: str
     names: list[str | None]
     constants: tuple[Any, ...]
-    shape: Shape | None  # None for rows of single values
+    shape: RowShape | None  # None for rows of single values
 
 
 class PreparedQuery(Generic[M]):
@@ -81,7 +81,7 @@ class PreparedQuery(Generic[M]):
 
     def __init__(self, build: Callable[..., QuerySet[M, Any]]) -> None:
         self._build = build
-        self._known: dict[tuple[str, bool, tuple[str, ...]], Compiled] = {}
+        self._known: dict[tuple[str, bool, tuple[str, ...]], CompiledQuery] = {}
 
     def rows(self, **values: Value) -> list[tuple[Any, ...]]:
         """Return the rows as the database gives them."""
@@ -99,7 +99,7 @@ class PreparedQuery(Generic[M]):
         """Return the first object, or None where there is no row."""
         return next(iter(self.objects(**values)), None)
 
-    def _run(self, compiled: Compiled, values: dict[str, Value]) -> list[tuple[Any, ...]]:
+    def _run(self, compiled: CompiledQuery, values: dict[str, Value]) -> list[tuple[Any, ...]]:
         adapted = {name: _adapted(value) for name, value in values.items()}
         pairs = zip(compiled.names, compiled.constants, strict=True)
         with planned_cursor() as cursor:
@@ -107,13 +107,13 @@ class PreparedQuery(Generic[M]):
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
-    def _compiled(self, values: dict[str, Value]) -> Compiled:
+    def _compiled(self, values: dict[str, Value]) -> CompiledQuery:
         key = (connection.vendor, connection.in_atomic_block, tuple(values))
         if key not in self._known:
             self._known[key] = self._compile(values)
         return self._known[key]
 
-    def _compile(self, values: dict[str, Value]) -> Compiled:
+    def _compile(self, values: dict[str, Value]) -> CompiledQuery:
         marks = {name: _mark(value, number) for number, (name, value) in enumerate(values.items())}
         query = self._build(**marks).query
         compiler = query.get_compiler(connection=connection)
@@ -122,10 +122,10 @@ class PreparedQuery(Generic[M]):
         names = [name_by_mark.get(parameter) for parameter in parameters]
         if set(names) - {None} != set(values):
             raise ValueError(f"the query does not use all of {', '.join(values)}")
-        return Compiled(sql, names, tuple(parameters), _shape(query, compiler) if query.default_cols else None)
+        return CompiledQuery(sql, names, tuple(parameters), _shape(query, compiler) if query.default_cols else None)
 
 
-def _shape(query: Query, compiler: Any) -> Shape:
+def _shape(query: Query, compiler: Any) -> RowShape:
     """Return how the rows of a compiled query become objects: the columns of each table are one."""
     columns: dict[str, list[int]] = {}  # by the alias of the table, those that a table joins after it
     added: dict[str, int] = {}
@@ -135,17 +135,17 @@ def _shape(query: Query, compiler: Any) -> Shape:
         else:
             added[name] = index
     order = {alias: number for number, alias in enumerate(columns)}
-    parts: list[Part] = []
+    parts: list[TablePart] = []
     for alias, indexes in columns.items():
         fields = [compiler.select[index][0].target for index in indexes]
         key = indexes[next(number for number, field in enumerate(fields) if field.primary_key)]
-        part = Part(fields[0].model, indexes[0], indexes[-1] + 1, [field.attname for field in fields], key)
+        part = TablePart(fields[0].model, indexes[0], indexes[-1] + 1, [field.attname for field in fields], key)
         if parts:
             join: Any = query.alias_map[alias]
             part = replace(part, owner=order[str(join.parent_alias)], relation=join.join_field)
         parts.append(part)
     converters = compiler.get_converters([column for column, _, _ in compiler.select])
-    return Shape(
+    return RowShape(
         parts=parts,
         added=added,
         converters=tuple((column, convert, expression) for column, (convert, expression) in converters.items()),
