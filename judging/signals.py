@@ -1,4 +1,4 @@
-"""What the bottom layer announces to those above. Every signal carries ids only."""
+"""The signals by which the bottom layer announces events to those above. Every signal carries ids only."""
 
 from __future__ import annotations
 

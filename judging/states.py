@@ -1,4 +1,4 @@
-"""Where a run is, and where it may go from there: the one transition table."""
+"""The statuses of a run and the one table of its transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this process was asked to stop. Long jobs look here at safe points and give their claims back."""
+"""Whether this process was asked to stop. Long jobs check this at safe points and give their claims back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of this app."""
+"""URLs of this app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run, or a day, may cost."""
+"""Form fields for the budget of a run or of a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form that changes how a case is graded."""
+"""The form that edits how a case is graded."""
 
 from __future__ import annotations
 

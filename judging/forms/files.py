@@ -1,4 +1,4 @@
-"""A file that a person chooses, of a size that the site takes, and the one that is kept until it is confirmed."""
+"""Form fields for an uploaded file within the size limit, and for one that was kept until it is confirmed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person says when importing."""
+"""The forms of an import: its files and options."""
 
 from __future__ import annotations
 

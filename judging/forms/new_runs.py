@@ -1,4 +1,4 @@
-"""What the forms of all kinds of runs share."""
+"""The base of the forms for all kinds of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form that changes what only scores depend on."""
+"""The form for options that only scores depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a system that answers here."""
+"""The form of a system that this site asks."""
 
 from __future__ import annotations
 

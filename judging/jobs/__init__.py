@@ -1,4 +1,4 @@
-"""What workers call in this app. Primitives in, one service call, safe to repeat.
+"""The jobs that workers run for this app. Primitives in, one service call, safe to repeat.
 
 `launch_*` stands beside its job: it changes the row and queues the job once the transaction commits. Work itself
 belongs in `judging.services`.

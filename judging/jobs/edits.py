@@ -1,4 +1,4 @@
-"""Trying an edit of a case on all stored responses, where that takes longer than a reader waits."""
+"""The job that tries an edit of a case on all stored responses, where that takes too long for a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storing confirmed uploads, and waking a worker for them."""
+"""The jobs that check and store uploads."""
 
 from __future__ import annotations
 

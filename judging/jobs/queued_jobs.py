@@ -1,4 +1,4 @@
-"""The one way to queue a job that must not be queued twice."""
+"""Queues a job that must not be queued twice."""
 
 from __future__ import annotations
 

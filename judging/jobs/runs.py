@@ -1,4 +1,4 @@
-"""Working through runs, and waking workers for them."""
+"""The jobs that work through runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep of the sandbox, done by every worker at its start and now and then."""
+"""Maintenance of the sandbox, which every worker does at its start and from time to time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computing scores again, and waking a worker for it."""
+"""The job that recomputes scores."""
 
 from __future__ import annotations
 

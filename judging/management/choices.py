@@ -1,4 +1,4 @@
-"""What command lines name: suites, systems, judges and rubrics, found or refused with what there is."""
+"""Finds the suites, systems, judges and rubrics that a command line names, or lists those that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of `run_suite --kind esi`: who responds, who judges and how the ESI is computed."""
+"""The arguments of `run_suite --kind esi`: systems, judges and options of the ESI."""
 
 from __future__ import annotations
 

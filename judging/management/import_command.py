@@ -1,4 +1,4 @@
-"""What the import commands share: reading a path, checking it, storing it, and the words for it."""
+"""The base of the import commands: read a path, check it, store it, and report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where commands write tables and archives: a file, or standard output."""
+"""Writes tables and archives of commands to a file or to standard output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for a run from the command line: workers do it where there are any, this process where there are none."""
+"""Waits for a run from the command line: workers do it if any are running, otherwise this process."""
 
 from __future__ import annotations
 

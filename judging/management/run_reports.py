@@ -1,4 +1,4 @@
-"""What commands print of a run."""
+"""Reports of runs as commands print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked: benchmarks, their immutable suites, and cases."""
+"""Benchmarks, their immutable suites, and cases."""
 
 from __future__ import annotations
 

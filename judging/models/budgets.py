@@ -1,4 +1,4 @@
-"""What calls of one day may cost, and what is set aside for those under way."""
+"""Budgets of one day, and amounts reserved for calls in flight."""
 
 from __future__ import annotations
 

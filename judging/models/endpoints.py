@@ -1,4 +1,4 @@
-"""Who can be asked: model endpoints, and judges configured on them."""
+"""Model endpoints, and judges configured on them."""
 
 from __future__ import annotations
 

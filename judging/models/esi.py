@@ -1,4 +1,4 @@
-"""What runs ask of systems: attempts at cases, and the items of ESI runs."""
+"""Items of ESI runs, and attempts of asked systems at cases."""
 
 from __future__ import annotations
 

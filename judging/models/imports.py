@@ -1,4 +1,4 @@
-"""Files on their way in: uploaded, looked at, confirmed; and rows that are stored but not in use yet."""
+"""Uploads from their check to their confirmation, and rows that are stored but not in use yet."""
 
 from __future__ import annotations
 

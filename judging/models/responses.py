@@ -1,4 +1,4 @@
-"""What was answered: systems and their responses."""
+"""Systems and their responses."""
 
 from __future__ import annotations
 

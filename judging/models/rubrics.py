@@ -1,4 +1,4 @@
-"""What a good answer is: versioned rubrics."""
+"""Versioned rubrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed: runs, their unit tasks, verdicts and scores."""
+"""Runs, their tasks, verdicts and scores."""
 
 from __future__ import annotations
 

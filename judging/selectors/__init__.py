@@ -1,1 +1,1 @@
-"""What pages and exports of this app read. Selectors never write, and take a fixed number of queries."""
+"""Queries for pages and exports of this app. Selectors never write, and take a fixed number of queries."""

@@ -1,4 +1,4 @@
-"""Reads of asks: how far a run is with each system that it asks, and why responses are missing."""
+"""Reads how far a run is with each system that it asks, and why responses are missing."""
 
 from __future__ import annotations
 

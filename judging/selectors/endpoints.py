@@ -1,4 +1,4 @@
-"""Reads of endpoints: calls, errors, spending, and the limiter's state."""
+"""Reads endpoints: calls, errors, spending, and the limiter's state."""
 
 from __future__ import annotations
 

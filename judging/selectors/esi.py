@@ -1,4 +1,4 @@
-"""Reads of ESI runs: sub-scores per system, where items ended."""
+"""Reads ESI runs: sub-scores per system, and the statuses of items."""
 
 from __future__ import annotations
 

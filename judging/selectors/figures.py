@@ -1,4 +1,4 @@
-"""What came out of a run in numbers: the suite's table for rule graders, means for judges."""
+"""Reads the results of a run in numbers: the suite's table for rule graders, means for judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads of prompts: files and edited versions, with who uses them."""
+"""Reads prompts: files and edited versions, with the judges and runs that use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads responses with what was said of them: scores, verdicts, the texts beside them."""
+"""Reads responses with their scores, verdicts and the texts beside them."""
 
 from __future__ import annotations
 

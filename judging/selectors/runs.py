@@ -1,4 +1,4 @@
-"""Reads of runs: lists, live progress, what failed and why."""
+"""Reads runs: lists, live progress, failures and their reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of a suite that a run or a set of debates is about."""
+"""The part of a suite that a run or a set of debates covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which prompts and responses hold the words of a query, by the full-text index of the database.
+"""Conditions for prompts and responses that contain the words of a query, by the full-text index of the database.
 
 Words are runs of letters and digits; other ASCII signs part them, so that `numpy.array_split(` is three words. Every
 character of Chinese, Japanese and Korean is a word. Case does not matter. PostgreSQL indexes `evalsite_words(text)`,

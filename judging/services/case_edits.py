@@ -1,4 +1,4 @@
-"""A researcher's change to how one case is graded: read, tried on every stored response, stored as a new version."""
+"""A researcher's change to how one case is graded: read, tried on stored responses, stored as a new version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two cheap calls to an endpoint: whether it works, what of the request showed an effect, and whether it sees."""
+"""Tests an endpoint with two cheap calls: whether it works, which features took effect, and whether it sees images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps endpoints and judges."""
+"""Stores endpoints and judges."""
 
 from __future__ import annotations
 

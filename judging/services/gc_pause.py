@@ -1,4 +1,4 @@
-"""Keeps Python's cycle collector from walking the same objects over and over while a job makes many more."""
+"""Makes Python's garbage collector run rarely while a job creates many objects."""
 
 from __future__ import annotations
 

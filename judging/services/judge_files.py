@@ -1,4 +1,4 @@
-"""Judges as YAML files: what the page's form holds, to keep beside a paper and to set up again elsewhere."""
+"""Judges as YAML files, to publish beside a paper and to set up on another site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes values fit for every database: what PostgreSQL refuses would lose a whole batch for one odd reply."""
+"""Makes values storable in every database: what PostgreSQL refuses would lose a whole batch for one odd reply."""
 
 from __future__ import annotations
 

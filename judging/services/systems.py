@@ -1,4 +1,4 @@
-"""Systems that answer here: a model endpoint, the prompt that it is asked with, and its sampling."""
+"""Systems that this site asks: a model endpoint, the prompt that it is asked with, and its sampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions that outlive a database which is locked or away for a while."""
+"""Transactions that are repeated while the database is locked or away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rubric trees between dataclasses and the JSON that is stored."""
+"""Converts rubric trees between dataclasses and the JSON that is stored."""
 
 from __future__ import annotations
 

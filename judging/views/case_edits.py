@@ -1,4 +1,4 @@
-"""Changing how a case is graded: the text, its effect on stored responses, and the new version."""
+"""Pages that edit how a case is graded: the text, its effect on stored responses, and the new version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of imports: choose files, look at the dry run, confirm, watch."""
+"""Pages of imports: choose files, preview, confirm, follow the progress."""
 
 from __future__ import annotations
 

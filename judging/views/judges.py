@@ -1,4 +1,4 @@
-"""Pages of judges: what each is and sent in which version, tried on a response, changed, retired."""
+"""Pages of judges: options and prompts by version, trials, changes, retirement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of the sandbox: whether it holds, what languages it runs, and which code came with suites."""
+"""The page of the sandbox: whether it works, which languages it runs, and which code came with suites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns a score's stored detail into what the page of a response shows. Reads only; tolerant of older details."""
+"""Turns a score's stored detail into what the page of a response shows. Tolerates older details."""
 
 from __future__ import annotations
 

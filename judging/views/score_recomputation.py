@@ -1,4 +1,4 @@
-"""The page that computes scores again from stored verdicts."""
+"""The page that recomputes scores from stored verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One judge tried on one response: the form, and what comes of it as a worker goes."""
+"""Pages on which one judge is tried on one response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a verdict: what was asked, what came back, how it was read."""
+"""The page of a verdict: the request, the replies, and how they were read."""
 
 from __future__ import annotations
 

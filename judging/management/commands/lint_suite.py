@@ -1,4 +1,4 @@
-"""Say everything worth saying about a suite, without importing it."""
+"""`lint_suite`: list the problems of a suite without importing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What judges cannot be asked without, and whether a language model is behind them: from their kinds and options."""
+"""What a judge of a kind needs before it can be asked, and whether it is a baseline without a language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a judge was used for: its runs, the prompts that they sent, and what it can be tried on."""
+"""Reads the runs of a judge, the prompts that they sent, and the responses that it can be tried on."""
 
 from __future__ import annotations
 

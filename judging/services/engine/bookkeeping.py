@@ -1,4 +1,4 @@
-"""Keeps the books of a worker: what it has on its way, what it stores, and its claim on the tasks."""
+"""Bookkeeping of a worker: its calls in flight, the results it stores, and its claim on the tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks for what conversations want: from the ledger, else from a model, as far as the budget carries it."""
+"""Requests of conversations: answered from the ledger, else sent to a model as far as the budget allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one worker holds of a run: its tasks, its conversations, its calls, and why it stops."""
+"""The state of one worker on a run: its tasks, its conversations, its calls, and why it stops."""
 
 from __future__ import annotations
 

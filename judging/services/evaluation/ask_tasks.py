@@ -1,4 +1,4 @@
-"""Does the tasks of runs that ask systems: a model responds, then graders and judges have a task for its response."""
+"""Executes runs that ask systems: a model responds, then graders and judges have a task for its response."""
 
 from __future__ import annotations
 

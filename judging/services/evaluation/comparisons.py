@@ -1,4 +1,4 @@
-"""The responses of a baseline system that comparison judges are shown beside those that they judge."""
+"""The responses of a baseline system that comparison judges are shown beside the ones they judge."""
 
 from __future__ import annotations
 

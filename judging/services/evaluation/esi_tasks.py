@@ -1,4 +1,4 @@
-"""Does the items of ESI runs: a model answers, the answer is cleaned, two judges are asked, the index follows."""
+"""Executes ESI runs: a model answers, the answer is cleaned, two judges are asked, and the index is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the tasks of grading runs: rules grade, judges are asked, verdicts become scores."""
+"""Executes grading runs: rules grade, judges are asked, verdicts become scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner of submitted programs that graders are given: the sandbox, in the graders' own terms."""
+"""Runs submitted programs in the sandbox, behind the interface that graders use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checks and stores the files of an upload, by the kind of upload; an app above registers its own kind."""
+"""Registry of what checks and stores the files of an upload, by the kind of upload; an app above registers its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import would do, as pages and commands show it before anything is stored."""
+"""What an import would change, as pages and commands show it before anything is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks imports without storing, and stores them whole or not at all."""
+"""Checks imports without storing them, and stores them completely or not at all."""
 
 from __future__ import annotations
 

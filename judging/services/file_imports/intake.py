@@ -1,4 +1,4 @@
-"""Reads an upload: tells what it holds and parses every part, without storing anything."""
+"""Reads an upload: detects what it contains and parses every part, without storing anything."""
 
 from __future__ import annotations
 

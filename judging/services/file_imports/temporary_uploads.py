@@ -1,4 +1,4 @@
-"""Uploaded records between their check and their confirmation: kept by the hash of their bytes for a day."""
+"""Uploads between their check and their confirmation, stored by the hash of their bytes for a day."""
 
 from __future__ import annotations
 

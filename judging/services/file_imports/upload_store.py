@@ -1,4 +1,4 @@
-"""Bytes on their way in, kept in the database, where web processes and workers on any machine find them."""
+"""The bytes of uploads, stored in the database, where web processes and workers on any machine find them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploads on their way in: kept in the database, checked, confirmed, stored by a job or discarded."""
+"""Uploads: received, checked, confirmed, stored by a job or discarded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge asked again about responses that it has judged before: a run of just these, whose replies are all new."""
+"""Runs in which a judge judges the same responses again, with new replies only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only runs have that ask systems: whom, how often, and the asks to work through."""
+"""The part of a run plan that asks systems: which ones, how often, and the asks to work through."""
 
 from __future__ import annotations
 

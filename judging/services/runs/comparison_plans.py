@@ -1,4 +1,4 @@
-"""What only runs have whose judges compare each response with that of a baseline system."""
+"""The part of a run plan whose judges compare each response with that of a baseline system."""
 
 from __future__ import annotations
 

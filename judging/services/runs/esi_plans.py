@@ -1,4 +1,4 @@
-"""What only ESI runs have: models that respond with a prompt each, their systems, and the items to work through."""
+"""The part of a run plan that computes the ESI: models with a prompt each, their systems, and the items."""
 
 from __future__ import annotations
 

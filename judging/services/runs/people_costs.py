@@ -1,4 +1,4 @@
-"""What a run asks of people when it ends, said before it starts. Whoever asks them registers how that is worked out."""
+"""The annotations that a run will request when it ends. The app that requests them registers the computation."""
 
 from __future__ import annotations
 

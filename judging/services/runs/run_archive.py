@@ -1,4 +1,4 @@
-"""Tags runs, and takes them out of lists and back; nothing is ever deleted."""
+"""Tags runs, archives and restores them; nothing is ever deleted."""
 
 from __future__ import annotations
 

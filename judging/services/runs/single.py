@@ -1,4 +1,4 @@
-"""One judge on one response: a run of one task, so that ledger, budget and limits hold as for any other."""
+"""One judge on one response: a run of one task, so that ledger, budget and limits apply as for any other."""
 
 from __future__ import annotations
 

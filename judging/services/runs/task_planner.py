@@ -1,4 +1,4 @@
-"""Writes the tasks of runs, as workers come to it."""
+"""Writes the tasks of runs in short transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of run does with its tasks. Upper layers register theirs when they are ready."""
+"""The interface of what a kind of run does with its tasks. Upper layers register theirs when they are ready."""
 
 from __future__ import annotations
 
