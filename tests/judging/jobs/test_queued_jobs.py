@@ -32,7 +32,7 @@ def test_enqueue_once_knows_what_waits_and_what_runs(tmp_path: Path, monkeypatch
         beside_running = enqueue_once(work_import, 2, job_id="two", beside_running=True)
 
         assert (waits, beside, runs, beside_running) == ([True, False], [True, False], False, True)
-        assert [tuple(found.args) for found in queue.jobs] == [(2,)]
+        assert [tuple(job.args) for job in queue.jobs] == [(2,)]
         connection.close()
     finally:
         broker.stop()

@@ -21,21 +21,21 @@ def test_day_budget_shows_sets_and_removes() -> None:
     CallHour.objects.create(endpoint=endpoint, hour=hour, calls=1, errors=0, seconds=1, cost=Decimal("1.5"))
 
     of_small = ("--endpoint", "small")
-    said = [
+    reports = [
         run_command("day_budget", *arguments)
         for arguments in (("--set", "20"), (*of_small, "--set", "1"), (*of_small, "--remove"))
     ]
 
-    assert {(one["day"], one["ends_at"]) for one in said} == {(f"{day_of(at)}", next_day(at).isoformat())}
+    assert {(report["day"], report["ends_at"]) for report in reports} == {(f"{day_of(at)}", next_day(at).isoformat())}
     site, small = (
         {"endpoint": name, "budget": None, "spent": "1.5", "in_flight": "0", "left": None} for name in (None, "small")
     )
-    assert [one["budgets"] for one in said] == [
+    assert [report["budgets"] for report in reports] == [
         [site | {"budget": "20", "left": "18.5"}, small],
         [small | {"budget": "1", "left": "0"}],
         [small],
     ]
-    assert [(one.endpoint, one.amount) for one in DayBudget.objects.all()] == [(None, Decimal(20))]
+    assert [(budget.endpoint, budget.amount) for budget in DayBudget.objects.all()] == [(None, Decimal(20))]
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def warm() -> System:
 def test_worker_takes_a_system_beside_models(warm: System) -> None:
     run = started("--worker", "warm", "--worker", "qwen=DIRECT")
 
-    asked = {system.prompt_version: system for system in run.systems.all()}
-    assert (asked["COT"], len(asked)) == (warm, 2)
+    by_prompt = {system.prompt_version: system for system in run.systems.all()}
+    assert (by_prompt["COT"], len(by_prompt)) == (warm, 2)
     assert run.options["workers"][str(warm.pk)]["temperature"] == 0.7
 
 
@@ -45,12 +45,12 @@ def test_worker_refuses_what_cannot_be_asked(warm: System) -> None:
     factories.system("imported")
     set_system_active(system=warm, is_active=False, actor=None)
 
-    for given, words in (
+    for worker, words in (
         ("warm", "warm: retired. Restore the system on its page, or choose another."),
         ("imported", "There is no system 'imported' that answers here. Write ENDPOINT=VERSION, or the name of one."),
         ("qwen", "There is no system 'qwen' that answers here. Write ENDPOINT=VERSION, or the name of one."),
         ("nobody=COT", "There is no endpoint 'nobody'."),
     ):
         with pytest.raises(BadInput) as refused:
-            started("--worker", given)
+            started("--worker", worker)
         assert str(refused.value) == words

@@ -229,7 +229,7 @@ def test_import_suite_takes_what_columns_are(tmp_path: Path) -> None:
     assert list(Suite.objects.get().cases.values_list("key", "prompt__text")) == [("france", "Why?")]
 
 
-@pytest.mark.parametrize("said", ["case", "case=", "colour=What", "=What"])
-def test_import_responses_refuses_a_map_that_is_none(tmp_path: Path, said: str) -> None:
+@pytest.mark.parametrize("mapping", ["case", "case=", "colour=What", "=What"])
+def test_import_responses_refuses_a_map_that_is_none(tmp_path: Path, mapping: str) -> None:
     with pytest.raises(BadInput, match="write FIELD=COLUMN, with one of these fields: case, prompt"):
-        run("import_responses", write(tmp_path, import_files.responses()), "--map", said)
+        run("import_responses", write(tmp_path, import_files.responses()), "--map", mapping)

@@ -38,9 +38,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "settings.json"
 
 
-def imported(path: Path, *arguments: str, told: io.StringIO | None = None) -> dict[str, Any]:
+def imported(path: Path, *arguments: str, messages: io.StringIO | None = None) -> dict[str, Any]:
     out = io.StringIO()
-    call_command("import_lunar_settings", str(path), "--json", *arguments, stdout=out, stderr=told or io.StringIO())
+    call_command("import_lunar_settings", str(path), "--json", *arguments, stdout=out, stderr=messages or io.StringIO())
     assert SECRET not in out.getvalue()
     result: dict[str, Any] = json.loads(out.getvalue())
     return result
@@ -64,7 +64,7 @@ def test_a_file_becomes_runs_whose_scores_have_its_weights_and_budget(path: Path
         runs = list(Run.objects.order_by("pk"))
         for run in runs:
             work_through(run_id=run.pk, threads=2, now=timezone.now)
-        asked = server.stats()["model"]
+        calls_by_model = server.stats()["model"]
 
     assert [(run.suite, run.status) for run in Run.objects.order_by("pk")] == [(one, "finished") for one in suites]
     assert [one["run"] for one in result["runs"]] == [run.pk for run in runs]
@@ -78,7 +78,7 @@ def test_a_file_becomes_runs_whose_scores_have_its_weights_and_budget(path: Path
         {"accuracy": 0, "true_integrity": 80, "efficiency": 56.25, "safety": 100, "alignment_simple": 60},
         {"accuracy": 0, "true_integrity": 80, "efficiency": 56.25, "safety": 0, "alignment_simple": 48},
     ]
-    assert asked["lab/one"] == 1  # the second suite asks the same, which is paid for
+    assert calls_by_model["lab/one"] == 1  # the second suite asks the same, which is paid for
 
 
 def test_without_save_nothing_is_stored_and_everything_is_told(path: Path) -> None:
@@ -89,7 +89,7 @@ def test_without_save_nothing_is_stored_and_everything_is_told(path: Path) -> No
     call_command("import_lunar_settings", str(path), stdout=out)
 
     assert not ModelEndpoint.objects.exists()
-    assert [(one["name"], one["is_new"], one["roles"]) for one in result["endpoints"]] == [
+    assert [(row["name"], row["is_new"], row["roles"]) for row in result["endpoints"]] == [
         ("lab/one", True, ["worker"]),
         ("lab/two", True, ["worker"]),
         ("acc", True, ["accuracy"]),
@@ -97,7 +97,7 @@ def test_without_save_nothing_is_stored_and_everything_is_told(path: Path) -> No
     ]
     assert (result["ignored"], result["defaults"]) == (["MY_NOTE"], ["WEIGHT_SAFETY"])
     assert result["not_used"]["MAX_RETRIES"] == "failed calls are repeated by the rules of this site"
-    assert [one["name"] for one in result["systems"]][:2] == ["lab/one · DIRECT", "lab/one · COT"]
+    assert [row["name"] for row in result["systems"]][:2] == ["lab/one · DIRECT", "lab/one · COT"]
     lines = out.getvalue().splitlines()
     assert (
         "Data set L1: No suite is called L1. Import L1-1K.jsonl as a benchmark of this name, or choose a suite."
@@ -112,7 +112,7 @@ def test_save_adds_endpoints_once(path: Path) -> None:
     first = imported(path, "--save", "--worker-key-variable", "LAB_KEY")
     second = imported(path, "--save")
 
-    assert [[one["is_new"] for one in result["endpoints"]] for result in (first, second)] == [[True] * 4, [False] * 4]
+    assert [[row["is_new"] for row in result["endpoints"]] for result in (first, second)] == [[True] * 4, [False] * 4]
     assert list(ModelEndpoint.objects.order_by("pk").values_list("model", "key_variable")) == [
         ("lab/one", "LAB_KEY"),
         ("lab/two", "LAB_KEY"),
@@ -144,6 +144,10 @@ def test_original_scores_as_the_program_does(path: Path) -> None:
     imported(path, "--start", "--original")
 
     run = Run.objects.get()
-    found = run.options["esi"]
-    assert (run.options["reading"], found["length_rule"], found["unknown_as_zero"]) == ("original", "original", True)
-    assert (found["token_budget"], found["weights"]["accuracy"], found["length_penalty"]) == (4000, 0.4, 12)
+    options = run.options["esi"]
+    assert (run.options["reading"], options["length_rule"], options["unknown_as_zero"]) == (
+        "original",
+        "original",
+        True,
+    )
+    assert (options["token_budget"], options["weights"]["accuracy"], options["length_penalty"]) == (4000, 0.4, 12)

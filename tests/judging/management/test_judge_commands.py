@@ -28,9 +28,9 @@ def _version(name: str = "integrity", label: str = "stern") -> PromptVersion:
 
 def test_add_judge_lists_the_choices_of_an_option() -> None:
     endpoint = factories.endpoint(name="Model")
-    wanted = ("add_judge", "--name", "Own", "--kind", "custom", "--endpoint", endpoint.name)
+    command = ("add_judge", "--name", "Own", "--kind", "custom", "--endpoint", endpoint.name)
 
-    refused = refusal(*wanted, "--option", "reply=poem")
+    refused = refusal(*command, "--option", "reply=poem")
 
     assert refused == (
         'Form of the reply: Select a valid choice. "poem" is not one of the available choices.'
@@ -58,10 +58,10 @@ def test_control_judge_deletes_what_no_run_used() -> None:
     used, unused = judged_run().evaluators.get().judge, factories.judge()
     assert used is not None
 
-    told = refusal("control_judge", "delete", "--judge", used.name)
+    message = refusal("control_judge", "delete", "--judge", used.name)
     run_command("control_judge", "delete", "--judge", unused.name)
 
-    assert told == f"{used.name} is used by 1 run and cannot be deleted. Retire it instead."
+    assert message == f"{used.name} is used by 1 run and cannot be deleted. Retire it instead."
     assert set(Judge.objects.filter(pk__in=[used.pk, unused.pk])) == {used}
     assert refusal("control_judge", "delete", "--judge", "nobody").startswith("There is no judge 'nobody'.")
 
@@ -79,23 +79,23 @@ def test_control_prompt_refuses_a_name_of_two_prompts() -> None:
     _version("integrity")
     _version("accuracy")
 
-    told = refusal("control_prompt", "retire", "--prompt", "stern")
+    message = refusal("control_prompt", "retire", "--prompt", "stern")
 
-    assert told == "Several prompts have a version 'stern'; name one of accuracy/stern, integrity/stern."
+    assert message == "Several prompts have a version 'stern'; name one of accuracy/stern, integrity/stern."
     assert run_command("control_prompt", "retire", "--prompt", "accuracy/stern")["prompt"] == "accuracy"
 
 
 def test_add_judge_sets_up_a_judge_and_changes_only_what_is_given() -> None:
     endpoint, version = factories.endpoint(), _version("accuracy")
 
-    made = run_command(
+    added = run_command(
         *("add_judge", "--name", "strict", "--kind", "accuracy", "--endpoint", endpoint.name),
         *("--option", "strictness=L3", "--option", "max_tokens=500"),
     )
     changed = run_command("add_judge", "--name", "strict", "--option", "strictness=L1", "--prompt", "stern")
 
     judge = Judge.objects.get(name="strict")
-    assert (made["created"], made["endpoint"], made["options"]["strictness"]) == (True, endpoint.name, "L3")
+    assert (added["created"], added["endpoint"], added["options"]["strictness"]) == (True, endpoint.name, "L3")
     assert (changed["created"], changed["options"]) == (False, judge.options)
     assert (judge.options["strictness"], judge.options["max_tokens"]) == ("L1", 500)
     assert judge.options["prompt_text"] == version.text
@@ -104,12 +104,12 @@ def test_add_judge_sets_up_a_judge_and_changes_only_what_is_given() -> None:
 
 def test_add_judge_refuses_in_the_words_of_the_page() -> None:
     endpoint = factories.endpoint()
-    wanted = ("add_judge", "--name", "new", "--endpoint", endpoint.name, "--kind", "accuracy")
+    command = ("add_judge", "--name", "new", "--endpoint", endpoint.name, "--kind", "accuracy")
 
     assert refusal("add_judge", "--name", "new") == "A new judge needs --kind."
-    assert refusal(*wanted, "--option", "color=red").startswith("A judge of the kind accuracy has no option 'color'.")
-    assert refusal(*wanted, "--option", "max_tokens=many") == "Max tokens: Enter a whole number."
-    assert refusal(*wanted, "--option", "prompt_text=Say a number.").startswith("The prompt must use exactly")
+    assert refusal(*command, "--option", "color=red").startswith("A judge of the kind accuracy has no option 'color'.")
+    assert refusal(*command, "--option", "max_tokens=many") == "Max tokens: Enter a whole number."
+    assert refusal(*command, "--option", "prompt_text=Say a number.").startswith("The prompt must use exactly")
     assert refusal("add_judge", "--name", "new", "--kind", "accuracy") == "Endpoint: This field is required."
     assert not Judge.objects.filter(name="new").exists()
 
@@ -118,13 +118,13 @@ def test_add_prompt_stores_a_version_and_refuses_one_without_placeholders(tmp_pa
     path = tmp_path / "stern.md"
     path.write_text(load_prompt("integrity").text + "\n\nBe stern.\n")
 
-    made = run_command("add_prompt", path, "--prompt", "integrity", "--label", "stern")
+    added = run_command("add_prompt", path, "--prompt", "integrity", "--label", "stern")
     again = refusal("add_prompt", path, "--prompt", "integrity", "--label", "sterner")
     path.write_text("Say a number.")
     broken = refusal("add_prompt", path, "--prompt", "integrity", "--label", "broken")
 
     version = PromptVersion.objects.get()
-    assert made == {"id": version.pk, "prompt": "integrity", "version": "stern", "sha256": version.sha256}
+    assert added == {"id": version.pk, "prompt": "integrity", "version": "stern", "sha256": version.sha256}
     assert again == "This text is already stored as stern."
     assert broken.startswith("The prompt must use exactly the placeholders of integrity.md")
 
@@ -138,10 +138,10 @@ def test_judge_response_tries_a_prompt_version(fake_llm: FakeLLM) -> None:
     response = factories.response(prompt=case.prompt, text="42")
     judge, other = factories.judge(kind="accuracy", endpoint=endpoint), factories.judge(kind="integrity")
 
-    told = refusal("judge_response", "--response", response.pk, "--judge", other.name, "--prompt", "stern")
+    message = refusal("judge_response", "--response", response.pk, "--judge", other.name, "--prompt", "stern")
     result = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--prompt", "stern")
 
-    assert told == f"{other.name} does not use the prompt accuracy."
+    assert message == f"{other.name} does not use the prompt accuracy."
     frozen = RunEvaluator.objects.get(run=result["run"]).options["judge_options"]
     assert frozen["prompt_text"] == version.text
 
@@ -155,11 +155,11 @@ def test_add_judge_reads_the_file_that_export_judge_writes(tmp_path: Path) -> No
     call_command("export_judge", "Helpful", "--output", str(path), stdout=out)
     call_command("export_judge", "Helpful", stdout=(printed := StringIO()))
     Judge.objects.all().delete()
-    made = run_command("add_judge", str(path))
+    added = run_command("add_judge", str(path))
     changed = run_command("add_judge", str(path), "--option", "highest=4")
 
     assert (printed.getvalue(), out.getvalue()) == (path.read_text(), f"Written: {path}\n")
-    assert (made["name"], made["endpoint"], made["options"], made["created"]) == ("Helpful", "local", options, True)
+    assert (added["name"], added["endpoint"], added["options"], added["created"]) == ("Helpful", "local", options, True)
     judge = Judge.objects.get()
     assert (judge.description, judge.options["highest"], changed["created"]) == ("It helps.", 4, False)
 
@@ -196,8 +196,8 @@ def test_a_panel_is_added_from_options_exported_and_added_again_from_its_file(tm
     file.write_text(_exported("Board"), encoding="utf-8")
     again = run_command("add_judge", str(file), "--name", "Second board")
 
-    told = [(one["judge"], one["weight"]) for one in added["options"]["members"]]
-    assert (told, added["options"]["rule"], added["options"]["margin"], added["endpoint"]) == (
+    members = [(member["judge"], member["weight"]) for member in added["options"]["members"]]
+    assert (members, added["options"]["rule"], added["options"]["margin"], added["endpoint"]) == (
         [("ada", 1), ("bea", 2), ("cyd", 1)],
         "weighted",
         0.5,

@@ -30,12 +30,12 @@ def test_edit_case_prints_then_tries_then_saves(tmp_path: Path) -> None:
     suite, case = _case()
     path = tmp_path / "eval_1.yaml"
     path.write_text(BETTER)
-    wanted = ("edit_case", "--suite", suite.pk, "--case", case.key)
+    command = ("edit_case", "--suite", suite.pk, "--case", case.key)
 
-    printed = run_command(*wanted)
-    tried = run_command(*wanted, "--file", path)
+    printed = run_command(*command)
+    tried = run_command(*command, "--file", path)
     before = Suite.objects.count()
-    saved = run_command(*wanted, "--file", path, "--save")
+    saved = run_command(*command, "--file", path, "--save")
 
     assert "grading:\n  keywords:\n  - fine\n" in printed["grading"]
     assert (tried["effect"]["count"], tried["effect"]["changed"], before) == (1, 1, 1)
@@ -50,9 +50,9 @@ def test_edit_case_says_where_the_text_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "eval_1.yaml"
     path.write_text("grading:\n  keywords:\n  - {content: a, weight: heavy}\n")
 
-    told = refusal("edit_case", "--suite", suite.pk, "--case", case.key, "--file", path, "--save")
+    message = refusal("edit_case", "--suite", suite.pk, "--case", case.key, "--file", path, "--save")
 
-    assert "line 3, grading.keywords[0]" in told
+    assert "line 3, grading.keywords[0]" in message
     assert Suite.objects.count() == 1
     assert refusal("edit_case", "--suite", suite.pk, "--case", "none") == f"{suite} has no case 'none'."
 
@@ -61,9 +61,9 @@ def test_export_rubric_writes_what_its_page_offers(tmp_path: Path) -> None:
     rubric = factories.rubric()
     path = tmp_path / "rubric.json"
 
-    told = run_command("export_rubric", rubric.slug, path)
+    report = run_command("export_rubric", rubric.slug, path)
 
-    assert told == {"rubric": rubric.slug, "version": 1, "path": str(path), "bytes": path.stat().st_size}
+    assert report == {"rubric": rubric.slug, "version": 1, "path": str(path), "bytes": path.stat().st_size}
     assert json.loads(path.read_bytes())["name"] == rubric.name
     assert refusal("export_rubric", rubric.slug, tmp_path / "r.pdf").endswith("a rubric is written as .xlsx or .json.")
 
@@ -82,12 +82,12 @@ def _upload(status: ImportStatus) -> Upload:
 def test_control_import_discards_and_cancels_as_the_page_does() -> None:
     working, gone = _upload(ImportStatus.RUNNING), _upload(ImportStatus.CHECKED)
 
-    told = refusal("control_import", "discard", "--upload", working.pk)
+    message = refusal("control_import", "discard", "--upload", working.pk)
     nothing = refusal("control_import", "cancel", "--upload", gone.pk)
     cancelled = run_command("control_import", "cancel", "--upload", working.pk)
     result = run_command("control_import", "discard", "--upload", gone.pk)
 
-    assert told == "This upload is being imported and cannot be discarded now."
+    assert message == "This upload is being imported and cannot be discarded now."
     assert nothing == "There is nothing to cancel: this upload is not being processed."
     assert (cancelled["upload"], cancelled["status"]) == (working.pk, "cancelled")
     assert result == {"upload": gone.pk, "file": gone.file_name, "discarded": True}
@@ -125,14 +125,14 @@ def test_control_run_renames_tags_archives_and_restores() -> None:
     assert refusal(*rename) == "rename takes --name, --tags or both; no other action does."
     assert refusal(*rename, "--name", " ").startswith("Name: ")
     working = factories.run(status="running")
-    told = refusal("control_run", "archive", "--run", working.pk)
-    assert told == "The run is still at work; pause or cancel it before you archive it."
+    message = refusal("control_run", "archive", "--run", working.pk)
+    assert message == "The run is still at work; pause or cancel it before you archive it."
 
 
 def test_probe_languages_says_what_the_page_says() -> None:
     result = run_command("probe_languages")
 
-    found = available_languages()
-    assert [(one["name"], one["version"]) for one in result["languages"]] == [
-        (language.name, found[language.name].version) for language in LANGUAGES
+    statuses = available_languages()
+    assert [(row["name"], row["version"]) for row in result["languages"]] == [
+        (language.name, statuses[language.name].version) for language in LANGUAGES
     ]

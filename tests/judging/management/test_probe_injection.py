@@ -32,12 +32,12 @@ def test_probe_injection_tells_what_moved_and_what_was_not_read(capsys: pytest.C
         factories.judge(name="J", kind="accuracy", endpoint=factories.endpoint(base_url=server.url))
         call_command("probe_injection", "--judge", "J", "--json")
 
-    found = json.loads(capsys.readouterr().out)
-    assert (found["answers"], found["without"]) == (len(HOSTILE), 0.0)
-    assert (found["moved_up"], found["moved_down"], found["unread"]) == (1, 0, 1)
-    assert found["statuses"] == {"ok": len(HOSTILE) - 1, "unparsed": 1}
-    assert [probe["answer"] for probe in found["probes"] if probe["moved"]] == [HOSTILE[0]]
-    assert (found["calls_made"], found["calls_reused"], found["spent"]) == (len(HOSTILE) + 2, 0, None)  # one re-ask
+    report = json.loads(capsys.readouterr().out)
+    assert (report["answers"], report["without"]) == (len(HOSTILE), 0.0)
+    assert (report["moved_up"], report["moved_down"], report["unread"]) == (1, 0, 1)
+    assert report["statuses"] == {"ok": len(HOSTILE) - 1, "unparsed": 1}
+    assert [probe["answer"] for probe in report["probes"] if probe["moved"]] == [HOSTILE[0]]
+    assert (report["calls_made"], report["calls_reused"], report["spent"]) == (len(HOSTILE) + 2, 0, None)  # one re-ask
 
 
 def priced_judge(server: FakeLLM) -> None:
@@ -65,11 +65,11 @@ def test_probe_injection_stops_before_its_budget_is_exceeded_and_goes_on_with_wh
         out = StringIO()
         call_command("probe_injection", "--judge", "J", "--budget", "50", "--json", stdout=out)
 
-    found = json.loads(out.getvalue())
+    report = json.loads(out.getvalue())
     assert (refusal.value.returncode, asked_first) == (2, 0)
     assert 0 < asked_second < 10
     assert 0 < paid <= Decimal("1.25")
-    assert (found["calls_made"], found["calls_reused"]) == (len(HOSTILE) + 2 - asked_second, asked_second)
+    assert (report["calls_made"], report["calls_reused"]) == (len(HOSTILE) + 2 - asked_second, asked_second)
 
 
 def test_probe_injection_takes_the_budget_of_a_trial_where_none_is_given(settings: Any) -> None:

@@ -48,8 +48,8 @@ def test_progress_bar_is_drawn_on_a_terminal_only(own_database: str, tmp_path: P
 
 
 def test_counted_tells_every_hundredth_row_and_the_end() -> None:
-    told: list[tuple[str, int, int]] = []
+    steps: list[tuple[str, int, int]] = []
 
-    rows = list(counted(range(250), lambda *facts: told.append(facts), step="rows", total=250))
+    rows = list(counted(range(250), lambda *facts: steps.append(facts), step="rows", total=250))
 
-    assert (len(rows), told) == (250, [("rows", 100, 250), ("rows", 200, 250), ("rows", 250, 250)])
+    assert (len(rows), steps) == (250, [("rows", 100, 250), ("rows", 200, 250), ("rows", 250, 250)])

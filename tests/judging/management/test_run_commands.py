@@ -42,7 +42,7 @@ def refusal(name: str, *arguments: object) -> str:
 
 
 def test_run_suite_waits_and_prints_the_suites_table() -> None:
-    suite, (one,) = answered_suite(
+    suite, (answered,) = answered_suite(
         cases=2, text="Use chmod.", grading={"keywords": ["chmod", "sudo"]}, lang="bash", question_type="code"
     )
     other = factories.system("zeta")
@@ -88,7 +88,7 @@ def test_run_suite_waits_and_prints_the_suites_table() -> None:
                 "rows": table(mean),
                 "left_out": [],
             }
-            for system, mean in ((one, 1.0), (other, 2.0))
+            for system, mean in ((answered, 1.0), (other, 2.0))
         ],
         # both cases are drawn, each with the responses of two systems, for two people
         "audit_cases": 2,
@@ -193,9 +193,11 @@ def test_run_suite_without_waiting_queues_even_where_no_broker_runs() -> None:
 def test_control_run_does_what_the_buttons_do() -> None:
     run = ruled_run()
 
-    seen = [run_command("control_run", action, "--run", run.pk)["status"] for action in ("pause", "resume", "cancel")]
+    statuses = [
+        run_command("control_run", action, "--run", run.pk)["status"] for action in ("pause", "resume", "cancel")
+    ]
 
-    assert seen == ["paused", "queued", "cancelled"]
+    assert statuses == ["paused", "queued", "cancelled"]
     assert "cannot become" in refusal("control_run", "cancel", "--run", run.pk)
     assert refusal("control_run", "pause", "--run", 999) == "There is no run 999."
     assert refusal("control_run", "pause", "--run", run.pk, "--budget", "3").startswith("--budget is only possible")
@@ -239,10 +241,10 @@ def test_resume_runs_takes_up_what_a_lost_worker_left() -> None:
 
 
 def test_add_endpoint_stores_changes_and_tests(fake_llm: FakeLLM) -> None:
-    given = ("add_endpoint", "--name", "local", "--url", fake_llm.url, "--model")
+    command = ("add_endpoint", "--name", "local", "--url", fake_llm.url, "--model")
 
-    added = run_command(*given, "one", "--test")
-    changed = run_command(*given, "two", "--input-price", "1", "--output-price", "2", "--max-concurrency", "7")
+    added = run_command(*command, "one", "--test")
+    changed = run_command(*command, "two", "--input-price", "1", "--output-price", "2", "--max-concurrency", "7")
 
     row = ModelEndpoint.objects.get(name="local")
     assert (added["created"], added["trial"]["works"]) == (True, True)
@@ -264,11 +266,11 @@ def test_add_endpoint_takes_a_preset_and_what_differs_from_it() -> None:
 
 def test_add_endpoint_refuses_keys_and_baselines() -> None:
     factories.endpoint(name="words", kind="lexical", base_url="", model="criterion")
-    given = ("add_endpoint", "--url", "http://127.0.0.1:9/v1", "--model", "m", "--name")
+    command = ("add_endpoint", "--url", "http://127.0.0.1:9/v1", "--model", "m", "--name")
 
-    assert "never the key itself" in refusal(*given, "one", "--key-variable", "sk-1")
-    assert refusal(*given, "words") == "words is a built-in baseline; choose another name."
-    assert refusal(*given, "one", "--max-concurrency", "0") == "Concurrent calls: Enter a number from 1 to 1000."
+    assert "never the key itself" in refusal(*command, "one", "--key-variable", "sk-1")
+    assert refusal(*command, "words") == "words is a built-in baseline; choose another name."
+    assert refusal(*command, "one", "--max-concurrency", "0") == "Concurrent calls: Enter a number from 1 to 1000."
     assert not ModelEndpoint.objects.filter(name="one").exists()
 
 
@@ -331,11 +333,11 @@ def test_run_suite_refuses_cases_and_scenarios_that_are_not_there() -> None:
 
 def test_run_suite_of_the_esi_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
-    suite, (one,) = answered_suite(cases=4)
+    suite, (system,) = answered_suite(cases=4)
     Response.objects.order_by("pk").last().delete()  # type: ignore[union-attr]
     for name in ("worker", "judge"):
         factories.endpoint(name=name)
-    told = io.StringIO()
+    messages = io.StringIO()
     shared = (
         "run_suite",
         "--kind",
@@ -349,11 +351,13 @@ def test_run_suite_of_the_esi_says_how_many_annotations_its_audit_takes_before_i
     )
     outs = io.StringIO(), io.StringIO()
 
-    call_command(*shared, "--worker", "worker=DIRECT", "--worker", "worker=COT", "--json", stdout=outs[0], stderr=told)
-    call_command(*shared, "--systems", one.name, "--json", stdout=outs[1], stderr=told)
+    call_command(
+        *shared, "--worker", "worker=DIRECT", "--worker", "worker=COT", "--json", stdout=outs[0], stderr=messages
+    )
+    call_command(*shared, "--systems", system.name, "--json", stdout=outs[1], stderr=messages)
 
     # 2 of 4 cases, each with 2 answers under 2 criteria, for 2 people; 2 of the 3 answered cases, with 1 answer each
-    assert told.getvalue().splitlines() == [
+    assert messages.getvalue().splitlines() == [
         f"The random audit draws 2 of {cases} cases when the run ends and needs at most {annotations} "
         "annotations, in addition to results that judges and rules leave open."
         for cases, annotations in ((4, 16), (3, 8))
@@ -376,16 +380,16 @@ AUDIT = ("audit_cases", "audit_annotations_at_most")
 def test_run_suite_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
     suite, _ = answered_suite(cases=4, grading={"keywords": ["chmod"]})
-    told, out = io.StringIO(), io.StringIO()
+    messages, out = io.StringIO(), io.StringIO()
     shared = ("run_suite", "--suite", suite.benchmark.slug, "--rules", "--json")
 
     call_command(*shared, "--estimate", stdout=out)
-    call_command(*shared, "--audit-share", "0.25", stdout=io.StringIO(), stderr=told)
-    call_command(*shared, "--no-review", stdout=io.StringIO(), stderr=told)
+    call_command(*shared, "--audit-share", "0.25", stdout=io.StringIO(), stderr=messages)
+    call_command(*shared, "--no-review", stdout=io.StringIO(), stderr=messages)
 
     estimate = json.loads(out.getvalue())
     assert (estimate["audit_cases"], estimate["audit_annotations_at_most"]) == (2, 4)
-    assert told.getvalue().splitlines() == [
+    assert messages.getvalue().splitlines() == [
         "The random audit draws 1 of 4 cases when the run ends and needs at most 2 annotations, in addition to "
         "results that judges and rules leave open.",
         "Nothing is sent to review.",
@@ -402,7 +406,7 @@ def test_run_suite_compares_with_the_baseline_that_it_names(fake_llm: FakeLLM) -
 
     lacking = refusal("run_suite", *arguments)
     estimated = run_command("run_suite", *arguments, "--baseline", "base", "--estimate")
-    done = run_command("run_suite", *arguments, "--baseline", "base", "--wait")
+    report = run_command("run_suite", *arguments, "--baseline", "base", "--wait")
 
     assert lacking.endswith("Choose the baseline.")
-    assert (estimated["calls"], done["calls_made"], done["total"], done["done"]) == (2, 2, 1, 1)
+    assert (estimated["calls"], report["calls_made"], report["total"], report["done"]) == (2, 2, 1, 1)

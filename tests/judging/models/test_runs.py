@@ -13,8 +13,12 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("model", [Score, Verdict])
 def test_no_index_repeats_the_beginning_of_another(model: type[models.Model]) -> None:
     with connection.cursor() as cursor:
-        found = connection.introspection.get_constraints(cursor, model._meta.db_table)
-    indexes = {name: tuple(one["columns"]) for name, one in found.items() if one["index"] or one["unique"]}
+        constraints = connection.introspection.get_constraints(cursor, model._meta.db_table)
+    indexes = {
+        name: tuple(constraint["columns"])
+        for name, constraint in constraints.items()
+        if constraint["index"] or constraint["unique"]
+    }
 
     repeated = {
         name

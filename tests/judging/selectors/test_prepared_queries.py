@@ -33,25 +33,25 @@ def test_rows_follow_the_values_and_not_those_of_the_first_call() -> None:
         claims.append(claim_next(queue=queue, annotator=factories.user(), at=at).pk)
     prepared = PreparedQuery(lambda **values: begun(**values).values_list("pk"))
 
-    found = [
+    rows = [
         [key for (key,) in prepared.rows(queue_id=queue.pk, at=NOON + timedelta(minutes=minute))]
         for queue in queues
         for minute in (0, 2, 9)
     ]
 
-    assert found == [[claims[0], claims[2]], [claims[2]], [], [claims[1], claims[3]], [claims[3]], []]
+    assert rows == [[claims[0], claims[2]], [claims[2]], [], [claims[1], claims[3]], [claims[3]], []]
 
 
 def test_first_is_an_object_with_every_field() -> None:
     item = factories.review_item(scenario="plans")
     prepared = PreparedQuery(lambda *, queue_id: ReviewItem.objects.filter(queue=queue_id, answer_count=0)[:1])
 
-    found = prepared.first(queue_id=item.queue_id)
+    first = prepared.first(queue_id=item.queue_id)
     nothing = prepared.first(queue_id=0)
 
     fields = [field.attname for field in ReviewItem._meta.concrete_fields]
     stored = ReviewItem.objects.get(pk=item.pk)
-    assert {name: getattr(found, name) for name in fields} == {name: getattr(stored, name) for name in fields}
+    assert {name: getattr(first, name) for name in fields} == {name: getattr(stored, name) for name in fields}
     assert nothing is None
 
 
@@ -65,8 +65,15 @@ def test_objects_come_with_what_the_query_joins_and_adds() -> None:
 
     with CaptureQueriesContext(connection) as queries:
         rows = [
-            (one.pk, one.draft, one.item.queue.labels, one.item.created_at, one.next_item, note_of(one))
-            for one in prepared.objects(least=item.pk)
+            (
+                annotation.pk,
+                annotation.draft,
+                annotation.item.queue.labels,
+                annotation.item.created_at,
+                annotation.next_item,
+                note_of(annotation),
+            )
+            for annotation in prepared.objects(least=item.pk)
         ]
 
     assert len(queries) == 1

@@ -32,7 +32,7 @@ def test_rubric_diff_tells_what_was_added_changed_and_removed() -> None:
         return str(item.tree["text"]) if item else None
 
     assert (diff.added, diff.changed, diff.removed) == (1, 1, 1)
-    assert [(one.case_key, one.word, text(one.before), text(one.after)) for one in diff.shown] == [
+    assert [(change.case_key, change.word, text(change.before), text(change.after)) for change in diff.shown] == [
         ("new", "added", None, "here"),
         ("moved", "changed", "old", "new"),
         ("gone", "removed", "away", None),
@@ -44,8 +44,8 @@ def test_rubric_diff_loads_only_the_trees_that_are_shown(monkeypatch: pytest.Mon
     before = version(1, **{f"k{number}": "old" for number in range(5)})
     after = version(2, **{f"k{number}": "new" for number in range(5)})
 
-    with CaptureQueriesContext(connection) as seen:
+    with CaptureQueriesContext(connection) as queries:
         diff = rubric_diff(before=before, after=after)
 
     assert (diff.total, len(diff.shown)) == (5, 2)
-    assert ['"tree"' in query["sql"] for query in seen] == [False, False, True]
+    assert ['"tree"' in query["sql"] for query in queries] == [False, False, True]

@@ -25,7 +25,7 @@ def test_phrases_of_parts_signs_quotes_and_beginnings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "is_found"),
     [
         ("NUMPY", True),
         ("array_split", True),
@@ -42,17 +42,17 @@ def test_phrases_of_parts_signs_quotes_and_beginnings() -> None:
         ("", False),
     ],
 )
-def test_responses_with_finds_words_of_code(query: str, found: bool) -> None:
+def test_responses_with_finds_words_of_code(query: str, is_found: bool) -> None:
     response = factories.response(text=CODE)
 
-    assert list(Response.objects.filter(responses_with(query))) == [response] * found
+    assert list(Response.objects.filter(responses_with(query))) == [response] * is_found
 
 
-@pytest.mark.parametrize(("query", "found"), [("最大速度", True), ("月球", True), ("速大", False), ("多少", True)])
-def test_prompts_with_finds_characters_in_their_order(query: str, found: bool) -> None:
+@pytest.mark.parametrize(("query", "is_found"), [("最大速度", True), ("月球", True), ("速大", False), ("多少", True)])
+def test_prompts_with_finds_characters_in_their_order(query: str, is_found: bool) -> None:
     prompt = factories.prompt(text="lunar", context=CHINESE)
 
-    assert list(Prompt.objects.filter(prompts_with(query))) == [prompt] * found
+    assert list(Prompt.objects.filter(prompts_with(query))) == [prompt] * is_found
 
 
 def test_responses_with_follows_changes() -> None:

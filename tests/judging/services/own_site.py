@@ -37,7 +37,7 @@ class OwnSite:
         process = self._answering.get(module) or self._start_answering(module)
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps([str(one) for one in arguments]) + "\n")
+        process.stdin.write(json.dumps([str(argument) for argument in arguments]) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()
         assert answer, self._complaints.read_text()[-3000:]

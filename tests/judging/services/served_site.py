@@ -48,10 +48,10 @@ class ServedSite:
 
     def kill_web(self) -> bool:
         """SIGKILL the web server's master and its processes; False where the supervisor has none up at this moment."""
-        found = self._web()
-        for pid in found:
+        pids = self._web()
+        for pid in pids:
             os.kill(pid, signal.SIGKILL)
-        return bool(found)
+        return bool(pids)
 
     def kill_of_worker(self, part: str) -> bool:
         """SIGKILL the process of a worker, its "job" or the "sender" of that; False where no worker has one now."""

@@ -84,7 +84,7 @@ def votes(run_id: str) -> dict[str, Any]:
         "finished": [[call.endpoint.model, call.messages] for call in calls],
         "votes": [
             [
-                [vote["judge"], [models[verdict.call_ids[place]] for place in vote["calls"]], vote["value"]["score"]]
+                [vote["judge"], [models[verdict.call_ids[index]] for index in vote["calls"]], vote["value"]["score"]]
                 for vote in verdict.votes
             ]
             for verdict in verdicts

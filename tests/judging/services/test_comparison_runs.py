@@ -45,10 +45,10 @@ def server() -> Iterator[FakeLLM]:
 
 def shares(run: Run) -> dict[str, list[float | None]]:
     rows = Score.objects.filter(run=run).order_by("response__system__name", "pk")
-    found: dict[str, list[float | None]] = {}
+    by_name: dict[str, list[float | None]] = {}
     for name, share in rows.values_list("response__system__name", "share"):
-        found.setdefault(name, []).append(share)
-    return found
+        by_name.setdefault(name, []).append(share)
+    return by_name
 
 
 def test_each_response_is_compared_with_the_baselines_in_both_orders(server: FakeLLM) -> None:
@@ -119,8 +119,8 @@ def test_the_response_of_the_same_attempt_is_shown_or_the_only_one(server: FakeL
     work(against_two)
     work(against_one)
 
-    said = Verdict.objects.filter(run=against_two).order_by("response__attempt")
-    assert [(row.status, (row.value or {}).get("baseline_response")) for row in said][1:] == [
+    verdicts = Verdict.objects.filter(run=against_two).order_by("response__attempt")
+    assert [(row.status, (row.value or {}).get("baseline_response")) for row in verdicts][1:] == [
         ("ok", second.pk), ("failed", None),
     ]  # fmt: skip
     only = Response.objects.get(system=systems["good"])

@@ -29,13 +29,13 @@ def at(fake_llm: FakeLLM, **fields: object) -> ModelEndpoint:
 
 
 def test_try_endpoint_calls_verified_only_what_the_answer_shows(fake_llm: FakeLLM) -> None:
-    found = []
+    trials = []
     for reply in (BY_SCHEMA, '{"wet": "yes"}', "Yes, it is.", "1"):
         fake_llm.config(reply=reply)
         trial = try_endpoint(endpoint=at(fake_llm), at=NOON)
-        found.append((trial.works, trial.verified, trial.ignored))
+        trials.append((trial.works, trial.verified, trial.ignored))
 
-    assert found == [
+    assert trials == [
         (True, ("json_schema",), ("logprobs",)),
         (True, (), ("json_schema", "logprobs")),
         (True, (), ("json_schema", "logprobs")),
@@ -55,7 +55,7 @@ def test_try_endpoint_keeps_what_it_saw(fake_llm: FakeLLM) -> None:
         ("json_schema", "logprobs"),
         ("max_tokens", "seed", "system_role", "temperature"),
     )
-    assert {name: taken for name, taken in row.capabilities.items() if taken is not None} == {
+    assert {name: accepted for name, accepted in row.capabilities.items() if accepted is not None} == {
         "json_schema": False,
         "json_object": True,
         "seed": True,
@@ -173,12 +173,12 @@ def test_judge_attempt_guesses_what_the_address_lacks(url: str, hint: str) -> No
 
 
 def test_try_endpoint_teaches_nothing_about_another_query(fake_llm: FakeLLM) -> None:
-    asked = at(fake_llm)
+    endpoint = at(fake_llm)
     ModelEndpoint.objects.update(query="api-version=2")  # edited while the test call is under way
 
-    trial = try_endpoint(endpoint=asked, at=NOON)
+    trial = try_endpoint(endpoint=endpoint, at=NOON)
 
-    stored = ModelEndpoint.objects.get(pk=asked.pk)
+    stored = ModelEndpoint.objects.get(pk=endpoint.pk)
     assert (trial.works, stored.capabilities, stored.last_test) == (True, {}, {})
 
 
@@ -245,7 +245,7 @@ def test_an_hour_with_nothing_but_a_test_is_no_call_of_the_lists(fake_llm: FakeL
     row = at(fake_llm, **DEAR)
     try_endpoint(endpoint=row, at=NOON)
 
-    [listed] = [one for one in list_endpoints(at=NOON) if one.endpoint == row]
+    [listed] = [endpoint_row for endpoint_row in list_endpoints(at=NOON) if endpoint_row.endpoint == row]
 
     assert (listed.calls, listed.spent, listed.latency, spend_by_day(row, at=NOON)) == (0, None, None, [])
     assert spent_today() > 0

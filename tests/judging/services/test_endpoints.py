@@ -86,10 +86,10 @@ def test_save_endpoint_refuses(changes: dict[str, Any], says: str) -> None:
 def test_save_endpoint_forgets_what_another_model_taught() -> None:
     row = factories.endpoint(base_url="http://127.0.0.1:9/v1", model="one", capabilities={"seed": False})
 
-    kept = save_endpoint(
+    same_model = save_endpoint(
         endpoint=row, fields=replace(FIELDS, name="new name", base_url=row.base_url, model="one"), actor=None
     )
-    assert kept.capabilities == {"seed": False}
+    assert same_model.capabilities == {"seed": False}
     changed = save_endpoint(endpoint=row, fields=replace(FIELDS, base_url=row.base_url, model="two"), actor=None)
     assert changed.capabilities == {}
     ModelEndpoint.objects.update(capabilities={"seed": False})
@@ -158,12 +158,12 @@ def test_forget_capabilities_lets_everything_be_tried_again() -> None:
 
 def test_save_endpoint_does_not_try_what_its_preset_is_known_to_refuse() -> None:
     added = save_endpoint(endpoint=None, fields=replace(FIELDS, preset="mistral"), actor=None)
-    known = dict(added.capabilities)
+    preset_capabilities = dict(added.capabilities)
 
-    added.capabilities = {**known, "json_schema": True}
+    added.capabilities = {**preset_capabilities, "json_schema": True}
     added.save()
-    kept = save_endpoint(endpoint=added, fields=replace(FIELDS, preset="mistral", max_concurrency=9), actor=None)
-    assert kept.capabilities == {"max_completion_tokens": False, "seed": False, "json_schema": True}
+    saved_again = save_endpoint(endpoint=added, fields=replace(FIELDS, preset="mistral", max_concurrency=9), actor=None)
+    assert saved_again.capabilities == {"max_completion_tokens": False, "seed": False, "json_schema": True}
     changed = save_endpoint(endpoint=added, fields=replace(FIELDS, preset="mistral", query="v=2"), actor=None)
 
-    assert known == changed.capabilities == {"max_completion_tokens": False, "seed": False}
+    assert preset_capabilities == changed.capabilities == {"max_completion_tokens": False, "seed": False}

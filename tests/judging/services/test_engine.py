@@ -43,11 +43,11 @@ def no_stop() -> Iterator[None]:
 
 def test_equal_requests_of_one_run_are_asked_once(fake_llm: FakeLLM) -> None:
     owner = factories.benchmark()
-    asked = factories.prompt(benchmark=owner)
-    suite = factories.suite(cases=[factories.case(prompt=asked)])
+    prompt = factories.prompt(benchmark=owner)
+    suite = factories.suite(cases=[factories.case(prompt=prompt)])
     systems = [factories.system() for _ in range(7)]
     for system in systems:
-        factories.response(prompt=asked, system=system, text="The same answer.")
+        factories.response(prompt=prompt, system=system, text="The same answer.")
     endpoint = factories.endpoint(base_url=fake_llm.url, model="fake")
     judge = factories.judge(kind="level_cascade", endpoint=endpoint)
     rubric = factories.rubric(trees={"": LEVELS}, shape="levels")
@@ -75,9 +75,9 @@ class LateCalls:
         pass
 
     def take_results(self) -> list[CallResult]:
-        done, self.waiting = self.waiting, []
+        tokens, self.waiting = self.waiting, []
         reply = ChatReply(ReplyStatus.FINISHED, HALF, "stop", 100, 20)
-        return [CallResult(token, reply) for token in done]
+        return [CallResult(token, reply) for token in tokens]
 
 
 def _engine(run: Run, calls: LateCalls, *, should_stop: Callable[[], bool] = lambda: False) -> Engine:
@@ -170,10 +170,10 @@ def test_a_pause_lets_calls_come_home_and_hands_out_no_more(fake_llm: FakeLLM) -
     ended = work_through(run_id=run.pk, threads=4, now=now_and_pause)
 
     run.refresh_from_db()
-    asked = fake_llm.stats()["calls"]
+    call_count = fake_llm.stats()["calls"]
     assert (ended, run.status) == ("stopped", RunStatus.PAUSED)
     assert 8 <= run.done < 120
-    assert asked == run.done == run.calls_made == Call.objects.count()
+    assert call_count == run.done == run.calls_made == Call.objects.count()
     assert not Lease.objects.exists()
     run_lifecycle.resume_run(run_id=run.pk, actor=None)
     fake_llm.config(latency=1)

@@ -28,15 +28,15 @@ HELD = 2000  # ms of latency at which a run hardly goes on while its site comes 
 
 @pytest.fixture
 def site(tmp_path: Path, own_database: str) -> Iterator[OwnSite]:
-    with own_site(tmp_path, own_database) as made:
-        yield made
+    with own_site(tmp_path, own_database) as running_site:
+        yield running_site
 
 
 @pytest.fixture
 def shared_site(tmp_path: Path, own_database: str, redis_server: OwnRedis) -> Iterator[OwnSite]:
     """A site whose workers share the limiter, as they do in earnest."""
-    with own_site(tmp_path, own_database, redis_url=redis_server.url) as made:
-        yield made
+    with own_site(tmp_path, own_database, redis_url=redis_server.url) as running_site:
+        yield running_site
 
 
 def _wait_for_calls(fake: FakeLLM, count: int, *, seconds: float = 300) -> None:
@@ -137,12 +137,12 @@ def test_killed_workers_of_a_panel_ask_no_member_twice_and_lose_no_vote(site: Ow
         last, _ = site.start_worker(run, threads=8).communicate()
         log = server.log()
 
-    end, said = site.ask("state", run), site.ask("votes", run)
+    end, recorded_votes = site.ask("state", run), site.ask("votes", run)
     assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [cases, cases, 0])
     assert (end["calls"], end["calls_made"]) == ({"finished": 3 * cases}, 3 * cases)
     assert (end["verdicts"], end["tasks"], end["leases"]) == ({"ok": cases}, {"done": cases}, 0)
-    assert said["votes"] == [[["ada", ["ada"], 2], ["bea", ["bea"], 4], ["cyd", ["cyd"], 9]]] * cases
-    assert said["without_verdict"] == 0
+    assert recorded_votes["votes"] == [[["ada", ["ada"], 2], ["bea", ["bea"], 4], ["cyd", ["cyd"], 9]]] * cases
+    assert recorded_votes["without_verdict"] == 0
     assert all(0 < len(keys) < 3 * cases for _, keys in stored_at)
     assert min(open_calls) > 0
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
@@ -262,11 +262,11 @@ def test_workers_of_two_runs_never_spend_more_than_the_budget_of_a_day(site: Own
     workers = [site.start_worker(run, threads=4) for run in (*runs, runs[0])]
     ended = {worker.communicate()[0].strip() for worker in workers}
 
-    (spent, held), states, stats = site.ask("day"), [site.ask("state", run) for run in runs], fake_llm.stats()
+    (spent, reserved), states, stats = site.ask("day"), [site.ask("state", run) for run in runs], fake_llm.stats()
     charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
     assert '"day"' in ended <= {'"day"', '"not-active"'}
     assert [(state["status"], state["leases"]) for state in states] == [("running", 0)] * 2
-    assert (Decimal(spent), Decimal(held)) == (charged, Decimal(0))
+    assert (Decimal(spent), Decimal(reserved)) == (charged, Decimal(0))
     assert Decimal(3) < charged <= Decimal(4)
 
 
@@ -285,12 +285,12 @@ def test_what_a_killed_worker_may_have_spent_counts_against_the_day(site: OwnSit
         assert Decimal(site.ask("day")[1]) == 0
     last, _ = site.start_worker(run, threads=4).communicate()
 
-    spent, held = site.ask("day")
+    spent, reserved = site.ask("day")
     end, stats = site.ask("state", run), fake_llm.stats()
     charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
     assert (last.strip(), end["status"], end["leases"]) == ('"day"', "running", 0)
     assert charged <= Decimal(spent) <= 6
-    assert Decimal(held) == 0
+    assert Decimal(reserved) == 0
     assert Decimal(spent) > Decimal(end["cost"])  # calls that nobody heard are counted
 
 

@@ -48,7 +48,10 @@ def test_a_panel_needs_what_its_members_need_and_freezes_each_with_its_endpoint(
     assert panel.endpoint is None
     assert not is_baseline(panel)
     members = frozen["judge_options"]["members"]
-    assert [(one["judge"], one["weight"], one["model"], one["judge_options"]["strictness"]) for one in members] == [
+    assert [
+        (member["judge"], member["weight"], member["model"], member["judge_options"]["strictness"])
+        for member in members
+    ] == [
         ("ada", 2, "fake", "L2"),
         ("bea", 1, "fake", "L3"),
     ]

@@ -107,10 +107,10 @@ def test_an_endpoint_that_is_down_stops_the_run_as_any_other_and_paid_votes_are_
         resume_run(run_id=run.pk, actor=None)
         work(run)
 
-        asked = server.stats()["model"]
+        calls_by_model = server.stats()["model"]
     assert stopped == ("paused", "bea endpoint returned the same error 5 ti", True)
     assert (run.status, run.done, run.failed) == ("finished", 8, 0)
-    assert asked["ada"] == 8  # once for each response, whether the other member had been heard or not
+    assert calls_by_model["ada"] == 8  # once for each response, whether the other member had been heard or not
     assert set(Score.objects.values_list("value", flat=True)) == {6.0, 7.0}  # what bea refused is left out
 
 
@@ -121,9 +121,9 @@ def test_another_panel_of_the_same_members_reuses_every_vote_that_was_paid_for()
         lowest = panel_of(first, second, name="Lowest", rule="min")
         again = run_of(lowest, suite=run.suite)
         work(again)
-        asked = server.stats()["model"]
+        calls_by_model = server.stats()["model"]
 
-    assert asked == {"ada": 1, "bea": 1}
+    assert calls_by_model == {"ada": 1, "bea": 1}
     assert (again.calls_made, again.calls_reused) == (0, 2)
     assert list(Score.objects.order_by("pk").values_list("value", flat=True)) == [7.0, 6.0]
 
@@ -145,11 +145,11 @@ def test_scores_follow_another_rule_and_margin_without_a_call() -> None:
     with FakeLLM(script=script(ada=grade(2), bea=grade(4), cyd=grade(9))) as server:
         run = worked(panel_of(*(member(server, name) for name in ("ada", "bea", "cyd"))))
         evaluator = run.evaluators.get()
-        found: dict[str, Any] = {}
+        scores: dict[str, Any] = {}
         for rule in ("median", "majority", "max"):
             begin_judge(evaluator_id=evaluator.pk, options={"rule": rule, "margin": 0.8}, actor=None, at=NOON)
             finish_rescoring(evaluator_id=evaluator.pk, at=NOON)
-            found[rule] = Score.objects.values_list("value", "flags").get()
+            scores[rule] = Score.objects.values_list("value", "flags").get()
         assert server.stats()["model"] == Counter(ada=1, bea=1, cyd=1)
 
-    assert found == {"median": (4.0, []), "majority": (None, ["panel_tied"]), "max": (9.0, [])}
+    assert scores == {"median": (4.0, []), "majority": (None, ["panel_tied"]), "max": (9.0, [])}

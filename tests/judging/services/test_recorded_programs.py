@@ -46,13 +46,13 @@ def recorded_programs(folder: Path) -> Iterator[tuple[dict[str, Any], Program]]:
 def test_answers_that_passed_run_here(shared_data: Path) -> None:
     if not sandbox_status():
         pytest.skip(sandbox_status().reason)
-    found = list(recorded_programs(shared_data / "grading"))
+    programs = list(recorded_programs(shared_data / "grading"))
     runner = SharedOutcomes(program_runner(compat=True))
 
     with ThreadPoolExecutor(core_count()) as threads:
-        outcomes = list(threads.map(lambda pair: runner.run(pair[1]), found))
+        outcomes = list(threads.map(lambda pair: runner.run(pair[1]), programs))
 
-    passed = [outcome for (recorded, _), outcome in zip(found, outcomes, strict=True) if recorded["passed"]]
+    passed = [outcome for (recorded, _), outcome in zip(programs, outcomes, strict=True) if recorded["passed"]]
     counts = Counter(outcome.passed for outcome in passed)
     assert len(passed) > 150
     assert counts[False] == 0

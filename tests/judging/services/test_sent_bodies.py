@@ -84,11 +84,11 @@ def test_a_failed_call_keeps_the_sentence_of_the_provider(fake_llm: FakeLLM) -> 
 
 
 def test_sent_body_is_the_request_where_nothing_was_sent() -> None:
-    asked = request_body(REQUEST)
+    body = request_body(REQUEST)
 
-    assert sent_body(asked, ChatReply(ReplyStatus.FAILED, error_kind="deadline")) == asked
+    assert sent_body(body, ChatReply(ReplyStatus.FAILED, error_kind="deadline")) == body
     folded = {"model": "m", "messages": [{"role": "user", "content": "Be brief.\n\nHow?"}]}
-    assert sent_body(asked, ChatReply(ReplyStatus.FINISHED, sent=folded)) == folded
+    assert sent_body(body, ChatReply(ReplyStatus.FINISHED, sent=folded)) == folded
 
 
 def test_a_new_judge_sends_seed_and_schema_and_an_endpoint_that_refuses_them_is_remembered(fake_llm: FakeLLM) -> None:

@@ -88,13 +88,13 @@ def test_asked_question_puts_context_and_instruction_where_a_version_has_no_plac
     case = factories.case(
         prompt=prompt, metadata={"instruction": "You are on the moon.", "question": "How cold is it?"}
     )
-    own = ResponseSettings("own", "{{context}}|{{instruction}}|{{question}}")
+    own_version = ResponseSettings("own", "{{context}}|{{instruction}}|{{question}}")
 
     def sent(asking: ResponseSettings) -> str:
         return answer_request(asking, asked_question(case, asking), endpoint="").messages[-1].content
 
     assert sent(shipped_asking(PLAIN)) == "A table.\n\nYou are on the moon.\n\nHow cold is it?"
-    assert sent(own) == "A table.|You are on the moon.|How cold is it?"
+    assert sent(own_version) == "A table.|You are on the moon.|How cold is it?"
 
 
 def test_attempts_are_calls_of_their_own_with_their_own_seed() -> None:
@@ -103,7 +103,10 @@ def test_attempts_are_calls_of_their_own_with_their_own_seed() -> None:
 
     requests = [answer_request(asking, question, endpoint="e", attempt=number) for number in (0, 1)]
 
-    assert [(one.sample_index, one.seed, one.extra) for one in requests] == [(0, 7, {"top_k": 2}), (1, 8, {"top_k": 2})]
+    assert [(request.sample_index, request.seed, request.extra) for request in requests] == [
+        (0, 7, {"top_k": 2}),
+        (1, 8, {"top_k": 2}),
+    ]
     assert requests[0].messages == (Message("system", "Be brief."), Message("user", "Why?"))
 
 

@@ -19,10 +19,10 @@ BETTER = "grading:\n  keywords:\n  - great\n"
 
 @pytest.fixture
 def case() -> Case:
-    made = factories.case(grading={"keywords": ["fine"]}, source_path="cases/eval_1.yaml")
-    factories.suite(cases=[made])
-    factories.response(prompt=made.prompt, text="it is great")
-    return made
+    new_case = factories.case(grading={"keywords": ["fine"]}, source_path="cases/eval_1.yaml")
+    factories.suite(cases=[new_case])
+    factories.response(prompt=new_case.prompt, text="it is great")
+    return new_case
 
 
 @pytest.fixture

@@ -73,11 +73,11 @@ def test_setting_refuses_what_is_no_amount_and_an_empty_one_removes(client: Clie
 
     bad = client.post(reverse("judging:day-budget-set"), {"amount": "-1"})
     much = client.post(reverse("judging:day-budget-set"), {"amount": "100000000"})
-    kept = DayBudget.objects.get().amount
+    amount = DayBudget.objects.get().amount
     client.post(reverse("judging:day-budget-set"), {"amount": ""})
 
     assert [(answer.status_code, b"note" in answer.content) for answer in (bad, much)] == [(400, True)] * 2
-    assert (kept, DayBudget.objects.count()) == (Decimal(20), 0)
+    assert (amount, DayBudget.objects.count()) == (Decimal(20), 0)
 
 
 def test_the_estimate_of_a_run_says_that_too_little_is_left_today(client: Client) -> None:
@@ -85,7 +85,7 @@ def test_the_estimate_of_a_run_says_that_too_little_is_left_today(client: Client
     judge, rubric = run.evaluators.get().judge, run.evaluators.get().rubric
     assert judge is not None
     assert rubric is not None
-    fields = {"suite": run.suite_id, "systems": [one.pk for one in run.systems.all()], "judges": [judge.pk]}
+    fields = {"suite": run.suite_id, "systems": [system.pk for system in run.systems.all()], "judges": [judge.pk]}
     client.force_login(factories.user("rosa", Role.RESEARCHER))
 
     def estimate() -> str:

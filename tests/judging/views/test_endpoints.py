@@ -97,9 +97,9 @@ def test_endpoint_forms_show_no_extra_fields_as_an_empty_field(client: Client, a
     stored = factories.endpoint()
 
     new = client.get(reverse("judging:endpoint-create")).context["form"]["extra"].value()
-    known = client.get(reverse("judging:endpoint-update", args=[stored.pk])).context["form"]["extra"].value()
+    stored_value = client.get(reverse("judging:endpoint-update", args=[stored.pk])).context["form"]["extra"].value()
 
-    assert (new, known) == ("", "")
+    assert (new, stored_value) == ("", "")
 
 
 def test_endpoint_create_says_plainly_that_a_name_is_taken(client: Client, admin: User) -> None:
@@ -190,9 +190,9 @@ def test_endpoint_detail_tells_a_stream_without_effect_from_one_that_nothing_sho
     ignored = factories.endpoint(stream=True, last_test=works | {"ignored": ["stream"]})
     silent = factories.endpoint(stream=True, last_test=works)
 
-    said = [client.get(one.get_absolute_url()).context["streaming"] for one in (ignored, silent)]
+    sentences = [client.get(endpoint.get_absolute_url()).context["streaming"] for endpoint in (ignored, silent)]
 
-    assert said == [
+    assert sentences == [
         "Streaming was not refused but had no effect: the reply arrived at once.",
         "Streaming is not verified yet: no reply was received since it was switched on.",
     ]

@@ -47,12 +47,12 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
     page = researcher.get(reverse("judging:run-create"), {"kind": "esi", "suite": str(suite.pk)})
     estimate = researcher.post(reverse("judging:run-estimate"), data, headers={"HX-Request": "true"})
     judges_before = Judge.objects.count()
-    made = researcher.post(reverse("judging:run-create"), data)
+    created = researcher.post(reverse("judging:run-create"), data)
 
     assert (page.status_code, estimate.status_code, judges_before) == (200, 200, 0)
     assert [part.calls for part in estimate.context["estimate"].evaluators] == [1, 1, 2, 2]
     run = Run.objects.get(kind=RunKind.ESI)
-    assert made.headers["Location"] == run.get_absolute_url()
+    assert created.headers["Location"] == run.get_absolute_url()
     waiting = researcher.get(run.get_absolute_url())
     assert "fake/one · COT" in waiting.text
     work_through(run_id=run.pk, threads=2, now=timezone.now)
@@ -61,17 +61,17 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
         researcher.post(reverse("judging:run-estimate"), data | stored | more, headers={"HX-Request": "true"})
         for more in ({}, {"fresh": "on"})
     )
-    known = [each.context["estimate"].evaluators for each in (estimate, again, fresh)]
-    assert [[part.reused for part in parts] for parts in known] == [[0, 0, 0, 0], [1, 1, 2, 2], [0, 0, 0, 0]]
-    assert [sum(part.prompt_tokens for part in parts) > 0 for parts in known] == [True, False, True]
+    estimates = [each.context["estimate"].evaluators for each in (estimate, again, fresh)]
+    assert [[part.reused for part in parts] for parts in estimates] == [[0, 0, 0, 0], [1, 1, 2, 2], [0, 0, 0, 0]]
+    assert [sum(part.prompt_tokens for part in parts) > 0 for parts in estimates] == [True, False, True]
     assert ("6 calls already made and not paid for again" in again.text, "already made" in fresh.text) == (True, False)
-    done = researcher.get(run.get_absolute_url())
-    assert [row.system.name for row in done.context["esi"].rows] == ["fake/one · COT", "fake/one · DIRECT"]
+    finished_page = researcher.get(run.get_absolute_url())
+    assert [row.system.name for row in finished_page.context["esi"].rows] == ["fake/one · COT", "fake/one · DIRECT"]
     accuracy, integrity = (
-        list(one.verdicts.order_by("response_id")) for one in run.evaluators.order_by("position")[:2]
+        list(evaluator.verdicts.order_by("response_id")) for evaluator in run.evaluators.order_by("position")[:2]
     )
-    assert _said(done) == [list(pair) for pair in zip(accuracy, integrity, strict=True)]
-    assert all(verdict.get_absolute_url() in done.text for verdict in (*accuracy, *integrity))
+    assert _said(finished_page) == [list(pair) for pair in zip(accuracy, integrity, strict=True)]
+    assert all(verdict.get_absolute_url() in finished_page.text for verdict in (*accuracy, *integrity))
     by_judge = researcher.get(run.get_absolute_url(), {"evaluator": accuracy[0].evaluator_id})
     assert _said(by_judge) == [[verdict] for verdict in accuracy]
     archive = researcher.get(reverse("judging:esi-files", args=[run.pk]))
@@ -117,10 +117,10 @@ def test_systems_are_asked_with_their_own_sampling_and_each_once(researcher: Cli
     data = entered(suite, accuracy=judge, integrity=judge, workers=[endpoint.pk], asked=[warm.pk, plain.pk])
 
     page = researcher.get(reverse("judging:run-create"), {"kind": "esi", "suite": str(suite.pk), "asked": str(warm.pk)})
-    made = researcher.post(reverse("judging:run-create"), data)
+    created = researcher.post(reverse("judging:run-create"), data)
 
     run = Run.objects.get()
-    assert (page.context["form"]["asked"].value(), made.status_code) == ([str(warm.pk)], 302)
+    assert (page.context["form"]["asked"].value(), created.status_code) == ([str(warm.pk)], 302)
     temperatures = {int(key): frozen["temperature"] for key, frozen in run.options["workers"].items()}
     cot = run.systems.get(prompt_version="COT", asking__temperature=0.01)  # of the model and the version chosen
     assert temperatures == {warm.pk: 0.7, plain.pk: 0.01, cot.pk: 0.01}

@@ -45,7 +45,7 @@ def fields_of(page: Any) -> dict[str, str]:
 
 def test_a_file_goes_from_the_upload_to_a_filled_in_form(admin: Client) -> None:
     suite = factories.suite(cases=2, name="L1")
-    found = factories.endpoint(name="Mine", base_url="http://127.0.0.1:9/v1", model="lab/one")
+    existing = factories.endpoint(name="Mine", base_url="http://127.0.0.1:9/v1", model="lab/one")
 
     offered = admin.get(reverse("judging:run-create"), {"kind": "esi", "suite": str(suite.pk)})
     page = checked(admin, lunar_file(MY_NOTE=SECRET))
@@ -68,13 +68,13 @@ def test_a_file_goes_from_the_upload_to_a_filled_in_form(admin: Client) -> None:
     assert (form.kind, form.suite, form["workers"].value()) == (
         "esi",
         suite,
-        [str(found.pk), str(by_model["lab/two"].pk)],
+        [str(existing.pk), str(by_model["lab/two"].pk)],
     )
-    assert _ticked(confirmed.text) >= {"DIRECT", "COT", str(found.pk), str(by_model["lab/two"].pk)}
+    assert _ticked(confirmed.text) >= {"DIRECT", "COT", str(existing.pk), str(by_model["lab/two"].pk)}
     data = {"kind": "esi", "suite": suite.pk, **{field.html_name: field.value() for field in form if field.value()}}
-    made = admin.post(reverse("judging:run-create"), data)
+    created = admin.post(reverse("judging:run-create"), data)
     run = Run.objects.get()
-    assert made.headers["Location"] == run.get_absolute_url()
+    assert created.headers["Location"] == run.get_absolute_url()
     assert run.options["esi"] == {
         "weights": {
             "accuracy": 0.4,
@@ -91,7 +91,7 @@ def test_a_file_goes_from_the_upload_to_a_filled_in_form(admin: Client) -> None:
         "length_rule": "documented",
         "unknown_as_zero": False,
     }
-    assert [one.name for one in run.systems.order_by("name")] == [
+    assert [system.name for system in run.systems.order_by("name")] == [
         f"{model} · {prompt}" for model in ("lab/one", "lab/two") for prompt in ("COT", "DIRECT")
     ]
     assert run.evaluators.get(position=0).options["judge_options"]["strictness"] == "L1"
@@ -135,7 +135,7 @@ def test_what_is_still_to_be_chosen_is_said_before_anything_is_stored(admin: Cli
     assert "Import L1-1K.jsonl as a benchmark of this name" in page.text
     assert "Choose a suite, or import the data set first." in without_suite.text
     assert "never the key itself" in html.unescape(bad_variable.text)
-    assert [one.status_code for one in (without_suite, bad_variable, no_dataset)] == [400] * 3
+    assert [response.status_code for response in (without_suite, bad_variable, no_dataset)] == [400] * 3
     assert not ModelEndpoint.objects.exists()
 
 
@@ -147,7 +147,7 @@ def test_a_researcher_needs_an_admin_for_new_endpoints_only(client: Client) -> N
     refused = client.post(CONFIRM, fields_of(page) | {"dataset": "0"})
     for model in ("lab/one", "lab/two", "acc", "int"):
         factories.endpoint(base_url="http://127.0.0.1:9/v1", model=model)
-    taken = client.post(CONFIRM, fields_of(checked(client, lunar_file())) | {"dataset": "0"})
+    accepted = client.post(CONFIRM, fields_of(checked(client, lunar_file())) | {"dataset": "0"})
 
     assert "Only an admin adds endpoints." in page.text
-    assert (refused.status_code, taken.status_code) == (400, 302)
+    assert (refused.status_code, accepted.status_code) == (400, 302)

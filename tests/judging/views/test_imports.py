@@ -104,11 +104,11 @@ def test_import_confirm_starts_the_import_and_the_page_polls_until_it_is_done(im
 
     running = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
     uploads.work_upload(upload_id=upload.pk, now=now)
-    done = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
+    finished_page = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
 
     assert 'hx-trigger="every 1s"' in running.content.decode()
-    assert "hx-trigger" not in done.content.decode()
-    assert ("HX-Refresh" in running, done["HX-Refresh"]) == (False, "true")
+    assert "hx-trigger" not in finished_page.content.decode()
+    assert ("HX-Refresh" in running, finished_page["HX-Refresh"]) == (False, "true")
 
 
 def test_import_detail_links_to_what_was_stored(importer: Client) -> None:
@@ -155,13 +155,13 @@ def test_import_create_leaves_a_large_file_to_a_worker(importer: Client) -> None
     waiting = importer.get(upload.get_absolute_url()).content.decode()
     polled = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
     uploads.work_upload(upload_id=upload.pk, now=now)
-    done = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
+    finished_page = importer.get(upload.get_absolute_url(), headers={"HX-Request": "true"})
 
     assert (upload.status, Upload.objects.get().status) == (ImportStatus.CHECKING, ImportStatus.CHECKED)
     assert "Starting." in waiting
     assert reverse("judging:import-confirm", args=[upload.pk]) not in waiting
     assert 'hx-trigger="every 1s"' in polled.content.decode()
-    assert ("hx-trigger" in done.content.decode(), done["HX-Refresh"]) == (False, "true")
+    assert ("hx-trigger" in finished_page.content.decode(), finished_page["HX-Refresh"]) == (False, "true")
     assert "This upload can be imported." in importer.get(upload.get_absolute_url()).content.decode()
 
 

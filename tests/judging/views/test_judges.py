@@ -50,9 +50,9 @@ def test_judge_create_offers_kinds_then_stores(client: Client, admin: User) -> N
     endpoint = factories.endpoint()
     kinds = client.get(reverse("judging:judge-create")).content.decode()
     url = f"{reverse('judging:judge-create')}?kind=accuracy"
-    wanted = {"name": "strict", "endpoint": endpoint.pk, "option_strictness": '"L3"', "option_max_tokens": "500"}
+    fields = {"name": "strict", "endpoint": endpoint.pk, "option_strictness": '"L3"', "option_max_tokens": "500"}
 
-    answer = client.post(url, filled(client, url, **wanted))
+    answer = client.post(url, filled(client, url, **fields))
 
     judge = Judge.objects.get()
     assert "?kind=accuracy" in kinds
@@ -62,9 +62,9 @@ def test_judge_create_offers_kinds_then_stores(client: Client, admin: User) -> N
 
 def test_judge_create_refuses_a_prompt_without_its_placeholders(client: Client, admin: User) -> None:
     url = f"{reverse('judging:judge-create')}?kind=accuracy"
-    wanted = {"name": "edited", "endpoint": factories.endpoint().pk, "option_prompt_text": "Is it right?"}
+    fields = {"name": "edited", "endpoint": factories.endpoint().pk, "option_prompt_text": "Is it right?"}
 
-    answer = client.post(url, filled(client, url, **wanted))
+    answer = client.post(url, filled(client, url, **fields))
 
     assert answer.status_code == 400
     assert "exactly the placeholders" in answer.content.decode()
@@ -145,7 +145,7 @@ def test_judge_try_asks_about_the_chosen_response(client: Client, admin: User) -
     opened = client.get(_tab(judge, "try"))
     chosen = client.get(_tab(judge, "try"), {"suite": run.suite_id})
     response = chosen.context["form"].fields["response"].queryset.order_by("-pk").first()
-    asked = client.post(
+    launched = client.post(
         f"{_tab(judge, 'try')}?suite={run.suite_id}",
         filled(client, f"{_tab(judge, 'try')}?suite={run.suite_id}", response=response.pk),
     )
@@ -153,7 +153,7 @@ def test_judge_try_asks_about_the_chosen_response(client: Client, admin: User) -
     trial = Run.objects.get(kind=RunKind.SINGLE)
     assert (opened.context["suite"], chosen.context["suite"]) == (run.suite, run.suite)
     assert len(chosen.context["form"].fields["response"].choices) == 3
-    assert asked["Location"] == reverse("judging:trial-detail", args=[response.pk, trial.pk])
+    assert launched["Location"] == reverse("judging:trial-detail", args=[response.pk, trial.pk])
     assert trial.evaluators.get().judge == judge
     assert client.get(_tab(judge, "try")).context["trials"] == [(trial, response.pk)]
 
@@ -350,15 +350,15 @@ def test_a_panel_is_set_up_on_the_page_from_rows_and_changed_there(client: Clien
     sent = {"name": "Board", "option_rule": '"median"', "option_margin": "0.5", **rows}
 
     form = client.get(url)
-    made = client.post(url, sent)
+    created = client.post(url, sent)
     panel = Judge.objects.get(name="Board")
     page, edit = client.get(panel.get_absolute_url()), client.get(_tab(panel))
     none = client.post(url, sent | {"name": "Empty", "option_members_judge": [""]})
 
     assert form.text.count('<option value="ada">') == 3
     assert "pair" not in form.context["form"]["option_members"].as_widget()
-    assert made.status_code == 302
-    assert [(one["judge"], one["weight"]) for one in panel.options["members"]] == [("ada", 2), ("bea", 1)]
+    assert created.status_code == 302
+    assert [(member["judge"], member["weight"]) for member in panel.options["members"]] == [("ada", 2), ("bea", 1)]
     assert (panel.options["rule"], panel.options["margin"], panel.options["minimum"]) == ("median", 0.5, None)
     assert "ada = 2; bea" in page.text
     assert '<option value="ada" selected>ada</option>' in edit.text

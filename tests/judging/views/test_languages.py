@@ -24,10 +24,10 @@ def client() -> Client:
 def test_language_list_says_what_runs_and_what_is_missing(client: Client) -> None:
     html = client.get(reverse("judging:language-list")).content.decode()
 
-    found = available_languages()
-    assert set(found) == {language.name for language in LANGUAGES}
+    statuses = available_languages()
+    assert set(statuses) == {language.name for language in LANGUAGES}
     assert ("The sandbox works." in html) == sandbox_status().works
-    for status in found.values():
+    for status in statuses.values():
         assert (status.version or "not installed") in html or not sandbox_status().works
 
 

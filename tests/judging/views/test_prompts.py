@@ -59,13 +59,13 @@ def test_a_worker_prompt_must_show_the_question(researcher: Client) -> None:
     url = reverse("judging:prompt-detail", args=["worker"])
 
     refused = researcher.post(url, {"label": "mine", "text": "Answer!"})
-    taken = researcher.post(url, {"label": "cot", "text": "{{question}} Think."})
+    used_label = researcher.post(url, {"label": "cot", "text": "{{question}} Think."})
     fine = researcher.post(url, {"label": "SHORT", "text": "{{question}} Be short."})
 
     assert refused.context["form"].errors["text"] == [
         "The prompt must contain {{question}}; {{instruction}} and {{context}} are optional."
     ]
-    assert taken.context["form"].errors["text"] == ["COT is a shipped version; choose another name."]
+    assert used_label.context["form"].errors["text"] == ["COT is a shipped version; choose another name."]
     assert (fine.status_code, PromptVersion.objects.get().label) == (302, "SHORT")
 
 

@@ -272,7 +272,10 @@ def test_run_create_starts_a_run(client: Client, ada: User) -> None:
     run = Run.objects.get()
     assert answer.headers["Location"] == run.get_absolute_url()
     assert (run.name, run.budget, run.total, run.created_by) == ("By browser", Decimal("2.5"), 4, ada)
-    assert [one.name for one in run.evaluators.order_by("position")] == ["rules", f"{judge.name} · {rubric.name}"]
+    assert [evaluator.name for evaluator in run.evaluators.order_by("position")] == [
+        "rules",
+        f"{judge.name} · {rubric.name}",
+    ]
 
 
 def test_run_create_says_what_is_missing(client: Client, ada: User) -> None:
@@ -389,9 +392,9 @@ def _press(client: Client, run: Run, control: str, **data: str) -> str:
 def test_controls_work_without_htmx(client: Client, ada: User) -> None:
     run = ruled_run()
 
-    seen = [_press(client, run, control) for control in ("pause", "resume", "cancel")]
+    statuses = [_press(client, run, control) for control in ("pause", "resume", "cancel")]
 
-    assert seen == ["paused", "queued", "cancelled"]
+    assert statuses == ["paused", "queued", "cancelled"]
 
 
 def test_controls_answer_htmx_with_the_fragment_and_refusals_inside_it(client: Client, ada: User) -> None:
@@ -458,8 +461,8 @@ def test_run_pages_are_for_researchers(client: Client, role: Role | None) -> Non
         client.post(reverse(f"judging:run-{name}", args=[run.pk])) for name in ("pause", "resume", "cancel", "retry")
     ]
 
-    wanted = 403 if role else 302  # nobody is sent to sign in
-    assert {answer.status_code for answer in [*reads, *writes]} == {wanted}
+    expected_status = 403 if role else 302  # nobody is sent to sign in
+    assert {answer.status_code for answer in [*reads, *writes]} == {expected_status}
     run.refresh_from_db()
     assert run.status == "queued"
 

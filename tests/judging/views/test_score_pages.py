@@ -66,7 +66,7 @@ def test_score_page_shows_blanks_tests_and_metrics_in_tables() -> None:
     assert ([row["number"] for row in blanks.blanks], blanks.match_rate) == ([1, 2], 0.9)
     assert tests.tests == (test | {"number": 1},)
     assert similar.metrics == (MetricRow("rougeL", 0.4, 0.3, 0.5, 0.5, (("rouge1", 0.5),)),)
-    assert [one.outline for one in page.criteria] == [(), (), ()]
+    assert [criterion.outline for criterion in page.criteria] == [(), (), ()]
 
 
 @pytest.mark.parametrize(("rate", "explained"), [(0.9, False), (1.16, True)])

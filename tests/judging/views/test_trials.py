@@ -90,7 +90,9 @@ def test_a_trial_is_cancelled_while_it_waits(client: Client) -> None:
     run.refresh_from_db()
     assert (run.status, start_run(run_id=run.pk, at=NOON)) == (RunStatus.CANCELLED, None)
     assert ("every 1s" in cancelled.text, "Cancelled." in cancelled.text) == (False, True)
-    assert [str(one) for one in again.context["messages"]] == ["The run is cancelled; it cannot become cancelled."]
+    assert [str(message) for message in again.context["messages"]] == [
+        "The run is cancelled; it cannot become cancelled."
+    ]
 
 
 @pytest.mark.usefixtures("ada")

@@ -32,7 +32,7 @@ def _verdict(*, calls: int = 0, **fields: object) -> Verdict:
     work(run)
     verdict = Verdict.objects.get()
     endpoint = factories.endpoint()
-    made = [
+    stored_calls = [
         Call.objects.create(
             key=f"{number:064x}",
             endpoint=endpoint,
@@ -48,7 +48,9 @@ def _verdict(*, calls: int = 0, **fields: object) -> Verdict:
         )
         for number in range(calls)
     ]
-    Verdict.objects.filter(pk=verdict.pk).update(call_ids=[call.pk for call in made] or verdict.call_ids, **fields)
+    Verdict.objects.filter(pk=verdict.pk).update(
+        call_ids=[call.pk for call in stored_calls] or verdict.call_ids, **fields
+    )
     return verdict
 
 
@@ -123,8 +125,8 @@ def test_verdict_detail_shows_what_a_judge_said_before_a_retry(client: Client, a
         text="I would rather not say.",
         finished_at=NOON,
     )
-    said = {"status": "unparsed", "reason": "There is no score tag.", "call_ids": [earlier.pk]}
-    PastVerdict.objects.create(verdict=verdict, created_at=NOON, superseded_at=NOON, **said)
+    past_fields = {"status": "unparsed", "reason": "There is no score tag.", "call_ids": [earlier.pk]}
+    PastVerdict.objects.create(verdict=verdict, created_at=NOON, superseded_at=NOON, **past_fields)
 
     page = client.get(reverse("judging:verdict-detail", args=[verdict.pk])).content.decode()
 
@@ -145,7 +147,7 @@ def test_the_page_of_a_panels_verdict_shows_every_vote(client: Client, ada: User
     page = client.get(verdict.get_absolute_url())
 
     votes = page.context["votes"]
-    assert [(one.judge, one.status, one.share, one.says) for one in votes] == [
+    assert [(vote.judge, vote.status, vote.share, vote.says) for vote in votes] == [
         ("Kepler", "ok", 0.75, "The reply has exactly the required format."),
         ("Tycho", "unparsed", None, "No number."),
     ]

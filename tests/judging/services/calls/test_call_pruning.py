@@ -64,13 +64,13 @@ def test_a_pruned_call_is_not_reused_and_may_be_paid_for_again() -> None:
     old = call("k" * 64)
     prune_calls(older_than=LATER, at=LATER, dry_run=False)
 
-    found = find_finished([old.key], at=LATER)
+    by_key = find_finished([old.key], at=LATER)
     record = CallRecord(
         old.key, old.endpoint_id, {"messages": []}, ChatReply(ReplyStatus.FINISHED, "New."), Decimal("0.02")
     )
     store_calls(run_id=None, records=[record], at=LATER)
 
-    assert (found, find_finished([old.key], at=LATER)[old.key].text) == ({}, "New.")
+    assert (by_key, find_finished([old.key], at=LATER)[old.key].text) == ({}, "New.")
     assert record.pk != old.pk
 
 

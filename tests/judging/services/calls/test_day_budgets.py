@@ -46,8 +46,8 @@ def lease_of(run: Run, name: str = "one") -> Lease:
     return leases.open_lease(run=run, worker=name)
 
 
-def reserved(lease: Lease, *wanted: tuple[ModelEndpoint, str]) -> Sequence[bool]:
-    amounts = [(endpoint.pk, Decimal(amount)) for endpoint, amount in wanted]
+def reserved(lease: Lease, *endpoint_amounts: tuple[ModelEndpoint, str]) -> Sequence[bool]:
+    amounts = [(endpoint.pk, Decimal(amount)) for endpoint, amount in endpoint_amounts]
     return leases.reserve(lease=lease, call_amounts=amounts, at=NOON)
 
 
@@ -80,10 +80,10 @@ def test_reserve_keeps_to_the_budgets_of_site_and_endpoint_over_all_runs() -> No
     first, second = lease_of(ruled_run()), lease_of(ruled_run(), "two")
 
     # left: 9 of the site, 3 of a; 2 of a leave 7 and 1; 5 of b leave 2
-    one = reserved(first, (endpoint, "2"), (endpoint, "2"), (other, "5"), (other, "3"), (other, "0"))
-    two = reserved(second, (other, "2"), (other, "0.01"), (endpoint, "0.01"))
+    first_fits = reserved(first, (endpoint, "2"), (endpoint, "2"), (other, "5"), (other, "3"), (other, "0"))
+    second_fits = reserved(second, (other, "2"), (other, "0.01"), (endpoint, "0.01"))
 
-    assert (one, two) == ([True, False, True, False, True], [True, False, False])
+    assert (first_fits, second_fits) == ([True, False, True, False, True], [True, False, False])
     holds = DayHold.objects.order_by("lease", "endpoint").values_list("lease", "endpoint", "amount")
     assert list(holds) == [
         (first.pk, endpoint.pk, Decimal(2)),
@@ -120,7 +120,7 @@ def test_shortage_says_whether_waiting_for_tomorrow_helps(amounts: list[str], en
     lease = lease_of(ruled_run())
     assert reserved(lease, (endpoint, "1")) == [True]  # what is held may come back
 
-    short = leases.shortage(lease=lease, call_amounts=[(endpoint.pk, Decimal(one)) for one in amounts], at=NOON)
+    short = leases.shortage(lease=lease, call_amounts=[(endpoint.pk, Decimal(amount)) for amount in amounts], at=NOON)
 
     reasons = {
         "day": f"The budget of a for {NOON:%Y-%m-%d} (UTC) is $4, and the $1 that is left does not cover the next "
@@ -185,7 +185,7 @@ def test_a_run_waits_for_the_next_day_and_goes_on_by_itself(fake_llm: FakeLLM) -
     ended = work_through(run_id=run.pk, threads=4, now=lambda: today)
     run.refresh_from_db()
     waiting = (run.status, run.resume_at, run.status_reason)
-    done, spent = run.done, run.spent
+    done_before, spent = run.done, run.spent
     too_early = work_through(run_id=run.pk, threads=4, now=lambda: tomorrow - timedelta(seconds=1))
     later = work_through(run_id=run.pk, threads=4, now=lambda: tomorrow)
     run.refresh_from_db()
@@ -193,9 +193,9 @@ def test_a_run_waits_for_the_next_day_and_goes_on_by_itself(fake_llm: FakeLLM) -
     assert (ended, too_early, later) == ("day", "not-active", "day")
     assert waiting[:2] == (RunStatus.RUNNING, tomorrow)
     assert waiting[2].startswith("The budget of the site for 2026-03-01 (UTC) is $1, and the $")
-    assert 0 < done < 40
+    assert 0 < done_before < 40
     assert 0 < spent <= 1
-    assert done < run.done
+    assert done_before < run.done
     hours = CallHour.objects.order_by("hour").values_list("hour", "cost")
     assert [at for at, _ in hours] == [today, tomorrow]
     assert all(cost is not None and cost <= 1 for _, cost in hours)
@@ -266,11 +266,13 @@ def test_a_reply_without_token_counts_counts_as_the_most_it_can_cost(fake_llm: F
 def test_calls_outside_runs_count_and_are_refused_once_the_day_is_used_up(fake_llm: FakeLLM) -> None:
     # Ten tokens and their longer retry, 10 + 20, cost $15 at most; a reply of 6 characters is 2 tokens and costs $1.
     fake_llm.config(latency=1, reply="twelve")
-    asked = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
+    endpoint_target = target(fake_llm, input_price=Decimal(0), output_price=Decimal(500_000))
     set_day_budget(endpoint=None, amount=Decimal(16), actor=None, at=NOON)
 
     with pytest.raises(prompt_trials.TrialRefused) as refusal:
-        prompt_trials.hold_conversation(asking(*(f"question {number}" for number in range(6))), asked, at=NOON)
+        prompt_trials.hold_conversation(
+            asking(*(f"question {number}" for number in range(6))), endpoint_target, at=NOON
+        )
 
     [use, _] = day_budgets.uses_of_day(at=NOON)
     assert (fake_llm.stats()["calls"], use.spent, use.reserved) == (2, Decimal(2), Decimal(0))
@@ -311,7 +313,7 @@ def test_set_day_budget_changes_removes_and_records() -> None:
         set_day_budget(endpoint=endpoint, amount=amount, actor=None, at=NOON)
     set_day_budget(endpoint=None, amount=Decimal(1), actor=None, at=NOON)
 
-    assert [(one.endpoint_id, one.amount) for one in DayBudget.objects.all()] == [(None, Decimal(1))]
+    assert [(budget.endpoint_id, budget.amount) for budget in DayBudget.objects.all()] == [(None, Decimal(1))]
     entries = AuditEntry.objects.filter(action="day_budget.changed").order_by("pk")
     assert [(entry.subject, entry.detail) for entry in entries] == [
         ("a", {"from": "none", "to": "5"}),

@@ -112,8 +112,12 @@ def test_store_calls_adds_up_the_hour_of_each_endpoint() -> None:
 
 def test_calls_with_the_same_messages_share_them() -> None:
     endpoint = factories.endpoint()
-    asked = [{"role": "user", "content": "How?"}]
-    requests: list[dict[str, Any]] = [{"messages": asked, "seed": 1}, {"messages": asked, "seed": 2}, {"messages": []}]
+    messages = [{"role": "user", "content": "How?"}]
+    requests: list[dict[str, Any]] = [
+        {"messages": messages, "seed": 1},
+        {"messages": messages, "seed": 2},
+        {"messages": []},
+    ]
     records = [
         CallRecord(str(number) * 64, endpoint.pk, request, FINISHED, None) for number, request in enumerate(requests)
     ]

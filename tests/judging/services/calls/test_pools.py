@@ -37,14 +37,14 @@ def test_pool_computes_baselines_without_a_call() -> None:
 
     pool.wait(0.0)
 
-    done = {result.token: replace(result.reply, seconds=0.0) for result in share.take_results()}
-    assert done["not read"] == ChatReply(
+    replies = {result.token: replace(result.reply, seconds=0.0) for result in share.take_results()}
+    assert replies["not read"] == ChatReply(
         ReplyStatus.FAILED, error_kind="internal", error_text="The lexical baseline failed."
     )
-    assert replace(done["read"], text="") == ChatReply(
+    assert replace(replies["read"], text="") == ChatReply(
         ReplyStatus.FINISHED, "", "stop", prompt_tokens=0, completion_tokens=0
     )
-    assert json.loads(done["read"].text) == {
+    assert json.loads(replies["read"].text) == {
         "is_judged_correct": True,
         "reasoning": "Lexical baseline, lens criterion: no model, only shares of content terms. Share 1.00 of the "
         "terms looked for, 0.40 needed at L1; 0 of the reference's 0 figures are missing.",
@@ -56,8 +56,8 @@ def test_pool_takes_back_the_baselines_of_one_share_that_were_not_computed(monke
     monkeypatch.setattr(pools, "LEXICAL_SLICE_SECONDS", 0.0)
     pool = pools.open_pool(threads=1)
     share, other = pool.share(), pool.share()
-    for one in (share, other):
-        one.submit("waits", BALANCE, asking(1, **MATERIAL))
+    for each in (share, other):
+        each.submit("waits", BALANCE, asking(1, **MATERIAL))
     pool.wait(0.0)
 
     share.withdraw()

@@ -62,7 +62,7 @@ def serve() -> Iterator[Serve]:
     started: list[FakeLLM] = []
 
     def start(*answers: dict[str, Any]) -> FakeLLM:
-        rules = [{"model": "judge", "reply": RIGHT}, *({"model": "worker", **one} for one in answers)]
+        rules = [{"model": "judge", "reply": RIGHT}, *({"model": "worker", **answer} for answer in answers)]
         started.append(FakeLLM(latency=2, script=[*rules, {"model": "worker", "reply": "Use chmod."}]))
         return started[-1]
 
@@ -88,8 +88,8 @@ def suite_of(cases: int = 2) -> Suite:
 
 
 def system_at(url: str, name: str = "plain", **asking: Any) -> System:
-    found = ModelEndpoint.objects.filter(base_url=url, model="worker").first()
-    endpoint = found or factories.endpoint(
+    existing = ModelEndpoint.objects.filter(base_url=url, model="worker").first()
+    endpoint = existing or factories.endpoint(
         base_url=url, model="worker", input_price=Decimal(10), output_price=Decimal(10)
     )
     worker = Worker(endpoint, replace(shipped_asking(PLAIN), **asking))
@@ -138,7 +138,7 @@ def test_a_run_asks_grades_and_judges_in_one_go(serve: Serve) -> None:
         ("q1", 0.0),
     ]
     assert Verdict.objects.filter(value={"is_correct": True}).count() == 2
-    assert [(one.total, one.done) for one in run.evaluators.order_by("position")] == [(2, 2), (2, 2)]
+    assert [(evaluator.total, evaluator.done) for evaluator in run.evaluators.order_by("position")] == [(2, 2), (2, 2)]
     assert run.case_count == 2
 
 
@@ -247,13 +247,13 @@ def test_asking_again_reuses_the_responses_unless_fresh(serve: Serve) -> None:
     server = serve({"match": "Question 1", "reply": {"truncated": "Use ch"}})
     plan = plan_for(server.url)
     work(started(plan))
-    asked = server.stats()["calls"]
+    call_count = server.stats()["calls"]
 
     again = work(started(plan))
     reused = server.stats()["calls"]
     fresh = work(started(replace(plan, fresh=True)))
 
-    assert (again.done, again.calls_made, reused) == (6, 0, asked)  # the verdicts come from the ledger
+    assert (again.done, again.calls_made, reused) == (6, 0, call_count)  # the verdicts come from the ledger
     assert (fresh.done, fresh.calls_made) == (6, 4)
     assert Response.objects.filter(superseded_at__isnull=True).count() == 2
 

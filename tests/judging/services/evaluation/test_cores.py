@@ -31,11 +31,11 @@ def test_core_lets_no_more_in_at_once_than_there_are(tmp_path: Path) -> None:
     most: list[int] = []
 
     def work() -> None:
-        with core(tmp_path, 2) as place:
-            inside.append(place)
+        with core(tmp_path, 2) as number:
+            inside.append(number)
             most.append(len(inside))
             time.sleep(0.05)
-            inside.remove(place)
+            inside.remove(number)
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for thread in threads:

@@ -276,15 +276,19 @@ def test_the_recorded_run_is_reproduced_through_the_site(serve: Any, shared_data
     names = [f"L1_a__b_free_DIRECT_{kind}" for kind in ("results.jsonl", "skipped.log", "summary.json")]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     expected = [json.loads(line) for line in (folder / "expected_results_original.jsonl").read_text().splitlines()]
-    found = [json.loads(line) for line in (tmp_path / names[0]).read_text().splitlines()]
-    ours = ("s_alignment_documented", "esi_documented")  # what the documented options give; not part of this run
+    rows = [json.loads(line) for line in (tmp_path / names[0]).read_text().splitlines()]
+    documented_columns = (
+        "s_alignment_documented",
+        "esi_documented",
+    )  # what the documented options give; not part of this run
     assert [
-        {name: row[name] for name in want if name not in ours} for row, want in zip(found, expected, strict=True)
+        {name: row[name] for name in want if name not in documented_columns}
+        for row, want in zip(rows, expected, strict=True)
     ] == [
         {
             name: pytest.approx(value) if isinstance(value, float) else value
             for name, value in want.items()
-            if name not in ours
+            if name not in documented_columns
         }
         for want in expected
     ]
@@ -331,14 +335,14 @@ def test_a_system_that_another_run_asked_is_asked_the_same_and_not_paid_for_agai
     worker = Worker(factories.endpoint(base_url=server.url, model="worker"), asking)
     system = add_system(name="warm", worker=worker, description="", actor=None, at=NOON)
     judges = judged_by(server.url)
-    asked = work(
+    other_run = work(
         create_run(plan=RunPlan(suite=suite, evaluators=judges[:1], asks=AskSetup([system])), actor=None, at=NOON)
     )
 
     plan = RunPlan(suite=suite, evaluators=judges, esi=EsiSetup([worker_of(system)]))
     run = work(create_run(plan=plan, actor=None, at=NOON))
 
-    assert (asked.status, run.status, run.systems.get()) == (RunStatus.FINISHED, RunStatus.FINISHED, system)
+    assert (other_run.status, run.status, run.systems.get()) == (RunStatus.FINISHED, RunStatus.FINISHED, system)
     assert server.stats()["model"]["worker"] == 1
     assert (EsiItem.objects.get().response, run.calls_reused) == (Response.objects.get(), 1)
     # .30 x 100 + .25 x 80 + .15 x (1 - 80/8000) x 100 + .15 x 100 + .15 x 100 = 94.85

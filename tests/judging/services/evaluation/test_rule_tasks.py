@@ -123,12 +123,12 @@ def make_run(answers: int) -> Run:
 
 @pytest.mark.django_db(transaction=True)
 def test_work_through_keeps_its_claim_while_a_program_runs(use_runner: Callable[[Any], None]) -> None:
-    seen: set[datetime] = set()
+    expiries: set[datetime] = set()
 
     def until_extended_twice() -> None:
         deadline = time.monotonic() + 20
-        while len(seen) < 3 and time.monotonic() < deadline:
-            seen.update(Lease.objects.values_list("expires_at", flat=True))
+        while len(expiries) < 3 and time.monotonic() < deadline:
+            expiries.update(Lease.objects.values_list("expires_at", flat=True))
             time.sleep(0.1)
         connection.close()  # that of this thread
 
@@ -138,7 +138,7 @@ def test_work_through_keeps_its_claim_while_a_program_runs(use_runner: Callable[
     ended = work_through(run_id=run.pk, threads=4, now=timezone.now)
 
     run.refresh_from_db()
-    assert (ended, len(seen), run.status, run.done) == ("empty", 3, RunStatus.FINISHED, 1)
+    assert (ended, len(expiries), run.status, run.done) == ("empty", 3, RunStatus.FINISHED, 1)
     assert Score.objects.get().value == 1.0
 
 
@@ -146,14 +146,14 @@ def test_work_through_keeps_its_claim_while_a_program_runs(use_runner: Callable[
 def test_work_through_stops_without_waiting_for_what_has_not_begun(
     use_runner: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = threading.Event()
+    stop_event = threading.Event()
 
     def ask_and_go_on() -> None:
-        asked.set()
+        stop_event.set()
         time.sleep(1.5)
 
     runner = SlowRunner(wait=ask_and_go_on)
-    monkeypatch.setattr(stop_requests, "requested", asked.is_set)
+    monkeypatch.setattr(stop_requests, "requested", stop_event.is_set)
     use_runner(runner)
     run = make_run(40)
 

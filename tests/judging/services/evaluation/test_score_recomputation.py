@@ -90,13 +90,13 @@ def test_rescore_judge_writes_in_short_transactions(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(score_recomputation, "CHUNK", 2)
 
     with CaptureQueriesContext(connection) as captured:
-        done = rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"})
+        counts = rescore_judge(evaluator_id=evaluator.pk, options={"off_grid": "reject"})
 
-    said = [query["sql"] for query in captured if query["sql"].split()[0] in {"BEGIN", "COMMIT", "UPDATE"}]
-    written = " ".join("score" if "judging_score" in text else text.split()[0] for text in said)
+    statements = [query["sql"] for query in captured if query["sql"].split()[0] in {"BEGIN", "COMMIT", "UPDATE"}]
+    written = " ".join("score" if "judging_score" in text else text.split()[0] for text in statements)
     # the options, then two scores at a time, then the counters
     assert [part.count("score") for part in written.split("COMMIT")[:-1]] == [0, 1, 1, 1, 0]
-    assert (done, values(evaluator)) == (RescoringCounts(scores=5, changed=2), [25.0, None, 50.0, None, 25.0])
+    assert (counts, values(evaluator)) == (RescoringCounts(scores=5, changed=2), [25.0, None, 50.0, None, 25.0])
 
 
 def test_a_recomputation_that_was_cut_short_is_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,11 +114,11 @@ def test_a_recomputation_that_was_cut_short_is_taken_up_again(monkeypatch: pytes
     Run.objects.update(status=RunStatus.RUNNING)
     while_at_work = score_recomputation.unfinished_rescorings()
     Run.objects.update(status=RunStatus.FINISHED)
-    done = score_recomputation.finish_rescoring(evaluator_id=evaluator.pk, at=NOON)
+    counts = score_recomputation.finish_rescoring(evaluator_id=evaluator.pk, at=NOON)
 
     evaluator.refresh_from_db()
     assert (begun["done"], begun["total"], waiting, while_at_work) == (3, 3, [(evaluator.pk, begun["id"])], [])
-    assert (done, values(evaluator)) == (RescoringCounts(scores=3, changed=0), [25.0, None, None])
+    assert (counts, values(evaluator)) == (RescoringCounts(scores=3, changed=0), [25.0, None, None])
     assert ("rescoring" in evaluator.options, score_recomputation.unfinished_rescorings()) == (False, [])
     assert [entry["before"]["off_grid"] for entry in evaluator.options["history"]] == ["normalise"]
 
@@ -139,9 +139,9 @@ def test_rescore_judge_changes_the_points_of_itemised_verdicts() -> None:
     evaluator = cascade([50], mode="itemised")
     Verdict.objects.update(value={"nodes": {"25.1": True, "25.2": True}})
 
-    done = rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20})
+    counts = rescore_judge(evaluator_id=evaluator.pk, options={"level_25_value": 20})
 
-    assert (done, values(evaluator)) == (RescoringCounts(scores=1, changed=1), [40.0])
+    assert (counts, values(evaluator)) == (RescoringCounts(scores=1, changed=1), [40.0])
 
 
 def index_run() -> Run:
@@ -177,13 +177,13 @@ def test_rescore_index_follows_new_weights_and_budget() -> None:
     run = index_run()
     weights = {"accuracy": 1.0, "true_integrity": 1.0, "efficiency": 1.0, "safety": 0.0, "alignment_simple": 0.0}
 
-    wanted = EsiOptions(weights=weights, token_budget=16000)
-    index = score_recomputation.begin_index(run_id=run.pk, options=wanted, actor=None, at=NOON)
-    done = score_recomputation.finish_rescoring(evaluator_id=index.pk, at=NOON)
+    new_options = EsiOptions(weights=weights, token_budget=16000)
+    index = score_recomputation.begin_index(run_id=run.pk, options=new_options, actor=None, at=NOON)
+    counts = score_recomputation.finish_rescoring(evaluator_id=index.pk, at=NOON)
 
     score = Score.objects.get(evaluator__kind=EvaluatorKind.INDEX)
     # accuracy 100, integrity 80, efficiency (1 - 4000/16000) x 100 = 75: their mean is 85
-    assert (done, score.value, score.share) == (RescoringCounts(1, 1), 85.0, 0.85)
+    assert (counts, score.value, score.share) == (RescoringCounts(1, 1), 85.0, 0.85)
     assert score.detail["sub_scores"]["efficiency"] == 75.0
     run.refresh_from_db()
     assert (run.options["esi"]["token_budget"], run.done) == (16000, 1)
@@ -210,13 +210,13 @@ def test_the_page_leaves_the_scores_to_a_worker_and_shows_how_far_it_is(client: 
     waiting = client.get(url, headers={"HX-Request": "true"})
     untouched = values(evaluator)
     work_rescoring(evaluator.pk)
-    done = client.get(url, headers={"HX-Request": "true"})
+    finished_page = client.get(url, headers={"HX-Request": "true"})
     after = client.get(url)
 
     assert (before.status_code, list(before.context["form"].fields)) == (200, ["clip", "off_grid", "infeasible"])
     assert (posted.headers["Location"], untouched) == (url, [25.0, 20.0])
     assert "Waiting for a worker" in waiting.content.decode()
-    assert (done.headers["HX-Refresh"], values(evaluator)) == ("true", [25.0, None])
+    assert (finished_page.headers["HX-Refresh"], values(evaluator)) == ("true", [25.0, None])
     assert [(entry["by"], entry["changed"]) for entry in after.context["history"]] == [("ada", 1)]
     assert "rescore-progress" not in after.content.decode()
 

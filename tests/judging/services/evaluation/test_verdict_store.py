@@ -37,8 +37,10 @@ def test_store_verdicts_keeps_the_row_and_what_it_was() -> None:
     assert ([row.pk for row in superseded], new[0].pk, new[1].pk != old.pk) == ([old.pk], old.pk, True)
     assert list(PastVerdict.objects.values_list("verdict", *VERDICT_FIELDS)) == [(old.pk, *as_it_was)]
     assert PastVerdict.objects.get().superseded_at == LATER
-    said = Verdict.objects.filter(value__isnull=True).order_by("pk").values_list("pk", "status", "reason", "call_ids")
-    assert list(said) == [(old.pk, "refused", "", [3]), (new[1].pk, "refused", "", [3])]
+    past_verdicts = (
+        Verdict.objects.filter(value__isnull=True).order_by("pk").values_list("pk", "status", "reason", "call_ids")
+    )
+    assert list(past_verdicts) == [(old.pk, "refused", "", [3]), (new[1].pk, "refused", "", [3])]
     assert PastVerdict.objects.filter(value__isnull=True).count() == 1
 
 

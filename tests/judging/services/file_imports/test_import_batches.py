@@ -40,20 +40,20 @@ WHOLE = {
 
 @pytest.fixture
 def site(tmp_path: Path, own_database: str) -> Iterator[OwnSite]:
-    with own_site(tmp_path, own_database) as made:
-        yield made
+    with own_site(tmp_path, own_database) as running_site:
+        yield running_site
 
 
 # Told to go on at cases 0, 500 and 1000, at responses 0, 500 and 1000, and at trees 0 and 1000.
 @pytest.mark.parametrize(
-    ("when", "left"),
+    ("when", "rows_left"),
     [
         (3, {"BatchCase": 1000}),
         (8, {"BatchCase": CASES, "BatchResponse": CASES, "BatchRubricItem": 1000}),
     ],
 )
 def test_an_import_that_is_killed_shows_nothing_and_the_next_one_stores_it_whole(
-    site: OwnSite, when: int, left: dict[str, int]
+    site: OwnSite, when: int, rows_left: dict[str, int]
 ) -> None:
     with pytest.raises(AssertionError):  # no answer comes from a process that was killed
         site.ask("store", when, module=MODULE)
@@ -62,7 +62,7 @@ def test_an_import_that_is_killed_shows_nothing_and_the_next_one_stores_it_whole
     killed = site.ask("state", module=MODULE)
     site.ask("store", 0, module=MODULE)
 
-    assert killed == {"shown": {}, "unseen": {"ImportBatch": 1, **left}}
+    assert killed == {"shown": {}, "unseen": {"ImportBatch": 1, **rows_left}}
     assert site.ask("state", module=MODULE) == {"shown": WHOLE, "unseen": {}}
 
 

@@ -39,35 +39,35 @@ def suite(count: int) -> bytes:
 
 
 def check(name: str, data: bytes, benchmark: str = "") -> tuple[CheckedImport, list[Step]]:
-    seen: list[Step] = []
+    steps: list[Step] = []
     checked = check_import(
-        files=[(name, data)], options=ImportOptions(benchmark=benchmark), watch=lambda *step: seen.append(step)
+        files=[(name, data)], options=ImportOptions(benchmark=benchmark), watch=lambda *step: steps.append(step)
     )
     assert checked.errors == ()
-    return checked, seen
+    return checked, steps
 
 
 def store(checked: CheckedImport) -> list[Step]:
-    seen: list[Step] = []
+    steps: list[Step] = []
     origin = RubricOrigin("", None, factories.NOON)
-    store_checked(checked=checked, origin=origin, watch=lambda *step: seen.append(step))
-    return seen
+    store_checked(checked=checked, origin=origin, watch=lambda *step: steps.append(step))
+    return steps
 
 
 @pytest.mark.django_db
 def test_a_suite_of_questions_is_counted_while_it_is_read() -> None:
-    _, seen = check("questions.jsonl", lines(QUESTIONS))
+    _, steps = check("questions.jsonl", lines(QUESTIONS))
 
-    assert seen == [("reading", 0, 120), ("reading", 50, 120), ("reading", 100, 120), ("comparing", 0, 0)]
+    assert steps == [("reading", 0, 120), ("reading", 50, 120), ("reading", 100, 120), ("comparing", 0, 0)]
 
 
 @pytest.mark.django_db
 def test_a_suite_in_yaml_is_counted_by_case_and_in_batches_when_it_is_stored() -> None:
-    checked, seen = check("suite.yaml", suite(600))
+    checked, steps = check("suite.yaml", suite(600))
 
     stored = store(checked)
 
-    assert seen == [*(("reading", done, 600) for done in range(0, 600, 50)), ("comparing", 0, 0)]
+    assert steps == [*(("reading", done, 600) for done in range(0, 600, 50)), ("comparing", 0, 0)]
     assert stored == [("storing", 0, 600), ("storing", 500, 600)]
     assert SuiteCase.objects.count() == 600
 
@@ -79,9 +79,9 @@ def test_responses_are_counted_while_they_are_read_and_stored(
 ) -> None:
     store(check("questions.jsonl", lines(QUESTIONS))[0])
 
-    checked, seen = check(name, written(ANSWERS), benchmark="questions")
+    checked, steps = check(name, written(ANSWERS), benchmark="questions")
     stored = store(checked)
 
-    assert seen == [("reading", 0, 101), ("reading", 50, 101), ("reading", 100, 101), ("comparing", 0, 0)]
+    assert steps == [("reading", 0, 101), ("reading", 50, 101), ("reading", 100, 101), ("comparing", 0, 0)]
     assert stored == [("storing", 0, 101)]
     assert Response.objects.count() == 101

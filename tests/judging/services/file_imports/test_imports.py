@@ -281,9 +281,9 @@ def test_store_import_takes_the_synthetic_workbook_once(shared_data: Path) -> No
     name = "ord_layout_synthetic.xlsx"
     workbook = (name, (shared_data / "judges" / name).read_bytes())
     parsed = check_import(files=[workbook], options=ImportOptions()).intake.rubrics[0]
-    asked = factories.benchmark(name="Queries")
+    benchmark = factories.benchmark(name="Queries")
     for item in parsed.items():
-        factories.prompt(benchmark=asked, key=item.case_key)
+        factories.prompt(benchmark=benchmark, key=item.case_key)
 
     first = store(workbook)
     before = rows()

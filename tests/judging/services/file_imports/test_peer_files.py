@@ -42,8 +42,8 @@ def test_results_of_promptfoo_are_one_case_for_each_question_and_a_response_of_e
     numbers = {ALPHA: ("38", "18", "50"), BETA: ("65", "22", "74")}
     assert sorted(read(checked)) == sorted(
         (key, system, f"This is the model's answer number {number}.")
-        for system, told in numbers.items()
-        for key, number in zip(keys, told, strict=True)
+        for system, answers in numbers.items()
+        for key, number in zip(keys, answers, strict=True)
     )
     assert {code for _, _, code in said(checked)} <= {"new-benchmark", "row-without-answer"}
     assert Response.objects.count() == 6
@@ -55,8 +55,8 @@ def test_samples_of_lm_eval_have_the_messages_of_their_conversation_as_prompt() 
 
     assert checked.intake.suite is not None
     assert [(case.key, case.prompt, case.reference) for case in checked.intake.suite.cases] == [
-        (key, f"Question: What is the capital of {place}?\nAnswer:", capital)
-        for key, place, capital in (("0", "France", "Paris"), ("1", "Japan", "Tokyo"), ("2", "Peru", "Lima"))
+        (key, f"Question: What is the capital of {country}?\nAnswer:", capital)
+        for key, country, capital in (("0", "France", "Paris"), ("1", "Japan", "Tokyo"), ("2", "Peru", "Lima"))
     ]
     assert read(checked) == [
         (key, "beta", f"This is the model's answer number {number}.")

@@ -45,9 +45,9 @@ def test_store_responses_reads_token_counts_of_a_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("number", "expected"),
     [("123", 123), (" 7 ", 7), (7, 7), ("12.0", 12), (12.0, 12), (0, 0)]
-    + [(given, None) for given in ("", None, "-3", -3, "12.5", True, "²", "9" * 11, [1])],
+    + [(number, None) for number in ("", None, "-3", -3, "12.5", True, "²", "9" * 11, [1])],
 )
-def test_token_count_reads_whole_numbers_only(given: object, expected: int | None) -> None:
-    assert token_count(given) == expected
+def test_token_count_reads_whole_numbers_only(number: object, expected: int | None) -> None:
+    assert token_count(number) == expected

@@ -93,16 +93,16 @@ def test_stage_reading_finds_the_second_of_two_ids_in_whatever_batch() -> None:
 
 
 def test_stage_reading_tells_how_far_it_is() -> None:
-    seen: list[tuple[str, int, int]] = []
+    steps: list[tuple[str, int, int]] = []
     data = "\n".join(["query id,25", *(f"{n},(1) a" for n in range(2500))]).encode()
     findings = Findings("r.csv")
     reading = open_rubric(Bundle({"r.csv": data}), "r.csv", findings)
     assert reading is not None
 
-    stage_reading(reading, findings, lambda *step: seen.append(step))
+    stage_reading(reading, findings, lambda *step: steps.append(step))
 
     # Every thousand items; the header is a row, too.
-    assert seen == [("reading", 2, 2501), ("reading", 1002, 2501), ("reading", 2002, 2501)]
+    assert steps == [("reading", 2, 2501), ("reading", 1002, 2501), ("reading", 2002, 2501)]
 
 
 @pytest.mark.django_db
@@ -121,13 +121,13 @@ def test_plan_rubric_compares_by_digest() -> None:
 @pytest.mark.django_db
 def test_store_staged_keeps_every_tree_with_its_digest_and_tells_how_far_it_is() -> None:
     staged: StagedRubric = stage_rubric(rubric(*(f"t{n}" for n in range(1001))))
-    seen: list[tuple[str, int, int]] = []
+    steps: list[tuple[str, int, int]] = []
 
     stored = store_staged(
         staged=staged,
         benchmark=None,
         origin=RubricOrigin("r.xlsx", None, factories.NOON),
-        watch=lambda *step: seen.append(step),
+        watch=lambda *step: steps.append(step),
     )
 
     items = list(RubricItem.objects.filter(rubric=stored.rubric).order_by("position"))
@@ -135,7 +135,7 @@ def test_store_staged_keeps_every_tree_with_its_digest_and_tells_how_far_it_is()
     assert {item.digest == factories.item_digest(item.case_key, item.tree) for item in items} == {True}
     assert items[7].tree == tree_to_json(rubric(*(f"t{n}" for n in range(8))).items[7].root)
     assert (items[7].metadata, items[7].source) == ({}, "S!A9")
-    assert seen == [("storing", 0, 1001), ("storing", 1000, 1001)]
+    assert steps == [("storing", 0, 1001), ("storing", 1000, 1001)]
 
 
 @pytest.mark.django_db

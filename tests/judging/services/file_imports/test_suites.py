@@ -16,12 +16,14 @@ pytestmark = pytest.mark.django_db
 
 def test_store_suite_takes_the_benchmarks_description_from_its_first_suite_with_one() -> None:
     bare = SuiteSpec(name="Sums", version="1", cases=(CaseSpec(key="one", prompt="1 + 1?"),))
-    told = replace(bare, cases=(CaseSpec(key="two", prompt="2?"),), metadata={"description": " Sums for children. "})
+    described = replace(
+        bare, cases=(CaseSpec(key="two", prompt="2?"),), metadata={"description": " Sums for children. "}
+    )
     retold = replace(bare, cases=(CaseSpec(key="three", prompt="3?"),), metadata={"description": "Something else."})
 
-    found = []
-    for spec in (bare, told, retold):
+    descriptions = []
+    for spec in (bare, described, retold):
         store_suite(spec=spec, benchmark_slug="sums", actor=None, at=NOON)
-        found.append(Benchmark.objects.get(slug="sums").description)
+        descriptions.append(Benchmark.objects.get(slug="sums").description)
 
-    assert found == ["", "Sums for children.", "Sums for children."]
+    assert descriptions == ["", "Sums for children.", "Sums for children."]

@@ -149,9 +149,9 @@ def large(rows: int = 3000) -> import_files.File:
 
 
 def asked_for(keys: int = 3000) -> None:
-    asked = factories.benchmark(name="Countries")
+    benchmark = factories.benchmark(name="Countries")
     for n in range(keys):
-        factories.prompt(benchmark=asked, key=str(n))
+        factories.prompt(benchmark=benchmark, key=str(n))
 
 
 def test_is_quick_counts_what_an_archive_unpacks_to() -> None:
@@ -181,23 +181,23 @@ def test_work_upload_leaves_its_progress_where_pages_read_it(settings: Any, own_
     settings.REDIS_URL = own_redis.url
     asked_for()
     upload = uploads.receive_upload(files=[large()], options=ImportOptions(), actor=None, at=factories.NOON)
-    seconds, seen = iter(range(1000)), []
+    seconds, progresses = iter(range(1000)), []
 
     def tick() -> datetime:
-        seen.append(uploads.progress_of(upload))
+        progresses.append(uploads.progress_of(upload))
         return factories.NOON + timedelta(seconds=next(seconds))
 
     uploads.work_upload(upload_id=upload.pk, now=tick)
 
     # Ticks of a second: the first words, then 0, 1,000 and 2,000 of 3,001 rows (the header is one) before each next.
-    assert [(p.stage, p.done, p.total, p.rate) for p in seen if p] == [
+    assert [(p.stage, p.done, p.total, p.rate) for p in progresses if p] == [
         ("reading", 0, 0, None),
         ("reading", 2, 3001, 120.0),
         ("reading", 1002, 3001, 1002 / 2 * 60),
         ("reading", 2002, 3001, 2002 / 3 * 60),
     ]
-    assert seen[-1] is not None
-    assert seen[-1].seconds_left == pytest.approx(999 / (2002 / 3))
+    assert progresses[-1] is not None
+    assert progresses[-1].seconds_left == pytest.approx(999 / (2002 / 3))
     upload.refresh_from_db()
     assert uploads.progress_of(upload) is None
 

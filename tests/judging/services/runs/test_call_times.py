@@ -27,9 +27,9 @@ def test_seconds_at_takes_the_longest_of_steps_and_limits(
 ) -> None:
     target = target_of(factories.endpoint(max_concurrency=4, **limits))
 
-    found = seconds_at(target, latency=3.0, calls=calls, tokens=tokens, threads=50, in_turn=in_turn)
+    estimated = seconds_at(target, latency=3.0, calls=calls, tokens=tokens, threads=50, in_turn=in_turn)
 
-    assert found == seconds
+    assert estimated == seconds
 
 
 @pytest.mark.parametrize(

@@ -118,14 +118,14 @@ def test_estimate_run_takes_the_time_of_the_last_test_and_names_whom_nothing_is_
     unknown = estimate_run(plan=plan, threads=4, at=timezone.now())
     failed = {"works": False, "seconds": 0.1, "problem": "No."}
 
-    found = []
+    estimates = []
     for last_test in (failed, {"works": True, "seconds": 0.5}):
         ModelEndpoint.objects.filter(name="encke").update(last_test=last_test)
         estimate = estimate_run(plan=plan, threads=4, at=timezone.now())
-        found.append((estimate.seconds, estimate.untimed))
+        estimates.append((estimate.seconds, estimate.untimed))
 
     assert (unknown.seconds, unknown.untimed) == (None, ("encke",))
-    assert found == [(None, ("encke",)), (1.0, ())]  # 8 calls, 4 at once: two rounds of half a second
+    assert estimates == [(None, ("encke",)), (1.0, ())]  # 8 calls, 4 at once: two rounds of half a second
 
 
 def test_estimate_run_counts_the_thinking_of_a_reasoning_model() -> None:
@@ -160,9 +160,9 @@ def test_estimate_run_leaves_out_what_an_earlier_run_has_paid_for(fake_llm: Fake
     fake_llm.config(reply=HALF)
     work(create_run(plan=replace(plan, systems=systems[:1]), actor=None, at=NOON))
 
-    after, fresh = [estimate_run(plan=one, threads=4, at=timezone.now()) for one in (plan, replace(plan, fresh=True))]
+    after, fresh = [estimate_run(plan=each, threads=4, at=timezone.now()) for each in (plan, replace(plan, fresh=True))]
 
-    assert [(one.calls, one.reused) for one in (before, after, fresh)] == [(6, 0), (6, 3), (6, 0)]
+    assert [(each.calls, each.reused) for each in (before, after, fresh)] == [(6, 0), (6, 3), (6, 0)]
     assert after.prompt_tokens < before.prompt_tokens
     assert fresh.cost == before.cost
     # three replies of typical length less, and what was sent for them

@@ -38,9 +38,9 @@ def named(name: str, *, slug: str = "") -> Suite:
 
 
 def test_plan_import_takes_options_exactly_and_stores_nothing() -> None:
-    found = planned()
+    plan = planned()
 
-    assert found.options == EsiOptions(
+    assert plan.options == EsiOptions(
         weights={
             "accuracy": 0.4,
             "true_integrity": 0.1,
@@ -54,10 +54,10 @@ def test_plan_import_takes_options_exactly_and_stores_nothing() -> None:
         length_penalty=12,
         unsafe_keywords=("explode", "vent the cabin"),
     )
-    assert [(one.name, one.base_url, one.model) for one in found.new_endpoints] == [
+    assert [(endpoint.name, endpoint.base_url, endpoint.model) for endpoint in plan.new_endpoints] == [
         (model, URL, model) for model in ("lab/one", "lab/two", "acc", "int")
     ]
-    assert [(worker.system_name, system) for worker, system in found.systems()] == [
+    assert [(worker.system_name, system) for worker, system in plan.systems()] == [
         ("lab/one · DIRECT", None),
         ("lab/one · COT", None),
         ("lab/two · DIRECT", None),
@@ -74,13 +74,13 @@ def test_plan_import_finds_endpoints_by_address_and_model_systems_and_judges() -
     judge = factories.judge(name="Strict", kind="accuracy", endpoint=plain)
     system = system_of(planned().workers[1], NOON)
 
-    found = planned()
+    plan = planned()
 
-    assert [one.pk for one in found.all_endpoints] == [worker.pk, None, plain.pk, None]
-    assert [there for _, there in found.systems()] == [None, system, None, None]
-    assert found.judges["accuracy"] == judge
-    assert found.judges["integrity"].pk is None
-    assert odd not in found.all_endpoints
+    assert [endpoint.pk for endpoint in plan.all_endpoints] == [worker.pk, None, plain.pk, None]
+    assert [there for _, there in plan.systems()] == [None, system, None, None]
+    assert plan.judges["accuracy"] == judge
+    assert plan.judges["integrity"].pk is None
+    assert odd not in plan.all_endpoints
 
 
 def test_add_missing_endpoints_adds_each_once_under_a_free_name_with_its_key_variable() -> None:
@@ -97,7 +97,8 @@ def test_add_missing_endpoints_adds_each_once_under_a_free_name_with_its_key_var
 
     assert stored.new_endpoints == []
     rows = [
-        (one.name, one.base_url, one.model, one.preset, one.key_variable, one.stream) for one in stored.all_endpoints
+        (endpoint.name, endpoint.base_url, endpoint.model, endpoint.preset, endpoint.key_variable, endpoint.stream)
+        for endpoint in stored.all_endpoints
     ]
     assert rows == [
         ("lab/one", URL, "lab/one", "", "LAB_KEY", False),
@@ -117,26 +118,29 @@ def test_add_missing_endpoints_adds_each_once_under_a_free_name_with_its_key_var
 
 
 def test_an_endpoint_that_cannot_be_stored_leaves_none() -> None:
-    found = planned()
-    found.all_endpoints[-1].base_url = "http://169.254.0.9/v1"  # as if what may be called had changed meanwhile
+    plan = planned()
+    plan.all_endpoints[-1].base_url = "http://169.254.0.9/v1"  # as if what may be called had changed meanwhile
 
     with pytest.raises(BadLunarSettings, match=r"int: 169\.254\.0\.9 is never called"):
-        add_missing_endpoints(found, actor=None)
+        add_missing_endpoints(plan, actor=None)
 
     assert not ModelEndpoint.objects.exists()
 
 
 def test_a_suite_is_found_by_the_data_sets_name_then_by_its_file() -> None:
     by_file = named("L1-1k")
-    assert [one.suite for one in planned().datasets] == [by_file]
+    assert [dataset.suite for dataset in planned().datasets] == [by_file]
 
     by_slug = named("Roughly right", slug="l1")
-    assert [one.suite for one in planned().datasets] == [by_slug]
+    assert [dataset.suite for dataset in planned().datasets] == [by_slug]
 
     newest = named("l1", slug="newest")
-    found = planned(DATASETS_TO_RUN=["L1", "L2"]).datasets
-    assert [(one.name, one.suite, one.strictness) for one in found] == [("L1", newest, "L1"), ("L2", None, "L2")]
-    assert found[1].advice == (
+    datasets = planned(DATASETS_TO_RUN=["L1", "L2"]).datasets
+    assert [(dataset.name, dataset.suite, dataset.strictness) for dataset in datasets] == [
+        ("L1", newest, "L1"),
+        ("L2", None, "L2"),
+    ]
+    assert datasets[1].advice == (
         "No suite is called L2. Import L2-1K.jsonl as a benchmark of this name, or choose a suite."
     )
 

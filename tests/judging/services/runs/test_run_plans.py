@@ -20,9 +20,9 @@ def test_check_plan_names_what_is_missing() -> None:
     silent = factories.system()
 
     def refusal(**changes: object) -> str:
-        wanted = {"suite": suite, "systems": systems, "evaluators": [EvaluatorChoice()]}
+        plan_fields = {"suite": suite, "systems": systems, "evaluators": [EvaluatorChoice()]}
         with pytest.raises(RunNotPossible) as refused:
-            check_plan(RunPlan(**wanted | changes))  # type: ignore[arg-type]  # built from parts
+            check_plan(RunPlan(**plan_fields | changes))  # type: ignore[arg-type]  # built from parts
         return str(refused.value)
 
     assert [

@@ -57,8 +57,8 @@ def test_judge_once_refuses_a_person_whose_trials_have_cost_what_a_day_allows(se
     with pytest.raises(RunNotPossible, match=r"cost \$2\.00; the limit of this site is \$2 per day"):
         judge_once(response=response, choice=choice, actor=ada, at=NOON + timedelta(hours=23))
 
-    made = [
-        judge_once(response=response, choice=choice, actor=who, at=NOON + timedelta(hours=hours))
-        for who, hours in ((ben, 23), (ada, 24))
+    runs = [
+        judge_once(response=response, choice=choice, actor=person, at=NOON + timedelta(hours=hours))
+        for person, hours in ((ben, 23), (ada, 24))
     ]
-    assert [run.kind for run in made] == [RunKind.SINGLE] * 2
+    assert [run.kind for run in runs] == [RunKind.SINGLE] * 2

@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def run() -> Run:
-    made = ruled_run(cases=5)
-    plan_tasks(run_id=made.pk, at=NOON)
-    return made
+    new_run = ruled_run(cases=5)
+    plan_tasks(run_id=new_run.pk, at=NOON)
+    return new_run
 
 
 def _numbers(tasks: list[RunTask]) -> list[int]:
@@ -36,9 +36,9 @@ def _numbers(tasks: list[RunTask]) -> list[int]:
 
 
 def test_claim_tasks_gives_no_task_to_two_workers(run: Run) -> None:
-    one, two = (leases.open_lease(run=run, worker=name) for name in ("one", "two"))
+    first, second = (leases.open_lease(run=run, worker=name) for name in ("one", "two"))
 
-    claimed = [_numbers(leases.claim_tasks(lease=lease, most=3)) for lease in (one, two, one)]
+    claimed = [_numbers(leases.claim_tasks(lease=lease, most=3)) for lease in (first, second, first)]
 
     assert claimed == [[0, 1, 2], [3, 4], []]
 
@@ -60,8 +60,8 @@ def test_return_lapsed_takes_back_only_what_stopped_beating(run: Run) -> None:
 
 def test_close_lease_returns_what_is_unfinished(run: Run) -> None:
     lease = leases.open_lease(run=run, worker="one")
-    done, _ = leases.claim_tasks(lease=lease, most=2)
-    RunTask.objects.filter(pk=done.pk).update(status="done", lease=None)
+    done_task, _ = leases.claim_tasks(lease=lease, most=2)
+    RunTask.objects.filter(pk=done_task.pk).update(status="done", lease=None)
 
     leases.close_lease(lease=lease)
 
@@ -71,16 +71,16 @@ def test_close_lease_returns_what_is_unfinished(run: Run) -> None:
 
 def test_reserve_counts_what_is_spent_unheard_and_held_by_others_and_passes_over_what_does_not_fit(run: Run) -> None:
     Run.objects.update(budget=Decimal(11), spent=Decimal(4), unheard=Decimal(1))
-    one, two = (leases.open_lease(run=run, worker=name) for name in ("one", "two"))
+    first, second = (leases.open_lease(run=run, worker=name) for name in ("one", "two"))
 
     carried = [
         leases.reserve(lease=lease, call_amounts=[(1, Decimal(amount)) for amount in amounts], at=NOON)
-        for lease, amounts in ((one, (4,)), (two, (3, 0, 1, 2, 1)), (two, (1,)))
+        for lease, amounts in ((first, (4,)), (second, (3, 0, 1, 2, 1)), (second, (1,)))
     ]
 
     assert carried == [[True], [False, True, True, False, True], [False]]
-    assert leases.shortage(lease=two, call_amounts=[(1, Decimal(7)), (1, Decimal(6))], at=NOON) is None
-    assert leases.shortage(lease=two, call_amounts=[(1, Decimal("6.01"))], at=NOON) == Shortage("budget")
+    assert leases.shortage(lease=second, call_amounts=[(1, Decimal(7)), (1, Decimal(6))], at=NOON) is None
+    assert leases.shortage(lease=second, call_amounts=[(1, Decimal("6.01"))], at=NOON) == Shortage("budget")
     assert sorted(Lease.objects.values_list("reserved", flat=True)) == [Decimal(2), Decimal(4)]
 
 
@@ -127,19 +127,19 @@ def test_return_lapsed_leaves_a_run_alone_that_another_transaction_holds(run: Ru
     lapsed = leases.open_lease(run=run, worker="frozen")
     leases.claim_tasks(lease=lapsed, most=2)
     Lease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    held, release = threading.Event(), threading.Event()
+    locked, release = threading.Event(), threading.Event()
 
     def hold() -> None:  # as a process does that is frozen between two statements of `store_batch`
         with transaction.atomic():
             Run.objects.select_for_update(no_key=True).get(pk=run.pk)
             list(RunTask.objects.select_for_update().all())
-            held.set()
+            locked.set()
             release.wait(20)
         connection.close()  # that of this thread
 
     frozen = threading.Thread(target=hold)
     frozen.start()
-    assert held.wait(20)
+    assert locked.wait(20)
 
     while_frozen = leases.return_lapsed()
     release.set()
@@ -150,6 +150,6 @@ def test_return_lapsed_leaves_a_run_alone_that_another_transaction_holds(run: Ru
 
 def test_claim_tasks_finds_waiting_tasks_by_an_index_of_their_own(run: Run) -> None:
     with connection.cursor() as cursor:
-        found = connection.introspection.get_constraints(cursor, RunTask._meta.db_table)
+        constraints = connection.introspection.get_constraints(cursor, RunTask._meta.db_table)
 
-    assert found["task_waiting"]["columns"] == found["task_run"]["columns"] == ["run_id", "id"]
+    assert constraints["task_waiting"]["columns"] == constraints["task_run"]["columns"] == ["run_id", "id"]

@@ -50,8 +50,8 @@ def test_retry_failed_names_no_task_in_its_statements_however_many_failed() -> N
     evaluator = factories.evaluator(run=factories.run(status="finished", failed=60), failed=60)
     response = factories.response()
     others = [factories.response(prompt=response.prompt, system=response.system, attempt=n) for n in range(1, 60)]
-    for one in (response, *others):
-        factories.task(evaluator=evaluator, response=one, status="failed", failure_kind="timeout")
+    for each in (response, *others):
+        factories.task(evaluator=evaluator, response=each, status="failed", failure_kind="timeout")
     most = 0
 
     def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
