@@ -108,7 +108,7 @@ class ImportOptionsForm(forms.Form):
             field.queryset = Suite.objects.select_related("benchmark").order_by("-pk")
 
     def options(self) -> ImportOptions:
-        """Return what was said; the form must be valid."""
+        """Return the options as entered; the form must be valid."""
         data = self.cleaned_data
         return ImportOptions(
             kind=data["kind"],

@@ -68,7 +68,7 @@ def launch_import(*, upload: Upload, actor: User | None, at: datetime) -> Upload
 
 
 def resume_imports() -> int:
-    """Queue every upload to be checked or stored that no worker has in hand; return how many.
+    """Queue every upload to be checked or stored that no worker is working on; return how many.
 
     Called as `resume_runs` is.
     """

@@ -228,7 +228,7 @@ class RunTask(models.Model):
 
 
 class Verdict(models.Model):
-    """What a judge said of a response in its last try; the earlier tries are its `past`. Raw replies are in calls."""
+    """A judge's verdict on a response in its last try; the earlier tries are its `past`. Raw replies are in calls."""
 
     # None: one of several verdicts of the task (kind esi), to be found by evaluator and response
     task = models.OneToOneField(RunTask, null=True, on_delete=models.CASCADE, related_name="verdict")
@@ -290,7 +290,7 @@ class Score(models.Model):
 
 
 class PastVerdict(models.Model):
-    """What a judge said of a response before a retry asked it again. The verdict of that time is its current one."""
+    """A judge's verdict on a response before a retry replaced it. `verdict` is the current one."""
 
     verdict = models.ForeignKey(Verdict, on_delete=models.CASCADE, related_name="past")  # the one that superseded it
     status = models.CharField(max_length=20)

@@ -169,7 +169,7 @@ def _progress(upload: Upload) -> JsonDict:
 
 
 def _kept_options(upload: Upload) -> list[tuple[str, str]]:
-    """Return the fields that say again what was said of an upload."""
+    """Return the form fields that repeat the options of an upload."""
     initial = options_initial(ImportOptions.of_json(upload.options))
     names = [name for name in ImportOptionsForm.base_fields if initial.get(name) and name != "columns"]
     pairs = [(name, "on" if initial[name] is True else str(initial[name])) for name in names]

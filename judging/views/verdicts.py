@@ -29,7 +29,7 @@ def verdict_detail(request: PageRequest, verdict_id: int) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class ShownVote:
-    """What a member of a panel said, as the page shows it."""
+    """The vote of a member of a panel, as the page shows it."""
 
     judge: str
     status: str

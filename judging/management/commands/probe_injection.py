@@ -1,4 +1,4 @@
-"""`probe_injection --judge NAME`: what a judge does with answers that try to talk it into a score."""
+"""`probe_injection --judge NAME`: how a judge scores answers that try to manipulate it."""
 
 from __future__ import annotations
 

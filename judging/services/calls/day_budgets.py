@@ -150,8 +150,8 @@ def limited_endpoints(endpoint_ids: Collection[int]) -> frozenset[int]:
 
 
 def shortage(call_amounts: Collection[tuple[int, Decimal]], *, at: datetime) -> Shortage | None:
-    """Return why none of these amounts (endpoint, USD) fits the budgets of the day once all that is held is back, said
-    of the cheapest; None where one may."""
+    """Return why none of these amounts (endpoint, USD) fits the budgets of the day once all reservations are back,
+    for the cheapest amount; None where one fits."""
     uses = uses_for({endpoint_id for endpoint_id, _ in call_amounts}, at=at)
     cheapest: Shortage | None = None
     for endpoint_id, amount in sorted(call_amounts, key=itemgetter(1)):
@@ -226,7 +226,7 @@ def keep_only(*, lease_id: int, amounts: Amounts) -> None:
 
 
 def book_unheard(*, amounts: Amounts, at: datetime) -> None:
-    """Count as spent what nobody will hear of."""
+    """Count as spent what will never be answered."""
     hour = at.replace(minute=0, second=0, microsecond=0)
     for endpoint_id, amount in sorted(amounts.items()):
         if amount:

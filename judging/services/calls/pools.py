@@ -43,7 +43,7 @@ class CallResult:
 
 @dataclass(slots=True)
 class PoolShare:
-    """One run's part of the pool. Runs take turns at an endpoint, and each can be withdrawn by itself."""
+    """One run's part of the pool. Runs take turns at an endpoint, and each can be withdrawn separately."""
 
     pool: OpenPool
     group: int
@@ -61,8 +61,8 @@ class PoolShare:
     ) -> None:
         """Ask; the token comes out of `take_results` once.
 
-        `paid`: earlier attempts at it that came to nothing. `is_reserved`: it is heard of again before it costs more
-        than was set aside for it.
+        `paid`: earlier attempts at it that came to nothing. `is_reserved`: it comes back before it costs more than was
+        reserved for it.
         """
         if target.is_lexical:
             self.lexical.append((token, target, request))
@@ -78,14 +78,14 @@ class PoolShare:
         return results
 
     def withdraw(self) -> None:
-        """Stop sending: what is not on its way will be heard of, to be asked again; replies on their way still come."""
+        """Stop sending: what is not on its way comes back, to be asked again; replies on their way still come."""
         taken_back = ChatReply(ReplyStatus.FAILED, error_kind="withdrawn", attempts=0)
         self.inbox += [CallResult(token, taken_back, again_seconds=0.0) for token, *_ in self.lexical]
         self.lexical.clear()
         self.pool.pool.withdraw(self.group)
 
     def leave(self) -> None:
-        """Stop sending and hear of nothing more."""
+        """Stop sending and receive nothing more."""
         self.withdraw()
         self.pool.shares.pop(self.group, None)
 

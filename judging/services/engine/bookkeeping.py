@@ -25,7 +25,7 @@ RATE_SECONDS = 0.2  # over which the rate is measured
 
 
 class Bookkeeping(EngineState):
-    """Stores what was heard and made of it, and extends the claim."""
+    """Stores replies and results, and extends the claim."""
 
     def _keep_books(self) -> None:
         now = time.monotonic()
@@ -39,7 +39,7 @@ class Bookkeeping(EngineState):
             self._renew_claim(now)
 
     def _renew_claim(self, now: float) -> None:
-        """Extend the claim, and hear whether to stop."""
+        """Extend the claim, and check whether to stop."""
         try:
             in_flight = self._in_flight()
             persistently(partial(leases.heartbeat, lease=self.lease, in_flight=in_flight))
@@ -71,7 +71,7 @@ class Bookkeeping(EngineState):
         return self._flight(len(sent), [(pending.target.endpoint_id, pending.at_stake) for pending in sent])
 
     def _in_flight(self, more: Sequence[PendingRequest] = ()) -> InFlight:
-        """Return what nobody would hear of if this worker died now: calls on their way, and those not stored yet."""
+        """Return what would be lost if this worker died now: calls on their way, and those not stored yet."""
         sent = self._sent(more)
         if not self._has_budget:
             worst = sent.worst + sum((record.cost or Decimal(0) for record in self.records), Decimal(0))

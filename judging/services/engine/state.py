@@ -43,7 +43,7 @@ class Calls(Protocol):
         """Return what came back."""
 
     def withdraw(self) -> None:
-        """Stop sending; what is not on its way will be heard of, to be asked again."""
+        """Stop sending; what is not on its way comes back, to be asked again."""
 
 
 @dataclass(frozen=True, slots=True)

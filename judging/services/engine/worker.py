@@ -147,7 +147,7 @@ class Engine(ReplyHandling):
         self.to_repeat.clear()
 
     def _is_idle(self) -> bool:
-        """Whether nothing is left to claim, and nothing will be heard."""
+        """Whether nothing is left to claim, and no reply will come."""
         waits = (self.to_begin, self.to_ask, self.dormant, self.in_pool, self.held_back, self.to_repeat)
         return self.exhausted and not any(waits)
 

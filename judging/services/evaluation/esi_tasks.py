@@ -96,7 +96,7 @@ class EsiExecutor:
         EsiItem.objects.filter(pk__in=tasks.values("subject_id")).update(status="", reason="")
 
     def finish(self, *, run: Run, at: datetime) -> None:
-        """Nothing follows here; routing and reports hear of the run by signal."""
+        """Nothing follows here; routing and reports are informed of the run by signal."""
 
     def cancel(self, *, run: Run, at: datetime) -> None:
         """Do nothing: what has no result shows its task's status."""
@@ -205,7 +205,7 @@ def _updated_item(item: EsiItem, finished: FinishedTask) -> EsiItem:
 
 
 def _store_verdicts(name: str, evaluator: RunEvaluator, judged: FinishedItems, at: datetime) -> None:
-    """Write what one of the judges said anew, with its score, and count it."""
+    """Write the new verdicts of one of the judges, with their scores, and count them."""
     good = set(
         Verdict.objects.filter(
             evaluator=evaluator, response_id__in=[item.response_id for item, _ in judged], value__isnull=False

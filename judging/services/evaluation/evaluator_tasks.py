@@ -137,7 +137,7 @@ class _ClaimContext:
 
 
 class GradingExecutor:
-    """Prepares and stores the tasks of grading runs. Programs go to the runner of the site's sandbox unless told."""
+    """Prepares and stores the tasks of grading runs. Programs run in the site's sandbox by default."""
 
     def __init__(self, runner_for: Callable[..., ProgramRunner] = program_runner) -> None:
         self.runner_for = runner_for
@@ -199,7 +199,7 @@ class GradingExecutor:
         """Do nothing: verdicts and scores stay until the next try supersedes them."""
 
     def finish(self, *, run: Run, at: datetime) -> None:
-        """Nothing follows here; routing and reports hear of the run by signal."""
+        """Nothing follows here; routing and reports are informed of the run by signal."""
 
     def cancel(self, *, run: Run, at: datetime) -> None:
         """Do nothing: what has no result shows its task's status."""

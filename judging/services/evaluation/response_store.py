@@ -19,7 +19,7 @@ ResponseKey = tuple[int, int, int]  # system, prompt, attempt
 
 @dataclass(frozen=True, slots=True)
 class NewResponse:
-    """What a system said to a prompt, and how that came."""
+    """A response of a system to a prompt, and the circumstances of the reply."""
 
     system_id: int
     prompt_id: int

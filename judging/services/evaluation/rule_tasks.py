@@ -49,7 +49,7 @@ class SharedOutcomes:
 
 @dataclass(slots=True)
 class CaseBatch:
-    """The responses to one case that a worker has in hand."""
+    """The responses to one case that a worker grades together."""
 
     case: GradedCase
     options: GradingOptions

@@ -41,12 +41,12 @@ class ImportProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long this stage takes yet; None where it cannot be told."""
+        """Seconds until this stage ends; None where that is unknown."""
         return max(0, self.total - self.done) / self.rate * 60 if self.rate and self.total else None
 
 
 class ImportStopped(Exception):
-    """The upload was cancelled, or started anew, while it was worked on."""
+    """The upload was cancelled, or started again, while it was worked on."""
 
 
 class ProgressWriter:

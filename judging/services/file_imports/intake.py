@@ -74,7 +74,7 @@ Parser = Callable[[KnownCases | None], Parsed[Responses]]
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the person who imports may say beside the file. Empty: told from the file."""
+    """What the person who imports may state in addition to the file. Empty: detected from the file."""
 
     kind: str = ""  # an UploadKind, or one of RESPONSE_FORMATS
     benchmark: str = ""  # slug or name of a stored one, else the name of a new one
@@ -198,7 +198,7 @@ class _UploadReader:
         self.bundle = rest
 
     def _name_unread_tables(self) -> None:
-        """Warn of tables beside other files that nothing reads until it is said what their columns are."""
+        """Warn of tables beside other files that nothing reads until their columns are chosen."""
         for path in self.columns.fields:
             if kind_of_table(self.bundle, path) is None and not path.lower().endswith(SHEET_ENDINGS):
                 self.findings.add(UNREAD_TABLE, path, "", "The columns of this table are not known; it is left out.")
@@ -272,7 +272,7 @@ class _UploadReader:
         return suite_of_rows(self.bundle, path, question_rows(self.bundle, path, findings), findings)
 
     def _is_table(self, path: str, kind: str) -> bool:
-        """Return whether a file's rows are of a kind; where the person said what it is, only its ending counts."""
+        """Return whether a file's rows are of a kind; where the person stated its kind, only its ending counts."""
         if self.options.kind == kind:
             form = RESPONSE_FORMATS.get(kind)
             return path.lower().endswith(QUESTION_ENDINGS if form is None else form.endings)

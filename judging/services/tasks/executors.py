@@ -51,7 +51,7 @@ class Executor(Protocol):
         """Return why a result is of no use ("unparsed", "http-500", ...), or an empty text where it is usable."""
 
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
-        """Make what failed tasks are about ready for another try. What judges said of it stays."""
+        """Prepare the subjects of failed tasks for another try. Verdicts on them stay."""
 
     def finish(self, *, run: Run, at: datetime) -> None:
         """Do what follows the last task of a run."""

@@ -32,7 +32,7 @@ class LeaseLost(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Calls that were sent and not heard of yet, or set aside for: nobody knows what they cost before they end."""
+    """Calls that were sent and not answered yet, or that money is reserved for; their cost is not known yet."""
 
     calls: int = 0
     worst: Decimal = Decimal(0)  # USD that they may cost at most, as far as their prices are known
@@ -47,7 +47,7 @@ def open_lease(*, run: Run, worker: str) -> Lease:
 
 
 def heartbeat(*, lease: Lease, in_flight: InFlight | None = None) -> None:
-    """Extend the claim, and note what is in flight: should this worker die, that is what was paid and never heard.
+    """Extend the claim, and note what is in flight: if this worker dies, that was paid for and never answered.
 
     Raises:
         LeaseLost: it lapsed meanwhile and was taken back.

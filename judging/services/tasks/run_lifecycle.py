@@ -53,7 +53,7 @@ def pause_run(*, run_id: int, actor: User | None, reason: str = "") -> Run:
 
 @transaction.atomic
 def postpone_run(*, run_id: int, endpoint: str, resume_at: datetime, at: datetime, answered: bool) -> None:
-    """Let a run wait until an endpoint takes calls again; it then goes on by itself.
+    """Let a run wait until an endpoint takes calls again; it then resumes automatically.
 
     `answered`: calls were answered since it was last postponed. After two days without an answer it pauses instead.
     """
@@ -76,7 +76,7 @@ def postpone_run(*, run_id: int, endpoint: str, resume_at: datetime, at: datetim
 
 @transaction.atomic
 def wait_until(*, run_id: int, resume_at: datetime, reason: str) -> None:
-    """Let an active run go on by itself at a time."""
+    """Let an active run resume automatically at a given time."""
     run = lock_row(Run, run_id)
     if run.status in ACTIVE:
         run.resume_at, run.status_reason = resume_at, reason[:300]
