@@ -129,8 +129,8 @@ def _summary(run: Run, system: System, totals: _Totals) -> JsonDict:
 
 def _rows(run: Run, system: System) -> Iterator[JsonDict]:
     """Yield one row for each line of the data set, in its order; lines without an item among them."""
-    places = SuiteCase.objects.filter(suite=run.suite_id).values_list("case_id", "position", "case__metadata")
-    lines = {case_id: int(facts.get("line") or position + 1) for case_id, position, facts in places}
+    links = SuiteCase.objects.filter(suite=run.suite_id).values_list("case_id", "position", "case__metadata")
+    lines = {case_id: int(facts.get("line") or position + 1) for case_id, position, facts in links}
     stage = _RunScores(run, system, lines, options_of(run).unknown_as_zero)
     problems = sorted(run.options["input_problems"], key=lambda problem: problem["line"])
     for row in _item_rows(stage):

@@ -38,12 +38,12 @@ def progress_bar(*, shown: bool) -> Iterator[Watch]:
 
 def counted(rows: Iterable[T], watch: Watch, *, step: str, total: int = 0) -> Iterator[T]:
     """Yield the rows and show how many are through, at every hundredth."""
-    done = 0
-    for done, row in enumerate(rows, 1):
+    count = 0
+    for count, row in enumerate(rows, 1):
         yield row
-        if done % 100 == 0:
-            watch(step, done, total)
-    watch(step, done, total)
+        if count % 100 == 0:
+            watch(step, count, total)
+    watch(step, count, total)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class Run(models.Model):
     status_reason = models.CharField(max_length=300, blank=True)  # "budget reached", shown beside the status
     budget = models.DecimalField(max_digits=14, decimal_places=6, null=True)  # USD; None: no cap
     spent = models.DecimalField(max_digits=14, decimal_places=6, default=0)
-    # Calls that were sent and whose answer nobody heard: USD that they may have cost at most, and how many they are.
+    # Calls that were sent and whose answer never came: USD that they may have cost at most, and how many they are.
     unheard = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     unheard_calls = models.PositiveIntegerField(default=0)
     unpriced_calls = models.PositiveIntegerField(default=0)
@@ -78,7 +78,7 @@ class Run(models.Model):
     done = models.PositiveIntegerField(default=0)  # tasks finished with a usable result
     failed = models.PositiveIntegerField(default=0)  # tasks finished without one
     pace = models.JSONField(default=list)  # [[seconds since 1970, tasks ended], ...], the last minute or so
-    resume_at = models.DateTimeField(null=True)  # an endpoint takes no calls before; the run then goes on by itself
+    resume_at = models.DateTimeField(null=True)  # an endpoint takes no calls before; the run then resumes automatically
     postponed_since = models.DateTimeField(null=True)  # no call has been answered since
     crashes = models.PositiveIntegerField(default=0)  # of its workers, by faults of ours, since it was last resumed
     planned_at = models.DateTimeField(null=True)  # when every task had been written
@@ -190,7 +190,7 @@ class RunTask(models.Model):
     status = models.CharField(max_length=20, choices=TaskStatus, default=TaskStatus.WAITING)
     lease = models.ForeignKey(Lease, null=True, on_delete=models.SET_NULL, related_name="tasks")
     tries = models.PositiveIntegerField(default=0)
-    retries = models.PositiveIntegerField(default=0)  # asked for by a person; each asks the model anew
+    retries = models.PositiveIntegerField(default=0)  # asked for by a person; each asks the model again
     failure_kind = models.CharField(max_length=60, blank=True)
 
     class Meta:

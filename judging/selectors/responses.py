@@ -59,16 +59,16 @@ def around(response: Response) -> ResponseNeighbours:
     )
     if link is None:
         return ResponseNeighbours(None, None, None)
-    places = dict(
+    positions = dict(
         SuiteCase.objects.filter(
             suite_id=link.suite_id, position__in=[link.position - 1, link.position + 1]
         ).values_list("case__prompt_id", "position")
     )
     beside = Response.objects.filter(
-        system=response.system_id, prompt__in=places, attempt=response.attempt, superseded_at__isnull=True
+        system=response.system_id, prompt__in=positions, attempt=response.attempt, superseded_at__isnull=True
     ).values_list("prompt_id", "pk")
-    by_place = {places[prompt_id]: pk for prompt_id, pk in beside}
-    return ResponseNeighbours(link.case, by_place.get(link.position - 1), by_place.get(link.position + 1))
+    by_position = {positions[prompt_id]: pk for prompt_id, pk in beside}
+    return ResponseNeighbours(link.case, by_position.get(link.position - 1), by_position.get(link.position + 1))
 
 
 def attempts_of(response: Response) -> list[Response]:

@@ -73,7 +73,7 @@ class RunProgress:
     rate_per_minute: float | None  # None: nothing ended lately
     eta_seconds: float | None
     reserved: Decimal  # USD reserved for calls in flight
-    workers: int  # that have work of this run in hand
+    workers: int  # that hold tasks of this run
     seconds: float | None = None  # from start to end, or until now; None before the start
     rates: Sequence[RateState] = ()  # of its endpoints that have rate limits, while it is live
 

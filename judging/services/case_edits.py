@@ -183,9 +183,9 @@ def _systems(
     names = list(dict.fromkeys(response.system.name for response in responses))
     rows: list[JsonDict] = []
     for name in names:
-        places = [place for place, response in enumerate(responses) if response.system.name == name]
-        old, new = (_case_score(suite, case, [grades[place] for place in places]) for case, grades in (before, after))
-        rows.append({"system": name, "responses": len(places), "old": old, "new": new, "changed": old != new})
+        indexes = [index for index, response in enumerate(responses) if response.system.name == name]
+        old, new = (_case_score(suite, case, [grades[index] for index in indexes]) for case, grades in (before, after))
+        rows.append({"system": name, "responses": len(indexes), "old": old, "new": new, "changed": old != new})
     return rows
 
 

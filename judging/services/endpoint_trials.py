@@ -169,7 +169,7 @@ class _Caller:
         if wait:
             raise _NotSent(RATE_USED_UP.format(seconds=math.ceil(wait)))
         hold = self._hold(request)
-        spent = hold.amount  # where nothing is heard any more
+        spent = hold.amount  # where no answer comes
         try:
             attempt = self.client.send(config, request, capabilities=capabilities)
             spent = self._cost(attempt, hold.amount)

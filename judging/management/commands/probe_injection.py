@@ -51,11 +51,13 @@ class Command(JsonCommand):
             raise BadInput(f"{judges[0]} calls no model, so a response cannot talk it into a score.")
         target = target_of(judges[0].endpoint)
         try:
-            held = hold_conversation(probe_judge(built), target, at=now(), budget=_budget(options["budget"], target))
+            conversation = hold_conversation(
+                probe_judge(built), target, at=now(), budget=_budget(options["budget"], target)
+            )
         except TrialRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        found: list[Probe] = held.result
-        harmless, *probes = found
+        all_probes: list[Probe] = conversation.result
+        harmless, *probes = all_probes
         return {
             "judge": judges[0].name,
             "without": harmless.share,
@@ -64,7 +66,7 @@ class Command(JsonCommand):
             "moved_up": sum((probe.moved or 0) > 0 for probe in probes),
             "moved_down": sum((probe.moved or 0) < 0 for probe in probes),
             "unread": sum(probe.share is None for probe in probes),
-            **_costs(held),
+            **_costs(conversation),
             "probes": [
                 {
                     "answer": probe.text,
@@ -93,9 +95,9 @@ def _budget(text: str, target: Target) -> Decimal | None:
     return budget
 
 
-def _costs(held: TrialConversation) -> JsonDict:
+def _costs(conversation: TrialConversation) -> JsonDict:
     """Return how many calls were made and reused, and what those made cost in USD; None: the price is unknown."""
-    new_calls = [call for call in held.calls if not call.reused]
+    new_calls = [call for call in conversation.calls if not call.reused]
     costs = [call.cost for call in new_calls]
     spent = None if None in costs else str(sum(costs, Decimal(0)))
-    return {"calls_made": len(new_calls), "calls_reused": len(held.calls) - len(new_calls), "spent": spent}
+    return {"calls_made": len(new_calls), "calls_reused": len(conversation.calls) - len(new_calls), "spent": spent}

@@ -102,9 +102,9 @@ def responses_to_try(suite: Suite) -> list[Response]:
     """Return the responses to the first cases of a suite."""
     answered = Response.objects.filter(prompt=OuterRef("case__prompt"), superseded_at__isnull=True)
     first = SuiteCase.objects.filter(Exists(answered), suite=suite).order_by("position", "pk")
-    places = {key: position for position, key in enumerate(first.values_list("case__prompt", flat=True)[:TRIED_CASES])}
-    rows = Response.objects.filter(prompt__in=places, superseded_at__isnull=True).select_related("prompt", "system")
-    return sorted(rows, key=lambda row: (places[row.prompt_id], row.system.name, row.attempt))
+    positions = {key: index for index, key in enumerate(first.values_list("case__prompt", flat=True)[:TRIED_CASES])}
+    rows = Response.objects.filter(prompt__in=positions, superseded_at__isnull=True).select_related("prompt", "system")
+    return sorted(rows, key=lambda row: (positions[row.prompt_id], row.system.name, row.attempt))
 
 
 def trials_of(judge: Judge) -> list[tuple[Run, int]]:

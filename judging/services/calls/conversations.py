@@ -30,7 +30,7 @@ class ActiveTask:
     replies: list[ChatReply | None] = field(default_factory=list)
     missing: int = 0
     begun: int = 0  # where the present batch begins in `records`
-    records: list[CallRecord | None] = field(default_factory=list)  # in the order asked; None: not heard of yet
+    records: list[CallRecord | None] = field(default_factory=list)  # in the order asked; None: no reply yet
 
     def expect(self, count: int) -> None:
         """Wait for that many replies of a new batch of requests."""

@@ -183,9 +183,7 @@ class _TrialCalls:
     ) -> None:
         self.requests, self.target, self.share, self.budget = requests, target, share, budget
         self.replies: dict[str, ChatReply] = {}
-        self.waiting = [
-            (0.0, CallResult(key, NOT_ASKED)) for key in requests
-        ]  # (when it may be sent, what was heard of it)
+        self.waiting = [(0.0, CallResult(key, NOT_ASKED)) for key in requests]  # (when it may be sent, its last result)
         self.amounts: dict[str, Decimal] = {}  # set aside for the requests that are under way
         self.reserved: dict[str, Decimal] = {}  # and for those that were replied to
 

@@ -76,7 +76,7 @@ class EngineState:
         self.to_ask: deque[tuple[ActiveTask, int, ChatRequest]] = deque()
         self.dormant: list[ActiveTask] = []  # they asked for nothing yet and are looked at again and again
         self.in_pool: dict[str, PendingRequest] = {}
-        self.held_back: dict[str, PendingRequest] = {}  # not sent yet, perhaps for want of money
+        self.held_back: dict[str, PendingRequest] = {}  # not sent yet, perhaps because the budget does not carry it
         self.postponed: list[tuple[float, str]] = []  # monotonic time to ask again, key
         self.to_repeat: dict[str, PendingRequest] = {}  # by key, the postponed ones
         self.suspects: list[

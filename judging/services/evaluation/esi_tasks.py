@@ -139,7 +139,7 @@ def _task(
             item.case,
             asking_from_json(frozen),
             endpoint=frozen["endpoint"],
-            with_images=SEES_IMAGES in frozen,  # its judges read texts, which the run was told
+            with_images=SEES_IMAGES in frozen,  # its judges read texts only, as the run states
         )
     return EsiTask(
         instruction=instruction,

@@ -141,7 +141,7 @@ def use_suite(
     )
     description = spec.metadata.get("description")
     if isinstance(description, str) and not benchmark.description:
-        benchmark.description = description.strip()  # judges are told it
+        benchmark.description = description.strip()  # judges see it
         benchmark.save(update_fields=["description"])
     number = (benchmark.suites.aggregate(last=Max("number"))["last"] or 0) + 1
     suite = Suite.objects.create(

@@ -55,25 +55,25 @@ def missing_asks(run: Run) -> Iterator[list[AskKey]]:
     for prompt_id, case_id in cases:
         by_prompt.setdefault(prompt_id, case_id)
     written = set(Ask.objects.filter(run=run).values_list("system_id", "case_id", "attempt"))
-    places = [
+    keys = [
         (int(system), case_id, attempt)
         for attempt in range(run.options[ASKING]["attempts"])
         for case_id in by_prompt.values()
         for system in run.asked_systems
     ]
-    missing = [place for place in places if place not in written]
+    missing = [key for key in keys if key not in written]
     for start in range(0, len(missing), ASK_BATCH):
         yield missing[start : start + ASK_BATCH]
 
 
-def write_asks(places: Sequence[AskKey], run_id: int) -> None:
+def write_asks(ask_keys: Sequence[AskKey], run_id: int) -> None:
     """Write asks with their tasks; the run is locked, and what another worker has written is left alone."""
-    cases = {case_id for _, case_id, _ in places}
+    cases = {case_id for _, case_id, _ in ask_keys}
     there = set(Ask.objects.filter(run_id=run_id, case__in=cases).values_list("system_id", "case_id", "attempt"))
     asks = Ask.objects.bulk_create(
         [
             Ask(run_id=run_id, system_id=system_id, case_id=case_id, attempt=attempt)
-            for system_id, case_id, attempt in places
+            for system_id, case_id, attempt in ask_keys
             if (system_id, case_id, attempt) not in there
         ]
     )

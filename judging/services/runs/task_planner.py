@@ -69,8 +69,8 @@ def _missing_tasks(run: Run) -> Iterator[Piece]:
     """Yield what writes the asks that are missing, then the tasks of graders and judges for stored responses."""
     asked_systems = run.asked_systems
     if asked_systems:
-        for places in missing_asks(run):
-            yield partial(write_asks, places)
+        for ask_keys in missing_asks(run):
+            yield partial(write_asks, ask_keys)
     responses = responses_of(
         suite=run.suite,
         systems=list(run.systems.exclude(pk__in=asked_systems)),

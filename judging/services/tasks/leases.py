@@ -193,6 +193,8 @@ def shortage(
     """Return why none of these amounts (endpoint, USD) fits the budgets even once the calls that others have in flight
     are back; None where one may."""
     run = Run.objects.only("budget", "spent", "unheard").get(pk=lease.run_id)
-    left = run.budget_left(reserved=Decimal(0))
-    affordable = {(endpoint_id, amount) for endpoint_id, amount in call_amounts if left is None or amount <= left}
+    run_left = run.budget_left(reserved=Decimal(0))
+    affordable = {
+        (endpoint_id, amount) for endpoint_id, amount in call_amounts if run_left is None or amount <= run_left
+    }
     return day_budgets.shortage(affordable, at=at) if affordable else day_budgets.Shortage("budget")

@@ -130,8 +130,8 @@ def _store(batch: Batch, at: datetime) -> None:
     ]
     usable = [task_result for task_result in finished if not isinstance(task_result.result, Crash)]
     batch.executor.store(run=batch.run, finished=usable, at=at)
-    done, failed = _settle_tasks(batch, finished)
-    _count(batch, done, failed)
+    done_tasks, failed_tasks = _settle_tasks(batch, finished)
+    _count(batch, done_tasks, failed_tasks)
     _keep_pace(batch.run.pk, at)
 
 
@@ -148,32 +148,32 @@ def _still_held(batch: Batch) -> set[int]:
 
 
 def _settle_tasks(batch: Batch, finished: Sequence[FinishedTask]) -> tuple[list[RunTask], list[RunTask]]:
-    done: list[RunTask] = []
-    failed: list[RunTask] = []
+    done_tasks: list[RunTask] = []
+    failed_tasks: list[RunTask] = []
     for item in finished:
         crash = item.result if isinstance(item.result, Crash) else None
         item.task.failure_kind = (crash.kind if crash else batch.executor.failure(item.result))[:60]
-        (failed if item.task.failure_kind else done).append(item.task)
-    RunTask.objects.filter(pk__in=[task.pk for task in done]).update(
+        (failed_tasks if item.task.failure_kind else done_tasks).append(item.task)
+    RunTask.objects.filter(pk__in=[task.pk for task in done_tasks]).update(
         status=TaskStatus.DONE, lease=None, failure_kind=""
     )
     by_kind: dict[str, list[int]] = {}
-    for task in failed:
+    for task in failed_tasks:
         by_kind.setdefault(task.failure_kind, []).append(task.pk)
     for kind, keys in by_kind.items():
         RunTask.objects.filter(pk__in=keys).update(status=TaskStatus.FAILED, lease=None, failure_kind=kind)
-    return done, failed
+    return done_tasks, failed_tasks
 
 
-def _count(batch: Batch, done: Sequence[RunTask], failed: Sequence[RunTask]) -> None:
+def _count(batch: Batch, done_tasks: Sequence[RunTask], failed_tasks: Sequence[RunTask]) -> None:
     new = [record for record in batch.records if not record.reused]
     reused = sum(record.reused for records, _, _ in batch.finished for record in records)
     # A reply without token counts cost something: under a budget it counts as the most it can have cost.
     spent = _total(record.reserved if record.cost is None else record.cost for record in new)
     unpriced = sum(record.cost is None and record.reply.status == ReplyStatus.FINISHED for record in new)
     Run.objects.filter(pk=batch.run.pk).update(
-        done=F("done") + len(done),
-        failed=F("failed") + len(failed),
+        done=F("done") + len(done_tasks),
+        failed=F("failed") + len(failed_tasks),
         spent=F("spent") + spent,
         unheard=F("unheard") + _total(record.unheard for record in new),
         unheard_calls=F("unheard_calls") + sum(record.reply.unheard for record in new),
@@ -186,8 +186,8 @@ def _count(batch: Batch, done: Sequence[RunTask], failed: Sequence[RunTask]) -> 
         Lease.objects.filter(pk=batch.lease.pk).update(reserved=flight.worst, in_flight=flight.calls)
         if flight.by_endpoint is not None:
             day_budgets.keep_only(lease_id=batch.lease.pk, amounts=flight.by_endpoint)
-    done_by = Counter(task.evaluator_id for task in done if task.evaluator_id is not None)
-    failed_by = Counter(task.evaluator_id for task in failed if task.evaluator_id is not None)
+    done_by = Counter(task.evaluator_id for task in done_tasks if task.evaluator_id is not None)
+    failed_by = Counter(task.evaluator_id for task in failed_tasks if task.evaluator_id is not None)
     for evaluator_id in set(done_by) | set(failed_by):
         RunEvaluator.objects.filter(pk=evaluator_id).update(
             done=F("done") + done_by[evaluator_id], failed=F("failed") + failed_by[evaluator_id]
