@@ -276,7 +276,7 @@ def linking_query(plan: RunPlan) -> str:
 
 def _choice_of(judge: Judge | None) -> str:
     assert judge is not None
-    return f"endpoint:{judge.asked.pk}" if judge.pk is None else f"judge:{judge.pk}"
+    return f"endpoint:{judge.asked_endpoint.pk}" if judge.pk is None else f"judge:{judge.pk}"
 
 
 def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:

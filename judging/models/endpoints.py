@@ -92,7 +92,7 @@ class Judge(models.Model):
         return self.name
 
     @property
-    def asked(self) -> ModelEndpoint:
+    def asked_endpoint(self) -> ModelEndpoint:
         """The endpoint of a judge whose kind asks a model."""
         assert self.endpoint is not None
         return self.endpoint

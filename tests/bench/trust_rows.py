@@ -147,7 +147,7 @@ def _judge(run: Run, place: int, judge: Judge, rubric: Rubric, answers: Sequence
     from judging.models import EvaluatorKind
     from tests import factories
 
-    options = {"judge_kind": judge.kind, "endpoint": judge.asked.name, "model": f"model-{place}"}
+    options = {"judge_kind": judge.kind, "endpoint": judge.asked_endpoint.name, "model": f"model-{place}"}
     evaluator = factories.evaluator(
         run=run,
         kind=EvaluatorKind.JUDGE,

@@ -171,7 +171,7 @@ def _report(planned: LunarImport, new_addresses: set[tuple[str, str]]) -> JsonDi
             for worker, system in planned.systems()
         ],
         "judges": [
-            {"kind": kind, "name": judge.name, "endpoint": judge.asked.name, "is_new": judge.pk is None}
+            {"kind": kind, "name": judge.name, "endpoint": judge.asked_endpoint.name, "is_new": judge.pk is None}
             for kind, judge in planned.judges.items()
         ],
         "options": options_to_json(planned.options),

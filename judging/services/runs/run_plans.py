@@ -142,7 +142,7 @@ class RunPlan:
     def blind(self) -> list[str]:
         """The judges that cannot see: their endpoints do not, or they judge an ESI run, which is about texts."""
         judges = [choice.judge for choice in self.evaluators if choice.judge and choice.judge.endpoint]
-        return [judge.name for judge in judges if self.esi is not None or not judge.asked.sees_images]
+        return [judge.name for judge in judges if self.esi is not None or not judge.asked_endpoint.sees_images]
 
     @property
     def image_count(self) -> int:

@@ -20,7 +20,7 @@ def _sql(*joined: str, no_key: bool = False) -> tuple[str, str]:
             connection,
         ) as queries,
     ):
-        model = lock_row(Judge, judge.pk, *joined, no_key=no_key).asked.model
+        model = lock_row(Judge, judge.pk, *joined, no_key=no_key).asked_endpoint.model
     (query,) = (entry["sql"] for entry in queries if entry["sql"].startswith("SELECT"))
     return model, query
 

@@ -48,8 +48,8 @@ def audited_judge(
     frozen = {
         "judge_kind": judge.kind,
         "judge_options": judge.options,
-        "endpoint": judge.asked.name,
-        "model": judge.asked.model,
+        "endpoint": judge.asked_endpoint.name,
+        "model": judge.asked_endpoint.model,
         "prompt_hash": "a" * 64,
     }
     evaluator = factories.evaluator(

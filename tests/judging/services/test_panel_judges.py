@@ -55,7 +55,7 @@ def test_a_panel_needs_what_its_members_need_and_freezes_each_with_its_endpoint(
         ("ada", 2, "fake", "L2"),
         ("bea", 1, "fake", "L3"),
     ]
-    assert endpoints_asked(frozen) == (first.asked.name, second.asked.name)
+    assert endpoints_asked(frozen) == (first.asked_endpoint.name, second.asked_endpoint.name)
     assert kind_asked(frozen) == "accuracy"
     assert {prompt.name for prompt in KINDS["panel"].prompts_sent(panel.options)} >= {"ada: accuracy", "bea: accuracy"}
 

@@ -116,8 +116,8 @@ def test_a_new_judge_sends_seed_and_schema_and_an_endpoint_that_refuses_them_is_
     assert [("seed" in sent, "random_seed" in sent) for sent in by_old] == [(False, False)]
     assert ("seed" in by_new[0], "random_seed" in by_new[0]) == (True, False)
     assert again == [[], []]  # both kinds of replies are found: those paid for before are not lost
-    old.asked.refresh_from_db()
-    assert {name: old.asked.capabilities[name] for name in ("seed", "json_schema", "json_object")} == {
+    old.asked_endpoint.refresh_from_db()
+    assert {name: old.asked_endpoint.capabilities[name] for name in ("seed", "json_schema", "json_object")} == {
         "seed": False,
         "json_schema": False,
         "json_object": True,

@@ -57,7 +57,7 @@ def test_a_study_is_a_script() -> None:
         assert (estimated["tasks"], estimated["calls"], estimated["calls_already_made"]) == (45, 135, 0)
         assert as_json("golden_run", "Desk", "--judges", "Grader", "--wait")["done"] == 45
 
-        command = ("golden_wording", "Desk", "--of", "Grader", "--endpoint", judge.asked.name)
+        command = ("golden_wording", "Desk", "--of", "Grader", "--endpoint", judge.asked_endpoint.name)
         estimate = as_json(*command, "--estimate")
         assert (estimate["disagreements"], estimate["rules"], estimate["most_cost"]) == (sly, 0, None)
         proposed = as_json(*command)

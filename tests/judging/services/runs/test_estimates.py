@@ -83,7 +83,7 @@ def test_estimate_run_keeps_to_the_rate_limits() -> None:
 
     by_requests = estimate_run(plan=plan, threads=50, at=timezone.now())
     ModelEndpoint.objects.update(requests_per_minute=None, tokens_per_minute=1)
-    judge.asked.refresh_from_db()
+    judge.asked_endpoint.refresh_from_db()
     by_tokens = estimate_run(plan=plan, threads=50, at=timezone.now())
 
     # two go at once, two a minute later and the last after another minute
@@ -97,7 +97,7 @@ def test_estimate_run_takes_the_latency_of_the_latest_calls() -> None:
     for number, seconds in enumerate((1.0, 2.0)):
         Call.objects.create(
             key=f"{number:064x}",
-            endpoint=judge.asked,
+            endpoint=judge.asked_endpoint,
             status="finished",
             request={},
             seconds=seconds,

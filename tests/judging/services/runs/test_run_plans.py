@@ -50,8 +50,8 @@ def test_check_plan_refuses_a_budget_where_a_price_is_unknown() -> None:
     with pytest.raises(RunNotPossible, match="the price of nowhere is unknown"):
         check_plan(plan)
 
-    judge.asked.input_price = judge.asked.output_price = Decimal(1)
-    judge.asked.save()
+    judge.asked_endpoint.input_price = judge.asked_endpoint.output_price = Decimal(1)
+    judge.asked_endpoint.save()
     check_plan(plan)
 
 

@@ -74,7 +74,7 @@ def test_rows_of_judge_keeps_nothing_of_a_run_at_work() -> None:
 
 def test_rows_of_judge_reads_calls_near_and_far_from_each_other_once() -> None:
     judge = judged()
-    endpoint = judge.judge.asked if judge.judge else factories.judge().asked
+    endpoint = judge.judge.asked_endpoint if judge.judge else factories.judge().asked_endpoint
     near, _, far = (
         Call.objects.create(
             pk=pk, key=str(pk), endpoint=endpoint, status="finished", request={}, prompt_tokens=7, finished_at=NOON

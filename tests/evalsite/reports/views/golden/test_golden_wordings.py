@@ -27,7 +27,7 @@ def proposal(**fields: object) -> tuple[GoldenSet, WordingProposal, Judge]:
         golden_set=golden,
         evaluator=evaluator,
         judge=judge,
-        endpoint=judge.asked,
+        endpoint=judge.asked_endpoint,
         asked_at=NOON,
         **{"before": PLAIN, "after": f"{PLAIN}\n{HOSTILE}\nBe strict.", "status": ProposalStatus.READY} | fields,
     )
