@@ -296,7 +296,7 @@ def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:
 
 def chosen_judge(kind: str, choice: str) -> Judge:
     """Return the judge that a choice of `judge_choices` stands for."""
-    what, _, pk = choice.partition(":")
-    if what == "judge":
+    kind_of_choice, _, pk = choice.partition(":")
+    if kind_of_choice == "judge":
         return Judge.objects.select_related("endpoint").get(pk=pk)
     return default_judge(kind=kind, endpoint=ModelEndpoint.objects.get(pk=pk))

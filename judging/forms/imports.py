@@ -39,9 +39,9 @@ class ManyFilesField(forms.FileField):
     widget = ManyFilesInput
 
     def clean(self, data: Any, initial: Any = None) -> Any:
-        listed = data if isinstance(data, list | tuple) else [data]
+        files = data if isinstance(data, list | tuple) else [data]
         single = super().clean
-        return [single(file, initial) for file in listed] if any(listed) else [single(None, initial)]
+        return [single(file, initial) for file in files] if any(files) else [single(None, initial)]
 
 
 class ColumnsInput(forms.HiddenInput):

@@ -268,8 +268,8 @@ def asked_choices() -> list[tuple[str, str]]:
 
 def asked_system(choice: str) -> System:
     """Return the system that one of `asked_choices` stands for."""
-    what, _, pk = choice.partition(":")
-    if what == "system":
+    kind_of_choice, _, pk = choice.partition(":")
+    if kind_of_choice == "system":
         return System.objects.select_related("endpoint").get(pk=pk)
     return plain_system(ModelEndpoint.objects.get(pk=pk))
 

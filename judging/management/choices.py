@@ -39,15 +39,15 @@ def suite_of(text: str) -> Suite:
 
 def systems_of(text: str, *, suite: Suite) -> list[System]:
     """Return systems by name, or with "all" every system that answered the suite."""
-    answered = System.objects.filter(
+    answering = System.objects.filter(
         responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True
     ).distinct()
     if text.strip() == "all":
-        return list(answered.order_by("name"))
+        return list(answering.order_by("name"))
     by_name = {system.name: system for system in System.objects.filter(name__in=names(text))}
     missing = [name for name in names(text) if name not in by_name]
     if missing:
-        existing = answered.order_by("name").values_list("name", flat=True)
+        existing = answering.order_by("name").values_list("name", flat=True)
         raise BadInput(f"There is no system {_list(missing)}. Systems with responses to this suite: {_list(existing)}.")
     return [by_name[name] for name in names(text)]
 

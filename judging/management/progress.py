@@ -52,20 +52,20 @@ def watched_run(run_id: int, *, shown: bool) -> Iterator[None]:
     if not (shown and sys.stderr.isatty()):
         yield
         return
-    over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(run_id, over), daemon=True)
+    has_ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(run_id, has_ended), daemon=True)
     watcher.start()
     try:
         yield
     finally:
-        over.set()
+        has_ended.set()
         watcher.join()
 
 
-def _watch(run_id: int, over: threading.Event) -> None:
+def _watch(run_id: int, has_ended: threading.Event) -> None:
     with progress_bar(shown=True) as watch:
         while True:
-            last = over.wait(POLL_SECONDS)
+            last = has_ended.wait(POLL_SECONDS)
             run = Run.objects.only("name", "status", "done", "failed", "total").get(pk=run_id)
             failed = f", {run.failed} failed" if run.failed else ""
             watch(f"Run {run.pk} {run.status}{failed}", run.done + run.failed, run.total)

@@ -158,5 +158,5 @@ def neighbours_of(*, case: Case, suite_id: int | None) -> Neighbours | None:
 
 def other_revisions(case: Case) -> QuerySet[Case]:
     """Return the other revisions of a case, newest first."""
-    same = Case.objects.filter(prompt__benchmark_id=case.prompt.benchmark_id, key=case.key)
-    return same.exclude(pk=case.pk).defer("grading", "handlers", "metadata").order_by("-created_at", "-pk")
+    revisions = Case.objects.filter(prompt__benchmark_id=case.prompt.benchmark_id, key=case.key)
+    return revisions.exclude(pk=case.pk).defer("grading", "handlers", "metadata").order_by("-created_at", "-pk")

@@ -51,11 +51,11 @@ def _figures_of(
         by_prompt: dict[int, list[Score]] = defaultdict(list)
         for score in ordered if rules else ordered.defer("detail"):
             by_prompt[score.response.prompt_id].append(score)
-        every = [score for prompt_scores in by_prompt.values() for score in prompt_scores]
-        complete = sum(score.status == ScoreStatus.COMPLETE for score in every)
+        all_scores = [score for prompt_scores in by_prompt.values() for score in prompt_scores]
+        complete = sum(score.status == ScoreStatus.COMPLETE for score in all_scores)
         rows, left_out = _rule_rows(run, cases, by_prompt) if rules else (_judge_rows(cases, by_prompt), ())
         yield Figures(
-            evaluator.name, system.name, evaluator.is_baseline, complete, len(every) - complete, rows, left_out
+            evaluator.name, system.name, evaluator.is_baseline, complete, len(all_scores) - complete, rows, left_out
         )
 
 

@@ -73,8 +73,8 @@ def around(response: Response) -> ResponseNeighbours:
 
 def attempts_of(response: Response) -> list[Response]:
     """Return the same system's current responses to the same prompt by attempt."""
-    same = Response.objects.filter(prompt=response.prompt_id, system=response.system_id, superseded_at__isnull=True)
-    return list(same.only("pk", "attempt").order_by("attempt", "pk"))
+    attempts = Response.objects.filter(prompt=response.prompt_id, system=response.system_id, superseded_at__isnull=True)
+    return list(attempts.only("pk", "attempt").order_by("attempt", "pk"))
 
 
 def rubric_items_for(case: Case) -> list[RubricItem]:

@@ -31,11 +31,11 @@ def save_prompt_version(*, name: str, label: str, text: str, actor: User | None,
     text, label = text.replace("\r\n", "\n").strip(), label.strip()
     _check(name, label, text)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    twin = PromptVersion.objects.filter(Q(label=label) | Q(sha256=digest), name=name).first()
-    if twin is not None:
-        what = "This text is" if twin.sha256 == digest else "This name is"
-        state = "" if twin.is_active else ", which is retired"
-        raise PromptRefused(f"{what} already stored as {twin.label}{state}.")
+    existing = PromptVersion.objects.filter(Q(label=label) | Q(sha256=digest), name=name).first()
+    if existing is not None:
+        subject = "This text is" if existing.sha256 == digest else "This name is"
+        state = "" if existing.is_active else ", which is retired"
+        raise PromptRefused(f"{subject} already stored as {existing.label}{state}.")
     version = PromptVersion.objects.create(
         name=name, label=label, text=text, sha256=digest, created_at=at, created_by=actor
     )

@@ -91,9 +91,11 @@ def asking_of_version(label: str) -> ResponseSettings:
 def plain_system(endpoint: ModelEndpoint) -> System:
     """Return the system that asks an endpoint the plain question; one to be stored with a run where there is none."""
     worker = Worker(endpoint, shipped_asking(PLAIN))
-    there = System.objects.select_related("endpoint").filter(asking_key=worker.key).first()
+    existing = System.objects.select_related("endpoint").filter(asking_key=worker.key).first()
     fields = {"endpoint": endpoint, "asking": worker.asking.as_json(), "asking_key": worker.key}
-    return there or System(name=worker.system_name, model=endpoint.model[:NAME_LENGTH], prompt_version=PLAIN, **fields)
+    return existing or System(
+        name=worker.system_name, model=endpoint.model[:NAME_LENGTH], prompt_version=PLAIN, **fields
+    )
 
 
 def question_of(case: Case) -> tuple[str, str]:
@@ -147,10 +149,10 @@ def add_system(*, name: str, worker: Worker, description: str, actor: User | Non
     if worker.endpoint.is_baseline:
         raise SystemRefused("A lexical baseline cannot give responses; choose a language model.")
     _check_asking(worker.asking)
-    twin = System.objects.filter(asking_key=worker.key).first()
-    if twin is not None:
-        state = "" if twin.is_active else ", which is retired; restore it on its page"
-        raise SystemRefused(f"These settings are those of the system {twin}{state}.")
+    existing = System.objects.filter(asking_key=worker.key).first()
+    if existing is not None:
+        state = "" if existing.is_active else ", which is retired; restore it on its page"
+        raise SystemRefused(f"These settings are those of the system {existing}{state}.")
     if System.objects.filter(name=name).exists():
         raise SystemRefused(f"Another system is called {name}. Choose a different name.")
     system = _stored(name, worker, description, at)
@@ -164,14 +166,14 @@ def _check_asking(asking: ResponseSettings) -> None:
         raise SystemRefused(
             f"Further fields cannot set {', '.join(reserved)}: other fields of the system or the site do."
         )
-    for what, value, low, high in (
+    for setting, value, low, high in (
         ("temperature", asking.temperature, 0, 2),
         ("top p", asking.top_p, 0, 1),
         ("limit of tokens", asking.max_tokens, 1, 1_000_000),
         ("random seed", asking.seed, 0, MOST_SEED),
     ):
         if value is not None and not low <= value <= high:
-            raise SystemRefused(f"The {what} is a number from {low} to {high:,}, not {value:g}.")
+            raise SystemRefused(f"The {setting} is a number from {low} to {high:,}, not {value:g}.")
 
 
 def _stored(name: str, worker: Worker, description: str, at: datetime) -> System:

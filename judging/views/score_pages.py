@@ -112,8 +112,8 @@ class ScorePage:
 def score_page(score: Score) -> ScorePage:
     """Return what is shown of a score."""
     detail = score.detail if isinstance(score.detail, dict) else {}
-    listed = detail.get("criteria")
-    criteria = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    entries = detail.get("criteria")
+    criteria = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     rest = {key: value for key, value in detail.items() if key not in ("criteria", "notes", "fault")}
     return ScorePage(
         score=score,

@@ -54,8 +54,8 @@ class Command(JsonCommand):
 
 
 def _evaluator(run: Run, name: str) -> RunEvaluator:
-    every = list(run.evaluators.order_by("position"))
-    fitting = [evaluator for evaluator in every if can_rescore(evaluator)]
+    evaluators = list(run.evaluators.order_by("position"))
+    fitting = [evaluator for evaluator in evaluators if can_rescore(evaluator)]
     named = [evaluator for evaluator in fitting if not name or evaluator.name == name]
     if len(named) == 1:
         return named[0]

@@ -73,8 +73,8 @@ def _texts(kind: str, options: dict[str, object], prompt_hash: str) -> dict[str,
 
 def suites_to_try() -> list[Suite]:
     """Return the newest suites with responses."""
-    answered = Response.objects.filter(prompt__cases__links__suite=OuterRef("pk"), superseded_at__isnull=True)
-    suites = Suite.objects.filter(Exists(answered)).select_related("benchmark")
+    responses = Response.objects.filter(prompt__cases__links__suite=OuterRef("pk"), superseded_at__isnull=True)
+    suites = Suite.objects.filter(Exists(responses)).select_related("benchmark")
     return list(suites.order_by("-created_at", "-pk")[:MOST_SUITES])
 
 
@@ -100,8 +100,8 @@ def _with_rubric(judge: Judge, suite_ids: Collection[int]) -> set[int]:
 
 def responses_to_try(suite: Suite) -> list[Response]:
     """Return the responses to the first cases of a suite."""
-    answered = Response.objects.filter(prompt=OuterRef("case__prompt"), superseded_at__isnull=True)
-    first = SuiteCase.objects.filter(Exists(answered), suite=suite).order_by("position", "pk")
+    responses = Response.objects.filter(prompt=OuterRef("case__prompt"), superseded_at__isnull=True)
+    first = SuiteCase.objects.filter(Exists(responses), suite=suite).order_by("position", "pk")
     positions = {key: index for index, key in enumerate(first.values_list("case__prompt", flat=True)[:TRIED_CASES])}
     rows = Response.objects.filter(prompt__in=positions, superseded_at__isnull=True).select_related("prompt", "system")
     return sorted(rows, key=lambda row: (positions[row.prompt_id], row.system.name, row.attempt))

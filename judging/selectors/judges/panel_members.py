@@ -75,9 +75,11 @@ def _check_scale(judges: Sequence[Judge]) -> None:
         raise PanelRefused(f"{pair} compares two responses, so it cannot be a member of a panel.")
     requests = [(judge.endpoint_id, kind.complete_options(judge.options), judge.name) for judge in judges]
     for index, (endpoint_id, judge_options, name) in enumerate(requests):
-        twin = next((earlier[2] for earlier in requests[:index] if earlier[:2] == (endpoint_id, judge_options)), None)
-        if twin is not None:
-            raise PanelRefused(f"{twin} and {name} ask one endpoint the same, so their votes would always be equal.")
+        same_as = next(
+            (earlier[2] for earlier in requests[:index] if earlier[:2] == (endpoint_id, judge_options)), None
+        )
+        if same_as is not None:
+            raise PanelRefused(f"{same_as} and {name} ask one endpoint the same, so their votes would always be equal.")
 
 
 def member_ids(judge: Judge) -> list[int]:

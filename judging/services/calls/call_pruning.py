@@ -68,8 +68,8 @@ def _needed() -> bytearray:
     return needed
 
 
-def _mark(needed: bytearray, every: Iterable[list[int]]) -> None:
-    for call_ids in every:
+def _mark(needed: bytearray, call_id_lists: Iterable[list[int]]) -> None:
+    for call_ids in call_id_lists:
         for pk in call_ids:
             if pk < len(needed):
                 needed[pk] = 1

@@ -155,10 +155,10 @@ def shortage(call_amounts: Collection[tuple[int, Decimal]], *, at: datetime) -> 
     uses = uses_for({endpoint_id for endpoint_id, _ in call_amounts}, at=at)
     cheapest: Shortage | None = None
     for endpoint_id, amount in sorted(call_amounts, key=itemgetter(1)):
-        over = [uses[key] for key in (SITE, endpoint_id) if key in uses and amount > uses[key].unspent]
-        if not over:
+        exceeded = [uses[key] for key in (SITE, endpoint_id) if key in uses and amount > uses[key].unspent]
+        if not exceeded:
             return None
-        cheapest = cheapest or _shortage(over[0], amount, at)
+        cheapest = cheapest or _shortage(exceeded[0], amount, at)
     return cheapest
 
 

@@ -33,8 +33,8 @@ class RunEndpoints:
             for name in endpoints_asked(evaluator.options):
                 self._evaluators.setdefault(name, set()).add(evaluator.pk)
         self._systems: dict[str, set[int]] = {}
-        for key, how in run.asked_systems.items():
-            self._systems.setdefault(how["endpoint"], set()).add(int(key))
+        for key, frozen_system in run.asked_systems.items():
+            self._systems.setdefault(frozen_system["endpoint"], set()).add(int(key))
         self.targets: dict[str, Target] = {}
         self.limited: frozenset[int] = frozenset()  # endpoints whose calls count against a budget of the day
         self.difference = ""  # why the run cannot go on; empty where it can
@@ -76,13 +76,13 @@ def _difference(name: str, frozen: JsonObject, now: Target | None) -> str:
     if now is None:
         return f"{name} is no longer active. Activate it, then resume the run, or cancel the run."
     config = now.config
-    for what, before, after in (
+    for setting, before, after in (
         ("address", frozen["base_url"], config.base_url),
         ("model", frozen["model"], config.model),
     ):
         if before != after:
             return (
-                f"{name} has changed since the run was started: its {what} was {before} and is {after}. "
+                f"{name} has changed since the run was started: its {setting} was {before} and is {after}. "
                 "Change it back, then resume the run, or start a new run."
             )
     return ""

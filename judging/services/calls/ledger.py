@@ -91,12 +91,12 @@ def store_calls(*, run_id: int | None, records: Sequence[CallRecord], at: dateti
     Must run inside the writer's transaction.
     """
     new = sorted((record for record in records if not record.reused), key=lambda record: record.key)  # one lock order
-    there = find_finished([record.key for record in new if record.reply.status == ReplyStatus.FINISHED], at=at)
+    stored_calls = find_finished([record.key for record in new if record.reply.status == ReplyStatus.FINISHED], at=at)
     to_store: list[CallRecord] = []
     for record in new:
-        twin = there.get(record.key) if record.reply.status == ReplyStatus.FINISHED else None
-        if twin is not None:
-            record.pk = twin.pk
+        stored = stored_calls.get(record.key) if record.reply.status == ReplyStatus.FINISHED else None
+        if stored is not None:
+            record.pk = stored.pk
         else:
             to_store.append(record)
     _supersede([record.key for record in to_store if record.reply.status == ReplyStatus.FINISHED], at)
@@ -126,18 +126,18 @@ def messages_digest(messages: object) -> str:
     return sha256(canonical_json(messages)).hexdigest()
 
 
-def store_prompts(every: Sequence[object]) -> list[int]:
+def store_prompts(message_lists: Sequence[object]) -> list[int]:
     """Store messages that are not stored yet and return the keys of all their rows, in the order given."""
-    of_each = [messages_digest(messages) for messages in every]
-    messages_by_digest = dict(zip(of_each, every, strict=True))
-    digests = sorted(messages_by_digest)  # one lock order
-    prompt_ids = _prompts_of(digests)
-    missing = [digest for digest in digests if digest not in prompt_ids]
+    digests = [messages_digest(messages) for messages in message_lists]
+    messages_by_digest = dict(zip(digests, message_lists, strict=True))
+    ordered_digests = sorted(messages_by_digest)  # one lock order
+    prompt_ids = _prompts_of(ordered_digests)
+    missing = [digest for digest in ordered_digests if digest not in prompt_ids]
     if missing:
         new = [CallPrompt(digest=digest, messages=messages_by_digest[digest]) for digest in missing]
         CallPrompt.objects.bulk_create(new, ignore_conflicts=True)
         prompt_ids |= _prompts_of(missing)
-    return [prompt_ids[digest] for digest in of_each]
+    return [prompt_ids[digest] for digest in digests]
 
 
 def _prompts_of(digests: Sequence[str]) -> dict[str, int]:
@@ -152,13 +152,13 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
     """Add new calls to the sums of their endpoints, in one order of endpoints, so that no two writers block another."""
     hour = at.replace(minute=0, second=0, microsecond=0)
     for endpoint_id in sorted({row.endpoint_id for row in rows}):
-        mine = [row for row in rows if row.endpoint_id == endpoint_id]
-        costs = [row.cost for row in mine if row.cost is not None]
+        endpoint_rows = [row for row in rows if row.endpoint_id == endpoint_id]
+        costs = [row.cost for row in endpoint_rows if row.cost is not None]
         sums = CallHour.objects.filter(endpoint_id=endpoint_id, hour=hour)
         more: JsonDict = {
-            "calls": F("calls") + len(mine),
-            "errors": F("errors") + sum(row.status != ReplyStatus.FINISHED for row in mine),
-            "seconds": F("seconds") + sum(row.seconds for row in mine),
+            "calls": F("calls") + len(endpoint_rows),
+            "errors": F("errors") + sum(row.status != ReplyStatus.FINISHED for row in endpoint_rows),
+            "seconds": F("seconds") + sum(row.seconds for row in endpoint_rows),
         } | ({"cost": Coalesce(F("cost"), Decimal(0)) + sum(costs, Decimal(0))} if costs else {})
         if not sums.update(**more):  # the first call of the hour; another writer may be as quick
             CallHour.objects.get_or_create(

@@ -87,9 +87,9 @@ class Bookkeeping(EngineState):
         by_endpoint: defaultdict[int, Decimal] = defaultdict(Decimal)
         for endpoint_id, amount in amounts:
             by_endpoint[endpoint_id] += amount
-        of_day = {key: amount for key, amount in by_endpoint.items() if key in self.endpoints.limited}
+        day_amounts = {key: amount for key, amount in by_endpoint.items() if key in self.endpoints.limited}
         worst = sum(by_endpoint.values(), Decimal(0))
-        return InFlight(calls, worst, of_day if self.endpoints.limited else None)
+        return InFlight(calls, worst, day_amounts if self.endpoints.limited else None)
 
     def _flush(self) -> None:
         records, finished, released = self.records, self.finished, self.released

@@ -71,9 +71,11 @@ class CallRequests(TaskWork):
         return requested
 
     def _queue(self, pending: PendingRequest) -> None:
-        twin = self.in_pool.get(pending.key) or self.held_back.get(pending.key) or self.to_repeat.get(pending.key)
-        if twin is not None:
-            twin.recipients.extend(pending.recipients)
+        same_request = (
+            self.in_pool.get(pending.key) or self.held_back.get(pending.key) or self.to_repeat.get(pending.key)
+        )
+        if same_request is not None:
+            same_request.recipients.extend(pending.recipients)
         elif pending.endpoint in self.blocked():
             self._put_back(pending)
         elif not self.stopping:
@@ -102,9 +104,9 @@ class CallRequests(TaskWork):
             (pending.target.endpoint_id, pending.worst or Decimal(0)) for pending in self.held_back.values()
         }
         at = self.options.now()
-        short = persistently(partial(leases.shortage, lease=self.lease, call_amounts=call_amounts, at=at))
-        if short is not None:
-            self._stop(short.ending, short.reason)
+        shortage = persistently(partial(leases.shortage, lease=self.lease, call_amounts=call_amounts, at=at))
+        if shortage is not None:
+            self._stop(shortage.ending, shortage.reason)
 
     def _announce(self, more: Sequence[PendingRequest]) -> bool:
         """Note what is about to be sent, so that it is booked should this worker die; False: the claim lapsed."""

@@ -54,17 +54,17 @@ class TaskWork(Bookkeeping):
 
     def _prepared(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         """Return the tasks with their conversations; those that workers died with too often are given up."""
-        fresh = [task for task in tasks if task.tries < MOST_TRIES]
+        untried = [task for task in tasks if task.tries < MOST_TRIES]
         for task in tasks:
             if task.tries >= MOST_TRIES:
                 self._fail(task, "tried-too-often")
         try:
-            return self._prepare(fresh) if fresh else []
+            return self._prepare(untried) if untried else []
         except (OperationalError, InterfaceError):
             raise
         except Exception:  # one of them cannot be read
             logger.exception("judging.claim_crashed run_id=%s", self.run.pk)
-        return [pair for task in fresh for pair in self._prepare_alone(task)]
+        return [pair for task in untried for pair in self._prepare_alone(task)]
 
     def _prepare(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         by_id = {task.pk: task for task in tasks}

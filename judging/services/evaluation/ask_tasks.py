@@ -154,18 +154,18 @@ def _store_asks(run: Run, finished: Sequence[FinishedTask], at: datetime) -> Non
         [cast(int, finished_task.task.subject_id) for finished_task in finished]
     )
     finished_asks = [(asks[cast(int, finished_task.task.subject_id)], finished_task) for finished_task in finished]
-    answered = [
+    answered_asks = [
         (ask, finished_task)
         for ask, finished_task in finished_asks
         if finished_task.result.reply is not None and not finished_task.result.failure
     ]
     rows = store_responses(
         run=run,
-        replies=[_new_response(ask, finished_task) for ask, finished_task in answered],
+        replies=[_new_response(ask, finished_task) for ask, finished_task in answered_asks],
         frozen=run.asked_systems,
         at=at,
     )
-    for (ask, _), row in zip(answered, rows, strict=True):
+    for (ask, _), row in zip(answered_asks, rows, strict=True):
         ask.response_id = row.pk
     for ask, finished_task in finished_asks:
         _update_ask(ask, finished_task)

@@ -129,7 +129,7 @@ def _task(
     options: EsiOptions,
 ) -> EsiTask:
     instruction, question = question_of(item.case)
-    answer, request, answered = None, None, item.response_id or 0
+    answer, request, response_id = None, None, item.response_id or 0
     if item.response is not None:
         flags = ("answer_truncated",) if item.response.metadata.get("truncated") else ()
         answer = EsiResponse(item.response.text, item.response.completion_tokens, item.answer_seconds, flags)
@@ -152,7 +152,7 @@ def _task(
         answer=answer,
         reading=ReplyReading(run.options["reading"]),
         options=options,
-        known_verdicts={name: verdicts[name, answered] for name in JUDGES if (name, answered) in verdicts},
+        known_verdicts={name: verdicts[name, response_id] for name in JUDGES if (name, response_id) in verdicts},
     )
 
 
@@ -161,14 +161,14 @@ FinishedItems = Sequence[tuple[EsiItem, FinishedTask]]
 
 def _store_answers(run: Run, finished_items: FinishedItems, at: datetime) -> None:
     """Give every answered item its response."""
-    answered = [
+    answered_items = [
         (item, finished_task)
         for item, finished_task in finished_items
         if item.response_id is None and finished_task.result.answer
     ]
-    replies = [_new_response(item, finished_task) for item, finished_task in answered]
+    replies = [_new_response(item, finished_task) for item, finished_task in answered_items]
     rows = store_responses(run=run, replies=replies, frozen=run.options["workers"], at=at) if replies else []
-    for (item, _), row in zip(answered, rows, strict=True):
+    for (item, _), row in zip(answered_items, rows, strict=True):
         item.response, item.response_id = row, row.pk
 
 
@@ -206,7 +206,7 @@ def _updated_item(item: EsiItem, finished: FinishedTask) -> EsiItem:
 
 def _store_verdicts(name: str, evaluator: RunEvaluator, judged: FinishedItems, at: datetime) -> None:
     """Write the new verdicts of one of the judges, with their scores, and count them."""
-    good = set(
+    judged_ids = set(
         Verdict.objects.filter(
             evaluator=evaluator, response_id__in=[item.response_id for item, _ in judged], value__isnull=False
         ).values_list("response_id", flat=True)
@@ -221,7 +221,7 @@ def _store_verdicts(name: str, evaluator: RunEvaluator, judged: FinishedItems, a
             **verdict_fields(finished.result.verdicts[name]),
         )
         for item, finished in judged
-        if item.response_id not in good
+        if item.response_id not in judged_ids
     ]
     superseded = store_verdicts(rows=verdicts, at=at)  # none of which has a value
     judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])

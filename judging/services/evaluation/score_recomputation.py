@@ -307,14 +307,15 @@ def _check_begun(evaluator: RunEvaluator) -> None:
 
 def _recount(evaluator: RunEvaluator) -> None:
     """Set the counters of the evaluator and its run from the tasks, where it has tasks of its own."""
-    mine = RunTask.objects.filter(evaluator=evaluator)
-    if mine.exists():
+    evaluator_tasks = RunTask.objects.filter(evaluator=evaluator)
+    if evaluator_tasks.exists():
         RunEvaluator.objects.filter(pk=evaluator.pk).update(
-            done=mine.filter(status=TaskStatus.DONE).count(), failed=mine.filter(status=TaskStatus.FAILED).count()
+            done=evaluator_tasks.filter(status=TaskStatus.DONE).count(),
+            failed=evaluator_tasks.filter(status=TaskStatus.FAILED).count(),
         )
-    every = RunTask.objects.filter(run_id=evaluator.run_id)
+    run_tasks = RunTask.objects.filter(run_id=evaluator.run_id)
     Run.objects.filter(pk=evaluator.run_id).update(
-        done=every.filter(status=TaskStatus.DONE).count(), failed=every.filter(status=TaskStatus.FAILED).count()
+        done=run_tasks.filter(status=TaskStatus.DONE).count(), failed=run_tasks.filter(status=TaskStatus.FAILED).count()
     )
 
 

@@ -26,10 +26,10 @@ Row = TypeVar("Row", Verdict, Score)
 
 def store_verdicts(*, rows: Sequence[Verdict], at: datetime) -> list[Verdict]:
     """Store verdicts, each in the row of the one it supersedes, and return the superseded ones as they were."""
-    there = Verdict.objects.filter(
+    current = Verdict.objects.filter(
         evaluator__in={row.evaluator_id for row in rows}, response__in={row.response_id for row in rows}
     )
-    superseded = _take_rows(rows, there)
+    superseded = _take_rows(rows, current)
     PastVerdict.objects.bulk_create(
         PastVerdict(verdict=old, superseded_at=at, **{name: getattr(old, name) for name in VERDICT_FIELDS})
         for old in superseded
@@ -41,10 +41,10 @@ def store_verdicts(*, rows: Sequence[Verdict], at: datetime) -> list[Verdict]:
 
 def store_scores(*, rows: Sequence[Score], at: datetime) -> None:
     """Store scores, each in the row of the one it supersedes."""
-    there = Score.objects.filter(
+    current = Score.objects.filter(
         evaluator__in={row.evaluator_id for row in rows}, response__in={row.response_id for row in rows}
     )
-    superseded = _take_rows(rows, there)
+    superseded = _take_rows(rows, current)
     PastScore.objects.bulk_create(
         PastScore(score=old, superseded_at=at, **{name: getattr(old, name) for name in SCORE_FIELDS})
         for old in superseded
@@ -53,9 +53,9 @@ def store_scores(*, rows: Sequence[Score], at: datetime) -> None:
     Score.objects.bulk_create([row for row in rows if row.pk is None])
 
 
-def _take_rows(rows: Sequence[Row], there: Iterable[Row]) -> list[Row]:
+def _take_rows(rows: Sequence[Row], current: Iterable[Row]) -> list[Row]:
     """Give each new row the key of the old one about the same response; return the old ones."""
-    by_subject = {(old.evaluator_id, old.response_id): old for old in there}
+    by_subject = {(old.evaluator_id, old.response_id): old for old in current}
     superseded: list[Row] = []
     for row in rows:
         old = by_subject.get((row.evaluator_id, row.response_id))

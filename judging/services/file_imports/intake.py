@@ -186,8 +186,8 @@ class _UploadReader:
             self._place_rubrics()
             say_unused(self.bundle, self.findings)
         if not (self.findings.has_errors or self.suite or self.responses or self.rubrics):
-            what = "of the chosen kind" if self.options.kind else "that can be imported"
-            self.findings.add(NOTHING_READ, _some(self.bundle), "", f"The upload contains nothing {what}.")
+            description = "of the chosen kind" if self.options.kind else "that can be imported"
+            self.findings.add(NOTHING_READ, _some(self.bundle), "", f"The upload contains nothing {description}.")
 
     def _leave_out_foreign(self) -> None:
         """Refuse files of formats that nothing reads; beside files that something reads they are only named."""

@@ -76,11 +76,11 @@ def plan_rubric(*, staged: StagedRubric, benchmark: Benchmark | None) -> RubricP
 
 def _same_content(staged: StagedRubric, benchmark: Benchmark | None) -> Rubric | None:
     """Return the version of that name, or of that benchmark under whatever name, with just this content."""
-    same = Rubric.objects.filter(content_hash=staged.content_hash)
-    named = same.filter(slug=rubric_slug_of(staged.head.name)).first()
+    equal_rubrics = Rubric.objects.filter(content_hash=staged.content_hash)
+    named = equal_rubrics.filter(slug=rubric_slug_of(staged.head.name)).first()
     if named is not None or benchmark is None:
         return named
-    return same.filter(benchmark=benchmark).order_by("pk").first()
+    return equal_rubrics.filter(benchmark=benchmark).order_by("pk").first()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ def use_rubric(
     *, batch: ImportBatch, staged: StagedRubric, benchmark: Benchmark | None, origin: RubricOrigin
 ) -> StoredRubric:
     """Make the trees that a batch holds a new version, unless somebody stored the same meanwhile."""
-    same = _same_content(staged, benchmark)
-    if same is not None:
-        return StoredRubric(same, created=False)
+    equal_rubric = _same_content(staged, benchmark)
+    if equal_rubric is not None:
+        return StoredRubric(equal_rubric, created=False)
     spec, actor = staged.head, origin.actor
     slug = rubric_slug_of(spec.name)
     last = Rubric.objects.filter(slug=slug).aggregate(last=Max("version"))["last"] or 0

@@ -86,14 +86,14 @@ def plan_suite(*, spec: SuiteSpec, benchmark_slug: str) -> SuitePlan:
     prompts = set(Prompt.objects.filter(benchmark=benchmark).values_list("key", "content_hash"))
     keys = {key for key, _ in prompts}
     new = tuple(case.key for case in spec.cases if case.key not in keys)
-    fresh = [case for case in spec.cases if case.key in keys and _identity(case) not in stored_cases]
+    changed = [case for case in spec.cases if case.key in keys and _identity(case) not in stored_cases]
     return SuitePlan(
         benchmark=benchmark,
         suite=benchmark.suites.filter(content_hash=suite_hash(spec)).first(),
         new_cases=new,
-        changed_cases=tuple(case.key for case in fresh),
-        changed_prompts=tuple(case.key for case in fresh if (case.key, prompt_hash(case)) not in prompts),
-        reused_cases=len(spec.cases) - len(new) - len(fresh),
+        changed_cases=tuple(case.key for case in changed),
+        changed_prompts=tuple(case.key for case in changed if (case.key, prompt_hash(case)) not in prompts),
+        reused_cases=len(spec.cases) - len(new) - len(changed),
     )
 
 
@@ -133,9 +133,9 @@ def use_suite(
 ) -> StoredSuite:
     """Make the cases that a batch holds a new version of their benchmark, unless somebody stored the same meanwhile."""
     spec, digest = new.spec, suite_hash(new.spec)
-    same = Suite.objects.filter(benchmark__slug=new.slug, content_hash=digest).first()
-    if same is not None:
-        return StoredSuite(same, created=False, plan=new.plan)
+    equal_suite = Suite.objects.filter(benchmark__slug=new.slug, content_hash=digest).first()
+    if equal_suite is not None:
+        return StoredSuite(equal_suite, created=False, plan=new.plan)
     benchmark, _ = Benchmark.objects.get_or_create(
         slug=new.slug, defaults={"name": new.name, "created_at": at, "created_by": actor}
     )

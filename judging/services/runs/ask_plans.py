@@ -69,12 +69,12 @@ def missing_asks(run: Run) -> Iterator[list[AskKey]]:
 def write_asks(ask_keys: Sequence[AskKey], run_id: int) -> None:
     """Write asks with their tasks; the run is locked, and what another worker has written is left alone."""
     cases = {case_id for _, case_id, _ in ask_keys}
-    there = set(Ask.objects.filter(run_id=run_id, case__in=cases).values_list("system_id", "case_id", "attempt"))
+    written = set(Ask.objects.filter(run_id=run_id, case__in=cases).values_list("system_id", "case_id", "attempt"))
     asks = Ask.objects.bulk_create(
         [
             Ask(run_id=run_id, system_id=system_id, case_id=case_id, attempt=attempt)
             for system_id, case_id, attempt in ask_keys
-            if (system_id, case_id, attempt) not in there
+            if (system_id, case_id, attempt) not in written
         ]
     )
     RunTask.objects.bulk_create([RunTask(run_id=run_id, subject_id=ask.pk) for ask in asks])

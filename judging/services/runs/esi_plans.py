@@ -46,8 +46,8 @@ def default_judge_name(kind: str, endpoint: ModelEndpoint) -> str:
 def default_judge(*, kind: str, endpoint: ModelEndpoint) -> Judge:
     """Return the judge of this kind on an endpoint as shipped; where there is none yet, one to be stored with a run."""
     name = default_judge_name(kind, endpoint)
-    there = Judge.objects.select_related("endpoint").filter(name=name, kind=kind).first()
-    return there or Judge(name=name, kind=kind, endpoint=endpoint, options=judge_kind(kind).new_options())
+    existing = Judge.objects.select_related("endpoint").filter(name=name, kind=kind).first()
+    return existing or Judge(name=name, kind=kind, endpoint=endpoint, options=judge_kind(kind).new_options())
 
 
 def write_items(index: RunEvaluator, *, systems: Sequence[System], responses: QuerySet[Response] | None) -> None:

@@ -231,9 +231,11 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, work: _PlannedWork) -> I
     responses += Response.objects.filter(pk__in=_spread(stored, most)).select_related("prompt", "system")
     prompts = {response.prompt_id for response in (*responses, *guessed)}
     rows = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
-    by_prompt, about = {case.prompt_id: case for case in rows}, plan.suite.benchmark.description
+    by_prompt, description = {case.prompt_id: case for case in rows}, plan.suite.benchmark.description
     for choice in plan.evaluators:
-        subjects, guessed_subjects = (list(_subjects(choice, each, by_prompt, about)) for each in (responses, guessed))
+        subjects, guessed_subjects = (
+            list(_subjects(choice, each, by_prompt, description)) for each in (responses, guessed)
+        )
         yield _estimate(choice, subjects, guessed=guessed_subjects, count=plan.count_for(choice), work=work)
 
 
@@ -345,7 +347,7 @@ def _longest_reask(target: Target, request: ChatRequest) -> ChatRequest:
 
 
 def _subjects(
-    choice: EvaluatorChoice, responses: Sequence[Response], cases: dict[int, Case], about: str
+    choice: EvaluatorChoice, responses: Sequence[Response], cases: dict[int, Case], description: str
 ) -> Iterator[JudgeSubject]:
     """Yield what an evaluator would be shown of each response; `cases` by prompt. A baseline is shown beside others."""
     baseline_id = choice.baseline.pk if choice.baseline else None
@@ -360,7 +362,7 @@ def _subjects(
         case = cases[response.prompt_id]
         tree = trees.get(case.key) or trees.get("")
         subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator, other=other)
-        subject = replace(subject, about=about)
+        subject = replace(subject, about=description)
         yield subject if sees else subject.without_images()
 
 

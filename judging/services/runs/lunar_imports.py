@@ -87,8 +87,10 @@ class LunarImport:
     def systems(self) -> list[tuple[Worker, System | None]]:
         """Return each system that is asked, with the one here that it is; None: it is made with the run."""
         workers = self.workers
-        there = {system.asking_key: system for system in System.objects.filter(asking_key__in=[w.key for w in workers])}
-        return [(worker, there.get(worker.key)) for worker in workers]
+        by_key = {
+            system.asking_key: system for system in System.objects.filter(asking_key__in=[w.key for w in workers])
+        }
+        return [(worker, by_key.get(worker.key)) for worker in workers]
 
     def run_plan(self, dataset: LunarDataset, *, budget: Decimal | None = None, original: bool = False) -> RunPlan:
         """Return the run of one data set, whose suite must be there; `original` scores as Lunar-Bench's program."""

@@ -51,8 +51,8 @@ class EvaluatorChoice:
     def name(self) -> str:
         if self.judge is None:
             return "rules"
-        about = self.rubric.name if self.rubric else ""
-        parts = [self.judge.name, about if self.baseline else self.criterion or about]
+        rubric_name = self.rubric.name if self.rubric else ""
+        parts = [self.judge.name, rubric_name if self.baseline else self.criterion or rubric_name]
         end = f" · {against(self.baseline)}" if self.baseline else ""
         return " · ".join(part for part in parts if part)[: 160 - len(end)] + end
 
@@ -188,15 +188,15 @@ def with_drawn_cases(plan: RunPlan) -> RunPlan:
     selection = plan.selection
     if selection.limit is None or selection.drawn:
         return plan
-    answered = Case.objects.filter(
+    cases = Case.objects.filter(
         links__suite=plan.suite,
         prompt__responses__system__in=plan.systems,
         prompt__responses__superseded_at__isnull=True,
         **case_filters(selection),
     )
     if plan.asks is not None:
-        answered = asked_cases(suite=plan.suite, selection=selection)
-    keys = answered.order_by("links__position").values_list("key", flat=True)
+        cases = asked_cases(suite=plan.suite, selection=selection)
+    keys = cases.order_by("links__position").values_list("key", flat=True)
     drawn = draw_keys(keys, limit=selection.limit, seed=selection.seed)
     return replace(plan, selection=replace(selection, drawn=tuple(drawn)))
 

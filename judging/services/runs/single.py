@@ -67,8 +67,8 @@ def judge_once(
 
 def _check_spent(actor: User, at: datetime) -> None:
     """Pass while a person's trials of the last day have cost less than they may."""
-    mine = Run.objects.filter(kind=RunKind.SINGLE, created_by=actor, created_at__gt=at - A_DAY)
-    sums = mine.aggregate(spent=Sum("spent"), unheard=Sum("unheard"))
+    runs = Run.objects.filter(kind=RunKind.SINGLE, created_by=actor, created_at__gt=at - A_DAY)
+    sums = runs.aggregate(spent=Sum("spent"), unheard=Sum("unheard"))
     spent = sum((amount for amount in sums.values() if amount is not None), Decimal(0))
     if spent >= settings.TRIAL_BUDGET:
         raise RunNotPossible(
