@@ -18,7 +18,7 @@ from judging.judges.kinds.esi_items import JUDGES, ReplyReading
 from judging.llm.endpoints import EndpointKind
 from judging.models import Judge, ModelEndpoint, RunKind, Suite, System
 from judging.selectors.esi import SUB_SCORE_WORDS
-from judging.selectors.responses import answering_systems
+from judging.selectors.responses import askable_systems
 from judging.services.runs.esi_plans import EsiSetup, default_judge, default_judge_name
 from judging.services.runs.lunar_imports import ROLES, LunarDataset, LunarImport
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
@@ -162,7 +162,7 @@ def entered_of(options: EsiOptions) -> JsonDict:
 
 
 class EsiRunForm(NewRunForm, EsiOptionsForm):
-    """Who answers with which prompt, who judges, and how the index is computed."""
+    """Which models respond with which prompt, which judges judge, and how the index is computed."""
 
     kind = RunKind.ESI
     title = "ESI (Efficiency, Safety, Integrity score)"
@@ -210,7 +210,7 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
     def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
         super().__init__(*args, suite=suite, **kwargs)
         endpoints = ModelEndpoint.objects.filter(is_active=True)
-        self._models("asked").queryset = answering_systems()
+        self._models("asked").queryset = askable_systems()
         self._models("workers").queryset = endpoints.filter(kind=EndpointKind.OPENAI).order_by("name")
         self._choices("prompts").choices = prompt_choices()
         for kind in JUDGES:

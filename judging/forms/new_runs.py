@@ -42,12 +42,12 @@ class NewRunForm(forms.Form):
     def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.suite = suite
-        self.answering = (
+        self.responding_systems = (
             System.objects.filter(responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True)
             .distinct()
             .order_by("name")
         )
-        self._models("systems").queryset = self.answering
+        self._models("systems").queryset = self.responding_systems
 
     @classmethod
     def linked_values(cls, query: QueryDict) -> JsonDict:

@@ -31,7 +31,7 @@ from judging.models import (
 from judging.selectors.endpoints import active_judges
 from judging.selectors.judges.judge_needs import is_baseline, needs_of, needs_rubric, uses_rubric
 from judging.selectors.judges.suggested_judges import suggest_judges
-from judging.selectors.responses import answering_systems
+from judging.selectors.responses import askable_systems
 from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup
 from judging.services.runs.run_archive import tags_in
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
@@ -198,11 +198,11 @@ class RunForm(NewRunForm, SelectionForm):
         )
         baseline = self.fields["baseline"]
         assert isinstance(baseline, forms.ModelChoiceField)
-        baseline.queryset = self.answering
+        baseline.queryset = self.responding_systems
         self._models("rubrics").queryset = Rubric.objects.filter(
             Q(benchmark=suite.benchmark) | Q(benchmark__isnull=True)
         ).order_by("slug", "-version")
-        self.initial.setdefault("systems", list(self.answering.values_list("pk", flat=True)))
+        self.initial.setdefault("systems", list(self.responding_systems.values_list("pk", flat=True)))
         asked_field = self.fields["asked"]
         assert isinstance(asked_field, forms.MultipleChoiceField)
         asked_field.choices = asked_choices()
@@ -256,7 +256,7 @@ class RunForm(NewRunForm, SelectionForm):
 
 def asked_choices() -> list[tuple[str, str]]:
     """Return the systems that a run can ask, and the endpoints that it can ask the plain question."""
-    systems = list(answering_systems())
+    systems = list(askable_systems())
     known_keys = {system.asking_key for system in systems}
     endpoints = ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name")
     plain = [endpoint for endpoint in endpoints if plain_system(endpoint).asking_key not in known_keys]

@@ -96,7 +96,7 @@ class SystemForm(forms.Form):
 
 def entered_of(system: System) -> dict[str, Any]:
     """Return the settings of a system as the form shows them, for another one that differs."""
-    if not system.answers_here:
+    if not system.is_asked_here:
         return {}
     names = ("temperature", "top_p", "max_tokens", "system_text", "seed", "extra")
     settings = {name: system.asking.get(name) for name in names}

@@ -38,7 +38,7 @@ def suite_of(text: str) -> Suite:
 
 
 def systems_of(text: str, *, suite: Suite) -> list[System]:
-    """Return systems by name, or with "all" every system that answered the suite."""
+    """Return systems by name, or with "all" every system with responses to the suite."""
     answering = System.objects.filter(
         responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True
     ).distinct()
@@ -101,7 +101,7 @@ def baseline_of(name: str) -> System | None:
     return system_of(name) if name else None
 
 
-def answering_of(text: str) -> tuple[list[System], list[System]]:
+def stored_and_asked_systems(text: str) -> tuple[list[System], list[System]]:
     """Return the systems of these names whose stored responses count, and those to be asked; the name of an endpoint
     stands for the system that asks it the plain question."""
     stored: list[System] = []
@@ -114,7 +114,7 @@ def answering_of(text: str) -> tuple[list[System], list[System]]:
         if system is None:
             existing = System.objects.order_by("name").values_list("name", flat=True)
             raise BadInput(f"There is no system and no endpoint {name!r}. Systems: {_list(existing)}.")
-        (asked if system.answers_here else stored).append(system)
+        (asked if system.is_asked_here else stored).append(system)
     return stored, asked
 
 

@@ -126,7 +126,7 @@ def _worker(text: str) -> Worker:
 
 
 def _asked(system: System | None, name: str) -> Worker:
-    if system is None or not system.answers_here:
+    if system is None or not system.is_asked_here:
         raise BadInput(f"There is no system {name!r} that answers here. Write ENDPOINT=VERSION, or the name of one.")
     if not system.is_active:
         raise BadInput(f"{name}: retired. Restore the system on its page, or choose another.")

@@ -53,7 +53,7 @@ class Prompt(models.Model):
 
 
 class Case(models.Model):
-    """One immutable revision of a case: its prompt and how an answer is graded."""
+    """One immutable revision of a case: its prompt and how a response is graded."""
 
     prompt = models.ForeignKey(Prompt, on_delete=models.CASCADE, related_name="cases")
     key = models.CharField(max_length=200)  # the prompt's, repeated for ordering and filters

@@ -10,7 +10,7 @@ from judging.models.runs import Run
 
 
 class EsiItem(models.Model):
-    """One case for one system on its way through answering, cleaning and judging."""
+    """One case for one system on its way through responding, cleaning and judging."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="esi_items")
     system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="esi_items")
@@ -22,7 +22,7 @@ class EsiItem(models.Model):
     cleaned = models.TextField(blank=True)
     formatted_ok = models.BooleanField(default=True)
     answer_seconds = models.FloatField(null=True)
-    call_ids = models.JSONField(default=list)  # the answering calls
+    call_ids = models.JSONField(default=list)  # the calls that asked for the response
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "position"], name="esi_item_position_once")]

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 
 class PromptVersion(models.Model):
-    """One edited text. `name` is the shipped file that it stands in for, or "worker" for one that asks for answers."""
+    """One edited text. `name` is the shipped file that it replaces, or "worker" for one that asks for responses."""
 
     name = models.CharField(max_length=60)
     label = models.CharField(max_length=60)

@@ -12,7 +12,7 @@ from judging.specs.shown_content import ShownContent, shown_content
 
 
 class System(models.Model):
-    """What answers: a model with its prompt version. One with an endpoint is asked here; others are imported."""
+    """A model with its prompt version. One with an endpoint is asked here; responses of others are imported."""
 
     name = models.CharField(max_length=120, unique=True)
     model = models.CharField(max_length=120, blank=True)
@@ -28,7 +28,7 @@ class System(models.Model):
         return self.name
 
     @property
-    def answers_here(self) -> bool:
+    def is_asked_here(self) -> bool:
         """Whether runs can ask it."""
         return self.endpoint_id is not None and bool(self.asking)
 
@@ -37,7 +37,7 @@ class System(models.Model):
 
 
 class Response(models.Model):
-    """The nth answer of a system to a prompt. A changed text is a new row; the old one is superseded, never lost."""
+    """The nth response of a system to a prompt. A changed text is a new row; the old one is superseded, never lost."""
 
     prompt = models.ForeignKey(Prompt, on_delete=models.CASCADE, related_name="responses")
     system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="responses")

@@ -178,7 +178,7 @@ class Lease(models.Model):
 
 
 class RunTask(models.Model):
-    """One unit of a run's work: a response for an evaluator, a case to answer (kind esi), or one debate."""
+    """One unit of a run's work: a response for an evaluator, a case to respond to (kind esi), or one debate."""
 
     # no indexes of their own: those below begin with them
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tasks", db_index=False)

@@ -102,7 +102,7 @@ class SystemRow:
 
 
 def system_rows(benchmark: Benchmark) -> list[SystemRow]:
-    """Return the systems that answered a benchmark, by name."""
+    """Return the systems with responses to a benchmark, by name."""
     counts = dict(
         Response.objects.filter(prompt__benchmark=benchmark, superseded_at__isnull=True)
         .order_by()

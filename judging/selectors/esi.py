@@ -85,7 +85,7 @@ def read_summary(run: Run) -> EsiFigures:
 
 
 def _unmeasured(run: Run) -> list[tuple[int, int]]:
-    """Return how many answers of each system both judges have judged and yet have no index."""
+    """Return how many responses of each system have verdicts of both judges and yet no index."""
     scores = Score.objects.filter(run=run, evaluator__kind="index", status=ScoreStatus.INCOMPLETE)
     completed = scores.filter(detail__ended=EsiStatus.COMPLETED.value).order_by("response__system")
     return list(completed.values_list("response__system").annotate(n=Count("pk")))
@@ -102,7 +102,7 @@ def _row(system: System, means: JsonObject, ended: Sequence[tuple[str, int]]) ->
 
 
 def attach_items(tasks: Sequence[RunTask], *, judge_id: int | None = None) -> dict[int, EsiItem]:
-    """Give each task its item, since a case without an answer has no response to show, and its judges' verdicts (or
+    """Give each task its item, since a case without a response has none to show, and its judges' verdicts (or
     those of one evaluator alone); return the items by id."""
     item_ids = [task.subject_id for task in tasks if task.subject_id is not None]
     items = EsiItem.objects.select_related("case", "system").defer("cleaned").in_bulk(item_ids)

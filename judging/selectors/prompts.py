@@ -38,7 +38,7 @@ class PromptFile:
     """One prompt with all its versions, the shipped ones first."""
 
     name: str
-    kind: str  # of judge; empty: it asks for answers
+    kind: str  # of judge; empty: it asks for responses
     texts: tuple[PromptText, ...]
 
 

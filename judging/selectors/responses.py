@@ -90,7 +90,7 @@ def rubric_items_for(case: Case) -> list[RubricItem]:
 
 @dataclass(frozen=True, slots=True)
 class SystemBenchmark:
-    """How much a system answered of one benchmark."""
+    """The responses of a system to one benchmark."""
 
     slug: str
     name: str
@@ -119,27 +119,27 @@ def system_responses(system: System) -> QuerySet[Response]:
     )  # fmt: skip
 
 
-def list_systems(*, answering: bool, search: str = "") -> QuerySet[System]:
-    """Return systems by name with the number of their current responses; only those that answer here, or all."""
+def list_systems(*, askable: bool, search: str = "") -> QuerySet[System]:
+    """Return systems by name with the number of their current responses; only those that can be asked, or all."""
     current = Response.objects.filter(system=OuterRef("pk"), superseded_at__isnull=True).order_by()
     counted = current.values("system").annotate(n=Count("pk")).values("n")
     systems = System.objects.select_related("endpoint").annotate(response_count=Coalesce(Subquery(counted), 0))
-    if answering:
+    if askable:
         systems = systems.filter(endpoint__isnull=False)
     if search:
         systems = systems.filter(Q(name__icontains=search) | Q(model__icontains=search))
     return systems.order_by("name", "pk")
 
 
-def answering_systems() -> QuerySet[System]:
+def askable_systems() -> QuerySet[System]:
     """Return the systems that a new run can ask."""
     systems = System.objects.filter(is_active=True, endpoint__isnull=False, endpoint__is_active=True)
     return systems.exclude(asking={}).select_related("endpoint").order_by("name")
 
 
 def asked_with(system: System) -> list[tuple[str, str]]:
-    """Return how a system that answers here is asked, as titles and values; empty for others."""
-    if not system.answers_here:
+    """Return how a system of this site is asked, as titles and values; empty for others."""
+    if not system.is_asked_here:
         return []
     sampling = {
         "Temperature": system.asking.get("temperature"),

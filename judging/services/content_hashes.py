@@ -30,8 +30,8 @@ def prompt_hash(case: CaseSpec) -> str:
     return content_hash([case.prompt, case.context, case.context_role, *_beside_text(case)])
 
 
-def answer_hash(response: ResponseSpec) -> str:
-    """Return the hash of what a system answered; of a text alone it is that of the text."""
+def response_hash(response: ResponseSpec) -> str:
+    """Return the hash of a response; of a text alone it is that of the text."""
     further = _beside_text(response)
     return content_hash([response.text, *further]) if further else text_hash(response.text)
 

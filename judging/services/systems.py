@@ -40,7 +40,7 @@ class SystemRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A model that answers, with the prompt that it is asked with."""
+    """A model that responds, with the prompt that it is asked with."""
 
     endpoint: ModelEndpoint
     asking: ResponseSettings
@@ -66,7 +66,7 @@ class Worker:
 
 
 def worker_of(system: System) -> Worker:
-    """Return how a system that answers here is asked."""
+    """Return how a system of this site is asked."""
     assert system.endpoint is not None
     return Worker(system.endpoint, asking_from_json(system.asking))
 
@@ -138,7 +138,7 @@ def asking_request(
 
 @transaction.atomic
 def add_system(*, name: str, worker: Worker, description: str, actor: User | None, at: datetime) -> System:
-    """Store a system that answers here. It never changes: other settings make another system.
+    """Store a system that this site can ask. It never changes: other settings make another system.
 
     Raises:
         SystemRefused: its name is taken, its settings are those of another system, or its model cannot answer.
@@ -193,7 +193,7 @@ def system_of(worker: Worker, at: datetime) -> System:
     """Return the system that this server, model and asking make up, under a name that no other system has."""
     system = System.objects.filter(asking_key=worker.key).first() or _system_before_keys(worker)
     if system is not None:
-        if not system.answers_here:
+        if not system.is_asked_here:
             system.endpoint, system.asking = worker.endpoint, worker.asking.as_json()
             system.save(update_fields=["endpoint", "asking"])
         return system

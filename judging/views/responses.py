@@ -56,7 +56,7 @@ class ShownSystem:
 
 @get_view("judging.view_benchmark")
 def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
-    """One system: what it answered."""
+    """One system and its responses."""
     system = get_object_or_404(System.objects.select_related("endpoint"), pk=system_id)
     rows = responses.system_responses(system)
     slug, query = request.GET.get("benchmark", ""), request.GET.get("q", "").strip()
@@ -73,24 +73,24 @@ def system_detail(request: PageRequest, system_id: int) -> HttpResponse:
         "slug": slug,
         "query": query,
         "asked_with": responses.asked_with(system),
-        "is_unused": system.answers_here and not count and not system.runs.exists(),
+        "is_unused": system.is_asked_here and not count and not system.runs.exists(),
     }
     return render(request, "judging/system_detail.html", context | {"shown": ShownSystem(system, request)})
 
 
 @get_view("judging.view_benchmark")
 def system_list(request: PageRequest) -> HttpResponse:
-    """List systems: those that answer here, or all of them; all unless asked otherwise where none answers here."""
+    """List systems: those that can be asked, or all of them; all unless asked otherwise where none can be."""
     shown, query = request.GET.get("show", ""), request.GET.get("q", "").strip()
-    everything = shown == "all" or (shown != "here" and not responses.list_systems(answering=True).exists())
-    rows = responses.list_systems(answering=not everything, search=query)
+    everything = shown == "all" or (shown != "here" and not responses.list_systems(askable=True).exists())
+    rows = responses.list_systems(askable=not everything, search=query)
     context = {"page_obj": page_of(request, rows), "everything": everything, "query": query}
     return render(request, "judging/system_list.html", context)
 
 
 @form_view("judging.add_run")
 def system_create(request: PageRequest) -> HttpResponse:
-    """Set up a system that answers here, from the settings of another one where the address names it."""
+    """Set up a system that can be asked, from the settings of another one where the address names it."""
     like = System.objects.filter(pk=whole_number(request.GET.get("like", "")) or 0).first()
     form = SystemForm(request.POST or None, initial=entered_of(like) if like else None)
     if request.method == "POST" and form.is_valid():

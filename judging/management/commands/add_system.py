@@ -1,4 +1,4 @@
-"""`add_system`: set up a system that answers here."""
+"""`add_system`: set up a system that this site can ask."""
 
 from __future__ import annotations
 

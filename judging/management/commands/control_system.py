@@ -1,4 +1,4 @@
-"""`control_system`: retire a system that answers here, bring it back, or delete one that nothing used."""
+"""`control_system`: retire a system that this site asks, bring it back, or delete one that nothing used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         system, action = choices.system_of(options["system"]), options["action"]
         key = system.pk
-        if not system.answers_here:
+        if not system.is_asked_here:
             raise BadInput(f"{system} does not answer here: its responses were imported.")
         try:
             if action == "delete":

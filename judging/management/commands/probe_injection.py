@@ -1,4 +1,4 @@
-"""`probe_injection --judge NAME`: how a judge scores answers that try to manipulate it."""
+"""`probe_injection --judge NAME`: how a judge scores responses that try to manipulate it."""
 
 from __future__ import annotations
 

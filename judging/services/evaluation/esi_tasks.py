@@ -1,4 +1,4 @@
-"""Executes ESI runs: a model answers, the answer is cleaned, two judges are asked, and the index is computed."""
+"""Executes ESI runs: a model responds, the response is cleaned, two judges are asked, and the index is computed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parts_of(run: Run) -> tuple[dict[str, RunEvaluator], RunEvaluator]:
 
 
 def cleaning_of(run: Run, item: EsiItem) -> str:
-    """Return the prompt version by whose rules an item's answer is cleaned."""
+    """Return the prompt version by whose rules an item's response is cleaned."""
     frozen = run.options["workers"].get(str(item.system_id))
     return asking_from_json(frozen).cleaning if frozen else item.system.prompt_version
 
@@ -59,7 +59,7 @@ class EsiExecutor:
         ]
 
     def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
-        """Write answers, verdicts and scores."""
+        """Write responses, verdicts and scores."""
         if not finished:
             return
         judges, index = parts_of(run)
@@ -69,7 +69,7 @@ class EsiExecutor:
         finished_items = [
             (items[cast(int, finished_task.task.subject_id)], finished_task) for finished_task in finished
         ]
-        _store_answers(run, finished_items, at)
+        _store_responses(run, finished_items, at)
         EsiItem.objects.bulk_update(
             [_updated_item(item, finished_task) for item, finished_task in finished_items],
             ["response", "status", "reason", "cleaned", "formatted_ok", "answer_seconds", "call_ids"],
@@ -92,7 +92,7 @@ class EsiExecutor:
         return outcome.failure
 
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
-        """Let these items wait again; answers, verdicts and scores stay until the next try supersedes them."""
+        """Let these items wait again; responses, verdicts and scores stay until the next try supersedes them."""
         EsiItem.objects.filter(pk__in=tasks.values("subject_id")).update(status="", reason="")
 
     def finish(self, *, run: Run, at: datetime) -> None:
@@ -159,7 +159,7 @@ def _task(
 FinishedItems = Sequence[tuple[EsiItem, FinishedTask]]
 
 
-def _store_answers(run: Run, finished_items: FinishedItems, at: datetime) -> None:
+def _store_responses(run: Run, finished_items: FinishedItems, at: datetime) -> None:
     """Give every answered item its response."""
     answered_items = [
         (item, finished_task)

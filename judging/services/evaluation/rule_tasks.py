@@ -26,7 +26,7 @@ Grades = dict[int, ResponseGrade]  # by task
 
 @dataclass(slots=True)
 class SharedOutcomes:
-    """Runs equal programs once: an answer given twice is tested once, and gets one result."""
+    """Runs equal programs once: a response given twice is tested once, and gets one result."""
 
     runner: ProgramRunner
     outcomes: dict[tuple[str, str, float], Future[ProgramOutcome]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from typing import Any
 from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark, Prompt, Response, Rubric, Score, Suite, Verdict
 from judging.services.file_imports.intake import Intake
-from judging.services.file_imports.responses import ResponsePlan, coming_prompts, plan_answers, plan_responses
+from judging.services.file_imports.responses import ResponsePlan, coming_prompts, plan_prompt_responses, plan_responses
 from judging.services.file_imports.rubrics import RubricPlan, plan_rubric, rubric_slug_of
 from judging.services.file_imports.staged_rubrics import StagedItem, StagedRubric, item_tree
 from judging.services.file_imports.suites import SuitePlan, plan_suite
@@ -91,7 +91,7 @@ def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> JsonDi
     ]
     if any(case.images for case in spec.cases):
         facts.append(_fact("Images", len({image.digest for case in spec.cases for image in case.images})))
-    stale = _answers_to(plan.benchmark, plan.changed_prompts)
+    stale = _responses_to(plan.benchmark, plan.changed_prompts)
     if stale:
         facts.append(_fact("Responses to an earlier wording", stale, "warn"))
     notes = [f"Changed: {_listed(plan.changed_cases)}."] if plan.changed_cases else []
@@ -132,7 +132,7 @@ def _case_sample(case: CaseSpec) -> JsonDict:
     }
 
 
-def _answers_to(benchmark: Benchmark | None, keys: Sequence[str]) -> int:
+def _responses_to(benchmark: Benchmark | None, keys: Sequence[str]) -> int:
     total = 0
     for start in range(0, len(keys) if benchmark else 0, BATCH):
         batch = keys[start : start + BATCH]
@@ -148,7 +148,7 @@ def _plan_of_responses(intake: Intake, stored: Suite | None) -> ResponsePlan:
         return plan_responses(specs=intake.responses, suite=stored)
     benchmark = intake.target.benchmark
     prompts = {key: prompt.pk for key, prompt in coming_prompts(intake.suite, benchmark).items()}
-    return plan_answers(specs=intake.responses, benchmark=benchmark, prompts=prompts)
+    return plan_prompt_responses(specs=intake.responses, benchmark=benchmark, prompts=prompts)
 
 
 def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> JsonDict:

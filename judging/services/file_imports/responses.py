@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from evalsite.accounts.audit import record
 from judging import signals
 from judging.models import BatchResponse, Benchmark, ImportBatch, Prompt, Response, Suite, System
-from judging.services.content_hashes import answer_hash, prompt_hash
+from judging.services.content_hashes import prompt_hash, response_hash
 from judging.services.file_imports.import_batches import ROWS, BatchWriter, copy_rows, moment, quoted, table
 from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.specs.types import ResponseSpec, SuiteSpec
@@ -44,7 +44,7 @@ class ResponsePlan:
 
 @dataclass(frozen=True, slots=True)
 class PromptKey:
-    """A prompt that responses answer: its hash, and its row where it is stored."""
+    """A prompt with responses: its hash, and its row where it is stored."""
 
     content_hash: str
     pk: int | None = None
@@ -53,13 +53,13 @@ class PromptKey:
 def plan_responses(*, specs: Sequence[ResponseSpec], suite: Suite) -> ResponsePlan:
     """Return what storing responses to a suite would create, supersede and leave, without storing anything."""
     prompts = {key: prompt.pk for key, prompt in prompts_of(suite).items()}
-    return plan_answers(specs=specs, benchmark=suite.benchmark, prompts=prompts)
+    return plan_prompt_responses(specs=specs, benchmark=suite.benchmark, prompts=prompts)
 
 
-def plan_answers(
+def plan_prompt_responses(
     *, specs: Sequence[ResponseSpec], benchmark: Benchmark | None, prompts: Mapping[str, int | None]
 ) -> ResponsePlan:
-    """Return the plan for answers to prompts by case key; None stands for a prompt that is still to be stored."""
+    """Return the plan for responses to prompts by case key; None stands for a prompt that is still to be stored."""
     current = _current(benchmark, specs) if benchmark else {}
     system_names = set(System.objects.values_list("name", flat=True))
     new: list[ResponseSpec] = []
@@ -75,7 +75,7 @@ def plan_answers(
         stored = current.get((prompt_id, spec.system, spec.attempt)) if prompt_id is not None else None
         if stored is None:
             new.append(spec)
-        elif stored.text_hash != answer_hash(spec):
+        elif stored.text_hash != response_hash(spec):
             changed.append(spec)
             outdated.append(stored.pk)
         elif _amend(stored, spec):
@@ -106,7 +106,9 @@ def write_responses(
     Raises:
         UnknownCases: a response names a case that `prompts`, which are those of `owner`, does not have.
     """
-    plan = plan_answers(specs=specs, benchmark=benchmark, prompts={key: prompt.pk for key, prompt in prompts.items()})
+    plan = plan_prompt_responses(
+        specs=specs, benchmark=benchmark, prompts={key: prompt.pk for key, prompt in prompts.items()}
+    )
     if plan.unknown_cases:
         raise UnknownCases(_unknown_message(plan, owner))
     new = (*plan.new, *plan.changed)
@@ -249,7 +251,7 @@ def _batch_row(batch: ImportBatch, spec: ResponseSpec, digest: str) -> BatchResp
         system=spec.system,
         attempt=spec.attempt,
         text=spec.text,
-        text_hash=answer_hash(spec),
+        text_hash=response_hash(spec),
         images=[asdict(image) for image in spec.images],
         messages=list(spec.messages),
         completion_tokens=token_count(spec.metadata.get("completion_tokens")),

@@ -287,7 +287,7 @@ def _check_responses(plan: RunPlan) -> None:
 def _check_asks(plan: RunPlan, asks: AskSetup) -> None:
     if not 1 <= asks.attempts <= MOST_ATTEMPTS:
         raise RunNotPossible(f"A system can give 1 to {MOST_ATTEMPTS} responses to a case, not {asks.attempts:,}.")
-    imported = [str(system) for system in asks.systems if not system.answers_here]
+    imported = [str(system) for system in asks.systems if not system.is_asked_here]
     if imported:
         raise RunNotPossible(f"{', '.join(imported)}: imported, so nobody can be asked. Choose its stored responses.")
     retired = [str(system) for system in asks.systems if not system.is_active]

@@ -55,7 +55,7 @@ def test_add_system_keeps_everything_that_it_is_asked_with() -> None:
     system = stored(worker)
 
     assert worker_of(System.objects.get()) == worker
-    assert (system.answers_here, system.model, system.prompt_version) == (True, "fake", PLAIN)
+    assert (system.is_asked_here, system.model, system.prompt_version) == (True, "fake", PLAIN)
     assert system_of(worker, NOON) == system  # an ESI run that asks in the same way
 
 

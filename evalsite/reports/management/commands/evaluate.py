@@ -111,7 +111,7 @@ class Command(JsonCommand):
 
 
 def _plan(suite: Suite, options: JsonDict) -> RunPlan:
-    stored, answering = choices.answering_of(options["systems"])
+    stored, answering = choices.stored_and_asked_systems(options["systems"])
     has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
     rules = [EvaluatorChoice()] if has_rules and not options["no_rules"] else []
     return RunPlan(
