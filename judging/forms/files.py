@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils.datastructures import MultiValueDict
 
 from evalsite.base.json_types import JsonDict
-from judging.services.file_imports.temporary_uploads import UploadExpired, keep_upload, read_upload
+from judging.services.file_imports.temporary_uploads import UploadExpired, read_upload, store_upload
 
 
 class SizedFileField(forms.FileField):
@@ -55,6 +55,6 @@ class KeptFileForm(forms.Form):
         """Keep the file and return what was entered together with its token."""
         assert isinstance(self.data, MultiValueDict), "only what came in a request is kept"
         entered = self.data.copy()
-        entered["kept"] = keep_upload(self.cleaned_data["contents"], at=at)
+        entered["kept"] = store_upload(self.cleaned_data["contents"], at=at)
         entered["kept_name"] = self.cleaned_data["file_name"]
         return entered

@@ -115,5 +115,5 @@ def attach_items(tasks: Sequence[RunTask], *, judge_id: int | None = None) -> di
         by_response.setdefault(verdict.response_id, []).append(verdict)
     for task in tasks:
         task.item = items.get(task.subject_id or 0)  # type: ignore[attr-defined]  # for the template
-        task.said = by_response.get(task.response_id, [])  # type: ignore[attr-defined]  # for the template
+        task.judge_verdicts = by_response.get(task.response_id, [])  # type: ignore[attr-defined]  # for the template
     return items

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from judging.llm.chat import ChatRequest, images_of, with_data
 from judging.models import Picture, Response
 
-KEPT = 64  # images that a process keeps for the next request
+CACHED_IMAGES = 64  # images that a process keeps for the next request
 
 
 def with_pictures(request: ChatRequest) -> ChatRequest:
@@ -39,6 +39,6 @@ def count_with_images(responses: QuerySet[Response]) -> int:
     return of_cases + bare.filter(~Q(images=[])).filter(prompt__images=[]).count()
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_IMAGES)
 def _data_of(digest: str) -> bytes:
     return bytes(Picture.objects.only("data").get(pk=digest).data)

@@ -168,7 +168,7 @@ def _progress(upload: Upload) -> JsonDict:
     }
 
 
-def _kept_options(upload: Upload) -> list[tuple[str, str]]:
+def _option_fields(upload: Upload) -> list[tuple[str, str]]:
     """Return the form fields that repeat the options of an upload."""
     initial = options_initial(ImportOptions.of_json(upload.options))
     names = [name for name in ImportOptionsForm.base_fields if initial.get(name) and name != "columns"]
@@ -206,7 +206,7 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
     context = {
         **_progress(upload),
         "preview": _shown_preview(upload),
-        "kept_options": _kept_options(upload),
+        "kept_options": _option_fields(upload),
         "rubric_field": _rubric_field(upload),
         "column_fields": LABELS.items(),
         "command": command_of(upload),

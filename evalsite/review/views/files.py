@@ -20,7 +20,7 @@ from evalsite.review.services.referrals.file_queues import NewQueue, create_queu
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.materials import MaterialFile, read_materials
-from judging.services.file_imports.temporary_uploads import UploadExpired, drop_upload, keep_upload, read_upload
+from judging.services.file_imports.temporary_uploads import UploadExpired, drop_upload, read_upload, store_upload
 from judging.specs.files.problems import Parsed
 
 PREVIEW_ROWS = 5
@@ -107,7 +107,7 @@ def annotation_import(request: PageRequest, slug: str) -> HttpResponse:
     parsed = read_annotations(data, upload.name)
     if parsed.value is None:
         return _import_page(request, queue, {"form": AnnotationFileForm(), "problems": parsed.problems})
-    token = keep_upload(data, at=timezone.now())
+    token = store_upload(data, at=timezone.now())
     plan = _plan(queue, parsed.value, PeopleChoice())
     people = _people_form(request, plan.unknown, None)
     return _preview(request, queue, parsed, plan, {"people": people, "token": token})

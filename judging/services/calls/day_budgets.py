@@ -92,7 +92,7 @@ def uses_of_day(*, at: datetime) -> list[DayUse]:
     """Return the site and then every endpoint that may cost something, with or without a budget, by name."""
     endpoints = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).order_by("name")
     amounts = {budget.endpoint_id: budget.amount for budget in DayBudget.objects.all()}
-    amounts_held, spent = _held(at), _spent(at)
+    amounts_held, spent = _reserved(at), _spent(at)
     site = DayUse(None, amounts.get(SITE), sum(spent.values(), Decimal(0)), sum(amounts_held.values(), Decimal(0)))
     return [
         site,
@@ -130,7 +130,7 @@ def uses_for(endpoint_ids: Collection[int], *, at: datetime, lock: bool = False)
     if not amounts:
         return {}
     endpoints = ModelEndpoint.objects.in_bulk([key for key in amounts if key is not None])
-    amounts_held, spent = _held(at), _spent(at)
+    amounts_held, spent = _reserved(at), _spent(at)
     return {
         key: DayUse(
             endpoints[key] if key is not None else None,
@@ -236,7 +236,7 @@ def book_unheard(*, amounts: Amounts, at: datetime) -> None:
             CallHour.objects.filter(endpoint_id=endpoint_id, hour=hour).update(unheard=F("unheard") + amount)
 
 
-def held_by(leases: Iterable[Lease]) -> Amounts:
+def reserved_by(leases: Iterable[Lease]) -> Amounts:
     """Return what claims hold in all, by endpoint."""
     return _sums(DayHold.objects.filter(lease__in=leases))
 
@@ -273,7 +273,7 @@ def set_day_budget(
     return budget
 
 
-def _held(at: datetime) -> defaultdict[int, Decimal]:
+def _reserved(at: datetime) -> defaultdict[int, Decimal]:
     return _sums(DayHold.objects.filter(Q(lease__isnull=False) | Q(opened_at__gte=at - LONGEST_CALL)))
 
 

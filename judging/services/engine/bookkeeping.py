@@ -27,7 +27,7 @@ RATE_SECONDS = 0.2  # over which the rate is measured
 class Bookkeeping(EngineState):
     """Stores replies and results, and extends the claim."""
 
-    def _keep_books(self) -> None:
+    def _do_bookkeeping(self) -> None:
         now = time.monotonic()
         pending = len(self.records) + len(self.finished) + len(self.released)
         if pending >= FLUSH_ROWS or (pending and now - self._flushed_at >= self.flush_seconds):

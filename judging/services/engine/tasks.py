@@ -30,7 +30,7 @@ class TaskWork(Bookkeeping):
     """Claims tasks, begins their conversations, and hands them the replies that they wait for."""
 
     def _claim(self) -> None:
-        count = self._lack()
+        count = self._free_capacity()
         if self.stopping or self.exhausted or not count:
             return
         without = self.endpoints.evaluators_on(self.blocked())
@@ -44,27 +44,27 @@ class TaskWork(Bookkeeping):
         self.exhausted = not tasks
         self.to_begin.extend(self._prepared(tasks))
 
-    def _lack(self) -> int:
+    def _free_capacity(self) -> int:
         """Return how many tasks to claim now: enough to keep every thread busy until the next claim, and no more, so
         that other workers on the run are left their share of its end. 0: half of what is claimed ahead is left yet."""
         spare = max(2, self.options.threads, int(self._rate * AHEAD_SECONDS))
         busy = len(self.active_tasks) + len(self.to_begin) - len(self.suspects)  # those wait for what others meet
-        lack = self.options.threads + spare - busy
-        return min(lack, CLAIM_SIZE) if lack >= spare // 2 else 0
+        free_capacity = self.options.threads + spare - busy
+        return min(free_capacity, CLAIM_SIZE) if free_capacity >= spare // 2 else 0
 
     def _prepared(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         """Return the tasks with their conversations; those that workers died with too often are given up."""
-        untried = [task for task in tasks if task.tries < MOST_TRIES]
+        eligible = [task for task in tasks if task.tries < MOST_TRIES]
         for task in tasks:
             if task.tries >= MOST_TRIES:
                 self._fail(task, "tried-too-often")
         try:
-            return self._prepare(untried) if untried else []
+            return self._prepare(eligible) if eligible else []
         except (OperationalError, InterfaceError):
             raise
         except Exception:  # one of them cannot be read
             logger.exception("judging.claim_crashed run_id=%s", self.run.pk)
-        return [pair for task in untried for pair in self._prepare_alone(task)]
+        return [pair for task in eligible for pair in self._prepare_alone(task)]
 
     def _prepare(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         by_id = {task.pk: task for task in tasks}

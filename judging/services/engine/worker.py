@@ -101,7 +101,7 @@ class Engine(ReplyHandling):
             self._withdraw()
         elif self.suspects and self._is_idle():
             self._deliver_suspects()
-        self._keep_books()
+        self._do_bookkeeping()
         return self._is_over()
 
     def finish(self) -> InFlight:
@@ -113,7 +113,7 @@ class Engine(ReplyHandling):
         return unheard
 
     def cut_off(self) -> None:
-        """Hear that the process that sends is gone; what it had in flight goes back."""
+        """Note that the process that sends has ended; what it had in flight goes back."""
         self._stop("cut-off")
         self.lost, self.in_pool = self._sent(), {}
 

@@ -157,8 +157,8 @@ class GradingExecutor:
             return ReadyTask(task.pk, "", _grade(batch, task.pk))
         tree = stage.tree_for(evaluator, case.key)
         other = stage.baselines.beside(evaluator.compared_with_id, response)
-        talk = _judge(evaluator, case, response, tree, other)
-        return ReadyTask(task.pk, evaluator.options.get("endpoint", ""), talk)
+        conversation = _judge(evaluator, case, response, tree, other)
+        return ReadyTask(task.pk, evaluator.options.get("endpoint", ""), conversation)
 
     def _batch_of(self, stage: _ClaimContext, evaluator: RunEvaluator, case: Case) -> CaseBatch:
         key = (evaluator.pk, case.pk)

@@ -17,7 +17,7 @@ class UploadExpired(LookupError):
     """The upload is not there any more; the message is shown on the page."""
 
 
-def keep_upload(data: bytes, *, at: datetime) -> str:
+def store_upload(data: bytes, *, at: datetime) -> str:
     """Keep an upload and return its token; uploads that nobody confirmed for a day are removed."""
     upload_store.drop_older(prefix=PREFIX, before=at - KEPT_FOR)
     token = sha256(data).hexdigest()

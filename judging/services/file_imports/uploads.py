@@ -78,7 +78,7 @@ def check_upload(*, files: Files, options: ImportOptions, actor: User | None, at
     """
     upload = _received(files, actor, at)
     _note(upload, check_files(kind, files, options, unwatched), options)
-    _keep(files, upload)
+    _store_files(files, upload)
     upload.save()
     logger.info("judging.upload_checked upload_id=%s status=%s", upload.pk, upload.status)
     return upload
@@ -93,7 +93,7 @@ def receive_upload(*, files: Files, options: ImportOptions, actor: User | None, 
     """
     upload = _received(files, actor, at)
     upload.kind, upload.options, upload.status, upload.launches = kind, options.as_json(), ImportStatus.CHECKING, 1
-    _keep(files, upload)
+    _store_files(files, upload)
     upload.save()
     return upload
 
@@ -224,7 +224,7 @@ def work_upload(*, upload_id: int, now: Callable[[], datetime]) -> str:
         watch("reading", 0, 0)
         checked = check_files(upload.kind, read_files(upload), ImportOptions.of_json(upload.options), watch)
         if upload.status == ImportStatus.CHECKING:
-            return _keep_check(upload, checked)
+            return _store_check(upload, checked)
         return _store(upload, checked, now(), watch)
     except ImportStopped:
         return "stopped"
@@ -265,7 +265,7 @@ def read_files(upload: Upload) -> Files:
 
 
 @transaction.atomic
-def _keep_check(claimed: Upload, checked: CheckedFiles) -> str:
+def _store_check(claimed: Upload, checked: CheckedFiles) -> str:
     upload = _locked_if_unchanged(claimed)
     if upload is None:
         return "stopped"
@@ -345,7 +345,7 @@ def _hash_of(files: Sequence[tuple[str, bytes]]) -> str:
     return digest.hexdigest()
 
 
-def _keep(files: Files, upload: Upload) -> None:
+def _store_files(files: Files, upload: Upload) -> None:
     """Keep the files as one archive under a name of our own; their names never become paths on disk."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

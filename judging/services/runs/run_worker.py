@@ -92,7 +92,7 @@ class _Worker:
     works: dict[int, _RunWork] = field(default_factory=dict)
     endings: dict[int, str] = field(default_factory=dict)
     looked_at: float = -LOOK_SECONDS
-    is_cut_off: bool = False  # the process that sends is gone
+    is_cut_off: bool = False  # the process that sends has ended
 
     def work(self) -> dict[int, str]:
         """Work until no run waits, this worker is asked to stop, or it cannot send any more."""
@@ -219,7 +219,7 @@ class _RunWork:
         return ended
 
     def cut_off(self) -> None:
-        """Hear that the process that sends is gone."""
+        """Note that the process that sends has ended."""
         if self.engine is None:
             self.ended = "cut-off"
         else:

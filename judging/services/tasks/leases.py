@@ -145,7 +145,7 @@ def _return_lapsed(run_id: int) -> int:
     returned = RunTask.objects.filter(lease_id__in=keys, status=TaskStatus.LEASED).update(
         status=TaskStatus.WAITING, lease=None
     )
-    day_amounts = day_budgets.held_by(lost)
+    day_amounts = day_budgets.reserved_by(lost)
     Lease.objects.filter(pk__in=keys).delete()
     reserved = sum((lease.reserved for lease in lost), Decimal(0))
     _book_unheard(run_id, InFlight(sum(lease.in_flight for lease in lost), reserved, day_amounts))

@@ -122,7 +122,7 @@ def _book(batch: Batch, at: datetime) -> None:
 def _store(batch: Batch, at: datetime) -> None:
     _lock(batch.run)
     ledger.store_calls(run_id=batch.run.pk, records=batch.records, at=at)
-    leased = _still_held(batch)
+    leased = _leased_task_ids(batch)
     finished = [
         FinishedTask(task=task, result=result, call_ids=tuple(record.pk for record in records if record.pk))
         for records, task, result in batch.finished
@@ -130,7 +130,7 @@ def _store(batch: Batch, at: datetime) -> None:
     ]
     usable = [task_result for task_result in finished if not isinstance(task_result.result, Crash)]
     batch.executor.store(run=batch.run, finished=usable, at=at)
-    done_tasks, failed_tasks = _settle_tasks(batch, finished)
+    done_tasks, failed_tasks = _finish_tasks(batch, finished)
     _count(batch, done_tasks, failed_tasks)
     _keep_pace(batch.run.pk, at)
 
@@ -141,13 +141,13 @@ def _lock(run: Run) -> None:
     Run.objects.select_for_update(no_key=True).only("pk").get(pk=run.pk)
 
 
-def _still_held(batch: Batch) -> set[int]:
+def _leased_task_ids(batch: Batch) -> set[int]:
     task_ids = [task.pk for _, task, _ in batch.finished]
     tasks = RunTask.objects.filter(pk__in=task_ids, lease_id=batch.lease.pk, status=TaskStatus.LEASED)
     return set(tasks.select_for_update(of=("self",)).values_list("pk", flat=True))
 
 
-def _settle_tasks(batch: Batch, finished: Sequence[FinishedTask]) -> tuple[list[RunTask], list[RunTask]]:
+def _finish_tasks(batch: Batch, finished: Sequence[FinishedTask]) -> tuple[list[RunTask], list[RunTask]]:
     done_tasks: list[RunTask] = []
     failed_tasks: list[RunTask] = []
     for item in finished:

@@ -212,9 +212,9 @@ def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
     run = lock_row(Run, run_id)
     if run.status != RunStatus.PAUSED:
         raise RunRefused("Pause the run before you change its budget.")
-    gone = run.spent + run.unheard
-    if not budget.is_finite() or budget <= gone:
-        raise RunRefused(f"The run has spent {gone:.4f} USD; the budget must be higher.")
+    spent = run.spent + run.unheard
+    if not budget.is_finite() or budget <= spent:
+        raise RunRefused(f"The run has spent {spent:.4f} USD; the budget must be higher.")
     if budget >= MOST_BUDGET:
         raise RunRefused(f"A budget is less than {MOST_BUDGET:,} USD.")
     before, run.budget = run.budget, budget

@@ -82,7 +82,7 @@ def test_a_run_goes_from_the_form_to_its_files(researcher: Client, fake_llm: Fak
 
 def _said(page: Any) -> list[list[Verdict]]:
     """Return the verdicts that the rows of tasks link to, by response."""
-    return [task.said for task, _ in sorted(page.context["rows"], key=lambda row: row[0].response_id)]
+    return [task.judge_verdicts for task, _ in sorted(page.context["rows"], key=lambda row: row[0].response_id)]
 
 
 def test_the_form_says_what_is_missing(researcher: Client) -> None:
