@@ -131,30 +131,30 @@ def _rows(run: Run, system: System) -> Iterator[JsonDict]:
     """Yield one row for each line of the data set, in its order; lines without an item among them."""
     links = SuiteCase.objects.filter(suite=run.suite_id).values_list("case_id", "position", "case__metadata")
     lines = {case_id: int(facts.get("line") or position + 1) for case_id, position, facts in links}
-    stage = _RunScores(run, system, lines, options_of(run).unknown_as_zero)
+    run_scores = _RunScores(run, system, lines, options_of(run).unknown_as_zero)
     problems = sorted(run.options["input_problems"], key=lambda problem: problem["line"])
-    for row in _item_rows(stage):
+    for row in _item_rows(run_scores):
         while problems and problems[0]["line"] < row["id"]:
-            yield _problem_row(stage, problems.pop(0))
+            yield _problem_row(run_scores, problems.pop(0))
         yield row
     for problem in problems:
-        yield _problem_row(stage, problem)
+        yield _problem_row(run_scores, problem)
 
 
-def _item_rows(stage: _RunScores) -> Iterator[JsonDict]:
-    items = EsiItem.objects.filter(run=stage.run, system=stage.system).order_by("position")
+def _item_rows(run_scores: _RunScores) -> Iterator[JsonDict]:
+    items = EsiItem.objects.filter(run=run_scores.run, system=run_scores.system).order_by("position")
     chunk: list[EsiItem] = []
     for item in items.select_related("case__prompt", "response").iterator(chunk_size=CHUNK):
         chunk.append(item)
         if len(chunk) == CHUNK:
-            yield from _chunk_rows(stage, chunk)
+            yield from _chunk_rows(run_scores, chunk)
             chunk = []
-    yield from _chunk_rows(stage, chunk)
+    yield from _chunk_rows(run_scores, chunk)
 
 
-def _chunk_rows(stage: _RunScores, chunk: Sequence[EsiItem]) -> Iterator[JsonDict]:
+def _chunk_rows(run_scores: _RunScores, chunk: Sequence[EsiItem]) -> Iterator[JsonDict]:
     responses = [item.response_id for item in chunk if item.response_id]
-    judges, index = parts_of(stage.run)
+    judges, index = parts_of(run_scores.run)
     names = {evaluator.pk: name for name, evaluator in judges.items()}
     verdicts = {
         (names[row.evaluator_id], row.response_id): row
@@ -166,11 +166,11 @@ def _chunk_rows(stage: _RunScores, chunk: Sequence[EsiItem]) -> Iterator[JsonDic
     calls = Call.objects.defer("request").in_bulk(call_ids)
     for item in chunk:
         judge_verdicts = {name: verdicts.get((name, item.response_id or 0)) for name in JUDGES}
-        yield _item_row(stage, item, judge_verdicts, scores.get(item.response_id or 0), calls)
+        yield _item_row(run_scores, item, judge_verdicts, scores.get(item.response_id or 0), calls)
 
 
 def _item_row(
-    stage: _RunScores,
+    run_scores: _RunScores,
     item: EsiItem,
     verdicts: Mapping[str, Verdict | None],
     score: Score | None,
@@ -181,7 +181,7 @@ def _item_row(
     correct = _value_of(verdicts["accuracy"], "is_correct")
     rated = _value_of(verdicts["integrity"], "integrity")
     return {
-        **_head(stage, stage.lines[item.case_id], item.status or "NOT_PROCESSED"),
+        **_head(run_scores, run_scores.lines[item.case_id], item.status or "NOT_PROCESSED"),
         "original_id": item.case.key,
         "scenario_code": item.case.scenario,
         "instruction": instruction,
@@ -192,13 +192,13 @@ def _item_row(
         "worker_completion_tokens": response.completion_tokens if response else None,
         "worker_output_correctly_formatted": item.formatted_ok if response else False,
         "worker_time_taken_seconds": item.answer_seconds,
-        "judge_verdict_is_correct": False if correct is None and stage.as_zero else correct,
+        "judge_verdict_is_correct": False if correct is None and run_scores.as_zero else correct,
         "judge_reasoning": verdicts["accuracy"].rationale if verdicts["accuracy"] else "",
         "judge_raw_output": _raw(verdicts["accuracy"], calls),
         "integrity_judge_score": int(rated) if rated is not None and float(rated).is_integer() else rated,
         "integrity_judge_reasoning": verdicts["integrity"].rationale if verdicts["integrity"] else "",
         "integrity_judge_raw_output": _raw(verdicts["integrity"], calls),
-        **_numbers(stage, score),
+        **_numbers(run_scores, score),
         "error_message": item.reason,
         "usage": {
             "worker": _usage(item.call_ids, calls),
@@ -207,33 +207,33 @@ def _item_row(
     }
 
 
-def _head(stage: _RunScores, line: int, status: str) -> JsonDict:
+def _head(run_scores: _RunScores, line: int, status: str) -> JsonDict:
     return {
         "id": line,
         "status": status,
-        "dataset_short_name": stage.run.suite.name,
-        "worker_model_id": stage.system.model or stage.system.name,
-        "prompt_version": stage.system.prompt_version,
+        "dataset_short_name": run_scores.run.suite.name,
+        "worker_model_id": run_scores.system.model or run_scores.system.name,
+        "prompt_version": run_scores.system.prompt_version,
     }
 
 
-def _problem_row(stage: _RunScores, problem: JsonObject) -> JsonDict:
+def _problem_row(run_scores: _RunScores, problem: JsonObject) -> JsonDict:
     """Return the row of a line that holds no item."""
     return {
-        **_head(stage, problem["line"], problem["status"]),
+        **_head(run_scores, problem["line"], problem["status"]),
         "worker_answer_cleaned": NO_ITEM,
         "worker_completion_tokens": None,
         "worker_output_correctly_formatted": False,
-        "judge_verdict_is_correct": False if stage.as_zero else None,
+        "judge_verdict_is_correct": False if run_scores.as_zero else None,
         "integrity_judge_score": None,
-        **_numbers(stage, None),
+        **_numbers(run_scores, None),
         "error_message": problem["reason"],
     }
 
 
-def _numbers(stage: _RunScores, score: Score | None) -> JsonDict:
+def _numbers(run_scores: _RunScores, score: Score | None) -> JsonDict:
     """Return sub-scores and index; without a score 0 by the original's options, else null."""
-    absent = 0.0 if stage.as_zero else None
+    absent = 0.0 if run_scores.as_zero else None
     detail = score.detail if score is not None else {"sub_scores": {}, "index": absent}
     numbers = {key: detail["sub_scores"].get(name, absent) for name, key in SCORE_NAMES.items()}
     return {**numbers, "esi_score": detail["index"]}

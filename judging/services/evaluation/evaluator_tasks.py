@@ -144,32 +144,32 @@ class GradingExecutor:
 
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task."""
-        stage = _read_stage(run, tasks)
-        return [self._prepare(stage, task) for task in tasks]
+        context = _read_context(run, tasks)
+        return [self._prepare(context, task) for task in tasks]
 
-    def _prepare(self, stage: _ClaimContext, task: RunTask) -> ReadyTask:
+    def _prepare(self, context: _ClaimContext, task: RunTask) -> ReadyTask:
         evaluator_id, response_id = _about(task)
-        evaluator, response = stage.evaluators[evaluator_id], stage.responses[response_id]
-        case = stage.cases[response.prompt_id]
+        evaluator, response = context.evaluators[evaluator_id], context.responses[response_id]
+        case = context.cases[response.prompt_id]
         if evaluator.kind == EvaluatorKind.GRADER:
-            batch = self._batch_of(stage, evaluator, case)
+            batch = self._batch_of(context, evaluator, case)
             batch.texts[task.pk] = response.text
             return ReadyTask(task.pk, "", _grade(batch, task.pk))
-        tree = stage.tree_for(evaluator, case.key)
-        other = stage.baselines.beside(evaluator.compared_with_id, response)
+        tree = context.tree_for(evaluator, case.key)
+        other = context.baselines.beside(evaluator.compared_with_id, response)
         conversation = _judge(evaluator, case, response, tree, other)
         return ReadyTask(task.pk, evaluator.options.get("endpoint", ""), conversation)
 
-    def _batch_of(self, stage: _ClaimContext, evaluator: RunEvaluator, case: Case) -> CaseBatch:
+    def _batch_of(self, context: _ClaimContext, evaluator: RunEvaluator, case: Case) -> CaseBatch:
         key = (evaluator.pk, case.pk)
-        if key not in stage.batches:
-            compat = bool(stage.run.options.get("compat"))
-            stage.batches[key] = CaseBatch(
-                case=graded_case(case, stage.run.suite),
+        if key not in context.batches:
+            compat = bool(context.run.options.get("compat"))
+            context.batches[key] = CaseBatch(
+                case=graded_case(case, context.run.suite),
                 options=GradingOptions(compat=compat),
                 runner=self.runner_for(compat=compat),
             )
-        return stage.batches[key]
+        return context.batches[key]
 
     def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         """Write verdicts and scores."""
@@ -291,7 +291,7 @@ def _not_asked(reason: str) -> JudgeOutcome:
     return JudgeOutcome(verdict=JudgeVerdict(VerdictStatus.FAILED, reason=reason, flags=("not-asked",)))
 
 
-def _read_stage(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
+def _read_context(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
     evaluators = {evaluator.pk: evaluator for evaluator in run.evaluators.all()}
     response_ids = {response_id for _, response_id in map(_about, tasks)}
     responses = Response.objects.filter(pk__in=response_ids).select_related("prompt").in_bulk()
