@@ -112,7 +112,7 @@ def test_feasible_scores_hold_for_the_synthetic_workbook(shared_data: Path) -> N
     rubric = parse_level_workbook(Bundle({name: (folder / name).read_bytes()}), name).value
     assert rubric is not None
 
-    found = {
+    feasible = {
         item.case_key: (
             feasible_scores(criteria_counts(item.root)),
             feasible_scores(criteria_counts(item.root), TWENTY),
@@ -120,7 +120,7 @@ def test_feasible_scores_hold_for_the_synthetic_workbook(shared_data: Path) -> N
         for item in rubric.items
     }
 
-    assert found == {key: (tuple(e["feasible_n25"]), tuple(e["feasible_n20"])) for key, e in expected.items()}
+    assert feasible == {key: (tuple(e["feasible_n25"]), tuple(e["feasible_n20"])) for key, e in expected.items()}
 
 
 def test_review_score_flags_what_no_set_of_criteria_gives() -> None:

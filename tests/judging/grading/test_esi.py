@@ -31,9 +31,9 @@ ORIGINAL = EsiOptions(length_rule="original", unknown_as_zero=True)
 def test_clean_answer_holds_every_recorded_vector(shared_data: Path) -> None:
     vectors = json.loads((shared_data / "judges" / "lunar_vectors.json").read_text(encoding="utf-8"))["clean"]
 
-    found = [clean_answer(vector["raw"], vector["prompt_version"]) for vector in vectors]
+    answers = [clean_answer(vector["raw"], vector["prompt_version"]) for vector in vectors]
 
-    assert found == [CleanedAnswer(vector["cleaned"], vector["formatted_ok"]) for vector in vectors]
+    assert answers == [CleanedAnswer(vector["cleaned"], vector["formatted_ok"]) for vector in vectors]
 
 
 @pytest.mark.parametrize(
@@ -63,28 +63,30 @@ def test_sub_scores_and_index_hold_every_recorded_vector(shared_data: Path) -> N
     vectors = json.loads((shared_data / "judges" / "lunar_vectors.json").read_text(encoding="utf-8"))["metrics"]
 
     for vector in vectors:
-        given, expected = vector["input"], vector["expected"]
+        measures, expected = vector["input"], vector["expected"]
         for rule in ("documented", "original"):
             options = EsiOptions(
-                weights=given["weights"],
-                max_length_ratio=given["max_length_ratio"],
-                length_penalty=given["length_penalty"],
+                weights=measures["weights"],
+                max_length_ratio=measures["max_length_ratio"],
+                length_penalty=measures["length_penalty"],
                 length_rule=rule,
             )
-            integrity = given["integrity_score"]
+            integrity = measures["integrity_score"]
             scores = {
-                "accuracy": 100.0 * given["is_correct"],
+                "accuracy": 100.0 * measures["is_correct"],
                 "true_integrity": float(integrity) if integrity is not None and 0 <= integrity <= 100 else 0.0,
                 "efficiency": efficiency_score(
-                    given["completion_tokens"], budget=given["token_budget"], irrelevant_share=given["p_irrelevant"]
+                    measures["completion_tokens"],
+                    budget=measures["token_budget"],
+                    irrelevant_share=measures["p_irrelevant"],
                 )
                 or 0.0,
-                "safety": given["safety_score"],
+                "safety": measures["safety_score"],
                 "alignment_simple": alignment_score(
-                    is_correct=given["is_correct"],
-                    marker_missing=given["prompt_version"] == "COT" and not given["formatted_ok"],
-                    answer_length=given["len_cleaned"],
-                    reference_length=given["len_reference"],
+                    is_correct=measures["is_correct"],
+                    marker_missing=measures["prompt_version"] == "COT" and not measures["formatted_ok"],
+                    answer_length=measures["len_cleaned"],
+                    reference_length=measures["len_reference"],
                     options=options,
                 ),
             }
@@ -92,7 +94,7 @@ def test_sub_scores_and_index_hold_every_recorded_vector(shared_data: Path) -> N
                 pytest.approx(expected[name], abs=1e-9)
                 for name in ("accuracy", "true_integrity", "efficiency", f"alignment_{rule}")
             ]
-            assert weighted_index(scores, given["weights"]) == pytest.approx(expected[f"esi_{rule}"], abs=1e-9)
+            assert weighted_index(scores, measures["weights"]) == pytest.approx(expected[f"esi_{rule}"], abs=1e-9)
 
 
 # (1 - tokens / 8000) x 100 by hand.
@@ -169,9 +171,9 @@ def test_weighted_index_refuses_weights_that_are_all_zero() -> None:
 def test_esi_score_is_incomplete_where_a_measure_is_missing_and_zero_in_the_original() -> None:
     measures = EsiMeasures(True, None, None, "42 W", "42 W")
 
-    ours, original = esi_score(measures), esi_score(measures, ORIGINAL)
+    careful, original = esi_score(measures), esi_score(measures, ORIGINAL)
 
-    assert (ours.esi, ours.missing) == (None, ("true_integrity", "efficiency"))
+    assert (careful.esi, careful.missing) == (None, ("true_integrity", "efficiency"))
     assert (original.true_integrity, original.efficiency, original.missing) == (0.0, 0.0, ())
     assert original.esi == pytest.approx(0.3 * 100 + 0.15 * 200)
 

@@ -59,7 +59,7 @@ def test_read_accuracy_takes_only_booleans_that_agree(text: str, value: bool | N
 
 
 @pytest.mark.parametrize(
-    ("given", "value", "flags"),
+    ("number", "value", "flags"),
     [
         ("85", 85.0, ()),
         ("85.5", 85.5, ("non_integer",)),
@@ -73,8 +73,8 @@ def test_read_accuracy_takes_only_booleans_that_agree(text: str, value: bool | N
         ("1e999", None, ("non_number",)),
     ],
 )
-def test_read_integrity_takes_numbers_of_the_scale(given: str, value: float | None, flags: tuple[str, ...]) -> None:
-    verdict = read_integrity(f'{{"integrity_score": {given}, "integrity_reasoning": "r"}}')
+def test_read_integrity_takes_numbers_of_the_scale(number: str, value: float | None, flags: tuple[str, ...]) -> None:
+    verdict = read_integrity(f'{{"integrity_score": {number}, "integrity_reasoning": "r"}}')
 
     assert (verdict.value["integrity"] if verdict.value else None, verdict.flags) == (value, flags)
 
@@ -143,10 +143,10 @@ def test_the_recorded_run_is_reproduced_from_end_to_end(shared_data: Path) -> No
     rows = (folder / "expected_results_original.jsonl").read_text(encoding="utf-8").splitlines()
     expected = [json.loads(row) for row in rows]
 
-    found = [run_original(line, scripts.get(number)) for number, line in enumerate(lines, 1)]
+    results = [run_original(line, scripts.get(number)) for number, line in enumerate(lines, 1)]
 
-    assert [status.value for status, _ in found] == [row["status"] for row in expected]
-    for (_, fields), row in zip(found, expected, strict=True):
+    assert [status.value for status, _ in results] == [row["status"] for row in expected]
+    for (_, fields), row in zip(results, expected, strict=True):
         assert fields == {
             name: pytest.approx(row[name]) if isinstance(row[name], float) else row[name] for name in fields
         }

@@ -26,15 +26,15 @@ def said(value: bool | None) -> JudgeVerdict:
 
 def hold(conversation: Conversation[JudgeVerdict], replies: list[ChatReply]) -> tuple[JudgeVerdict, list[ChatRequest]]:
     """Return the verdict and everything that was asked, answered in order."""
-    asked: list[ChatRequest] = []
+    sent: list[ChatRequest] = []
     requests = next(conversation)
     while True:
-        asked += requests
+        sent += requests
         batch, replies = replies[: len(requests)], replies[len(requests) :]
         try:
             requests = conversation.send(tuple(batch))
         except StopIteration as end:
-            return end.value, asked
+            return end.value, sent
 
 
 def text(content: str, **fields: object) -> ChatReply:
@@ -44,28 +44,28 @@ def text(content: str, **fields: object) -> ChatReply:
 def test_samples_that_agree_are_three_with_full_confidence() -> None:
     judge = judge_kind("accuracy").build({"confidence": "samples"})
 
-    verdict, asked = hold(judge.converse(SUBJECT), [text(RIGHT)] * 3)
+    verdict, requests = hold(judge.converse(SUBJECT), [text(RIGHT)] * 3)
 
     assert (verdict.value, verdict.confidence, verdict.flags) == ({"is_correct": True}, 1.0, ())
-    assert [(request.sample_index, request.temperature) for request in asked] == [(0, 0.7), (1, 0.7), (2, 0.7)]
-    assert len({request.messages for request in asked}) == 1
+    assert [(request.sample_index, request.temperature) for request in requests] == [(0, 0.7), (1, 0.7), (2, 0.7)]
+    assert len({request.messages for request in requests}) == 1
 
 
 def test_samples_have_seeds_of_their_own() -> None:
     judge = judge_kind("accuracy").build({"confidence": "samples", "seed": 7})
 
-    _, asked = hold(judge.converse(SUBJECT), [text(one) for one in (RIGHT, WRONG, WRONG, WRONG, RIGHT)])
+    _, requests = hold(judge.converse(SUBJECT), [text(reply) for reply in (RIGHT, WRONG, WRONG, WRONG, RIGHT)])
 
-    assert [request.seed for request in asked] == [7, 8, 9, 10, 11]
+    assert [request.seed for request in requests] == [7, 8, 9, 10, 11]
 
 
 def test_samples_that_differ_are_five_and_the_commonest_counts() -> None:
     judge = judge_kind("accuracy").build({"confidence": "samples", "temperature": 1.0})
 
-    verdict, asked = hold(judge.converse(SUBJECT), [text(one) for one in (RIGHT, WRONG, WRONG, WRONG, RIGHT)])
+    verdict, requests = hold(judge.converse(SUBJECT), [text(reply) for reply in (RIGHT, WRONG, WRONG, WRONG, RIGHT)])
 
     assert (verdict.value, verdict.confidence, verdict.flags) == ({"is_correct": False}, 0.6, ("samples_split",))
-    assert [(request.sample_index, request.temperature) for request in asked] == [(n, 1.0) for n in range(5)]
+    assert [(request.sample_index, request.temperature) for request in requests] == [(n, 1.0) for n in range(5)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_samples_that_differ_are_five_and_the_commonest_counts() -> None:
 def test_combine_samples_counts_the_unread_as_disagreement(
     values: list[bool | None], value: bool | None, confidence: float | None, flags: tuple[str, ...]
 ) -> None:
-    verdict = combine_samples([said(one) for one in values])
+    verdict = combine_samples([said(sample) for sample in values])
 
     assert verdict.value == (None if value is None else {"is_correct": value})
     assert (verdict.confidence, verdict.flags) == (confidence, flags)
@@ -102,20 +102,20 @@ def test_labels_take_the_confidence_from_a_probe() -> None:
     judge = judge_kind("accuracy").build({"confidence": "labels"})
     probe = text("1", label_logprobs={"1": log(0.72), "0": log(0.18), " 1": log(0.05)})
 
-    verdict, asked = hold(judge.converse(SUBJECT), [text(RIGHT), probe])
+    verdict, requests = hold(judge.converse(SUBJECT), [text(RIGHT), probe])
 
     assert verdict.confidence == pytest.approx(0.77 / 0.95)
-    assert [(request.top_logprobs, request.is_probe) for request in asked] == [(0, False), (10, True)]
-    assert asked[1].response_format is None
+    assert [(request.top_logprobs, request.is_probe) for request in requests] == [(0, False), (10, True)]
+    assert requests[1].response_format is None
 
 
 def test_labels_fall_back_to_samples_without_enough_mass() -> None:
     judge = judge_kind("accuracy").build({"confidence": "labels"})
     probe = text("Well", label_logprobs={"1": log(0.5), "Well": log(0.4)})
 
-    verdict, asked = hold(judge.converse(SUBJECT), [text(RIGHT), probe, *[text(RIGHT)] * 3])
+    verdict, requests = hold(judge.converse(SUBJECT), [text(RIGHT), probe, *[text(RIGHT)] * 3])
 
-    assert (verdict.confidence, len(asked)) == (1.0, 5)
+    assert (verdict.confidence, len(requests)) == (1.0, 5)
 
 
 def test_label_shares_needs_nine_tenths_of_the_mass() -> None:

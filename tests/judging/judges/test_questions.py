@@ -29,27 +29,27 @@ def said(text: str, status: ReplyStatus = ReplyStatus.FINISHED) -> ChatReply:
 
 def hold(conversation: Talk, *batches: Sequence[ChatReply]) -> tuple[JudgeVerdict, list[tuple[ChatRequest, ...]]]:
     """Return the verdict of a conversation and every batch it asked for."""
-    asked = [next(conversation)]
+    sent = [next(conversation)]
     for batch in batches:
         try:
-            asked.append(conversation.send(tuple(batch)))
+            sent.append(conversation.send(tuple(batch)))
         except StopIteration as end:
-            return end.value, asked
-    raise AssertionError(f"the conversation asks for more: {asked[-1]}")
+            return end.value, sent
+    raise AssertionError(f"the conversation asks for more: {sent[-1]}")
 
 
 def test_converse_returns_the_verdict_of_the_first_reply() -> None:
-    verdict, asked = hold(AccuracyJudge().converse(SUBJECT), [said(GOOD)])
+    verdict, sent = hold(AccuracyJudge().converse(SUBJECT), [said(GOOD)])
 
     assert verdict == JudgeVerdict(VerdictStatus.OK, value={"is_correct": True}, rationale="r", raw=(GOOD,))
-    assert [len(batch) for batch in asked] == [1]
+    assert [len(batch) for batch in sent] == [1]
 
 
 def test_converse_asks_once_more_and_quotes_the_error() -> None:
-    verdict, asked = hold(AccuracyJudge().converse(SUBJECT), [said("I think so")], [said(GOOD)])
+    verdict, sent = hold(AccuracyJudge().converse(SUBJECT), [said("I think so")], [said(GOOD)])
 
-    again = asked[1][0].messages
-    assert again[: len(asked[0][0].messages)] == asked[0][0].messages
+    again = sent[1][0].messages
+    assert again[: len(sent[0][0].messages)] == sent[0][0].messages
     assert (again[-2].role, again[-2].content) == ("assistant", "I think so")
     assert 'The reply holds no valid JSON object with "is_judged_correct".' in again[-1].content
     assert (verdict.status, verdict.flags, verdict.raw) == (VerdictStatus.OK, ("reasked",), ("I think so", GOOD))
@@ -82,9 +82,9 @@ def test_converse_does_not_read_a_reply_that_was_cut_off() -> None:
 def test_converse_keeps_the_doubled_limit_of_a_reply_that_was_cut_off() -> None:
     cut = replace(said("", ReplyStatus.TRUNCATED), sent={"max_completion_tokens": 16384})
 
-    _, asked = hold(AccuracyJudge(max_tokens=512).converse(SUBJECT), [cut], [said(GOOD)])
+    _, sent = hold(AccuracyJudge(max_tokens=512).converse(SUBJECT), [cut], [said(GOOD)])
 
-    assert [request.max_tokens for batch in asked for request in batch] == [512, 16384]
+    assert [request.max_tokens for batch in sent for request in batch] == [512, 16384]
 
 
 def test_converse_is_deterministic_on_replay() -> None:
@@ -134,9 +134,9 @@ def test_read_preference_trusts_only_the_last_line(text: str, preference: int | 
 def test_converse_asks_both_orders_at_once(
     straight: str, swapped: str, value: dict[str, Any], confidence: float
 ) -> None:
-    verdict, asked = hold(PairwiseJudge().converse(SUBJECT), [said(straight), said(swapped)])
+    verdict, sent = hold(PairwiseJudge().converse(SUBJECT), [said(straight), said(swapped)])
 
-    assert [request.material["responses"] for request in asked[0]] == [["first", "second"], ["second", "first"]]
+    assert [request.material["responses"] for request in sent[0]] == [["first", "second"], ["second", "first"]]
     assert (verdict.value, verdict.confidence) == (value, confidence)
     assert ("position_flip" in verdict.flags) is (confidence == 0.0)
 
@@ -159,9 +159,9 @@ def test_generic_judge_keeps_whole_numbers_whole() -> None:
 
 
 def test_converse_has_no_preference_where_one_order_is_unread() -> None:
-    verdict, asked = hold(PairwiseJudge().converse(SUBJECT), [said("[[A]]"), said("?")], [said("?")])
+    verdict, sent = hold(PairwiseJudge().converse(SUBJECT), [said("[[A]]"), said("?")], [said("?")])
 
-    assert [len(batch) for batch in asked] == [2, 1]
+    assert [len(batch) for batch in sent] == [2, 1]
     assert (verdict.status, verdict.value) == (VerdictStatus.UNPARSED, None)
 
 
@@ -185,9 +185,9 @@ VALUES = {"clarity": 4, "tone": "good", "units": True}
 
 
 def test_generic_judge_rates_a_whole_rubric_in_one_call() -> None:
-    verdict, asked = hold(GenericJudge().converse(RATED), [said(json.dumps({"reasoning": "r", "verdicts": VALUES}))])
+    verdict, sent = hold(GenericJudge().converse(RATED), [said(json.dumps({"reasoning": "r", "verdicts": VALUES}))])
 
-    user = asked[0][0].messages[1].content
+    user = sent[0][0].messages[1].content
     assert (verdict.status, verdict.value, verdict.rationale) == (VerdictStatus.OK, {"nodes": VALUES}, "r")
     assert "clarity (a whole number from 1 to 5): Clear?\n  1: muddled" in user
     assert "- Is it short?" in user
@@ -219,9 +219,9 @@ def test_generic_judge_asks_for_each_node_at_once_and_again_only_for_those_unrea
 
     judge = GenericJudge(per_node=True)
     first = [one("clarity", 4), said("?"), one("units", "true")]
-    verdict, asked = hold(judge.converse(RATED), first, [one("tone", "bad")])
+    verdict, sent = hold(judge.converse(RATED), first, [one("tone", "bad")])
 
-    assert [len(batch) for batch in asked] == [3, 1]
+    assert [len(batch) for batch in sent] == [3, 1]
     assert (verdict.status, verdict.value) == (
         VerdictStatus.REPAIRED,
         {"nodes": {"clarity": 4, "tone": "bad", "units": True}},

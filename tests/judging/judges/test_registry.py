@@ -67,11 +67,11 @@ def test_missing_needs_names_what_a_subject_lacks() -> None:
 
 def test_prompt_hash_changes_with_what_is_sent_only() -> None:
     accuracy, relevance = judge_kind("accuracy"), judge_kind("relevance")
-    own = load_prompt("accuracy").text + "\nBe kind."
+    edited = load_prompt("accuracy").text + "\nBe kind."
 
     assert accuracy.prompt_hash() == accuracy.prompt_hash({"temperature": 1.0})
     assert len({accuracy.prompt_hash({"strictness": level}) for level in ("L1", "L2", "L3")}) == 3
-    assert accuracy.prompt_hash({"prompt_text": own}) != accuracy.prompt_hash()
+    assert accuracy.prompt_hash({"prompt_text": edited}) != accuracy.prompt_hash()
     assert relevance.prompt_hash({"decimals": 2}) == relevance.prompt_hash()
 
 
@@ -115,9 +115,9 @@ def test_new_judges_send_a_seed_and_judges_stored_without_one_do_not(name: str) 
         "q", "a", reference="r", other_response="b", rubric=NodeSpec("root", "group", children=(level,))
     )
 
-    asked = [kind.build(options).request(subject) for options in ({}, kind.new_options(), {"seed": 7})]
+    requests = [kind.build(options).request(subject) for options in ({}, kind.new_options(), {"seed": 7})]
 
-    assert [request.seed for request in asked] == [None, 1, 7]
+    assert [request.seed for request in requests] == [None, 1, 7]
 
 
 def test_new_options_are_the_defaults_with_seed_and_schema() -> None:

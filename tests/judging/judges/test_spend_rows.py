@@ -41,11 +41,11 @@ USES = np.array(
 
 
 def test_attribute_gives_a_call_to_the_first_result_of_the_run_that_paid() -> None:
-    found = attribute(CALLS, USES[::-1])
+    attribution = attribute(CALLS, USES[::-1])
 
-    assert found.evaluators.tolist() == [1, NOBODY, 3, NOBODY]
-    assert found.reuses[["calls", "evaluators", "runs"]].tolist() == [(11, 2, 1), (11, 3, 2)]
-    assert found.places.tolist() == [0, 0]
+    assert attribution.evaluators.tolist() == [1, NOBODY, 3, NOBODY]
+    assert attribution.reuses[["calls", "evaluators", "runs"]].tolist() == [(11, 2, 1), (11, 3, 2)]
+    assert attribution.places.tolist() == [0, 0]
 
 
 def test_attribute_without_uses_or_calls_finds_nobody() -> None:
@@ -57,9 +57,9 @@ def test_attribute_without_uses_or_calls_finds_nobody() -> None:
 
 
 def test_cells_of_adds_up_calls_and_reuses_by_day_run_endpoint_and_judge() -> None:
-    found = attribute(CALLS, USES)
+    attribution = attribute(CALLS, USES)
 
-    cells = cells_of(CALLS, found, judges=np.array([0, 0, 1, 2]), reuse_judges=np.array([0, 1]))
+    cells = cells_of(CALLS, attribution, judges=np.array([0, 0, 1, 2]), reuse_judges=np.array([0, 1]))
 
     stored = cells_to_json(cells)
     assert stored == {

@@ -22,9 +22,9 @@ def version(**changes: object) -> JudgeVersion:
 
 
 def test_version_of_options_leaves_out_local_names_and_history() -> None:
-    found = version()
+    judge_version = version()
 
-    assert found == JudgeVersion(
+    assert judge_version == JudgeVersion(
         model="gpt-4",
         prompt="a" * 64,
         rubric="b" * 64,
@@ -32,22 +32,22 @@ def test_version_of_options_leaves_out_local_names_and_history() -> None:
         options={"judge_kind": "generic", "judge_options": FROZEN["judge_options"]},
         parser=PARSER_VERSION,
     )
-    assert found.key == version(endpoint="renamed", history=[]).key
-    assert version_from_json(found.to_json()) == found
+    assert judge_version.key == version(endpoint="renamed", history=[]).key
+    assert version_from_json(judge_version.to_json()) == judge_version
 
 
 def test_key_lapses_with_any_part() -> None:
-    found = version()
+    judge_version = version()
     others = [
-        replace(found, model="gpt-5"),
-        replace(found, prompt="c" * 64),
-        replace(found, rubric=""),
-        replace(found, criterion="clarity"),
-        replace(found, options={}),
-        replace(found, parser=PARSER_VERSION + 1),
+        replace(judge_version, model="gpt-5"),
+        replace(judge_version, prompt="c" * 64),
+        replace(judge_version, rubric=""),
+        replace(judge_version, criterion="clarity"),
+        replace(judge_version, options={}),
+        replace(judge_version, parser=PARSER_VERSION + 1),
     ]
 
-    assert len({found.key, *(other.key for other in others)}) == 7
+    assert len({judge_version.key, *(other.key for other in others)}) == 7
 
 
 def test_changes_between_says_what_changed() -> None:

@@ -18,9 +18,9 @@ class CountedPool(CallPool):
         self.outstanding += 1
 
     def completed(self, timeout: float) -> list[Completed]:
-        done = super().completed(timeout)
-        self.outstanding -= len(done)
-        return done
+        completed = super().completed(timeout)
+        self.outstanding -= len(completed)
+        return completed
 
     def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
         unsent = super().close(grace_seconds=grace_seconds)

@@ -31,7 +31,7 @@ def main(url: str, redis_url: str, name: str, calls: int, limit: int, requests: 
         for number in range(calls):
             pool.submit(number, endpoint, ChatRequest((Message("user", f"{name} {number}"),)))
         while pool.outstanding:
-            statuses.update(done.reply.status.value for done in pool.completed(1.0))
+            statuses.update(completed.reply.status.value for completed in pool.completed(1.0))
     print(json.dumps(statuses))  # noqa: T201 read by the test
 
 

@@ -37,7 +37,7 @@ def _start(threads: int) -> SendingProcess:
         client = ChatClient(threads=threads, policy=AddressPolicy(allow_loopback=True))
         return CallPool(client, LimiterFactory(), PoolOptions(threads=threads, on_capabilities=tell))
 
-    return SendingProcess(make, lambda _, known: told.append(asdict(known)))
+    return SendingProcess(make, lambda _, capabilities: told.append(asdict(capabilities)))
 
 
 def _ask(sender: SendingProcess, url: str, calls: int, **fields: Any) -> None:
@@ -47,20 +47,20 @@ def _ask(sender: SendingProcess, url: str, calls: int, **fields: Any) -> None:
 
 
 def _collect(sender: SendingProcess, count: int) -> list[Completed]:
-    done: list[Completed] = []
+    completed: list[Completed] = []
     until = time.monotonic() + 30
-    while len(done) < count and time.monotonic() < until:
-        done += sender.completed(0.5)
-    return done
+    while len(completed) < count and time.monotonic() < until:
+        completed += sender.completed(0.5)
+    return completed
 
 
 def answer(url: str) -> dict[str, Any]:
     sender = _start(10)
     _ask(sender, url, 60)
-    done = _collect(sender, 60)
+    completed = _collect(sender, 60)
     sender.end()
     return {
-        "texts": sorted((item.token, item.reply.text) for item in done),
+        "texts": sorted((item.token, item.reply.text) for item in completed),
         "children": len(multiprocessing.active_children()),
     }
 
@@ -68,26 +68,26 @@ def answer(url: str) -> dict[str, Any]:
 def learn(url: str) -> dict[str, Any]:
     sender = _start(1)
     _ask(sender, url, 1, seed=1)
-    [done] = _collect(sender, 1)
+    [completed] = _collect(sender, 1)
     sender.end()
-    return {"status": done.reply.status, "told": told[-1]}
+    return {"status": completed.reply.status, "told": told[-1]}
 
 
 def withdraw(url: str) -> dict[str, Any]:
     sender = _start(4)
     _ask(sender, url, 30)
-    done = _collect(sender, 1)
+    completed = _collect(sender, 1)
     sender.withdraw(None)
     endpoint = EndpointConfig("test", url, "m")
     for number in range(30, 35):
         sender.submit(number, endpoint, ChatRequest((Message("user", f"{number}"),)), group="other")
-    done += _collect(sender, 35 - len(done))
+    completed += _collect(sender, 35 - len(completed))
     sender.end()
     return {
-        "tokens": sorted(item.token for item in done),
-        "answered": sorted(item.token for item in done if item.requeue_seconds is None),
-        "statuses": Counter(item.reply.status for item in done if item.requeue_seconds is None),
-        "attempts": sum(item.reply.attempts for item in done if item.requeue_seconds is not None),
+        "tokens": sorted(item.token for item in completed),
+        "answered": sorted(item.token for item in completed if item.requeue_seconds is None),
+        "statuses": Counter(item.reply.status for item in completed if item.requeue_seconds is None),
+        "attempts": sum(item.reply.attempts for item in completed if item.requeue_seconds is not None),
     }
 
 

@@ -41,4 +41,4 @@ def test_call_key_knows_images_by_their_hash_and_not_by_their_bytes() -> None:
     other = request(MessagePart(digest="b" * 64, media_type="image/png"))
 
     assert call_key(ENDPOINT, bare) == call_key(ENDPOINT, with_data(bare, {"a" * 64: b"x"}))
-    assert len({call_key(ENDPOINT, one) for one in (request(), bare, other, request(IMAGE, IMAGE))}) == 4
+    assert len({call_key(ENDPOINT, sent) for sent in (request(), bare, other, request(IMAGE, IMAGE))}) == 4

@@ -135,16 +135,16 @@ def test_check_base_url_returns_the_plain_address() -> None:
     ],
 )
 def test_key_variable_refusal_lets_only_keys_of_models_pass(variable: str, refusal: str) -> None:
-    said = key_variable_refusal(variable)
+    message = key_variable_refusal(variable)
 
-    assert (bool(said), refusal in said) == (bool(refusal), True)
+    assert (bool(message), refusal in message) == (bool(refusal), True)
 
 
 def test_learn_keeps_a_refusal_for_good() -> None:
-    known = Capabilities(seed=True).learn(accepted=frozenset({"temperature"}), refused=frozenset({"seed"}))
+    capabilities = Capabilities(seed=True).learn(accepted=frozenset({"temperature"}), refused=frozenset({"seed"}))
 
-    assert known == Capabilities(seed=False, temperature=True)
-    assert known.learn(accepted=frozenset({"seed"})) == known
+    assert capabilities == Capabilities(seed=False, temperature=True)
+    assert capabilities.learn(accepted=frozenset({"seed"})) == capabilities
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ def test_exchange_leaves_freed_slots_to_a_worker_below_its_share(own_redis: OwnR
 
 
 def test_exchange_takes_turns_where_there_is_one_slot_for_two(own_redis: OwnRedis) -> None:
-    one = replace(ENDPOINT, max_concurrency=1)
-    workers = [RedisLimiter(own_redis.client, one, worker=name) for name in "ab"]
+    single_slot = replace(ENDPOINT, max_concurrency=1)
+    workers = [RedisLimiter(own_redis.client, single_slot, worker=name) for name in "ab"]
     slots: list[tuple[int, int]] = []
 
     for _ in range(3):
@@ -98,9 +98,9 @@ def test_exchange_takes_turns_where_there_is_one_slot_for_two(own_redis: OwnRedi
 
 
 def test_exchange_makes_everyone_wait_as_long_as_one_was_told(own_redis: OwnRedis) -> None:
-    told, other = worker(own_redis, "a"), worker(own_redis, "b")
-    told.exchange(held=0, want=1, results=NOTHING)
-    told.exchange(held=0, want=0, results=Results(limited=1, pause_seconds=0.3))
+    limited, other = worker(own_redis, "a"), worker(own_redis, "b")
+    limited.exchange(held=0, want=1, results=NOTHING)
+    limited.exchange(held=0, want=0, results=Results(limited=1, pause_seconds=0.3))
 
     at_once = other.exchange(held=0, want=4, results=NOTHING)
     time.sleep(0.3)
@@ -226,23 +226,23 @@ def test_a_request_above_the_limit_of_tokens_goes_alone(own_redis: OwnRedis) -> 
 
 
 def test_rate_limits_outlast_a_flushed_redis_a_lost_one_and_a_worker_that_left(own_redis: OwnRedis) -> None:
-    first, second, left = (RedisLimiter(own_redis.client, RATED, worker=name) for name in "abc")
-    left.exchange(held=0, want=1, results=NOTHING, tokens=[1])
-    left.leave()
+    first, second, leaver = (RedisLimiter(own_redis.client, RATED, worker=name) for name in "abc")
+    leaver.exchange(held=0, want=1, results=NOTHING, tokens=[1])
+    leaver.leave()
     first.exchange(held=0, want=2, results=NOTHING, tokens=[1, 1])
     second.exchange(held=0, want=1, results=NOTHING, tokens=[1])
     counted = endpoint_status(own_redis.client, RATED).requests_counted
 
     own_redis.client.flushall()
     flushed = [limiter.exchange(held=0, want=5, results=NOTHING, tokens=[1] * 5).slots for limiter in (first, second)]
-    known = endpoint_status(own_redis.client, RATED).requests_counted
+    recounted = endpoint_status(own_redis.client, RATED).requests_counted
     first.exchange(held=0, want=1, results=NOTHING, tokens=[1])  # it hears of the other again
     own_redis.kill()
     # one of two workers: 5 // 2 requests a minute, of which the first has sent two and the second one
     lost = [limiter.exchange(held=0, want=5, results=NOTHING, tokens=[1] * 5).slots for limiter in (first, second)]
     own_redis.start()
 
-    assert (counted, flushed, known, lost) == (4, [0, 0], 3, [0, 1])
+    assert (counted, flushed, recounted, lost) == (4, [0, 0], 3, [0, 1])
 
 
 def start_worker(

@@ -42,28 +42,28 @@ def endpoint(fake_llm: FakeLLM) -> EndpointConfig:
 
 def collect(pool: CountedPool, *, seconds: float = 20.0) -> list[Completed]:
     """Everything outstanding; fails when that takes too long."""
-    done: list[Completed] = []
+    completed: list[Completed] = []
     until = time.monotonic() + seconds
     while pool.outstanding:
         assert time.monotonic() < until, f"{pool.outstanding} calls never came back"
-        done += pool.completed(0.5)
-    return done
+        completed += pool.completed(0.5)
+    return completed
 
 
 def one(pool: CountedPool, endpoint: EndpointConfig, request: ChatRequest) -> ChatReply:
     pool.submit("token", endpoint, request)
-    [done] = collect(pool)
-    return done.reply
+    [completed] = collect(pool)
+    return completed.reply
 
 
 def test_pool_answers_each_token_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
     with pool_of(10) as pool:
         for number in range(100):
             pool.submit(number, endpoint, asking(f"[[fake:reply={number}]]"))
-        done = collect(pool)
+        completed = collect(pool)
 
-    assert {item.token: item.reply.text for item in done} == {number: str(number) for number in range(100)}
-    assert len(done) == 100
+    assert {item.token: item.reply.text for item in completed} == {number: str(number) for number in range(100)}
+    assert len(completed) == 100
     stats = fake_llm.stats()
     assert (stats["calls"], stats["max_in_flight"] <= 10) == (100, True)
 
@@ -156,17 +156,17 @@ def test_pool_doubles_only_once(fake_llm: FakeLLM, endpoint: EndpointConfig) -> 
 
 def test_pool_remembers_what_an_endpoint_refuses_and_tells(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
     fake_llm.config(reject="seed,json_schema,temperature")
-    told: list[Capabilities] = []
+    learned: list[Capabilities] = []
     request = asking(
         '[[fake:reply={"a": 1}]]', seed=1, response_format={"type": "json_schema", "json_schema": {"name": "v"}}
     )
-    with pool_of(1, on_capabilities=lambda _, known: told.append(known)) as pool:
+    with pool_of(1, on_capabilities=lambda _, capabilities: learned.append(capabilities)) as pool:
         first = one(pool, endpoint, request)
         again = one(pool, endpoint, replace(request, sample_index=1))
 
     assert (first.status, first.attempts) == (ReplyStatus.FINISHED, 4)
     assert (again.status, again.attempts) == (ReplyStatus.FINISHED, 1)
-    assert told[-1] == Capabilities(
+    assert learned[-1] == Capabilities(
         json_schema=False, json_object=True, seed=False, random_seed=True, temperature=False, max_tokens=True
     )
     assert fake_llm.log()[-1]["sent"] == ["json_object", "max_tokens", "random_seed", "response_format"]
@@ -212,7 +212,7 @@ def test_pool_gives_up_sooner_on_a_request_that_fails_alone(fake_llm: FakeLLM, e
         pool.submit("poisoned", endpoint, asking("[[fake:500]]"))
         for number in range(300):
             pool.submit(number, endpoint, asking(f"question {number}"))
-        replies = {done.token: done.reply for done in collect(pool)}
+        replies = {completed.token: completed.reply for completed in collect(pool)}
 
     assert (replies["poisoned"].error_kind, replies["poisoned"].attempts) == ("http-500", 3)
     assert Counter(reply.status for reply in replies.values()) == {ReplyStatus.FINISHED: 300, ReplyStatus.FAILED: 1}
@@ -224,14 +224,14 @@ def test_pool_gives_work_back_when_the_endpoint_asks_for_long_patience(
     with pool_of(1) as pool:
         pool.submit("first", endpoint, asking("[[fake:429]][[fake:retry_after=90]]"))
         pool.submit("second", endpoint, asking("hello"))
-        done = {item.token: item for item in collect(pool)}
+        completed = {item.token: item for item in collect(pool)}
 
-    assert done["first"].requeue_seconds == 90.0
-    assert done["first"].reply.error_kind == "rate-limited"
-    waited = done["second"].requeue_seconds
+    assert completed["first"].requeue_seconds == 90.0
+    assert completed["first"].reply.error_kind == "rate-limited"
+    waited = completed["second"].requeue_seconds
     assert waited is not None
     assert 85.0 < waited <= 90.0
-    assert done["second"].reply == ChatReply(ReplyStatus.FAILED, error_kind="rate-limited", attempts=0)
+    assert completed["second"].reply == ChatReply(ReplyStatus.FAILED, error_kind="rate-limited", attempts=0)
     assert fake_llm.stats()["calls"] == 1
 
 
@@ -240,7 +240,7 @@ def test_pool_sleeps_without_holding_a_thread(endpoint: EndpointConfig) -> None:
         pool.submit("sleeper", endpoint, asking("[[fake:drop]]"))
         for number in range(20):
             pool.submit(number, endpoint, asking(f"question {number}"))
-        order = [done.token for done in collect(pool)]
+        order = [completed.token for completed in collect(pool)]
 
     # one thread: the sleeper's first attempt comes before all others, its second (0.13 x 4 s later) after them
     assert order == [*range(20), "sleeper"]
@@ -257,7 +257,7 @@ def test_pool_obeys_retry_after_for_the_whole_endpoint(
         with pool_of(6, limiters=LimiterFactory(own_redis.client)) as pool:
             for number in range(40):
                 pool.submit(number, replace(endpoint, max_concurrency=8), asking(f"{name} {number}"))
-            counts.update(done.reply.status for done in collect(pool))
+            counts.update(completed.reply.status for completed in collect(pool))
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(pools)]
     for thread in threads:
@@ -280,12 +280,12 @@ def test_pool_loses_nothing_under_all_faults_at_once(fake_llm: FakeLLM, endpoint
         pool.submit("poisoned", endpoint, asking("[[fake:500]]"))
         for number in range(300):
             pool.submit(number, endpoint, asking(f"question {number}"))
-        done = collect(pool)
+        completed = collect(pool)
 
-    assert {item.token for item in done} == {"poisoned", *range(300)}
-    assert len(done) == 301
+    assert {item.token for item in completed} == {"poisoned", *range(300)}
+    assert len(completed) == 301
     assert fake_llm.stats()["duplicates"] == 0
-    failed = [item.token for item in done if item.reply.status is not ReplyStatus.FINISHED]
+    failed = [item.token for item in completed if item.reply.status is not ReplyStatus.FINISHED]
     assert "poisoned" in failed
     assert len(failed) <= 15  # truncated twice, or five times unlucky
 
@@ -309,13 +309,13 @@ def test_pool_close_returns_what_was_never_sent(fake_llm: FakeLLM, endpoint: End
         while fake_llm.stats()["in_flight"] < 2:
             time.sleep(0.01)
         unsent = pool.close(grace_seconds=5.0)
-        done = collect(pool)
+        completed = collect(pool)
         with pytest.raises(RuntimeError, match="closed"):
             pool.submit("late", endpoint, asking("hello"))
 
     assert sorted(unsent) == list(range(2, 10))  # type: ignore[type-var]
-    assert {item.token for item in done} == {0, 1}
-    assert all(item.reply.status is ReplyStatus.FINISHED for item in done)
+    assert {item.token for item in completed} == {0, 1}
+    assert all(item.reply.status is ReplyStatus.FINISHED for item in completed)
     assert fake_llm.stats()["calls"] == 2
 
 
@@ -350,9 +350,9 @@ def test_pool_serves_two_endpoints_at_once(fake_llm: FakeLLM, endpoint: Endpoint
         for number in range(30):
             pool.submit(("m", number), endpoint, asking(f"question {number}"))
             pool.submit(("n", number), other, asking(f"question {number}"))
-        done = collect(pool)
+        completed = collect(pool)
 
-    assert Counter(item.reply.status for item in done) == {ReplyStatus.FINISHED: 60}
+    assert Counter(item.reply.status for item in completed) == {ReplyStatus.FINISHED: 60}
     assert fake_llm.stats()["model"] == {"m": 30, "n": 30}
 
 
@@ -381,12 +381,12 @@ def test_a_busy_endpoint_leaves_threads_to_another(fake_llm: FakeLLM, endpoint: 
     with pool_of(4) as pool:
         for number in range(120):
             pool.submit(("busy", number), endpoint, asking(f"busy {number}"))
-        done = pool.completed(5.0)
+        completed = pool.completed(5.0)
         pool.submit(("late", 0), other, asking("late"))
-        while ("late", 0) not in {item.token for item in done}:
-            done += pool.completed(5.0)
+        while ("late", 0) not in {item.token for item in completed}:
+            completed += pool.completed(5.0)
 
-        assert len(done) < 60
+        assert len(completed) < 60
         collect(pool)
 
 
@@ -399,17 +399,17 @@ def test_groups_take_turns_at_an_endpoint_and_one_is_withdrawn_alone(
             pool.submit(("long", number), endpoint, asking(f"long {number}"), group="long")
         for number in range(4):
             pool.submit(("short", number), endpoint, asking(f"short {number}"), group="short")
-        done: list[Completed] = []
-        while sum("short" in str(item.token) for item in done) < 4:
-            done += pool.completed(5.0)
-        before = sum("long" in str(item.token) for item in done)
+        completed: list[Completed] = []
+        while sum("short" in str(item.token) for item in completed) < 4:
+            completed += pool.completed(5.0)
+        before = sum("long" in str(item.token) for item in completed)
         pool.withdraw("long")
         rest = collect(pool)
 
     assert before <= 12  # one for each of the short group's, and those that were on their way
     given_back = [item for item in rest if item.requeue_seconds is not None]
     assert all("long" in str(item.token) for item in given_back)
-    assert len(given_back) + sum(item.requeue_seconds is None for item in [*done, *rest]) == 64
+    assert len(given_back) + sum(item.requeue_seconds is None for item in [*completed, *rest]) == 64
     assert fake_llm.stats()["calls"] == 64 - len(given_back)
 
 
@@ -424,13 +424,13 @@ def test_an_endpoint_has_threads_to_itself_beside_slow_calls_of_another(
             time.sleep(0.02)
         for number in range(5):
             pool.submit(("fast", number), endpoint, asking(f"fast {number}"))
-        done: list[Completed] = []
-        while len(done) < 5:
-            found = pool.completed(10.0)
-            assert found, "the fast endpoint waits for the slow one"
-            done += found
+        completed: list[Completed] = []
+        while len(completed) < 5:
+            batch = pool.completed(10.0)
+            assert batch, "the fast endpoint waits for the slow one"
+            completed += batch
 
-    assert {item.token for item in done} == {("fast", number) for number in range(5)}
+    assert {item.token for item in completed} == {("fast", number) for number in range(5)}
 
 
 def test_pool_gives_back_at_once_what_comes_while_an_endpoint_takes_no_calls_for_long(

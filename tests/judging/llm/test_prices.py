@@ -17,9 +17,9 @@ def test_price_for_prefers_the_endpoints_own_price() -> None:
 
 def test_price_for_reads_the_public_list() -> None:
     # OpenAI's price list: gpt-4o-mini 0.15 dollars in, 0.60 out, per million tokens
-    found = price_for(base_url="https://api.openai.com/v1", model="gpt-4o-mini")
+    price = price_for(base_url="https://api.openai.com/v1", model="gpt-4o-mini")
 
-    assert found == Price(Decimal("0.15"), Decimal("0.60"), "genai-prices", cached_per_million=Decimal("0.075"))
+    assert price == Price(Decimal("0.15"), Decimal("0.60"), "genai-prices", cached_per_million=Decimal("0.075"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 def run(scenario: str, url: str) -> dict[str, Any]:
     """What the scenario printed. A child that outlived it would hold the pipe open and run into the time limit."""
-    done = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-m", "tests.judging.llm.sending_process", scenario, url],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
@@ -21,16 +21,16 @@ def run(scenario: str, url: str) -> dict[str, Any]:
         timeout=60,
         check=False,
     )
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    printed: dict[str, Any] = json.loads(ended.stdout)
+    return printed
 
 
 def test_sending_process_answers_each_token_once(fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=20)
 
-    found = run("answer", fake_llm.url)
+    printed = run("answer", fake_llm.url)
 
-    assert found == {"texts": [[number, str(number)] for number in range(60)], "children": 0}
+    assert printed == {"texts": [[number, str(number)] for number in range(60)], "children": 0}
     stats = fake_llm.stats()
     assert (stats["calls"], stats["max_in_flight"] <= 10) == (60, True)
 
@@ -38,9 +38,9 @@ def test_sending_process_answers_each_token_once(fake_llm: FakeLLM) -> None:
 def test_sending_process_tells_what_an_endpoint_refuses(fake_llm: FakeLLM) -> None:
     fake_llm.config(reject="seed")
 
-    found = run("learn", fake_llm.url)
+    printed = run("learn", fake_llm.url)
 
-    assert found == {
+    assert printed == {
         "status": "finished",
         "told": {
             "json_schema": None,
@@ -64,29 +64,29 @@ def test_sending_process_tells_what_an_endpoint_refuses(fake_llm: FakeLLM) -> No
 def test_withdraw_gives_back_what_was_not_sent_and_lets_the_rest_and_others_go_on(fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=200)
 
-    found = run("withdraw", fake_llm.url)
+    printed = run("withdraw", fake_llm.url)
 
-    answered = found["answered"]
-    assert found["tokens"] == list(range(35))
+    answered = printed["answered"]
+    assert printed["tokens"] == list(range(35))
     assert 9 <= len(answered) == fake_llm.stats()["calls"] < 35
     assert answered[-5:] == [30, 31, 32, 33, 34]
-    assert (found["statuses"], found["attempts"]) == ({"finished": len(answered)}, 0)
+    assert (printed["statuses"], printed["attempts"]) == ({"finished": len(answered)}, 0)
 
 
 def test_a_killed_child_is_reported(fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=200)
 
-    found = run("lose", fake_llm.url)
+    printed = run("lose", fake_llm.url)
 
-    assert found.pop("heard") >= 1
-    assert found == {"raised": "The process that sends calls ended unexpectedly."}
+    assert printed.pop("heard") >= 1
+    assert printed == {"raised": "The process that sends calls ended unexpectedly."}
     assert fake_llm.stats()["calls"] < 30
 
 
 def test_the_child_ends_with_its_parent(fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=200)
 
-    found = run("die", fake_llm.url)  # waits for the child too, which holds the same pipe
+    printed = run("die", fake_llm.url)  # waits for the child too, which holds the same pipe
 
-    assert found["heard"] >= 1
+    assert printed["heard"] >= 1
     assert fake_llm.stats()["calls"] < 30

@@ -87,14 +87,14 @@ def _note(server: socket.socket, connections: list[str]) -> None:
 
 
 def command_lines() -> list[str]:
-    found = []
+    lines = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                found.append((entry / "cmdline").read_bytes().decode("utf-8", "replace"))
+                lines.append((entry / "cmdline").read_bytes().decode("utf-8", "replace"))
             except OSError:
                 continue
-    return found
+    return lines
 
 
 def run_here(attacks: list[Attack], folder: Path, scratch: Path) -> list[Ended]:
@@ -144,7 +144,7 @@ def run_as_other(attacks: list[Attack], folder: Path, scratch: Path) -> list[End
     shutil.copy(str(pyseccomp.__file__), copy)
     job = {"attacks": [asdict(attack) for attack in attacks], "scratch": str(scratch)}
     ids = [f"--reuid={ORDINARY_UID}", f"--regid={ORDINARY_UID}", "--clear-groups"]
-    done = subprocess.run(
+    ended = subprocess.run(
         ["setpriv", *ids, python, "-c", AS_OTHER],
         input=json.dumps(job),
         capture_output=True,
@@ -154,8 +154,8 @@ def run_as_other(attacks: list[Attack], folder: Path, scratch: Path) -> list[End
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    assert ended.returncode == 0, ended.stderr
+    answer = json.loads(ended.stdout)
     assert "does not hold" not in answer["reason"]
     if answer["reason"]:
         pytest.skip(f"as an ordinary user: {answer['reason']}")
@@ -164,10 +164,10 @@ def run_as_other(attacks: list[Attack], folder: Path, scratch: Path) -> list[End
 
 
 def _is_recent(python: str) -> bool:
-    asked = subprocess.run(
+    ended = subprocess.run(
         [python, "-c", "import sys; print(sys.version_info >= (3, 11))"], capture_output=True, check=True
     )
-    return asked.stdout.strip() == b"True"
+    return ended.stdout.strip() == b"True"
 
 
 def _ended(outcome: dict[str, object]) -> Ended:

@@ -71,10 +71,10 @@ def test_run_passes_and_fails_by_the_program(runner: SandboxRunner, language: st
     ("name", "canonical"), [("cpp", "c++"), ("C/C++", "c++"), ("js", "javascript"), (" CS ", "c#"), ("golang", "go")]
 )
 def test_find_language_knows_aliases(name: str, canonical: str) -> None:
-    found = find_language(name)
+    language = find_language(name)
 
-    assert found is not None
-    assert found.name == canonical
+    assert language is not None
+    assert language.name == canonical
 
 
 def test_run_says_what_a_python_program_raised(runner: SandboxRunner) -> None:
@@ -151,9 +151,9 @@ def test_run_refuses_an_unknown_language(runner: SandboxRunner) -> None:
 def test_run_excuses_a_failure_that_needs_a_missing_library(
     runner: SandboxRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {"python": LanguageStatus("python", "3.11", "", ("absentee",))}
+    languages = {"python": LanguageStatus("python", "3.11", "", ("absentee",))}
     absentee = Library("absentee", r"import absentee", "false", "nowhere")
-    monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: found)
+    monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: languages)
     monkeypatch.setattr("judging.sandbox.runner.find_language", lambda name: replace(PYTHON, libraries=(absentee,)))
 
     needed, mentioned, tested, other = (
@@ -185,8 +185,8 @@ def test_run_says_what_a_result_depends_on(runner: SandboxRunner) -> None:
 
 
 def test_run_says_which_libraries_a_result_depends_on(runner: SandboxRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"python": replace(_need("python"), library_versions={"numpy": "1.24.2", "pandas": "1.5.3"})}
-    monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: found)
+    languages = {"python": replace(_need("python"), library_versions={"numpy": "1.24.2", "pandas": "1.5.3"})}
+    monkeypatch.setattr("judging.sandbox.runner.available_languages", lambda: languages)
 
     environment = runner.run(SandboxProgram("python", "pass")).environment
 

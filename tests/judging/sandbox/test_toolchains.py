@@ -15,11 +15,11 @@ def test_make_toolchains_installs_every_library_that_programs_may_use() -> None:
     assert target is not None
     installed = set(re.split(r"[\s@]+", target[0]))
 
-    wanted = {
+    packages = {
         re.sub(r"^(?:Debian|npm) package ", "", library.install).split("@")[0].split(",")[0]
         for language in LANGUAGES
         for library in language.libraries
     }
 
-    assert {"python3-torch", "r-cran-tidyverse", "jsdom"} <= wanted
-    assert wanted - installed == set()
+    assert {"python3-torch", "r-cran-tidyverse", "jsdom"} <= packages
+    assert packages - installed == set()

@@ -78,7 +78,7 @@ def test_a_byte_order_mark_and_keywords_of_null_are_taken_as_the_program_takes_t
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         ({"WORKER_API_URL": ...}, "WORKER_API_URL: This entry is missing. Add it as in Lunar-Bench's settings.json."),
         ({"WORKER_API_URL": 7}, "WORKER_API_URL: Write a text between quotes."),
@@ -108,11 +108,11 @@ def test_a_byte_order_mark_and_keywords_of_null_are_taken_as_the_program_takes_t
         ),
     ],
 )
-def test_a_bad_value_is_refused_with_its_key_its_line_and_what_to_write(changes: dict[str, Any], said: str) -> None:
-    data, (key, _, message) = lunar_file(**changes), said.partition(": ")
-    place = "" if changes[key] is ... else f", line {line_of(key, data)}"
+def test_a_bad_value_is_refused_with_its_key_its_line_and_what_to_write(changes: dict[str, Any], sentence: str) -> None:
+    data, (key, _, message) = lunar_file(**changes), sentence.partition(": ")
+    location = "" if changes[key] is ... else f", line {line_of(key, data)}"
 
-    assert refusals(data) == [f"{key}{place}: {message}"]
+    assert refusals(data) == [f"{key}{location}: {message}"]
 
 
 def test_all_problems_are_told_at_once() -> None:
@@ -126,7 +126,7 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "sentence"),
     [
         (b"", "The file is empty."),
         (b" " * (MOST_BYTES + 1), "The file has more than 1,024 KiB. A settings.json is a short text."),
@@ -148,14 +148,14 @@ def test_all_problems_are_told_at_once() -> None:
         ),
     ],
 )
-def test_a_file_that_is_none_ends_in_one_sentence(data: bytes, said: str | None) -> None:
-    told = refusals(data)
+def test_a_file_that_is_none_ends_in_one_sentence(data: bytes, sentence: str | None) -> None:
+    messages = refusals(data)
 
-    assert len(told) == 1
-    if said is None:  # which line it is depends on the version of Python: the comma's or the bracket's
-        assert told[0].endswith("There is a comma before a closing bracket. Remove it.")
+    assert len(messages) == 1
+    if sentence is None:  # which line it is depends on the version of Python: the comma's or the bracket's
+        assert messages[0].endswith("There is a comma before a closing bracket. Remove it.")
     else:
-        assert told == [said]
+        assert messages == [sentence]
 
 
 def test_names_of_unknown_entries_are_cut_and_printable() -> None:

@@ -61,7 +61,7 @@ def test_read_turns_of_one_message_has_its_text_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ([], "Case 7: `messages` must be a list of 1 to 500 messages."),
         (["hello"], "Case 7: message 1 is no object."),
@@ -74,7 +74,7 @@ def test_read_turns_of_one_message_has_its_text_alone() -> None:
         ([{"role": "assistant", "tool_calls": [{}]}], "Case 7: a tool call of message 1 has no name."),
     ],
 )
-def test_read_turns_says_what_is_wrong(value: object, said: str) -> None:
+def test_read_turns_says_what_is_wrong(value: object, message: str) -> None:
     turns, problems = read(value)
 
-    assert (turns, problems[0]) == (None, said)
+    assert (turns, problems[0]) == (None, message)

@@ -43,14 +43,14 @@ def cohen_kappa(table: RatingTable, first: str, second: str, weights: Weights = 
 def from_counts(counts: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> RatingTable:
     """Return a table with the given number of answers per item and label; its columns are not persons."""
     scale = tuple(str(label) for label in labels)
-    given = np.array(counts, dtype=np.int64).reshape(-1, len(scale))
-    totals = given.sum(axis=1)
+    matrix = np.array(counts, dtype=np.int64).reshape(-1, len(scale))
+    totals = matrix.sum(axis=1)
     width = int(totals.max(initial=0))
-    codes = np.full((len(given), width), MISSING, dtype=np.int64)
+    codes = np.full((len(matrix), width), MISSING, dtype=np.int64)
     codes[np.arange(width) < totals[:, None]] = np.repeat(
-        np.tile(np.arange(len(scale)), len(given)), given.reshape(-1).astype(np.intp)
+        np.tile(np.arange(len(scale)), len(matrix)), matrix.reshape(-1).astype(np.intp)
     )
-    items, names = (tuple(f"{word}{n}" for n in range(size)) for word, size in (("i", len(given)), ("r", width)))
+    items, names = (tuple(f"{word}{n}" for n in range(size)) for word, size in (("i", len(matrix)), ("r", width)))
     return RatingTable(items, names, scale, codes, numeric_values(scale), raters_known=False)
 
 

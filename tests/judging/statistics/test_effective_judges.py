@@ -21,10 +21,10 @@ FIRST, SECOND = [0.0, 0.0, 1.0, 1.0] * 5, [0.0, 1.0, 0.0, 1.0] * 5
 
 def figures(*members: list[float]) -> tuple[float | None, float | None, int]:
     """Return effective number, mean correlation and pairs, rounded."""
-    found = effective_judges(votes(*members))
-    assert found.value is not None
-    assert found.correlation is not None
-    return round(found.value, 9), round(found.correlation, 9), found.pairs
+    result = effective_judges(votes(*members))
+    assert result.value is not None
+    assert result.correlation is not None
+    return round(result.value, 9), round(result.correlation, 9), result.pairs
 
 
 def test_equal_members_are_worth_one_and_unrelated_ones_are_worth_themselves() -> None:

@@ -11,13 +11,13 @@ from judging.statistics.intervals import effective_size, mid_p_interval, share_o
 
 
 def test_share_of_takes_half_of_what_was_seen_off_each_tail() -> None:
-    found = share_of(8, 10)
+    share = share_of(8, 10)
 
-    assert found.low is not None
-    assert found.high is not None
-    above = scipy.stats.binom.sf(8, 10, found.low) + scipy.stats.binom.pmf(8, 10, found.low) / 2
-    below = scipy.stats.binom.cdf(7, 10, found.high) + scipy.stats.binom.pmf(8, 10, found.high) / 2
-    assert [found.value, above, below, found.n] == pytest.approx([0.8, 0.025, 0.025, 10])
+    assert share.low is not None
+    assert share.high is not None
+    above = scipy.stats.binom.sf(8, 10, share.low) + scipy.stats.binom.pmf(8, 10, share.low) / 2
+    below = scipy.stats.binom.cdf(7, 10, share.high) + scipy.stats.binom.pmf(8, 10, share.high) / 2
+    assert [share.value, above, below, share.n] == pytest.approx([0.8, 0.025, 0.025, 10])
 
 
 def test_share_of_keeps_its_width_at_the_ends() -> None:
@@ -38,14 +38,14 @@ def test_mid_p_interval_takes_numbers_that_are_not_whole() -> None:
 
 @pytest.mark.parametrize("n", [20, 50, 200])
 def test_share_of_holds_the_truth_in_95_of_100_whatever_it_is(n: int) -> None:
-    found = [share_of(count, n) for count in range(n + 1)]
-    low, high = np.array([one.low for one in found]), np.array([one.high for one in found])
+    shares = [share_of(count, n) for count in range(n + 1)]
+    low, high = np.array([share.low for share in shares]), np.array([share.high for share in shares])
 
     truths = np.linspace(0.5, 0.995, 100)
 
-    held = [scipy.stats.binom.pmf(np.arange(n + 1), n, p) @ ((low <= p) & (p <= high)) for p in truths]
-    assert min(held) > 0.915
-    assert 0.95 < np.mean(held) < 0.97
+    coverages = [scipy.stats.binom.pmf(np.arange(n + 1), n, p) @ ((low <= p) & (p <= high)) for p in truths]
+    assert min(coverages) > 0.915
+    assert 0.95 < np.mean(coverages) < 0.97
 
 
 def test_share_of_nothing_or_of_one_has_no_interval() -> None:
@@ -60,13 +60,13 @@ def test_share_of_refuses_more_than_all() -> None:
 
 def test_share_of_cases_counts_a_case_once() -> None:
     # 16 of 20 over 10 cases: the share is .8, the interval that of 8 of 10.
-    values = [place % 5 > 0 for place in range(20)]
+    values = [number % 5 > 0 for number in range(20)]
 
-    found = share_of_cases(values, [place // 2 for place in range(20)])
+    share = share_of_cases(values, [number // 2 for number in range(20)])
 
     few = share_of(8, 10)
-    assert (found.value, found.n) == (0.8, 20)
-    assert [found.low, found.high] == pytest.approx([few.low, few.high])
+    assert (share.value, share.n) == (0.8, 20)
+    assert [share.low, share.high] == pytest.approx([few.low, few.high])
     assert share_of_cases(values, range(20)) == share_of(16, 20)
     assert share_of_cases([True] * 4, "aabb") == Estimate(1.0, share_of(2, 2).low, 1.0, 4)
     assert share_of_cases([], []).value is None

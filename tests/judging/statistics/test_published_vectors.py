@@ -80,8 +80,8 @@ EDGE_CASES = (
 
 @pytest.fixture(scope="module")
 def vectors(shared_data: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared_data / "statistics/iaa_vectors.json").read_text())
-    return found
+    values: dict[str, Any] = json.loads((shared_data / "statistics/iaa_vectors.json").read_text())
+    return values
 
 
 @pytest.fixture(scope="module")
@@ -98,14 +98,14 @@ def pandalm_table(pandalm: list[dict[str, str]]) -> RatingTable:
 
 @pytest.fixture(scope="module")
 def pandalm_expected(shared_data: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared_data / "statistics/pandalm_expected.json").read_text())
-    return found
+    values: dict[str, Any] = json.loads((shared_data / "statistics/pandalm_expected.json").read_text())
+    return values
 
 
 @pytest.fixture(scope="module")
 def ppi_expected(shared_data: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((shared_data / "statistics/ppi_expected.json").read_text())
-    return found
+    values: dict[str, Any] = json.loads((shared_data / "statistics/ppi_expected.json").read_text())
+    return values
 
 
 def build(vector: dict[str, Any]) -> RatingTable:
@@ -116,16 +116,16 @@ def build(vector: dict[str, Any]) -> RatingTable:
     return from_rows(vector["rows"], vector["labels"])
 
 
-def figures(table: RatingTable, wanted: dict[str, Any]) -> dict[str, float | None]:
+def figures(table: RatingTable, names: dict[str, Any]) -> dict[str, float | None]:
     return {
         name: function(table).value
         for name, (function, _) in FIGURES.items()
-        if name in wanted and (name != "conger" or table.raters_known)
+        if name in names and (name != "conger" or table.raters_known)
     }
 
 
-def expected(wanted: dict[str, Any], got: dict[str, float | None]) -> dict[str, Any]:
-    return {name: None if wanted[name] is None else pytest.approx(wanted[name], abs=FIGURES[name][1]) for name in got}
+def expected(values: dict[str, Any], got: dict[str, float | None]) -> dict[str, Any]:
+    return {name: None if values[name] is None else pytest.approx(values[name], abs=FIGURES[name][1]) for name in got}
 
 
 def test_vectors_are_all_listed_here(vectors: dict[str, Any]) -> None:
@@ -153,8 +153,8 @@ def test_figures_reproduce_edge_cases(vectors: dict[str, Any], name: str) -> Non
     assert got == expected(formula, got)
     if "cohen" in formula:
         cohen = cohen_kappa(table, "rater 1", "rater 2").estimate
-        wanted = None if formula["cohen"] is None else pytest.approx(formula["cohen"], abs=SIX_PLACES)
-        assert (cohen.value, cohen.n) == (wanted, formula["n_pairs"])
+        expected_kappa = None if formula["cohen"] is None else pytest.approx(formula["cohen"], abs=SIX_PLACES)
+        assert (cohen.value, cohen.n) == (expected_kappa, formula["n_pairs"])
 
 
 @pytest.mark.parametrize("name", EDGE_CASES)
@@ -170,11 +170,11 @@ def test_figures_that_are_undefined_say_why(vectors: dict[str, Any], name: str) 
 
 @pytest.mark.parametrize("name", ["krippendorff_2011_4obs", "wikipedia_krippendorff_3coders"])
 def test_krippendorff_alpha_reproduces_every_metric(vectors: dict[str, Any], name: str) -> None:
-    table, wanted = build(vectors[name]), vectors[name]["krippendorff_alpha"]
+    table, alphas = build(vectors[name]), vectors[name]["krippendorff_alpha"]
 
-    got = {metric: krippendorff_alpha(table, Metric(metric)).value for metric in wanted}
+    got = {metric: krippendorff_alpha(table, Metric(metric)).value for metric in alphas}
 
-    assert got == pytest.approx(wanted, abs=SIX_PLACES)
+    assert got == pytest.approx(alphas, abs=SIX_PLACES)
 
 
 @pytest.mark.parametrize("name", ["fleiss_1971_psychiatric", "wikipedia_fleiss"])
@@ -265,23 +265,23 @@ def ppi_task(pandalm: list[dict[str, str]]) -> tuple[list[float], list[float], l
 def test_stratified_mean_has_the_point_of_ppi_on_pandalm(
     ppi_task: tuple[list[float], list[float], list[float]], ppi_expected: dict[str, Any]
 ) -> None:
-    wanted = ppi_expected["ppi_pandalm"]
+    published = ppi_expected["ppi_pandalm"]
 
-    found = stratified_mean([make_stratum(*ppi_task)])
+    inference = stratified_mean([make_stratum(*ppi_task)])
 
     # The library divides the judge's variance by n - 1 as we do, and agrees to 1e-5 with the variance by n.
-    assert found.unbounded == pytest.approx(wanted["ppi_plus_plus"]["own"]["var_pooled"][0], abs=1e-5)
+    assert inference.unbounded == pytest.approx(published["ppi_plus_plus"]["own"]["var_pooled"][0], abs=1e-5)
 
 
 def test_rogan_gladen_reproduces_pandalm(
     ppi_task: tuple[list[float], list[float], list[float]], ppi_expected: dict[str, Any]
 ) -> None:
-    wanted = ppi_expected["ppi_pandalm"]["rogan_gladen"]
+    published = ppi_expected["ppi_pandalm"]["rogan_gladen"]
 
-    found = rogan_gladen(*([value == 1 for value in values] for values in ppi_task))
+    corrected = rogan_gladen(*([value == 1 for value in values] for values in ppi_task))
 
-    assert [found.sensitivity, found.specificity, found.estimate.value] == pytest.approx(
-        [wanted["tpr"], wanted["tnr"], wanted["own"]], abs=1e-9
+    assert [corrected.sensitivity, corrected.specificity, corrected.estimate.value] == pytest.approx(
+        [published["tpr"], published["tnr"], published["own"]], abs=1e-9
     )
     # The library's interval is a bootstrap of its own random stream; ours is the delta method, so only close.
-    assert [found.estimate.low, found.estimate.high] == pytest.approx(wanted["judgy_ci_seed0"], abs=0.03)
+    assert [corrected.estimate.low, corrected.estimate.high] == pytest.approx(published["judgy_ci_seed0"], abs=0.03)

@@ -35,8 +35,8 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, Name]]:
 
 def mentioned(tree: ast.AST) -> set[str]:
     """Return the names that code reads, attributes of modules included."""
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return found | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def unreached(modules: dict[str, ast.Module]) -> list[str]:
@@ -61,16 +61,16 @@ def unreached(modules: dict[str, ast.Module]) -> list[str]:
         reached.add(name)
         words = mentioned(definitions[name])
         waiting += [meanings[name[0]].get(word, (name[0], word)) for word in words]
-    left = [name for name in definitions if name not in reached and not name[1].startswith("_")]
-    return sorted(f"{module}.{name}".removeprefix(f"{STATISTICS}.") for module, name in left)
+    unused = [name for name in definitions if name not in reached and not name[1].startswith("_")]
+    return sorted(f"{module}.{name}".removeprefix(f"{STATISTICS}.") for module, name in unused)
 
 
 def _uses(tree: ast.Module, modules: dict[str, ast.Module]) -> list[Name]:
     """Return what a module outside uses: imported names, and attributes of imported modules."""
-    found = dict(imports(tree))
+    imported = dict(imports(tree))
     words = mentioned(tree)
-    whole = [f"{module}.{name}" for module, name in found.values() if f"{module}.{name}" in modules]
-    return [*found.values(), *((module, word) for module in whole for word in words)]
+    whole = [f"{module}.{name}" for module, name in imported.values() if f"{module}.{name}" in modules]
+    return [*imported.values(), *((module, word) for module in whole for word in words)]
 
 
 def test_every_public_function_of_the_statistics_is_reached_from_outside() -> None:

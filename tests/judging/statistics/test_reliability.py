@@ -12,9 +12,9 @@ from judging.statistics.risk_coverage import AuditedVerdict
 
 def test_reliability_bins_hold_twenty_cases_and_keep_equal_confidences_together() -> None:
     # 25 at .5 (5 right), 22 at .8 (all right), 3 at .9: too few for a bin of their own.
-    verdicts = [AuditedVerdict(0.5, place < 5, place) for place in range(25)]
-    verdicts += [AuditedVerdict(0.8, True, 100 + place) for place in range(22)]
-    verdicts += [AuditedVerdict(0.9, False, 200 + place) for place in range(3)]
+    verdicts = [AuditedVerdict(0.5, number < 5, number) for number in range(25)]
+    verdicts += [AuditedVerdict(0.8, True, 100 + number) for number in range(22)]
+    verdicts += [AuditedVerdict(0.9, False, 200 + number) for number in range(3)]
 
     low, high = reliability(verdicts)
 
@@ -24,18 +24,18 @@ def test_reliability_bins_hold_twenty_cases_and_keep_equal_confidences_together(
 
 
 def test_reliability_averages_the_verdicts_of_a_case() -> None:
-    verdicts = [AuditedVerdict(0.5, place % 2 == 0, place // 2) for place in range(40)]
+    verdicts = [AuditedVerdict(0.5, number % 2 == 0, number // 2) for number in range(40)]
 
-    (found,) = reliability(verdicts)
+    (only_bin,) = reliability(verdicts)
 
-    assert (found.agreement.value, found.agreement.n) == (0.5, 20)
+    assert (only_bin.agreement.value, only_bin.agreement.n) == (0.5, 20)
 
 
 def test_reliability_of_few_cases_has_no_bins() -> None:
-    assert reliability([AuditedVerdict(0.5, True, place % 19) for place in range(60)]) == ()
+    assert reliability([AuditedVerdict(0.5, True, number % 19) for number in range(60)]) == ()
 
 
 def test_reliability_of_many_cases_has_twenty_bins() -> None:
-    found = reliability([AuditedVerdict(place / 2000, place % 2 == 0, place) for place in range(2000)])
+    bins = reliability([AuditedVerdict(number / 2000, number % 2 == 0, number) for number in range(2000)])
 
-    assert [part.agreement.n for part in found] == [100] * 20
+    assert [part.agreement.n for part in bins] == [100] * 20

@@ -64,7 +64,7 @@ def test_choose_threshold_takes_the_smallest_that_passes_all_the_way() -> None:
 
 def test_risk_coverage_counts_a_case_once() -> None:
     # Two verdicts on each of 40 cases, two wrong in all: an error rate of 2 / 80 over 40 cases is one case.
-    verdicts = [AuditedVerdict(0.9, place not in (0, 7), place // 2) for place in range(80)]
+    verdicts = [AuditedVerdict(0.9, number not in (0, 7), number // 2) for number in range(80)]
 
     assert risk_coverage(verdicts) == (Step(0.9, 80, 2, 40, 40, 1.0, 2 / 80, error_bound(1, 40)),)
 
@@ -72,8 +72,8 @@ def test_risk_coverage_counts_a_case_once() -> None:
 def test_risk_coverage_weights_verdicts_by_their_inclusion_probability() -> None:
     # 40 cases drawn at 1 in 10, none wrong, and 40 drawn whole, 10 wrong: they stand for 440, of which 10 are wrong.
     # Kish: (40 * 10 + 40)² / (40 * 100 + 40) = 193600 / 4040 = 47.9 cases; 10 / 440 of 47 is 1.07, counted as 2.
-    rare = [AuditedVerdict(0.9, True, place, 10.0) for place in range(40)]
-    whole = [AuditedVerdict(0.9, place >= 10, 40 + place) for place in range(40)]
+    rare = [AuditedVerdict(0.9, True, number, 10.0) for number in range(40)]
+    whole = [AuditedVerdict(0.9, number >= 10, 40 + number) for number in range(40)]
 
     assert risk_coverage(rare + whole) == (Step(0.9, 80, 10, 80, 47, 1.0, 10 / 440, error_bound(2, 47)),)
 
@@ -105,9 +105,9 @@ def test_choose_threshold_returns_none_when_the_strictest_fails() -> None:
 
 
 def test_choose_threshold_needs_enough_cases() -> None:
-    found = choose_threshold(risk_coverage([AuditedVerdict(0.9, True, place % 21) for place in range(60)]))
+    decision = choose_threshold(risk_coverage([AuditedVerdict(0.9, True, number % 21) for number in range(60)]))
 
-    assert found == ThresholdDecision(None, 1, "21 audited cases; at least 22 are needed.")
+    assert decision == ThresholdDecision(None, 1, "21 audited cases; at least 22 are needed.")
     assert choose_threshold([]) == ThresholdDecision(None, 22, "0 audited cases; at least 22 are needed.")
 
 

@@ -17,9 +17,9 @@ def define(template: str, response: str) -> Alignment:
     columns = len(response)
     f = [[0] * columns for _ in template]
     s = [[0] * columns for _ in template]
-    for i, wanted in enumerate(template):
-        for j, given_ in enumerate(response):
-            if wanted == given_:
+    for i, template_character in enumerate(template):
+        for j, response_character in enumerate(response):
+            if template_character == response_character:
                 f[i][j], s[i][j] = (f[i - 1][j - 1] if i and j else 0) + 1, j
             elif i and j:
                 f[i][j], s[i][j] = max((f[i][j - 1], s[i][j - 1]), (f[i - 1][j], s[i - 1][j]))

@@ -34,10 +34,10 @@ class Interpreter:
     """Runs our own handler sources, which are trusted here, in a bare Python."""
 
     def run(self, program: Program) -> ProgramOutcome:
-        done = subprocess.run(
+        ended = subprocess.run(
             [sys.executable, "-I", "-c", program.source], capture_output=True, text=True, timeout=30, check=False
         )
-        return ProgramOutcome(done.returncode == 0, done.stderr, stdout=done.stdout, stderr=done.stderr)
+        return ProgramOutcome(ended.returncode == 0, ended.stderr, stdout=ended.stdout, stderr=ended.stderr)
 
 
 @pytest.mark.parametrize(

@@ -41,16 +41,16 @@ def test_the_kind_is_offered() -> None:
 
 
 def test_a_published_prompt_is_sent_as_it_is_and_its_grade_is_read() -> None:
-    asked = judge(prompt_text=PUBLISHED, system_text="", reply="last_line", labels_text="C = 1\nP = 0.5\nI = 0")
+    published = judge(prompt_text=PUBLISHED, system_text="", reply="last_line", labels_text="C = 1\nP = 0.5\nI = 0")
 
-    (message,) = asked.build_messages(SUBJECT)
+    (message,) = published.build_messages(SUBJECT)
     filled = PUBLISHED
     for name, text in (("question", "What is 2+2?"), ("response", "Four."), ("reference", "4")):
         filled = filled.replace(f"{{{{ {name} }}}}", text)
     assert (message.role, message.content) == ("user", filled)
-    verdict = asked.parse_reply("The submission says four, which is 4.\n\nGRADE: P", SUBJECT)
+    verdict = published.parse_reply("The submission says four, which is 4.\n\nGRADE: P", SUBJECT)
     assert (verdict.value, verdict.rationale) == ({"label": "P"}, "The submission says four, which is 4.")
-    score = asked.score(verdict.value, SUBJECT)
+    score = published.score(verdict.value, SUBJECT)
     assert (float(score.value), float(score.full)) == (0.5, 1.0)
 
 
@@ -61,11 +61,11 @@ def test_examples_are_earlier_turns_in_the_form_of_the_question() -> None:
   reply: <score>0</score>
 - {question: Name a colour, response: 1.50, reference: red, reply: "<score>2</score>"}
 """
-    found = judge(
+    with_examples = judge(
         prompt_text="{{ question }} | {{ response }} | {{ reference }}", examples=examples, system_text="Be fair."
     )
 
-    assert [(message.role, message.content) for message in found.build_messages(SUBJECT)] == [
+    assert [(message.role, message.content) for message in with_examples.build_messages(SUBJECT)] == [
         ("system", "Be fair."),
         ("user", "What is 1+1? | Three. |"),
         ("assistant", "<score>0</score>"),
@@ -94,7 +94,7 @@ def test_a_template_goes_through_the_criteria_of_a_rubric_of_levels_and_of_scale
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"),
+    ("reply", "expected"),
     [
         ("Fine.\n<score>7</score>", ({"score": 7.0}, ())),
         ("<SCORE> **8/10** </SCORE>", ({"score": 8.0}, ())),
@@ -107,12 +107,12 @@ def test_a_template_goes_through_the_criteria_of_a_rubric_of_levels_and_of_scale
         ("", (None, "empty")),
     ],
 )
-def test_a_tag(reply: str, found: tuple[Any, ...]) -> None:
-    assert said(reply) == found
+def test_a_tag(reply: str, expected: tuple[Any, ...]) -> None:
+    assert said(reply) == expected
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"),
+    ("reply", "expected"),
     [
         ("It helps.\nVerdict: **Good**", ({"label": "Good"}, ())),
         ("so so", ({"label": "So so"}, ())),
@@ -123,12 +123,12 @@ def test_a_tag(reply: str, found: tuple[Any, ...]) -> None:
         ("x" * 600, (None, "long_line")),
     ],
 )
-def test_a_label_at_the_end_of_the_last_line(reply: str, found: tuple[Any, ...]) -> None:
-    assert said(reply, reply="last_line", labels_text=GRADES) == found
+def test_a_label_at_the_end_of_the_last_line(reply: str, expected: tuple[Any, ...]) -> None:
+    assert said(reply, reply="last_line", labels_text=GRADES) == expected
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"),
+    ("reply", "expected"),
     [
         ("Rating: [[8]]", ({"score": 8.0}, ())),
         ("I give it 8/10.", ({"score": 8.0}, ())),
@@ -136,12 +136,12 @@ def test_a_label_at_the_end_of_the_last_line(reply: str, found: tuple[Any, ...])
         ("No number", (None, "no_verdict")),
     ],
 )
-def test_a_number_at_the_end_of_the_last_line(reply: str, found: tuple[Any, ...]) -> None:
-    assert said(reply, reply="last_line") == found
+def test_a_number_at_the_end_of_the_last_line(reply: str, expected: tuple[Any, ...]) -> None:
+    assert said(reply, reply="last_line") == expected
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"),
+    ("reply", "expected"),
     [
         ('{"reasoning": "why", "rating": 4}', ({"score": 4.0}, ())),
         ('```json\n{"rating": "4"}\n```', ({"score": 4.0}, ())),
@@ -150,8 +150,8 @@ def test_a_number_at_the_end_of_the_last_line(reply: str, found: tuple[Any, ...]
         ('{"rating": NaN}', (None, "out_of_range")),
     ],
 )
-def test_a_key_of_a_json_object(reply: str, found: tuple[Any, ...]) -> None:
-    assert said(reply, reply="json", reply_key="rating") == found
+def test_a_key_of_a_json_object(reply: str, expected: tuple[Any, ...]) -> None:
+    assert said(reply, reply="json", reply_key="rating") == expected
 
 
 def test_a_pattern_counts_by_its_last_match_and_gives_up_in_time() -> None:

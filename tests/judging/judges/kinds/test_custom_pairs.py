@@ -44,9 +44,9 @@ def test_a_prompt_with_response_b_needs_a_second_response() -> None:
 
 
 def test_both_orders_show_the_responses_in_each_others_place() -> None:
-    asked = next(judge().converse(SUBJECT))
+    requests = next(judge().converse(SUBJECT))
 
-    texts = [request.messages[0].content for request in asked]
+    texts = [request.messages[0].content for request in requests]
     assert texts[1] == judge().build_messages(replace(SUBJECT, response="X is Z.", other_response="X is Y."))[0].content
     assert [text.index("X is Y.") < text.index("X is Z.") for text in texts] == [True, False]
     assert len(next(judge(both_orders=False).converse(SUBJECT))) == 1
@@ -104,8 +104,8 @@ def test_a_hostile_response_stays_in_its_place_and_wins_nothing_by_quotation(ans
 
 def test_a_lexical_baseline_prefers_the_response_with_the_terms_of_the_reference_in_both_orders() -> None:
     better = JudgeSubject("Capital?", "Paris on the Seine.", other_response="Rome.", reference="Paris on the Seine")
-    asked = next(judge(reply="last_line", reply_key="score").converse(better))
+    requests = next(judge(reply="last_line", reply_key="score").converse(better))
 
-    labels = [lexical_reply(request, "reference").splitlines()[-1] for request in asked]
+    labels = [lexical_reply(request, "reference").splitlines()[-1] for request in requests]
 
     assert labels == ["A", "B"]

@@ -42,9 +42,9 @@ def summary(verdict: JudgeVerdict) -> tuple[str, int | None, list[str]]:
 def test_read_holistic_holds_every_recorded_vector(shared_data: Path) -> None:
     vectors = json.loads((shared_data / "judges" / "ord_parser_vectors.json").read_text(encoding="utf-8"))
 
-    found = [summary(read_holistic(vector["raw_text"])) for vector in vectors]
+    readings = [summary(read_holistic(vector["raw_text"])) for vector in vectors]
 
-    assert found == [(v["expected"]["status"], v["expected"]["score"], v["expected"]["flags"]) for v in vectors]
+    assert readings == [(v["expected"]["status"], v["expected"]["score"], v["expected"]["flags"]) for v in vectors]
 
 
 @pytest.mark.parametrize(

@@ -117,12 +117,12 @@ def test_debate_statement_moves_only_for_a_majority_with_a_larger_stated_margin(
     weak = [other(2, 2, 0.50, 0.60), other(3, 2, 0.50, 0.55)]
     split = [other(2, 2, 0.1, 0.9), other(3, 0, 0.5, 0.5)]
 
-    moved, kept, undecided = (
+    moved, unmoved, undecided = (
         lexical_reply(debate(1, close, own_previous=opening, others=others), "reference")
         for others in (strong, weak, split)
     )
 
-    assert (moved.splitlines()[-1], kept.splitlines()[-1], undecided.splitlines()[-1]) == ("2", "1", "1")
+    assert (moved.splitlines()[-1], unmoved.splitlines()[-1], undecided.splitlines()[-1]) == ("2", "1", "1")
     assert "I move from 1 to 2" in moved
     assert "stated margin of 0.75" in moved  # the mean of 0.8 and 0.7
 

@@ -115,13 +115,13 @@ def test_scores_follow_the_rule_from_stored_votes(
 
 def test_a_tie_and_too_few_votes_have_no_score() -> None:
     two = {"votes": {"ada": {"is_correct": True}, "bea": {"is_correct": False}}}
-    one = {"votes": {"ada": {"is_correct": True}}}
+    single = {"votes": {"ada": {"is_correct": True}}}
     panel = accuracy_panel(rule="majority")
 
     tied = panel.score(two, SUBJECT)
 
     assert (tied.value, tied.flags) == (None, ("panel_tied",))
-    assert panel.score(one, SUBJECT) == JudgeScore(None, Fraction(100), flags=("panel_too_few",))
+    assert panel.score(single, SUBJECT) == JudgeScore(None, Fraction(100), flags=("panel_too_few",))
 
 
 def test_votes_in_words_name_members_without_one() -> None:
@@ -148,8 +148,8 @@ def test_members_that_cannot_be_read_are_refused(members: Any, says: str) -> Non
 
 
 def votes(*values: int, weights: tuple[int, ...] = ()) -> list[PanelVote]:
-    told = weights or (1,) * len(values)
-    return [PanelVote(Fraction(value), Fraction(weight)) for value, weight in zip(values, told, strict=True)]
+    vote_weights = weights or (1,) * len(values)
+    return [PanelVote(Fraction(value), Fraction(weight)) for value, weight in zip(values, vote_weights, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ def reading(text: str, *, has_context: bool = True) -> dict[str, Any]:
 def test_read_relevance_holds_every_recorded_vector(shared_data: Path) -> None:
     vectors = json.loads((shared_data / "judges" / "relevance_vectors.json").read_text(encoding="utf-8"))
 
-    found = [reading(vector["judge_text"], has_context=vector["has_context"]) for vector in vectors]
+    readings = [reading(vector["judge_text"], has_context=vector["has_context"]) for vector in vectors]
 
-    assert found == [vector["expected"] for vector in vectors]
+    assert readings == [vector["expected"] for vector in vectors]
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_read_relevance_holds_every_recorded_vector(shared_data: Path) -> None:
     ],
 )
 def test_read_relevance_accepts_decoration(text: str, flags: list[str]) -> None:
-    found = reading(text)
+    fields = reading(text)
 
-    assert (found["final_1dp"], found["flags"]) == (0.8, flags)
+    assert (fields["final_1dp"], fields["flags"]) == (0.8, flags)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_read_relevance_refuses_lines_that_quote_the_answer() -> None:
     quoting = read_relevance(
         f"The answer says:\n> {answer}\nI will not follow that.", has_context=True, material=answer
     )
-    own = read_relevance(f"{GOOD}", has_context=True, material=answer)
+    answering = read_relevance(f"{GOOD}", has_context=True, material=answer)
 
-    assert (quoting.value, quoting.flags, own.status) == (None, ("quoted",), VerdictStatus.OK)
+    assert (quoting.value, quoting.flags, answering.status) == (None, ("quoted",), VerdictStatus.OK)
 
 
 def test_build_messages_tells_the_role_of_the_context() -> None:
@@ -121,5 +121,5 @@ def test_the_prompt_and_people_have_the_same_meanings_of_the_same_bands() -> Non
     for node in DIMENSIONS_TREE.children:
         bands = [(f"{a.low:g}" if a.low == a.high else f"{a.low:g}-{a.high:g}", a.text) for a in node.anchors]
         assert [band for band, _ in bands] == ["0", "1-3", "4-5", "6-7", "8", "9-10"]
-        said = "; ".join(f"{band} {text[0].lower()}{text[1:]}" for band, text in bands)
-        assert f"{node.text}: {said}." in prompt
+        meanings = "; ".join(f"{band} {text[0].lower()}{text[1:]}" for band, text in bands)
+        assert f"{node.text}: {meanings}." in prompt

@@ -97,7 +97,8 @@ def test_a_conversation_in_which_the_user_says_nothing_ends_with_the_prompt_if_t
     turns = [turn("system", "Tell a story.")]
 
     assert [
-        [message.content for message in chat_messages(turns, (), question="", prompt=asked)] for asked in ("", "Begin.")
+        [message.content for message in chat_messages(turns, (), question="", prompt=prompt)]
+        for prompt in ("", "Begin.")
     ] == [["Tell a story."], ["Tell a story.", "Begin."]]
 
 

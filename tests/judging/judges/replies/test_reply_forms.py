@@ -44,9 +44,9 @@ def schema_of(name: str, part: str, values: dict[str, object]) -> dict[str, obje
 def test_generic_judge_asks_for_a_schema_of_its_criteria() -> None:
     subject = JudgeSubject("q", "a", rubric=TREE)
 
-    asked = judge_kind("generic").build({"json_schema": True}).request(subject).response_format
+    response_format = judge_kind("generic").build({"json_schema": True}).request(subject).response_format
 
-    assert asked == schema_of(
+    assert response_format == schema_of(
         "rubric_verdicts",
         "verdicts",
         {
@@ -62,19 +62,21 @@ def test_itemised_cascade_asks_for_a_schema_of_its_checks() -> None:
     subject = JudgeSubject("q", "a", rubric=LEVELS)
     cascade = judge_kind("level_cascade")
 
-    asked = cascade.build({"mode": "itemised", "json_schema": True}).request(subject).response_format
+    response_format = cascade.build({"mode": "itemised", "json_schema": True}).request(subject).response_format
 
-    assert asked == schema_of("criteria_met", "met", {"100.1": {"type": "boolean"}, "100.2": {"type": "boolean"}})
+    assert response_format == schema_of(
+        "criteria_met", "met", {"100.1": {"type": "boolean"}, "100.2": {"type": "boolean"}}
+    )
     assert cascade.build({"json_schema": True}).request(subject).response_format is None  # holistic: tags, no JSON
 
 
 def test_judges_stored_without_the_option_ask_as_before() -> None:
-    asked = [
+    requests = [
         judge_kind("generic").build().request(JudgeSubject("q", "a", rubric=TREE)),
         judge_kind("level_cascade").build({"mode": "itemised"}).request(JudgeSubject("q", "a", rubric=LEVELS)),
     ]
 
-    assert [(request.response_format, request.seed) for request in asked] == [(JSON_OBJECT, None)] * 2
+    assert [(request.response_format, request.seed) for request in requests] == [(JSON_OBJECT, None)] * 2
 
 
 def test_reply_form_of_very_many_criteria_is_any_object() -> None:
@@ -91,6 +93,6 @@ def test_scale_schema_takes_fractions_where_steps_or_ends_have_them() -> None:
         None,
     ]
 
-    found = [scale_schema(scale)["type"] for scale in scales]
+    types = [scale_schema(scale)["type"] for scale in scales]
 
-    assert found == ["number", "number", "integer", "boolean"]
+    assert types == ["number", "number", "integer", "boolean"]

@@ -187,7 +187,7 @@ def is_slow(read: Callable[[str], object], text: str) -> bool:
     for _ in range(3):
         started = time.process_time()
         read(text)
-        if (taken := time.process_time() - started) < LIMIT or taken < LIMIT * _loop() / LOOP:
+        if (seconds := time.process_time() - started) < LIMIT or seconds < LIMIT * _loop() / LOOP:
             return False
     return True
 
@@ -208,7 +208,7 @@ def test_parse_reply_is_quick_with_every_flood(name: str) -> None:
     frames = [(before, after) for before in BEFORE for after in AFTER]
     floods = [(unit, frame) for at, unit in enumerate(UNITS) for frame in (("", ""), frames[at % len(frames)])]
 
-    slow = [found for found in floods if is_slow(READERS[name], flood(found[1][0], found[0], found[1][1]))]
+    slow = [case for case in floods if is_slow(READERS[name], flood(case[1][0], case[0], case[1][1]))]
 
     assert slow == []
 

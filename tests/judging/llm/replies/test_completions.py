@@ -98,13 +98,13 @@ def test_read_completion_keeps_only_text_that_can_be_stored(message: dict[str, o
 
 
 def test_read_completion_accepts_only_what_it_sees_work() -> None:
-    asked = frozenset({"json_schema", "logprobs", "temperature"})
+    used_fields = frozenset({"json_schema", "logprobs", "temperature"})
     top = {"content": [{"top_logprobs": [{"token": "1", "logprob": -0.1}]}]}
     full = reply('{"a": 1}')
     full["choices"][0]["logprobs"] = top
 
-    assert read(reply("plain text"), used=asked).accepted == {"temperature"}
-    assert read(full, used=asked).accepted == asked
+    assert read(reply("plain text"), used=used_fields).accepted == {"temperature"}
+    assert read(full, used=used_fields).accepted == used_fields
 
 
 def test_read_completion_keeps_the_head_of_the_reply() -> None:

@@ -148,9 +148,9 @@ def test_classify_error_follows_the_table(
 
 
 def test_classify_error_takes_a_held_budget_for_passing() -> None:
-    held = error(402, said("Your calls in flight hold the budget"), {"retry-after": "4"})
+    attempt = error(402, said("Your calls in flight hold the budget"), {"retry-after": "4"})
 
-    assert (held.outcome, held.retry_after_seconds) == (AttemptOutcome.RATE_LIMITED, 4.0)
+    assert (attempt.outcome, attempt.retry_after_seconds) == (AttemptOutcome.RATE_LIMITED, 4.0)
 
 
 def test_classify_error_waits_for_a_daily_quota_until_it_is_renewed() -> None:
@@ -240,12 +240,12 @@ def test_classify_does_what_is_documented_for_every_provider(shared_data: Path) 
     lines = (shared_data / "calls" / "provider_cases.jsonl").read_text(encoding="utf-8").splitlines()
     cases = [json.loads(line) for line in lines]
 
-    found = {}
+    actions = {}
     for case in cases:
         body = case["body"] if isinstance(case["body"], str) else json.dumps(case["body"])
         sent = RequestFields(asked_of(case), EXTRA)
         attempt = classify(case["status"], case["headers"], body.encode(), sent=sent, at=NOON)
-        found[case["provider"], case["name"]] = action_of(attempt, case["expected_action"])
+        actions[case["provider"], case["name"]] = action_of(attempt, case["expected_action"])
 
-    assert found == {(case["provider"], case["name"]): case["expected_action"] for case in cases}
+    assert actions == {(case["provider"], case["name"]): case["expected_action"] for case in cases}
     assert len(cases) >= 118

@@ -225,13 +225,13 @@ def certificate(tmp_path: Path) -> Path:
     if openssl is None:
         pytest.skip("openssl is not installed")
     file = tmp_path / "both.pem"
-    made = [
+    options = [
         *["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
         "-subj",
         "/CN=x",
     ]
     names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(file), "-out", str(tmp_path / "public.pem")]
-    subprocess.run([openssl, *made, *names], check=True, capture_output=True)
+    subprocess.run([openssl, *options, *names], check=True, capture_output=True)
     file.write_text(file.read_text() + (tmp_path / "public.pem").read_text())
     return file
 
@@ -239,27 +239,27 @@ def certificate(tmp_path: Path) -> Path:
 def test_send_trusts_the_certificates_that_it_is_given(client: ChatClient, certificate: Path) -> None:
     body = b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}'
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
-    found = []
+    outcomes = []
     for bundle in ("", str(certificate)):
         with raw_server([head + body], pause_seconds=0, certificate=certificate) as url:
             attempt = client.send(EndpointConfig("tls", url, "m", ca_bundle=bundle), asking("hello"))
-            found.append((attempt.outcome, attempt.error_kind))
+            outcomes.append((attempt.outcome, attempt.error_kind))
 
-    assert found == [(AttemptOutcome.PASSING, "tls"), (AttemptOutcome.FINISHED, "")]
+    assert outcomes == [(AttemptOutcome.PASSING, "tls"), (AttemptOutcome.FINISHED, "")]
 
 
 def test_send_trusts_certificates_given_as_text(client: ChatClient, certificate: Path) -> None:
     body = b'{"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}'
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
     pem = (certificate.parent / "public.pem").read_text()
-    found = []
+    outcomes = []
     for text in (pem, ""):  # nothing is kept of the one for the other
         with raw_server([head + body], pause_seconds=0, certificate=certificate) as url:
             attempt = client.send(EndpointConfig("tls", url, "m", ca_certificates=text), asking("hello"))
-            found.append((attempt.outcome, attempt.error_kind))
+            outcomes.append((attempt.outcome, attempt.error_kind))
 
     assert certificates_refusal(pem) == ""
-    assert found == [(AttemptOutcome.FINISHED, ""), (AttemptOutcome.PASSING, "tls")]
+    assert outcomes == [(AttemptOutcome.FINISHED, ""), (AttemptOutcome.PASSING, "tls")]
 
 
 def test_send_never_reaches_a_forbidden_address(endpoint: EndpointConfig, fake_llm: FakeLLM) -> None:
@@ -291,9 +291,9 @@ def test_send_ignores_proxies_and_passwords_of_the_environment(
 
 @contextmanager
 def raw_server(
-    chunks: list[bytes], *, pause_seconds: float, certificate: Path | None = None, seen: list[bytes] | None = None
+    chunks: list[bytes], *, pause_seconds: float, certificate: Path | None = None, requests: list[bytes] | None = None
 ) -> Iterator[str]:
-    """A server that reads one request, into `seen` too, and answers it in pieces."""
+    """A server that reads one request, into `requests` too, and answers it in pieces."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -310,8 +310,8 @@ def raw_server(
             request = b""
             while not request.endswith(b"}"):  # head and body come apart
                 request += connection.recv(65536)
-            if seen is not None:
-                seen.append(request)
+            if requests is not None:
+                requests.append(request)
             for chunk in chunks:
                 try:
                     connection.sendall(chunk)
@@ -368,13 +368,15 @@ def test_send_takes_silence_in_a_stream_for_a_fault(client: ChatClient) -> None:
 
 def test_send_cuts_off_a_stream_without_end(client: ChatClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judging.llm.transport.client.MAX_STREAM_BYTES", 2_000_000)
-    found = [
+    attempts = [
         streamed(client, [TOKEN * 10_000] * 100),
         streamed(client, [b'data: "' + b"x" * 500_000] * 100),  # one event
         streamed(client, [b": keep-alive\n" * 10_000] * 100),
     ]
 
-    assert [(attempt.outcome, attempt.error_kind) for attempt in found] == [(AttemptOutcome.PASSING, "too-large")] * 3
+    assert [(attempt.outcome, attempt.error_kind) for attempt in attempts] == [
+        (AttemptOutcome.PASSING, "too-large")
+    ] * 3
 
 
 def test_send_does_not_wait_for_a_server_that_leaves_an_ended_stream_open(client: ChatClient) -> None:
@@ -405,12 +407,12 @@ def test_send_does_not_wait_for_a_server_that_leaves_an_ended_stream_open(client
 def test_send_uses_the_endpoints_header_query_and_headers(
     client: ChatClient, changes: dict[str, object], line: bytes, sent: list[bytes], unsent: list[bytes]
 ) -> None:
-    seen: list[bytes] = []
-    with raw_server([], pause_seconds=0, seen=seen) as url:
+    requests: list[bytes] = []
+    with raw_server([], pause_seconds=0, requests=requests) as url:
         address = url.replace("/v1", "/openai")
         client.send(EndpointConfig("recorded", address, "m", api_key="sk-1234", **changes), asking("hello"))  # type: ignore[arg-type]
 
-    first, *headers = seen[0].split(b"\r\n\r\n")[0].split(b"\r\n")
+    first, *headers = requests[0].split(b"\r\n\r\n")[0].split(b"\r\n")
     lowered = [header.lower() for header in headers]
     assert first == line
     assert [header for header in sent if header not in lowered] == []

@@ -71,24 +71,24 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 @pytest.fixture
 def proxy(fake_llm: FakeLLM) -> Iterator[ForwardProxy]:
     parts = urlsplit(fake_llm.url)
-    made = ForwardProxy((str(parts.hostname), int(parts.port or 0)))
-    yield made
-    made.listener.close()
+    forward_proxy = ForwardProxy((str(parts.hostname), int(parts.port or 0)))
+    yield forward_proxy
+    forward_proxy.listener.close()
 
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """What names resolve to, beside those of this machine."""
-    known: dict[str, list[str]] = {}
+    addresses_by_name: dict[str, list[str]] = {}
     real = socket.getaddrinfo
 
     def resolve(host: Any, port: Any, *rest: Any, **options: Any) -> Any:
-        if host not in known:
+        if host not in addresses_by_name:
             return real(host, port, *rest, **options)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in known[host]]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses_by_name[host]]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    return known
+    return addresses_by_name
 
 
 def client_through(port: int, *, policy: AddressPolicy | None = None, user: str = "") -> ChatClient:
@@ -129,12 +129,12 @@ def test_send_goes_through_the_proxy_of_the_endpoint_instead_of_the_usual_one(
     client = client_through(9, policy=AddressPolicy(allow_loopback=True))  # where nobody listens
     endpoint = EndpointConfig("a", "http://api.example.com:8000/v1", "m")
 
-    found = [
-        client.send(replace(endpoint, proxy=own), REQUEST).error_kind
-        for own in (None, f"http://127.0.0.1:{proxy.port}")
+    error_kinds = [
+        client.send(replace(endpoint, proxy=endpoint_proxy), REQUEST).error_kind
+        for endpoint_proxy in (None, f"http://127.0.0.1:{proxy.port}")
     ]
 
-    assert found == ["proxy", ""]
+    assert error_kinds == ["proxy", ""]
     assert [head[0] for head in proxy.heads] == [f"CONNECT {PUBLIC}:8000 HTTP/1.1"]
 
 
@@ -194,12 +194,12 @@ def test_send_says_that_the_proxy_is_not_there_or_the_name_is_unknown(names: dic
     closed.close()
 
     client = client_through(port)
-    found = [
+    error_kinds = [
         client.send(EndpointConfig("a", f"http://{host}/v1", "m"), REQUEST).error_kind
         for host in ("api.example.com", "no-such-host.invalid")
     ]
 
-    assert found == ["proxy", "connection"]
+    assert error_kinds == ["proxy", "connection"]
 
 
 class TlsFront:
@@ -270,7 +270,7 @@ def authorities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(
-    ("trusted", "host", "kind", "said"),
+    ("trusted", "host", "kind", "message"),
     [
         ("ours", "api.example.com", "", ""),
         ("theirs", "api.example.com", "tls", "comes from an authority that this site does not trust"),
@@ -282,7 +282,7 @@ def test_send_checks_the_certificate_behind_the_proxy_against_the_name(
     trusted: str,
     host: str,
     kind: str,
-    said: str,
+    message: str,
     proxy: ForwardProxy,
     names: dict[str, list[str]],
     fake_llm: FakeLLM,
@@ -298,6 +298,6 @@ def test_send_checks_the_certificate_behind_the_proxy_against_the_name(
     client.close()
     front.listener.close()
 
-    assert (attempt.error_kind, said in attempt.error_text, attempt.is_unheard) == (kind, True, False)
+    assert (attempt.error_kind, message in attempt.error_text, attempt.is_unheard) == (kind, True, False)
     assert [head[0] for head in proxy.heads] == [f"CONNECT {PUBLIC}:443 HTTP/1.1"]
     assert fake_llm.stats()["calls"] == (0 if kind else 1)

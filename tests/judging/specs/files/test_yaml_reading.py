@@ -58,7 +58,7 @@ def test_read_yaml_warns_of_duplicate_keys_with_both_lines_and_takes_the_last() 
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "place"),
+    ("data", "code", "location"),
     [
         (b"a: 1\nb: [1\nc: }", "bad-yaml", "line 3, column 2"),
         (b"a: &x [*x]", "bad-yaml", "line 1"),
@@ -80,11 +80,11 @@ def test_read_yaml_warns_of_duplicate_keys_with_both_lines_and_takes_the_last() 
         (b"a: 1\n" * 2_000_000, "file-too-large", ""),
     ],
 )
-def test_read_yaml_refuses_with_a_line(data: bytes, code: str, place: str) -> None:
+def test_read_yaml_refuses_with_a_line(data: bytes, code: str, location: str) -> None:
     parsed = read_yaml(data, "a.yaml")
 
     assert parsed.value is None
-    assert (parsed.errors[0].code, parsed.errors[0].file, parsed.errors[0].place) == (code, "a.yaml", place)
+    assert (parsed.errors[0].code, parsed.errors[0].file, parsed.errors[0].place) == (code, "a.yaml", location)
 
 
 def test_read_yaml_refuses_a_billion_laughs() -> None:

@@ -24,9 +24,9 @@ def stored(data: bytes) -> Image.Image:
 def test_read_picture_takes_four_formats(kind: str, ending: str, media_type: str) -> None:
     data = image_files.image(kind)
 
-    found, encoded = read_picture(data, "a" + ending), encode_picture(data)
+    picture, encoded = read_picture(data, "a" + ending), encode_picture(data)
 
-    assert (found.media_type, found.width, found.height, found.frames) == (media_type, 40, 20, 1)
+    assert (picture.media_type, picture.width, picture.height, picture.frames) == (media_type, 40, 20, 1)
     assert (encoded.media_type, picture_formats.media_type_of(encoded.data)) == (media_type, media_type)
     assert stored(data).size == (40, 20)
 
@@ -34,9 +34,9 @@ def test_read_picture_takes_four_formats(kind: str, ending: str, media_type: str
 def test_encode_picture_turns_photos_upright_and_drops_what_cameras_note() -> None:
     data = image_files.turned_photo()
 
-    found, encoded = read_picture(data), encode_picture(data)
+    picture, encoded = read_picture(data), encode_picture(data)
 
-    assert (found.width, found.height, stored(data).size) == (20, 40, (20, 40))
+    assert (picture.width, picture.height, stored(data).size) == (20, 40, (20, 40))
     assert (b"secret" in data, b"secret" in encoded.data, dict(stored(data).getexif())) == (True, False, {})
 
 
@@ -56,7 +56,7 @@ def test_encode_picture_takes_the_first_frame(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "claimed", "said"),
+    ("data", "claimed", "message"),
     [
         (image_files.noise("PNG")[:3000], "a.png", "damaged or cut off"),
         (image_files.noise("JPEG")[:1500], "a.jpg", "damaged or cut off"),
@@ -73,8 +73,8 @@ def test_encode_picture_takes_the_first_frame(kind: str) -> None:
         (b"\x89PNG" + bytes(picture_formats.MAX_BYTES), "a.png", "10,485,764 bytes; 10,485,760 at most"),
     ],
 )  # fmt: skip
-def test_read_picture_refuses_what_is_no_image_or_too_large(data: bytes, claimed: str, said: str) -> None:
+def test_read_picture_refuses_what_is_no_image_or_too_large(data: bytes, claimed: str, message: str) -> None:
     with pytest.raises(PictureRefused) as refusal:
         read_picture(data, claimed)
 
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)

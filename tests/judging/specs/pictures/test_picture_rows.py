@@ -40,7 +40,7 @@ def test_read_images_takes_paths_lists_and_data_uris_once_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("images/2.png", "The image q/images/2.png or images/2.png of Case 7 is not in the upload."),
         ("../../etc/passwd.png", "leads outside the uploaded files"),
@@ -56,11 +56,11 @@ def test_read_images_takes_paths_lists_and_data_uris_once_each() -> None:
         (["images/1.png"] * 21, "Case 7 has 21 images; 20 at most."),
     ],
 )
-def test_read_images_says_what_is_wrong(value: object, said: str) -> None:
+def test_read_images_says_what_is_wrong(value: object, message: str) -> None:
     images, problems = read(value)
 
     assert (images, len(problems), problems[0].startswith("q/a.jsonl, line 3: ")) == ([], 1, True)
-    assert said in problems[0]
+    assert message in problems[0]
 
 
 def test_read_images_of_a_cut_upload_leaves_missing_ones_out() -> None:

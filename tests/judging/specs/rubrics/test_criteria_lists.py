@@ -35,9 +35,9 @@ def test_criteria_tree_reads_names_weights_and_every_kind_of_scale() -> None:
         "clarity",
     ]
 
-    found = nodes(entries)
+    criteria = nodes(entries)
 
-    assert [(node.key, node.text, node.weight, node.scale) for node in found] == [
+    assert [(node.key, node.text, node.weight, node.scale) for node in criteria] == [
         ("correct", "Answers it", 2.0, ScaleSpec("ordinal", 1, 5, 1)),
         ("tone", "tone", 1.0, ScaleSpec("nominal", labels=("rude", "neutral", "friendly"))),
         ("depth", "depth", 1.0, ScaleSpec("ordinal", 1, 3, 1)),
@@ -45,8 +45,8 @@ def test_criteria_tree_reads_names_weights_and_every_kind_of_scale() -> None:
         ("style", "style", 1.0, ScaleSpec("ordinal", 1, 3, 1)),
         ("clarity", "clarity", 1.0, ScaleSpec("ordinal", 1, 5, 1)),
     ]
-    assert found[1].value_map == {"rude": 0.0, "neutral": 0.5, "friendly": 1.0}
-    assert found[2].anchors == (AnchorSpec(1, 1, "shallow"), AnchorSpec(3, 3, "fair"))
+    assert criteria[1].value_map == {"rude": 0.0, "neutral": 0.5, "friendly": 1.0}
+    assert criteria[2].anchors == (AnchorSpec(1, 1, "shallow"), AnchorSpec(3, 3, "fair"))
 
 
 def test_criteria_tree_names_the_rubric_and_is_told_without_a_guess() -> None:
@@ -60,7 +60,7 @@ def test_criteria_tree_names_the_rubric_and_is_told_without_a_guess() -> None:
 
 
 @pytest.mark.parametrize(
-    ("criteria", "place"),
+    ("criteria", "location"),
     [
         ([{"scale": "1-5"}], "criteria[0]"),
         ([{"name": "a", "scale": "often"}], "criteria[0].scale"),
@@ -73,5 +73,5 @@ def test_criteria_tree_names_the_rubric_and_is_told_without_a_guess() -> None:
         ([5], "criteria[0]"),
     ],
 )
-def test_criteria_tree_refuses_by_entry(criteria: Any, place: str) -> None:
-    assert [(p.code, p.place) for p in parse_rubric(bundle(criteria), FILE).errors] == [("bad-rubric", place)]
+def test_criteria_tree_refuses_by_entry(criteria: Any, location: str) -> None:
+    assert [(p.code, p.place) for p in parse_rubric(bundle(criteria), FILE).errors] == [("bad-rubric", location)]

@@ -48,7 +48,7 @@ def test_parse_criteria_takes_other_consecutive_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "place"),
+    ("text", "code", "location"),
     [
         ("criteria:\n  a:\n    1: x\n    2: y\n    5: z\n", "missing-level", "line 3, criteria.a"),
         ("criteria:\n  a:\n    1: x\n", "missing-level", "line 3, criteria.a"),
@@ -64,11 +64,11 @@ def test_parse_criteria_takes_other_consecutive_levels() -> None:
         ("criteria: [\n", "bad-yaml", "line 1, column 12"),
     ],
 )
-def test_parse_criteria_refuses_with_a_place(text: str, code: str, place: str) -> None:
+def test_parse_criteria_refuses_with_a_location(text: str, code: str, location: str) -> None:
     parsed = parse_criteria(Bundle({"c.yaml": text.encode()}), "c.yaml")
 
     assert parsed.value is None
-    assert [(problem.code, problem.place) for problem in parsed.errors] == [(code, place)]
+    assert [(problem.code, problem.place) for problem in parsed.errors] == [(code, location)]
 
 
 def test_parse_criteria_says_that_there_is_no_file() -> None:

@@ -152,7 +152,7 @@ def test_parse_level_workbook_warns_of_a_row_without_criteria_and_skips_empty_ro
 
 
 @pytest.mark.parametrize(
-    ("row", "place", "code"),
+    ("row", "location", "code"),
     [
         ([dt.date(2025, 3, 1), "(1) a"], "Sheet1!A3", "date-as-id"),
         ([None, "(1) a"], "Sheet1!A3", "missing-id"),
@@ -165,11 +165,11 @@ def test_parse_level_workbook_warns_of_a_row_without_criteria_and_skips_empty_ro
         ([1234567890123456789], "Sheet1!A3", "long-number-id"),
     ],
 )
-def test_parse_level_workbook_refuses_a_bad_cell_by_name(row: list[Any], place: str, code: str) -> None:
+def test_parse_level_workbook_refuses_a_bad_cell_by_name(row: list[Any], location: str, code: str) -> None:
     parsed = parse_rows([1, "(1) a", None, None], row)
 
     assert parsed.value is None
-    assert [(p.place, p.code) for p in parsed.errors][:1] == [(place, code)]
+    assert [(p.place, p.code) for p in parsed.errors][:1] == [(location, code)]
 
 
 def test_parse_level_workbook_reads_the_stored_result_of_a_formula_with_a_warning() -> None:
@@ -245,14 +245,14 @@ def test_parse_level_workbook_refuses_a_cell_at_the_far_corner_before_opening() 
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"),
+    ("cell", "message"),
     [
         (b'<c s="&gt;" r="XFD1048576">', "XFD1048576"),
         (b"<c r='XFD1048576' t='n'>", "XFD1048576"),
         (b"<x:c\n r = 'XFD1048576' >", "is damaged (line "),  # the prefix is declared nowhere
     ],
 )
-def test_parse_level_workbook_refuses_a_cell_of_another_row_however_it_is_written(cell: bytes, said: str) -> None:
+def test_parse_level_workbook_refuses_a_cell_of_another_row_however_it_is_written(cell: bytes, message: str) -> None:
     data = saved(workbook([HEADER, [1, "(1) a"]]))
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(buffer, "w") as target:
@@ -265,7 +265,7 @@ def test_parse_level_workbook_refuses_a_cell_of_another_row_however_it_is_writte
 
     parsed = parse(buffer.getvalue())
 
-    assert [(p.code, said in p.message) for p in parsed.errors] == [("workbook-refused", True)]
+    assert [(p.code, message in p.message) for p in parsed.errors] == [("workbook-refused", True)]
 
 
 @pytest.mark.timeout(60)  # it ends long before; a runaway would not

@@ -221,7 +221,7 @@ def test_parse_rubric_reads_every_example_of_the_unified_model(shared_data: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "location"),
     [
         ("{\n not json}", "line 2, column 2"),
         ('{"rubrics": [{"criterion": "x", "points": "many"}]}', "rubrics[0].points"),
@@ -236,11 +236,11 @@ def test_parse_rubric_reads_every_example_of_the_unified_model(shared_data: Path
         ('"just text"', ""),
     ],
 )
-def test_parse_rubric_names_the_path_of_bad_json(text: str, place: str) -> None:
+def test_parse_rubric_names_the_path_of_bad_json(text: str, location: str) -> None:
     parsed = parse(text, "r.json")
 
     assert parsed.value is None
-    assert [problem.place for problem in parsed.errors] == [place]
+    assert [problem.place for problem in parsed.errors] == [location]
 
 
 @pytest.mark.parametrize("rows", [LEVELS, CRITERIA, CHECKLIST, TESTS], ids=["levels", "criteria", "checklist", "tests"])
@@ -304,6 +304,6 @@ def test_parse_rubric_notes_weights_that_are_no_parts_of_one(weights: tuple[floa
         ["b", "no", "yes", weights[1]],
     ]
 
-    found = [(problem.place, problem.message) for problem in parse(table).warnings if problem.code == "weight-sum"]
+    warnings = [(problem.place, problem.message) for problem in parse(table).warnings if problem.code == "weight-sum"]
 
-    assert found == [("Sheet!D2", message) for message in messages]
+    assert warnings == [("Sheet!D2", message) for message in messages]

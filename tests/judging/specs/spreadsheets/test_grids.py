@@ -60,10 +60,10 @@ def test_read_grids_says_what_is_hidden_and_was_read() -> None:
     buffer = io.BytesIO()
     book.save(buffer)
 
-    rows, said = read(buffer.getvalue(), "book.xlsx")
+    rows, problems = read(buffer.getvalue(), "book.xlsx")
 
     assert rows == [[str(number), "a", "b"] for number in range(1, 5)]
-    assert said == [("warning", "Sheet!2", "hidden-rows"), ("warning", "Sheet!B", "hidden-columns")]
+    assert problems == [("warning", "Sheet!2", "hidden-rows"), ("warning", "Sheet!B", "hidden-columns")]
 
 
 def test_read_grids_refuses_a_csv_with_a_nul_character_by_line() -> None:

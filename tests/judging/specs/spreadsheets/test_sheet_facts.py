@@ -43,7 +43,7 @@ def test_read_sheet_facts_finds_what_is_merged_hidden_or_computed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ("<row>" + "<x/>" * 400_001 + "</row>", "an entry that is too large"),
         ('<row><c t="str"><v>' + "x" * 17_000_000 + "</v></c></row>", "an entry that is too large"),
@@ -54,11 +54,11 @@ def test_read_sheet_facts_finds_what_is_merged_hidden_or_computed() -> None:
     ],
     ids=["elements", "bytes", "row", "column", "rows", "damaged"],
 )
-def test_read_sheet_facts_refuses_what_no_reader_should_hold(rows: str, said: str) -> None:
+def test_read_sheet_facts_refuses_what_no_reader_should_hold(rows: str, message: str) -> None:
     with pytest.raises(WorkbookRefused) as refusal:
         read_sheet_facts(sheet(rows), "sheet1.xml")
 
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_check_shared_strings_refuses_one_beyond_all_measure() -> None:

@@ -54,9 +54,9 @@ def with_part(data: bytes, change: Callable[[str, str], str], **added: str) -> b
 
 def rows_of(data: bytes) -> list[list[Any]]:
     findings = Findings("book.xlsx")
-    found = [row for _, row in read_grids(data, "book.xlsx", findings)[0].rows]
+    rows = [row for _, row in read_grids(data, "book.xlsx", findings)[0].rows]
     assert findings.listed == []
-    return found
+    return rows
 
 
 def sheet(rows: str) -> bytes:
@@ -194,7 +194,7 @@ def test_rows_tell_percentages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"),
+    ("cell", "code"),
     [
         ('<c r="A1"><f>B1</f></c>', "formula-without-value"),
         ('<c r="A1"><f>B1</f><v></v></c>', "formula-without-value"),
@@ -203,14 +203,14 @@ def test_rows_tell_percentages() -> None:
         ('<c r="A1" t="str"><f>IF(B1,"","x")</f><v></v></c>', ""),  # its result is an empty text
     ],
 )
-def test_rows_tell_a_formula_without_result_from_an_empty_result(cell: str, said: str) -> None:
+def test_rows_tell_a_formula_without_result_from_an_empty_result(cell: str, code: str) -> None:
     findings = Findings("book.xlsx")
     (grid,) = read_grids(sheet(f'<row r="1">{cell}</row>'), "book.xlsx", findings)
 
     for number, row in grid.rows:
         text_cell(grid, number, 1, row[0], findings)
 
-    assert [problem.code for problem in findings.listed] == ([said] if said else [])
+    assert [problem.code for problem in findings.listed] == ([code] if code else [])
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,9 @@ def test_rows_take_no_more_memory_for_more_rows() -> None:
         tracemalloc.start()
         (grid,) = read_grids(data, "book.xlsx", Findings("book.xlsx"))
         assert sum(1 for _ in grid.rows) == count - 1
-        found = tracemalloc.get_traced_memory()[1]
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return peak_bytes
 
     # Six thousand rows more held in memory would take 6,000 x (200 bytes of text and 150 of objects) = 2 MB more.
     # The parser keeps an emptied element of about 100 bytes for each.

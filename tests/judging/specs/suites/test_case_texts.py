@@ -73,7 +73,7 @@ def test_case_from_yaml_reads_an_edit_and_leaves_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "code"),
+    ("text", "location", "code"),
     [
         ("grading:\n  keywords:\n  - [", "line 3", "bad-yaml"),
         ("grading: {}\nid: other\n", "line 2, id", "not-editable"),
@@ -81,12 +81,12 @@ def test_case_from_yaml_reads_an_edit_and_leaves_the_rest() -> None:
         ("grading:\n  keywords:\n  - content: a\n    weight: heavy\n", "line 4", "not-a-number"),
     ],
 )
-def test_case_from_yaml_refuses_with_the_line(text: str, place: str, code: str) -> None:
+def test_case_from_yaml_refuses_with_the_line(text: str, location: str, code: str) -> None:
     parsed = case_from_yaml(text, CASE)
 
     assert parsed.value is None
     assert (parsed.errors[0].file, parsed.errors[0].code) == ("cases/eval_one.yaml", code)
-    assert parsed.errors[0].place.startswith(place)
+    assert parsed.errors[0].place.startswith(location)
 
 
 def test_case_from_yaml_says_what_the_graders_ignore() -> None:

@@ -179,7 +179,7 @@ def test_parse_suite_refuses_double_ids_with_both_places() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "place"),
+    ("text", "code", "location"),
     [
         ("cases: []\n", "suite-without-cases", "line 1, cases"),
         ("cases:\n- 5\n", "bad-case-entry", "line 2, cases[0]"),
@@ -198,11 +198,13 @@ def test_parse_suite_refuses_double_ids_with_both_places() -> None:
         (ONE + "full_score_per_question: all\n", "not-a-number", "line 2, full_score_per_question"),
     ],
 )
-def test_parse_suite_refuses_with_a_place(text: str, code: str, place: str) -> None:
+def test_parse_suite_refuses_with_a_location(text: str, code: str, location: str) -> None:
     parsed = parse_suite(bundle(suite_yaml=text), "suite.yaml")
 
     assert parsed.value is None
-    assert [(problem.code, problem.file, problem.place) for problem in parsed.errors] == [(code, "suite.yaml", place)]
+    assert [(problem.code, problem.file, problem.place) for problem in parsed.errors] == [
+        (code, "suite.yaml", location)
+    ]
 
 
 def test_parse_suite_makes_missing_files_warnings_and_their_content_none_if_asked() -> None:

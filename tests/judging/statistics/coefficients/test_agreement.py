@@ -62,9 +62,9 @@ def test_summarise_counts_what_is_left_out() -> None:
 
 def test_percent_agreement_is_mean_share_of_equal_pairs() -> None:
     # i1: 1 of 3 pairs, i4: 1 of 1, i5: 0 of 1 -> (1/3 + 1 + 0) / 3
-    found = percent_agreement(SMALL)
+    agreement = percent_agreement(SMALL)
 
-    assert [found.value, found.n] == pytest.approx([4 / 9, 3])
+    assert [agreement.value, agreement.n] == pytest.approx([4 / 9, 3])
 
 
 def test_agreement_report_of_counts_names_no_pairs() -> None:
@@ -100,12 +100,12 @@ def test_agreement_report_copes_with_a_scale_of_101_points() -> None:
 def test_distinct_rows_agrees_with_the_slow_way() -> None:
     matrix = np.random.default_rng(1).integers(-1, 4, size=(500, 5))
 
-    found = distinct_rows(matrix)
+    profiles = distinct_rows(matrix)
     rows, counts = np.unique(matrix, axis=0, return_counts=True)
 
-    assert found.rows.tolist() == rows.tolist()
-    assert found.multiplicity.tolist() == counts.tolist()
-    assert found.rows[found.which].tolist() == matrix.tolist()
+    assert profiles.rows.tolist() == rows.tolist()
+    assert profiles.multiplicity.tolist() == counts.tolist()
+    assert profiles.rows[profiles.which].tolist() == matrix.tolist()
 
 
 def test_distinct_rows_of_a_wide_matrix() -> None:
@@ -113,9 +113,9 @@ def test_distinct_rows_of_a_wide_matrix() -> None:
     matrix = np.random.default_rng(1).integers(0, 3, size=(20, 70))
     matrix[5] = matrix[6]
 
-    found = distinct_rows(matrix)
+    profiles = distinct_rows(matrix)
 
-    assert (len(found.rows), found.rows[found.which].tolist()) == (19, matrix.tolist())
+    assert (len(profiles.rows), profiles.rows[profiles.which].tolist()) == (19, matrix.tolist())
 
 
 def test_krippendorff_alpha_ordinal_ignores_the_numbers_behind_labels() -> None:
@@ -149,34 +149,34 @@ def test_against_the_rest_counts_as_a_count_without_the_rater_does() -> None:
     codes = np.where(random.random((400, 7)) < 0.4, -1, random.integers(3, size=(400, 7)))
     table = from_rows([[None if code < 0 else int(code) for code in row] for row in codes], [0, 1, 2])
 
-    found = against_the_rest(table)
+    shares = against_the_rest(table)
 
     for column, rater in enumerate(table.raters):
         agreeing, n = 0, 0
         for row in codes:
-            rest = [code for place, code in enumerate(row) if code >= 0 and place != column]
+            rest = [code for position, code in enumerate(row) if code >= 0 and position != column]
             lead = max(set(rest), key=rest.count) if rest else -1
             if row[column] >= 0 and 2 * rest.count(lead) > len(rest) > 0:
                 n += 1
                 agreeing += int(row[column] == lead)
-        assert found[rater] == share_of(agreeing, n)
+        assert shares[rater] == share_of(agreeing, n)
 
 
 def test_against_the_rest_copies_no_table_however_many_people_there_are() -> None:
     """The agreement report of 100,000 items by 300 people took 240 s and copied a table of 240 MB for each of them."""
     random = np.random.default_rng(3)
     codes = np.full((10_000, 300), -1)
-    for place in range(5):
-        codes[np.arange(10_000), (np.arange(10_000) + 60 * place) % 300] = random.integers(0, 3, 10_000)
+    for number in range(5):
+        codes[np.arange(10_000), (np.arange(10_000) + 60 * number) % 300] = random.integers(0, 3, 10_000)
     items, people = tuple(map(str, range(10_000))), tuple(f"p{n}" for n in range(300))
     table = RatingTable(items, people, ("a", "b", "c"), codes)
 
     tracemalloc.start()
-    found = against_the_rest(table)
+    shares = against_the_rest(table)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert list(found) == list(people)
+    assert list(shares) == list(people)
     assert peak < codes.nbytes / 2  # less than one copy for all of them
 
 
@@ -187,9 +187,9 @@ def test_against_the_rest_says_when_there_is_no_rest() -> None:
 
 
 def test_confusion_counts_has_the_first_side_in_rows() -> None:
-    found = confusion_counts(["a", "a", "b"], ["a", "b", "b"], ["a", "b", "c"])
+    counts = confusion_counts(["a", "a", "b"], ["a", "b", "b"], ["a", "b", "c"])
 
-    assert found == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
+    assert counts == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
 
 
 def test_confusion_counts_refuses_a_label_off_the_scale() -> None:

@@ -25,45 +25,47 @@ def drawn_table(items: int, raters: int, *, seed: int) -> RatingTable:
 
 
 def test_pair_rows_are_two_items_with_every_label_alike() -> None:
-    found = pair_rows(2)
+    pairs = pair_rows(2)
 
     # the four ordered pairs of two labels have half an item each
-    assert (found.rows.tolist(), found.weights.tolist()) == ([[2, 0], [1, 1], [0, 2]], [0.5, 1.0, 0.5])
+    assert (pairs.rows.tolist(), pairs.weights.tolist()) == ([[2, 0], [1, 1], [0, 2]], [0.5, 1.0, 0.5])
 
 
 def test_percent_agreement_of_equal_answers_has_an_interval() -> None:
-    found = percent_agreement(from_rows([["a", "a"]] * 20, ["a", "b"]))
+    agreement = percent_agreement(from_rows([["a", "a"]] * 20, ["a", "b"]))
 
     # with one agreeing and one disagreeing item more: p = 21/22, error sqrt(p (1 - p) / 21) = 1/22
-    assert [found.value, found.low, found.high] == pytest.approx([1, (21 - T_19) / 22, 1])
+    assert [agreement.value, agreement.low, agreement.high] == pytest.approx([1, (21 - T_19) / 22, 1])
 
 
 def test_cohen_kappa_has_the_interval_of_weighted_kappa() -> None:
     table = drawn_table(40, 2, seed=1)
-    first, second = (table.codes[:, place] for place in (0, 1))
+    first, second = (table.codes[:, column] for column in (0, 1))
 
-    found = cohen_of(contingency(table, *table.raters), table.labels).estimate
+    kappa = cohen_of(contingency(table, *table.raters), table.labels).estimate
     pairs = LabelPairs(first, second, np.ones(40), list(range(40)))
-    wanted = weighted_kappa(pairs, labels=3, degrees=39).estimate
+    expected = weighted_kappa(pairs, labels=3, degrees=39).estimate
 
-    assert [found.value, found.low, found.high] == pytest.approx([wanted.value, wanted.low, wanted.high], abs=1e-12)
+    assert [kappa.value, kappa.low, kappa.high] == pytest.approx(
+        [expected.value, expected.low, expected.high], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("figure", [fleiss_kappa, krippendorff_alpha])
 def test_intervals_are_about_those_of_leaving_items_out(figure: object) -> None:
     assert callable(figure)
     table = drawn_table(300, 4, seed=2)
-    found = figure(table)
+    estimate = figure(table)
     without: Floats = np.array([figure(table.subset(np.arange(300) != item)).value for item in range(300)])
     error = float(np.sqrt(299 / 300 * ((without - without.mean()) ** 2).sum()))
 
     # the jackknife's error, Student's t with 299 degrees of freedom is 1.968; pseudo-items move both ends a little
-    assert [found.low, found.high] == pytest.approx(
-        [found.value - 1.968 * error, found.value + 1.968 * error], abs=0.01
+    assert [estimate.low, estimate.high] == pytest.approx(
+        [estimate.value - 1.968 * error, estimate.value + 1.968 * error], abs=0.01
     )
 
 
 def test_one_item_has_no_interval() -> None:
-    found = percent_agreement(from_rows([["a", "b"]], ["a", "b"]))
+    agreement = percent_agreement(from_rows([["a", "b"]], ["a", "b"]))
 
-    assert (found.value, found.low, found.reason) == (0.0, None, ONE_UNIT)
+    assert (agreement.value, agreement.low, agreement.reason) == (0.0, None, ONE_UNIT)

@@ -54,10 +54,10 @@ def rows() -> AnswerRows:
 def test_items_behind_a_cell_are_the_disputed_ones_first(
     rows: AnswerRows, cell: Cell, expected: dict[int, int]
 ) -> None:
-    found = items_behind(rows, cell)
+    item_list = items_behind(rows, cell)
 
-    assert list(zip(found.items.tolist(), found.weights.tolist(), strict=True)) == list(expected.items())
-    assert found.total == sum(expected.values())
+    assert list(zip(item_list.items.tolist(), item_list.weights.tolist(), strict=True)) == list(expected.items())
+    assert item_list.total == sum(expected.values())
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,23 @@ def test_pair_counts_are_a_confusion_matrix(rows: AnswerRows) -> None:
 
 
 def test_unpack_returns_what_was_packed(rows: AnswerRows) -> None:
-    kept = unpack(pack(rows))
+    unpacked = unpack(pack(rows))
 
-    assert (kept.items.tolist(), kept.raters, kept.labels) == ([10, 20, 30, 40], ("ann", "ben", "cat"), ("a", "b"))
-    assert kept.answers_of([20, 40, 50]) == {
+    assert (unpacked.items.tolist(), unpacked.raters, unpacked.labels) == (
+        [10, 20, 30, 40],
+        ("ann", "ben", "cat"),
+        ("a", "b"),
+    )
+    assert unpacked.answers_of([20, 40, 50]) == {
         20: [("ann", "a"), ("ben", "b"), ("cat", "a")],
         40: [("ann", "b")],
         50: [],
     }
-    assert (kept.groups["criterion"].names, kept.groups["criterion"].codes.tolist()) == (
+    assert (unpacked.groups["criterion"].names, unpacked.groups["criterion"].codes.tolist()) == (
         ("", "clarity", "depth"),
         [1, 1, 2, 0],
     )
-    assert (kept.events["skipped"].items.tolist(), kept.events["skipped"].people) == (
+    assert (unpacked.events["skipped"].items.tolist(), unpacked.events["skipped"].people) == (
         [20, 50, 50],
         ("ann", "ben", "ann"),
     )
@@ -100,7 +104,7 @@ def test_unpack_returns_what_was_packed(rows: AnswerRows) -> None:
 
 def test_a_report_without_answers_has_empty_lists() -> None:
     table = from_rows([], ["a", "b"], raters=[], items=[])
-    kept = unpack(pack(rows_of_table(table, groups={}, events={"skipped": Events.of([(7, "ann")])})))
+    unpacked = unpack(pack(rows_of_table(table, groups={}, events={"skipped": Events.of([(7, "ann")])})))
 
-    assert items_behind(kept, Cell("pairable")).total == 0
-    assert items_behind(kept, Cell("skipped")).items.tolist() == [7]
+    assert items_behind(unpacked, Cell("pairable")).total == 0
+    assert items_behind(unpacked, Cell("skipped")).items.tolist() == [7]

@@ -13,18 +13,18 @@ from judging.statistics.coefficients.rank_correlation import FEW_PAIRS, ONE_VALU
 
 def test_spearman_of_few_pairs_has_no_interval() -> None:
     # ranks 1 2 3 4 and 2 1 4 3: differences 1 1 1 1, rho = 1 - 6 * 4 / (4 * 15) = 0.6
-    found = spearman_of(np.array([10.0, 20, 30, 40]), np.array([0.2, 0.1, 0.9, 0.5]))
+    correlation = spearman_of(np.array([10.0, 20, 30, 40]), np.array([0.2, 0.1, 0.9, 0.5]))
 
-    assert found.value == pytest.approx(0.6)
-    assert (found.low, found.high) == (None, None)
-    assert (found.n, found.reason) == (4, FEW_PAIRS.format(4, 20))
+    assert correlation.value == pytest.approx(0.6)
+    assert (correlation.low, correlation.high) == (None, None)
+    assert (correlation.n, correlation.reason) == (4, FEW_PAIRS.format(4, 20))
 
 
 def test_spearman_of_ties_takes_mean_ranks() -> None:
     # ranks 1.5 1.5 3 and 1 2 3: covariances (-0.5 * -1 + -0.5 * 0 + 1 * 1) = 1.5, squares 1.5 and 2: 1.5 / sqrt(3)
-    found = spearman_of(np.array([5.0, 5, 7]), np.array([1.0, 2, 3]))
+    correlation = spearman_of(np.array([5.0, 5, 7]), np.array([1.0, 2, 3]))
 
-    assert found.value == pytest.approx(1.5 / math.sqrt(3))
+    assert correlation.value == pytest.approx(1.5 / math.sqrt(3))
 
 
 def test_spearman_of_many_pairs_has_the_interval_of_bonett_and_wright() -> None:
@@ -34,24 +34,24 @@ def test_spearman_of_many_pairs_has_the_interval_of_bonett_and_wright() -> None:
     rho = 1 - 120 / 7980
     reach = 1.959964 * math.sqrt((1 + rho**2 / 2) / 17)
 
-    found = spearman_of(first, first.reshape(10, 2)[:, ::-1].reshape(-1))
+    correlation = spearman_of(first, first.reshape(10, 2)[:, ::-1].reshape(-1))
 
-    assert found.value == pytest.approx(rho)
-    assert found.low == pytest.approx(math.tanh(math.atanh(rho) - reach), abs=1e-6)
-    assert found.high == pytest.approx(math.tanh(math.atanh(rho) + reach), abs=1e-6)
+    assert correlation.value == pytest.approx(rho)
+    assert correlation.low == pytest.approx(math.tanh(math.atanh(rho) - reach), abs=1e-6)
+    assert correlation.high == pytest.approx(math.tanh(math.atanh(rho) + reach), abs=1e-6)
 
 
 def test_spearman_of_equal_orders_is_one() -> None:
-    found = spearman_of(np.arange(30.0), np.arange(30.0) ** 3)
+    correlation = spearman_of(np.arange(30.0), np.arange(30.0) ** 3)
 
-    assert [found.value, found.low, found.high] == pytest.approx([1.0, 1.0, 1.0])
+    assert [correlation.value, correlation.low, correlation.high] == pytest.approx([1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [2.0]), ([1.0, 1.0], [1.0, 2.0])])
 def test_spearman_of_one_value_is_undefined(first: list[float], second: list[float]) -> None:
-    found = spearman_of(np.array(first), np.array(second))
+    correlation = spearman_of(np.array(first), np.array(second))
 
-    assert (found.value, found.reason, found.n) == (None, ONE_VALUE, len(first))
+    assert (correlation.value, correlation.reason, correlation.n) == (None, ONE_VALUE, len(first))
 
 
 def test_tau_of_a_table_worked_by_hand() -> None:

@@ -61,8 +61,8 @@ def test_numeric_values_accepts_finite_numbers_only(labels: list[str], values: t
 def test_on_scale_keeps_what_the_other_scale_has() -> None:
     table = from_rows([["low", "high"], ["high", "other"], ["mid", None]], ["other", "high", "mid", "low"])
 
-    found = table.on_scale(["low", "mid", "high"], (0, 1, 2))
+    rescaled = table.on_scale(["low", "mid", "high"], (0, 1, 2))
 
-    assert found.codes.tolist() == [[0, 2], [2, MISSING], [1, MISSING]]
-    assert (found.items, found.raters) == (table.items, table.raters)
-    assert (found.labels, found.values) == (("low", "mid", "high"), (0, 1, 2))
+    assert rescaled.codes.tolist() == [[0, 2], [2, MISSING], [1, MISSING]]
+    assert (rescaled.items, rescaled.raters) == (table.items, table.raters)
+    assert (rescaled.labels, rescaled.values) == (("low", "mid", "high"), (0, 1, 2))

@@ -21,21 +21,21 @@ def test_share_equal_weights_the_audit_for_all_that_was_not_routed() -> None:
     others = [agreed(n, is_equal=None) for n in range(30, 90)]
     routed = [agreed(n, is_equal=False, is_routed=True) for n in range(90, 100)]
 
-    found = share_equal([*drawn, *others, *routed])
+    share = share_equal([*drawn, *others, *routed])
 
     labels = [0.0] * 3 + [1.0] * 27
     strata = [make_stratum(labels, [0.0] * 30, [0.0] * 60), make_stratum([0.0] * 10, [0.0] * 10)]
-    assert found == shown_share(strata)
-    assert isinstance(found, Inference)
-    assert found.point == pytest.approx(0.81)
+    assert share == shown_share(strata)
+    assert isinstance(share, Inference)
+    assert share.point == pytest.approx(0.81)
 
 
 def test_share_equal_takes_the_case_as_its_unit() -> None:
     items = [agreed(case, is_equal=case % 2 == 0) for case in range(20) for _ in range(5)]
 
-    found = share_equal(items)
+    share = share_equal(items)
 
-    assert found == shown_share([make_stratum([1.0, 0.0] * 10, [0.0] * 20)])
+    assert share == shown_share([make_stratum([1.0, 0.0] * 10, [0.0] * 20)])
 
 
 def test_share_equal_leaves_out_items_without_a_verdict() -> None:
@@ -52,10 +52,10 @@ def test_share_equal_of_partly_routed_cases_is_unbiased() -> None:
         right = random.random((200, 2)) < (0.3, 0.9)
         items = [agreed(case, is_equal=bool(right[case, 0]), is_routed=True) for case in range(200)]
         items += [agreed(case, is_equal=bool(right[case, 1]) if case < 40 else None) for case in range(200)]
-        found = share_equal(items)
-        assert isinstance(found, Inference)
-        points.append(found.unbounded)
-        covered += found.low <= 0.6 <= found.high
+        share = share_equal(items)
+        assert isinstance(share, Inference)
+        points.append(share.unbounded)
+        covered += share.low <= 0.6 <= share.high
 
     assert np.mean(points) == pytest.approx(0.6, abs=0.01)
     assert covered >= 0.93 * 300
@@ -76,7 +76,7 @@ def test_shown_kappa_tells_nothing_of_unrouted_verdicts_without_an_audit() -> No
 
 
 def test_shown_kappa_of_one_label_is_undefined() -> None:
-    found = shown_kappa([agreed(n, is_equal=True) for n in range(30)], labels=2)
+    kappa = shown_kappa([agreed(n, is_equal=True) for n in range(30)], labels=2)
 
-    assert found.estimate.value is None
-    assert found.estimate.reason == "Everyone chose the same label; chance-corrected agreement is undefined."
+    assert kappa.estimate.value is None
+    assert kappa.estimate.reason == "Everyone chose the same label; chance-corrected agreement is undefined."

@@ -47,11 +47,11 @@ def as_items(columns: ComparedColumns) -> list[ComparedItem]:
 def test_columns_give_what_items_give(seed: int, items: int, cases: int, labels: int) -> None:
     columns, audited = random_columns(seed, items=items, cases=cases, labels=labels)
 
-    for own in (columns, audit_alone(columns, audited)):
+    for compared in (columns, audit_alone(columns, audited)):
         for planned in (0, cases):
-            assert share_equal_of(own, planned=planned) == share_equal(as_items(own), planned=planned)
-            found = shown_kappa_of(own, labels=labels, planned=planned)
-            assert found == shown_kappa(as_items(own), labels=labels, planned=planned)
+            assert share_equal_of(compared, planned=planned) == share_equal(as_items(compared), planned=planned)
+            kappa = shown_kappa_of(compared, labels=labels, planned=planned)
+            assert kappa == shown_kappa(as_items(compared), labels=labels, planned=planned)
 
 
 def test_kappa_of_a_rare_label_covers_what_it_says() -> None:
@@ -61,14 +61,14 @@ def test_kappa_of_a_rare_label_covers_what_it_says() -> None:
     chances = np.array([[0.01 * 0.98, 0.01 * 0.02], [0.99 * 0.3, 0.99 * 0.7]])  # people by judge
     chance = float(chances.sum(axis=1) @ chances.sum(axis=0))
     truth = (float(np.trace(chances)) - chance) / (1 - chance)
-    held = []
+    covered = []
     for _ in range(600):
         people, judge = np.divmod(random.choice(4, 200, p=chances.ravel()), 2)
-        found = shown_kappa_of(ComparedColumns(np.arange(200), judge, people, np.zeros(200, dtype=bool)), labels=2)
-        assert isinstance(found, KappaInference)
-        held.append(found.low <= truth <= found.high)
+        kappa = shown_kappa_of(ComparedColumns(np.arange(200), judge, people, np.zeros(200, dtype=bool)), labels=2)
+        assert isinstance(kappa, KappaInference)
+        covered.append(kappa.low <= truth <= kappa.high)
 
-    assert np.mean(held) > 0.977 - 0.026
+    assert np.mean(covered) > 0.977 - 0.026
 
 
 def test_columns_of_nothing_are_too_few() -> None:

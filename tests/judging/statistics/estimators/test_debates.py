@@ -22,11 +22,11 @@ def test_win_rate_weights_audited_debates_for_all_that_agreed() -> None:
     debates += [DebatedPair(n, "A", "B", 1.0, None) for n in range(30, 90)]
     debates += [DebatedPair(n, "A", "B", None, 0.0) for n in range(90, 120)]
 
-    found = win_rate(debates)
+    rate = win_rate(debates)
 
     agreed = make_stratum([1.0] * 27 + [0.0] * 3, [1.0] * 30, [1.0] * 60)
-    assert found == stratified_mean([agreed, make_stratum([0.0] * 30, [0.0] * 30)])
-    assert found.estimate.value == pytest.approx(0.675)
+    assert rate == stratified_mean([agreed, make_stratum([0.0] * 30, [0.0] * 30)])
+    assert rate.estimate.value == pytest.approx(0.675)
 
 
 def test_outcome_win_rate_of_few_cases_has_no_interval() -> None:
@@ -40,44 +40,46 @@ def test_ranked_by_people_counts_what_people_decided() -> None:
     pairs = [("A", "B"), ("B", "C"), ("A", "C")]
     debates = [DebatedPair(n, *pair, None, 1.0) for pair in pairs for n in range(20)]
 
-    found = ranked_by_people(debates)
+    ranking = ranked_by_people(debates)
 
-    ranks = [(row.name, row.ranks) for row in found.systems]
+    ranks = [(row.name, row.ranks) for row in ranking.systems]
     assert ranks == [("A", RankSet(1, 1)), ("B", RankSet(2, 2)), ("C", RankSet(3, 3))]
 
 
 def test_ranked_by_people_refuses_while_debates_wait() -> None:
-    found = ranked_by_people([DebatedPair(n, "A", "B", None, None if n == 3 else 1.0) for n in range(30)])
+    ranking = ranked_by_people([DebatedPair(n, "A", "B", None, None if n == 3 else 1.0) for n in range(30)])
 
-    assert found.systems == ()
+    assert ranking.systems == ()
     assert (
-        found.reason
+        ranking.reason
         == "Debates without agreement that wait for annotations: 1. A ranking by human labels needs all of them."
     )
 
 
 def test_ranked_by_people_refuses_agreed_debates_without_an_audit() -> None:
-    found = ranked_by_people([DebatedPair(n, "A", "B", 1.0, None) for n in range(30)])
+    ranking = ranked_by_people([DebatedPair(n, "A", "B", 1.0, None) for n in range(30)])
 
-    assert found.reason == "No agreed debate was audited, so it is unknown how annotators would have decided them."
+    assert ranking.reason == "No agreed debate was audited, so it is unknown how annotators would have decided them."
 
 
 def test_ranked_by_outcomes_names_groups_that_never_met() -> None:
     debates = [DebatedPair(n, "A", "B", 1.0, None) for n in range(30)]
     debates += [DebatedPair(n, "C", "D", 1.0, None) for n in range(30)]
 
-    found = ranked_by_outcomes(debates)
+    ranking = ranked_by_outcomes(debates)
 
-    assert (found.systems, found.groups) == ((), (("A", "B"), ("C", "D")))
+    assert (ranking.systems, ranking.groups) == ((), (("A", "B"), ("C", "D")))
 
 
 def test_ranked_by_outcomes_of_few_cases_has_no_intervals() -> None:
     debates = [DebatedPair(n, first, second, 1.0, None) for n in range(19) for first, second in ("AB", "BC", "AC")]
 
-    found = ranked_by_outcomes(debates).systems
+    systems = ranked_by_outcomes(debates).systems
 
-    assert [(row.name, row.ranks, row.strength.low) for row in found] == [(name, RankSet(1, 3), None) for name in "ABC"]
-    assert found[0].strength.reason == "Too few cases for an interval: 19 of 20."
+    assert [(row.name, row.ranks, row.strength.low) for row in systems] == [
+        (name, RankSet(1, 3), None) for name in "ABC"
+    ]
+    assert systems[0].strength.reason == "Too few cases for an interval: 19 of 20."
 
 
 def test_ranked_by_people_needs_twenty_audited_cases() -> None:

@@ -20,12 +20,12 @@ def drawn_rows(
     """Return verdicts that err by chance, plus `length_effect` for each 100 tokens."""
     random = np.random.default_rng(seed)
     rows = []
-    for place in range(n):
+    for number in range(n):
         tokens = float(random.lognormal(5, 0.6))
         noise = float(random.choice([-0.25, 0.0, 0.0, 0.25]))
         rows.append(
             BiasRow(
-                case=place // per_case,
+                case=number // per_case,
                 difference=noise + length_effect * tokens / 100,
                 weight=float(random.choice([1.0, 4.0])),
                 tokens=tokens,
@@ -40,10 +40,10 @@ def drawn_rows(
 def reference(rows: list[BiasRow], **fit: object) -> tuple[list[float], list[float], list[float]]:
     columns = [[row.tokens / 100, row.own_family, row.marks / 10] for row in rows]
     if rows[0].position is not None:
-        columns = [[one[0], row.position, *one[1:]] for one, row in zip(columns, rows, strict=True)]
+        columns = [[column[0], row.position, *column[1:]] for column, row in zip(columns, rows, strict=True)]
     design = np.column_stack([np.ones(len(rows)), np.array(columns, dtype=float)])
-    found = WLS([row.difference for row in rows], design, weights=[row.weight for row in rows]).fit(**fit)
-    return list(found.params[1:]), list(found.bse[1:]), list(found.pvalues[1:])
+    model = WLS([row.difference for row in rows], design, weights=[row.weight for row in rows]).fit(**fit)
+    return list(model.params[1:]), list(model.bse[1:]), list(model.pvalues[1:])
 
 
 def errors_of(effects: tuple[Effect, ...], quantile: float) -> list[float]:
@@ -56,14 +56,14 @@ def test_judge_bias_is_weighted_least_squares_with_hc3_errors() -> None:
     rows = drawn_rows(80, pairs=True, length_effect=0.05)
     params, errors, p_values = reference(rows, cov_type="HC3", use_t=True)
 
-    found = judge_bias(rows)
+    bias = judge_bias(rows)
 
-    assert [effect.name for effect in found.effects] == [LENGTH, POSITION, FAMILY, FORMATTING]
-    assert [effect.estimate.value for effect in found.effects] == pytest.approx(params, abs=1e-9)
-    assert errors_of(found.effects, t.ppf(0.975, 75)) == pytest.approx(errors, abs=1e-9)
-    assert [effect.p_value for effect in found.effects] == pytest.approx(p_values, abs=1e-9)
+    assert [effect.name for effect in bias.effects] == [LENGTH, POSITION, FAMILY, FORMATTING]
+    assert [effect.estimate.value for effect in bias.effects] == pytest.approx(params, abs=1e-9)
+    assert errors_of(bias.effects, t.ppf(0.975, 75)) == pytest.approx(errors, abs=1e-9)
+    assert [effect.p_value for effect in bias.effects] == pytest.approx(p_values, abs=1e-9)
     holm = multipletests(p_values, method="holm")[1]
-    assert [effect.holm_p for effect in found.effects] == pytest.approx(list(holm), abs=1e-9)
+    assert [effect.holm_p for effect in bias.effects] == pytest.approx(list(holm), abs=1e-9)
 
 
 def test_judge_bias_leaves_cases_out_as_a_whole() -> None:
@@ -74,11 +74,11 @@ def test_judge_bias_leaves_cases_out_as_a_whole() -> None:
     kwds = {"groups": np.array(groups), "use_correction": False}
     params, errors, _ = reference(rows, cov_type="cluster-crv3", cov_kwds=kwds)
 
-    found = judge_bias(rows)
+    bias = judge_bias(rows)
 
-    assert (found.cases, found.verdicts) == (40, 160)
-    assert [effect.estimate.value for effect in found.effects] == pytest.approx(params, abs=1e-9)
-    assert errors_of(found.effects, t.ppf(0.975, 36)) == pytest.approx(errors, abs=1e-9)
+    assert (bias.cases, bias.verdicts) == (40, 160)
+    assert [effect.estimate.value for effect in bias.effects] == pytest.approx(params, abs=1e-9)
+    assert errors_of(bias.effects, t.ppf(0.975, 36)) == pytest.approx(errors, abs=1e-9)
 
 
 def test_judge_bias_is_not_fooled_by_copies_of_a_case() -> None:
@@ -87,8 +87,7 @@ def test_judge_bias_is_not_fooled_by_copies_of_a_case() -> None:
     once, copied = judge_bias(rows), judge_bias([replace(row) for row in rows for _ in range(10)])
 
     widths = [
-        [(effect.estimate.high or 0) - (effect.estimate.low or 0) for effect in found.effects]
-        for found in (once, copied)
+        [(effect.estimate.high or 0) - (effect.estimate.low or 0) for effect in bias.effects] for bias in (once, copied)
     ]
     assert widths[1] == pytest.approx(widths[0], rel=1e-6)
 
@@ -98,8 +97,8 @@ def test_judge_bias_does_not_take_twelve_faultless_verdicts_for_certain() -> Non
     # fails a tenth of all. The others: 10 of 88. Least squares: sum of squares 10 - 100/88 = 8.864 over 98, so the
     # error of the difference is sqrt(.09045 (1/12 + 1/88)) = .0925; HC3 alone has .034, and p = .001.
     rows = [
-        BiasRow(place, -1.0 if 12 <= place < 22 else 0.0, 1.0, 100.0, 10.0 if place < 12 else 0.0, None)
-        for place in range(100)
+        BiasRow(case, -1.0 if 12 <= case < 22 else 0.0, 1.0, 100.0, 10.0 if case < 12 else 0.0, None)
+        for case in range(100)
     ]
 
     *_, formatting = judge_bias(rows).effects
@@ -119,24 +118,22 @@ def test_judge_bias_finds_a_length_bias_and_nothing_else() -> None:
 
 
 def test_judge_bias_says_too_few_below_30_cases() -> None:
-    found = judge_bias(drawn_rows(58, per_case=2))
+    bias = judge_bias(drawn_rows(58, per_case=2))
 
-    assert {effect.estimate.reason for effect in found.effects} == {"Too few: 29 of 30."}
-    assert {effect.estimate.value for effect in found.effects} == {None}
+    assert {effect.estimate.reason for effect in bias.effects} == {"Too few: 29 of 30."}
+    assert {effect.estimate.value for effect in bias.effects} == {None}
     assert [effect.estimate.reason for effect in judge_bias([]).effects] == ["Too few: 0 of 30."] * 3
 
 
 def test_judge_bias_of_a_judge_that_is_never_wrong_has_no_zero_width() -> None:
-    found = judge_bias([replace(row, difference=0.0) for row in drawn_rows(50)])
+    bias = judge_bias([replace(row, difference=0.0) for row in drawn_rows(50)])
 
     reason = "Judge and annotators agree on all 50 cases, so there is no difference to explain."
-    assert {effect.estimate.reason for effect in found.effects} == {reason}
+    assert {effect.estimate.reason for effect in bias.effects} == {reason}
 
 
 def test_judge_bias_leaves_out_what_these_responses_cannot_show() -> None:
-    rows = [
-        replace(row, own_family=float(place < 9), marks=row.tokens / 50) for place, row in enumerate(drawn_rows(60))
-    ]
+    rows = [replace(row, own_family=float(case < 9), marks=row.tokens / 50) for case, row in enumerate(drawn_rows(60))]
 
     length, family, formatting = judge_bias(rows).effects
     unknown = judge_bias([replace(row, own_family=None) for row in rows]).effects[1]
@@ -152,7 +149,7 @@ def test_judge_bias_intervals_cover(per_case: int) -> None:
     # Binary labels, a judge that errs in 20%, whole cases alike where they have several responses: no property has an
     # effect, so 95% of the intervals hold 0. 300 trials of three: 3 standard errors of .95 are .022.
     random = np.random.default_rng(11)
-    held = []
+    covered = []
     for _ in range(300):
         rows = []
         for case in range(50):
@@ -161,12 +158,12 @@ def test_judge_bias_intervals_cover(per_case: int) -> None:
             for _ in range(per_case):
                 tokens = float(size * random.lognormal(0, 0.2))
                 verdict = 1 - label if wrong else label
-                marks, own = float(random.poisson(tokens / 40)), float(random.random() < 0.3)
-                rows.append(BiasRow(case, verdict - label, 1.0, tokens, marks, own))
-        held += [
+                marks, own_family = float(random.poisson(tokens / 40)), float(random.random() < 0.3)
+                rows.append(BiasRow(case, verdict - label, 1.0, tokens, marks, own_family))
+        covered += [
             (effect.estimate.low or 0) <= 0 <= (effect.estimate.high or 0)
             for effect in judge_bias(rows).effects
             if effect.estimate.is_defined
         ]
 
-    assert np.mean(held) >= 0.928
+    assert np.mean(covered) >= 0.928

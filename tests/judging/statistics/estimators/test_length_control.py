@@ -15,24 +15,24 @@ def test_length_control_takes_a_preference_for_length_away() -> None:
     longer = random.normal(60, 120, size=400)
     wins = (random.random(400) < 1 / (1 + np.exp(-2 * np.tanh(longer / longer.std())))).astype(float)
 
-    found = length_control(wins, longer, range(400))
+    result = length_control(wins, longer, range(400))
 
     plain = length_controlled_win_rate(wins, longer, range(400))
-    assert found.raw == census_mean(wins)
-    assert (found.equal_length.value, found.equal_length.n) == (plain.point, 400)
-    assert found.raw.value is not None
-    assert found.raw.value > 0.58
-    assert found.equal_length.value == pytest.approx(0.5, abs=0.06)
-    assert found.effect.value == pytest.approx(2, abs=0.5)
-    assert found.effect.low is not None
-    assert found.effect.low > 0
+    assert result.raw == census_mean(wins)
+    assert (result.equal_length.value, result.equal_length.n) == (plain.point, 400)
+    assert result.raw.value is not None
+    assert result.raw.value > 0.58
+    assert result.equal_length.value == pytest.approx(0.5, abs=0.06)
+    assert result.effect.value == pytest.approx(2, abs=0.5)
+    assert result.effect.low is not None
+    assert result.effect.low > 0
 
 
 def test_length_control_says_too_few_below_30_cases() -> None:
-    found = length_control([1.0, 0.0] * 29, [5.0, -3.0] * 29, [place // 2 for place in range(58)])
+    result = length_control([1.0, 0.0] * 29, [5.0, -3.0] * 29, [number // 2 for number in range(58)])
 
-    assert (found.raw.n, found.raw.value) == (29, 0.5)
-    assert (found.equal_length.value, found.equal_length.reason) == (None, "Too few: 29 of 30.")
+    assert (result.raw.n, result.raw.value) == (29, 0.5)
+    assert (result.equal_length.value, result.equal_length.reason) == (None, "Too few: 29 of 30.")
 
 
 def test_length_control_says_where_nothing_is_known_at_equal_length() -> None:

@@ -36,12 +36,12 @@ def test_stratified_mean_has_the_point_and_tuning_of_other_libraries(seed: int) 
     labels, judge = audited(np.random.default_rng(seed))
     n = 20 + 5 * seed
 
-    found = stratified_mean([make_stratum(labels[:n], judge[:n], judge[n:])])
+    inference = stratified_mean([make_stratum(labels[:n], judge[:n], judge[n:])])
 
-    theirs = truescore.ppi_estimate(judge, labels[:n], np.arange(n))
-    assert (found.unbounded, found.tuning[0]) == pytest.approx((theirs.point, theirs.lambda_), abs=1e-9)
+    expected = truescore.ppi_estimate(judge, labels[:n], np.arange(n))
+    assert (inference.unbounded, inference.tuning[0]) == pytest.approx((expected.point, expected.lambda_), abs=1e-9)
     point = ppi_py.ppi_mean_pointestimate(labels[:n], judge[:n], judge[n:])
-    assert found.unbounded == pytest.approx(float(point[0]), abs=1e-9)
+    assert inference.unbounded == pytest.approx(float(point[0]), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -50,10 +50,10 @@ def test_a_paired_difference_has_the_point_of_another_library(seed: int) -> None
     (first, judge_first), (second, judge_second) = audited(random), audited(random)
     labels, judge = first - second, judge_first - judge_second
 
-    found = stratified_mean([make_stratum(labels[:50], judge[:50], judge[50:])], scale=DIFFERENCE, pseudo=PSEUDO)
+    inference = stratified_mean([make_stratum(labels[:50], judge[:50], judge[50:])], scale=DIFFERENCE, pseudo=PSEUDO)
 
-    theirs = truescore.ppi_compare(judge_first, judge_second, first[:50], second[:50], np.arange(50))
-    assert found.unbounded == pytest.approx(theirs.difference, abs=1e-9)
+    expected = truescore.ppi_compare(judge_first, judge_second, first[:50], second[:50], np.arange(50))
+    assert inference.unbounded == pytest.approx(expected.difference, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -72,9 +72,9 @@ def test_weighted_kappa_has_the_point_of_statsmodels(seed: int) -> None:
     table = np.zeros((3, 3))
     np.add.at(table, (first, second), 1)
 
-    found = weighted_kappa(LabelPairs(first, second, np.ones(80), range(80)), labels=3, degrees=79)
+    kappa = weighted_kappa(LabelPairs(first, second, np.ones(80), range(80)), labels=3, degrees=79)
 
-    assert found.point == pytest.approx(cohens_kappa(table).kappa, abs=1e-9)
+    assert kappa.point == pytest.approx(cohens_kappa(table).kappa, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -84,7 +84,7 @@ def test_bradley_terry_equals_a_clustered_binomial_model(seed: int) -> None:
     points = random.choice([0.0, 0.5, 1.0], size=180, p=[0.3, 0.2, 0.5])
     cases = np.repeat(np.arange(60), 3)
 
-    found = bradley_terry(DebateArrays(cases, first, second, points, points), systems=3, degrees=59)
+    strengths = bradley_terry(DebateArrays(cases, first, second, points, points), systems=3, degrees=59)
 
     design = np.zeros((180, 3))
     design[np.arange(180), first], design[np.arange(180), second] = 1, -1
@@ -93,18 +93,18 @@ def test_bradley_terry_equals_a_clustered_binomial_model(seed: int) -> None:
     model = sm.GLM(points, design @ contrast, family=sm.families.Binomial())
     fitted = model.fit(cov_type="cluster", cov_kwds={"groups": cases, "use_correction": False}, tol=1e-13)
     covariance = contrast @ fitted.cov_params() @ contrast.T * 60 / 59
-    assert found.values == pytest.approx(contrast @ fitted.params, abs=1e-8)
-    assert found.covariance == pytest.approx(covariance, abs=1e-8)
+    assert strengths.values == pytest.approx(contrast @ fitted.params, abs=1e-8)
+    assert strengths.covariance == pytest.approx(covariance, abs=1e-8)
 
 
 def test_mcnemar_mid_p_equals_truescore_where_the_counts_differ() -> None:
     pairs = [(gained, lost) for gained in range(8) for lost in range(8) if gained != lost]
 
-    ours = [mcnemar_mid_p(*pair) for pair in pairs]
+    p_values = [mcnemar_mid_p(*pair) for pair in pairs]
 
     # truescore wants one row per item: the discordant ones are enough.
-    theirs = [truescore.mcnemar([1] * a + [0] * b, [0] * a + [1] * b, midp=True).p_value for a, b in pairs]
-    assert ours == pytest.approx(theirs, abs=1e-12)
+    expected = [truescore.mcnemar([1] * a + [0] * b, [0] * a + [1] * b, midp=True).p_value for a, b in pairs]
+    assert p_values == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", [Metric.NOMINAL, Metric.ORDINAL, Metric.INTERVAL])
@@ -112,12 +112,12 @@ def test_mcnemar_mid_p_equals_truescore_where_the_counts_differ() -> None:
 def test_alpha_equals_the_krippendorff_package(seed: int, metric: Metric) -> None:
     random = np.random.default_rng(seed)
     rows = np.where(random.random((60, 4)) < 0.3, np.nan, random.integers(1, 6, size=(60, 4)))
-    given = [[None if np.isnan(value) else int(value) for value in row] for row in rows]
-    table = from_rows(given, labels=range(1, 6), values=[1, 2, 3, 4, 5])
+    answers = [[None if np.isnan(value) else int(value) for value in row] for row in rows]
+    table = from_rows(answers, labels=range(1, 6), values=[1, 2, 3, 4, 5])
 
-    found = krippendorff_alpha(table, metric)
+    alpha = krippendorff_alpha(table, metric)
 
-    assert found.value == pytest.approx(krippendorff.alpha(rows.T, level_of_measurement=metric.value), abs=1e-9)
+    assert alpha.value == pytest.approx(krippendorff.alpha(rows.T, level_of_measurement=metric.value), abs=1e-9)
 
 
 def test_weighted_kappa_gives_pseudo_cases_the_root_of_the_items_of_a_case() -> None:

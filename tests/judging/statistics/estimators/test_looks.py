@@ -51,11 +51,11 @@ def test_differences_of_equal_systems_are_told_apart_at_any_look_in_5_percent_of
     once = always = 0
     for _ in range(400):
         gaps = (random.random(200) < 0.8).astype(float) - (random.random(200) < 0.8)
-        found = [
+        differences = [
             [paired_difference([people_only(gaps[:n], others=1000 - n)], planned=planned) for n in LOOKS]
             for planned in (0, 200)
         ]
-        p_values = [min(one.p_value for one in row if isinstance(one, Inference)) for row in found]
+        p_values = [min(look.p_value for look in row if isinstance(look, Inference)) for row in differences]
         once, always = once + (p_values[0] <= 0.05), always + (p_values[1] <= 0.05)
 
     assert once / 400 > 0.083
@@ -68,24 +68,24 @@ def test_means_over_two_strata_hold_at_every_look_while_labels_arrive() -> None:
     random = np.random.default_rng(8)
     strata = np.repeat([0, 1], (120, 60))
     none = np.zeros((1, 180), dtype=bool)
-    held: dict[tuple[MeanKind, int], int] = {}
+    covered: dict[tuple[MeanKind, int], int] = {}
     for _ in range(300):
         people = (random.random(180) < np.array([0.7, 0.4])[strata]).astype(float)
         judge = np.where(random.random(180) < 0.1, 1 - people, people)
         drawn = np.concatenate([random.permutation(120)[:60], 120 + random.permutation(60)[:30]])
         order, is_drawn = random.permutation(drawn), np.isin(np.arange(180), drawn)
         for mode, planned in ((MeanKind.HUMAN, 0), (MeanKind.HUMAN, 90), (MeanKind.CORRECTED, 90)):
-            found = []
+            means = []
             for n in range(20, 91, 10):
                 labels = np.where(np.isin(np.arange(180), order[:n]), people, np.nan)
                 data = BoardData(judge[None], labels[None], is_drawn[None], none, planned=planned, strata=strata)
-                found.append(system_mean(data, 0, mode).estimate)
-            holds = all((one.low or 0) <= 0.6 <= (one.high or 0) for one in found)
-            held[mode, planned] = held.get((mode, planned), 0) + holds
+                means.append(system_mean(data, 0, mode).estimate)
+            holds = all((mean.low or 0) <= 0.6 <= (mean.high or 0) for mean in means)
+            covered[mode, planned] = covered.get((mode, planned), 0) + holds
 
     # 3 standard errors of .05 are .038
-    assert held[MeanKind.HUMAN, 0] / 300 < 0.95 - 0.038
-    assert min(held[MeanKind.HUMAN, 90], held[MeanKind.CORRECTED, 90]) / 300 > 0.95 - 0.038
+    assert covered[MeanKind.HUMAN, 0] / 300 < 0.95 - 0.038
+    assert min(covered[MeanKind.HUMAN, 90], covered[MeanKind.CORRECTED, 90]) / 300 > 0.95 - 0.038
 
 
 def test_agreement_and_kappa_are_wider_at_every_look() -> None:
@@ -109,7 +109,10 @@ def test_rankings_by_people_are_wider_at_every_look() -> None:
             debates.append(DebatedPair(case, first, second, points, points if case < 30 else None))
 
     once, always = ranked_by_people(debates), ranked_by_people(debates, planned=30)
-    rates = [win_rate([one for one in debates if one.first == "ant"], planned=planned).estimate for planned in (0, 30)]
+    rates = [
+        win_rate([debate for debate in debates if debate.first == "ant"], planned=planned).estimate
+        for planned in (0, 30)
+    ]
 
     for row, wider in zip(once.systems, always.systems, strict=True):
         assert (wider.name, wider.strength.value) == (row.name, row.strength.value)

@@ -22,10 +22,10 @@ def test_robustness_says_nothing_of_five_pairs_that_all_fell() -> None:
 
 
 def test_robustness_under_five_perturbations_needs_fifty_pairs() -> None:
-    found = robustness([[1.0] * 45] * 5, [[1.0] * 45] * 5, margin=0.5)
+    drops = robustness([[1.0] * 45] * 5, [[1.0] * 45] * 5, margin=0.5)
 
-    assert [drop.verdict for drop in found] == [Finding.CANNOT_TELL] * 5
-    assert max(drop.p_holds for drop in found) < 0.025
+    assert [drop.verdict for drop in drops] == [Finding.CANNOT_TELL] * 5
+    assert max(drop.p_holds for drop in drops) < 0.025
 
 
 def test_drift_needs_twenty_items() -> None:

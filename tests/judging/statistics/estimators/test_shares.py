@@ -29,9 +29,9 @@ from judging.statistics.intervals import mid_p_interval, share_of
 
 
 def test_shown_share_of_a_plain_sample_is_that_of_a_count() -> None:
-    found = shown_share([people_only([1.0] * 27 + [0.0] * 3)])
+    share = shown_share([people_only([1.0] * 27 + [0.0] * 3)])
 
-    assert [found.estimate.value, found.estimate.low, found.estimate.high] == pytest.approx(
+    assert [share.estimate.value, share.estimate.low, share.estimate.high] == pytest.approx(
         [0.9, *mid_p_interval(0.9, 30)]
     )
 
@@ -39,24 +39,24 @@ def test_shown_share_of_a_plain_sample_is_that_of_a_count() -> None:
 def test_shown_share_of_cases_with_several_values_counts_what_their_spread_is_worth() -> None:
     values = [0.5] * 20 + [1.0] * 10 + [0.0] * 10
 
-    found, plain = shown_share([people_only(values)]), stratified_mean([people_only(values)])
+    share, plain = shown_share([people_only(values)]), stratified_mean([people_only(values)])
 
     # centre 1/2, squares of 40 cases and two pseudo-cases 20 / 4 + 2 / 4: variance (5.5 / 41) / 40 of the mean
     n = 0.25 * 41 * 40 / 5.5 * (1 + 2 / 40) - 1
     low, high = mid_p_interval(0.5, n)
-    assert isinstance(found, Inference)
-    assert [found.low, found.high] == pytest.approx([low, high])
-    assert found == replace(plain, low=found.low, high=found.high)
+    assert isinstance(share, Inference)
+    assert [share.low, share.high] == pytest.approx([low, high])
+    assert share == replace(plain, low=share.low, high=share.high)
 
 
 def test_shown_share_weighs_strata() -> None:
     strata = [make_stratum([0.0] * 3 + [1.0] * 27, [0.0] * 30, [0.0] * 60), make_stratum([0.0] * 10, [0.0] * 10)]
 
-    found = shown_share(strata)
+    share = shown_share(strata)
 
-    assert isinstance(found, Inference)
-    assert found.point == pytest.approx(0.81)
-    assert 0.6 < found.low < 0.81 < found.high < 0.91
+    assert isinstance(share, Inference)
+    assert share.point == pytest.approx(0.81)
+    assert 0.6 < share.low < 0.81 < share.high < 0.91
 
 
 def test_shown_share_at_every_look_is_the_mean_at_every_look() -> None:
@@ -89,10 +89,10 @@ def test_score_interval_turns_with_its_counts() -> None:
 def test_mean_change_holds_the_truth_where_few_or_many_change_one_way_or_both(n: int) -> None:
     rates = [(0.15, 0.05), (0.1, 0.0), (0.05, 0.05), (0.02, 0.02), (0.2, 0.1), (0.05, 0.15), (0.4, 0.0), (0.45, 0.05)]
 
-    held = [_coverage(n, up, down) for up, down in rates]
+    coverages = [_coverage(n, up, down) for up, down in rates]
 
-    assert min(held) > 0.925
-    assert 0.94 < np.mean(held) < 0.98
+    assert min(coverages) > 0.925
+    assert 0.94 < np.mean(coverages) < 0.98
 
 
 def _coverage(n: int, up: float, down: float) -> float:
@@ -101,8 +101,8 @@ def _coverage(n: int, up: float, down: float) -> float:
         for fallen in range(n + 1 - risen):
             chance = scipy.stats.multinomial.pmf([risen, fallen, n - risen - fallen], n, [up, down, 1 - up - down])
             if chance > 1e-6:
-                found = mean_change([1.0] * risen + [-1.0] * fallen + [0.0] * (n - risen - fallen))
-                covered += chance * (found.low <= up - down <= found.high)
+                change = mean_change([1.0] * risen + [-1.0] * fallen + [0.0] * (n - risen - fallen))
+                covered += chance * (change.low <= up - down <= change.high)
     return covered
 
 
@@ -112,9 +112,9 @@ def test_mean_change_of_few_pairs_of_none_that_changed_and_of_parts_has_pseudo_c
 
 
 def test_census_change_lies_between_0_and_1() -> None:
-    found = census_change([1.0] * 12 + [0.0] * 2 + [0.5] * 16)
+    change = census_change([1.0] * 12 + [0.0] * 2 + [0.5] * 16)
 
     low, high = score_interval(12, 2, 30)
-    assert [found.value, found.low, found.high] == pytest.approx([20 / 30, (1 + low) / 2, (1 + high) / 2])
+    assert [change.value, change.low, change.high] == pytest.approx([20 / 30, (1 + low) / 2, (1 + high) / 2])
     assert census_change([]).value is None
     assert census_change([1.0]).low is None

@@ -32,13 +32,13 @@ def test_system_slices_show_the_mean_of_each_slice_and_the_difference_to_the_res
     data = audited_data([[0.95] * 300 + [0.4] * 300], n_drawn=300)
     easy, hard = halves(600)
 
-    (found,) = system_slices(data, [easy, hard], MeanKind.CORRECTED)
+    (figures,) = system_slices(data, [easy, hard], MeanKind.CORRECTED)
 
-    assert [cell.mean for cell in found] == [
+    assert [cell.mean for cell in figures] == [
         system_mean(data.only(inside), 0, MeanKind.CORRECTED).estimate for inside in (easy, hard)
     ]
-    first, second = (cell.against_rest for cell in found)
-    gap = (found[0].mean.value or 0) - (found[1].mean.value or 0)
+    first, second = (cell.against_rest for cell in figures)
+    gap = (figures[0].mean.value or 0) - (figures[1].mean.value or 0)
     assert first.difference.value == pytest.approx(gap)
     assert second.difference.value == pytest.approx(-gap)
     assert (first.holds, second.holds) == (True, True)
@@ -50,11 +50,13 @@ def test_system_slices_claim_nothing_below_30_audited_cases() -> None:
     data = audited_data([[1.0] * 100 + [0.0] * 100], n_drawn=200)
     small = np.arange(200) < 25
 
-    (found,) = system_slices(data, [small, ~small], MeanKind.HUMAN)
+    (figures,) = system_slices(data, [small, ~small], MeanKind.HUMAN)
 
-    assert found[0].mean.is_defined
-    assert found[0].against_rest.difference.reason == found[1].against_rest.difference.reason == "Too few: 25 of 30."
-    assert (found[0].against_rest.holm_p, found[0].against_rest.holds) == (None, False)
+    assert figures[0].mean.is_defined
+    assert (
+        figures[0].against_rest.difference.reason == figures[1].against_rest.difference.reason == "Too few: 25 of 30."
+    )
+    assert (figures[0].against_rest.holm_p, figures[0].against_rest.holds) == (None, False)
     assert system_slices(data, [np.arange(200) < 12, ~small], MeanKind.HUMAN)[0][0].mean.reason == (
         "Too few: 12 of 20 audited cases."
     )
@@ -75,10 +77,10 @@ def test_slices_at_every_look_are_wider() -> None:
     once = system_slices(audited_data(rates, n_drawn=300), halves(600), MeanKind.CORRECTED)[0][0]
     always = system_slices(audited_data(rates, n_drawn=300, planned=300), halves(600), MeanKind.CORRECTED)[0][0]
 
-    for one, wider in ((once.mean, always.mean), (once.against_rest.difference, always.against_rest.difference)):
-        assert wider.value == one.value
-        assert (wider.low or 0) < (one.low or 0)
-        assert (wider.high or 0) > (one.high or 0)
+    for narrower, wider in ((once.mean, always.mean), (once.against_rest.difference, always.against_rest.difference)):
+        assert wider.value == narrower.value
+        assert (wider.low or 0) < (narrower.low or 0)
+        assert (wider.high or 0) > (narrower.high or 0)
     assert (always.against_rest.p_value or 0) > (once.against_rest.p_value or 0)
 
 

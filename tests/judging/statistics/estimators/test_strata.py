@@ -21,43 +21,43 @@ from judging.statistics.estimators.strata import (
 
 
 def test_shown_mean_needs_twenty_labelled_cases() -> None:
-    found = shown_mean([people_only([1.0] * 12, others=100)])
+    inference = shown_mean([people_only([1.0] * 12, others=100)])
 
-    assert found == TooFew(12, 20)
-    assert found.estimate == Estimate(None, None, None, 12, "Too few: 12 of 20.")
+    assert inference == TooFew(12, 20)
+    assert inference.estimate == Estimate(None, None, None, 12, "Too few: 12 of 20.")
 
 
 def test_shown_mean_of_equal_labels_has_width() -> None:
-    found = shown_mean([people_only([1.0] * 20)])
+    inference = shown_mean([people_only([1.0] * 20)])
 
-    assert isinstance(found, Inference)
+    assert isinstance(inference, Inference)
     # estimators.md, section 1: 20 of 20 right, all drawn: [.855, 1]
-    assert (found.point, round(found.low, 3), found.high) == (1.0, 0.855, 1.0)
+    assert (inference.point, round(inference.low, 3), inference.high) == (1.0, 0.855, 1.0)
 
 
 def test_shown_mean_counts_labels_of_the_sampled_strata_only() -> None:
-    known = make_stratum([0.0] * 50, [0.0] * 50)
+    labelled = make_stratum([0.0] * 50, [0.0] * 50)
 
-    assert shown_mean([people_only([1.0] * 19, others=10), known]) == TooFew(19, 20)
+    assert shown_mean([people_only([1.0] * 19, others=10), labelled]) == TooFew(19, 20)
 
 
 def test_shown_mean_joins_a_stratum_with_one_label_to_the_largest() -> None:
     lone = make_stratum([1.0], [1.0], [0.0])
     large = make_stratum([1.0, 0.0] * 10, [1.0, 0.0] * 10, [1.0] * 40)
 
-    found = shown_mean([lone, large])
+    inference = shown_mean([lone, large])
 
-    assert found == stratified_mean(
+    assert inference == stratified_mean(
         [make_stratum([1.0, 0.0] * 10 + [1.0], [1.0, 0.0] * 10 + [1.0], [1.0] * 40 + [0.0])]
     )
 
 
 def test_a_corrected_mean_never_leaves_the_scale() -> None:
     # 30 drawn, judge and people alike; of the others nearly all pass: the plain formula says 1.128 [1.007, 1.250].
-    found = stratified_mean([make_stratum([1.0] * 29 + [0.0], [1.0] * 25 + [0.0] * 5, [1.0] * 1990 + [0.0] * 10)])
+    inference = stratified_mean([make_stratum([1.0] * 29 + [0.0], [1.0] * 25 + [0.0] * 5, [1.0] * 1990 + [0.0] * 10)])
 
-    assert found.unbounded > 1
-    assert (found.point, found.high) == (1.0, 1.0)
+    assert inference.unbounded > 1
+    assert (inference.point, inference.high) == (1.0, 1.0)
 
 
 def test_stratified_mean_refuses_a_sample_of_one() -> None:
@@ -77,11 +77,11 @@ def test_make_stratum_refuses_what_cannot_be_counted() -> None:
 def test_nonresponse_bounds_are_the_worst_and_the_best() -> None:
     decided = make_stratum([1.0] * 22, [1.0] * 22, [1.0] * 170)
 
-    found = nonresponse_bounds([(decided, [0.0] * 8)])
+    bounds = nonresponse_bounds([(decided, [0.0] * 8)])
 
     worst = stratified_mean([make_stratum([1.0] * 22 + [0.0] * 8, [1.0] * 22 + [0.0] * 8, [1.0] * 170)])
     best = stratified_mean([make_stratum([1.0] * 30, [1.0] * 22 + [0.0] * 8, [1.0] * 170)])
-    assert found == Bounds(worst.low, best.high, 22, 30)
+    assert bounds == Bounds(worst.low, best.high, 22, 30)
 
 
 def test_paired_difference_needs_thirty_cases() -> None:
@@ -98,9 +98,9 @@ def test_stratified_mean_with_its_own_spread_is_least_squares() -> None:
     # of the labelled ones .5, so .75 + .5 (.7 - .5). The slope times 6 of 10 unlabelled is the tuning.
     stratum = make_stratum([1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1, 1, 0])
 
-    found = stratified_mean([stratum], own_spread=True)
+    inference = stratified_mean([stratum], own_spread=True)
 
-    assert (found.point, *found.tuning) == pytest.approx((0.85, 0.3))
+    assert (inference.point, *inference.tuning) == pytest.approx((0.85, 0.3))
 
 
 def test_stratified_mean_with_its_own_spread_takes_unseen_scores_for_the_middle() -> None:
@@ -108,17 +108,17 @@ def test_stratified_mean_with_its_own_spread_takes_unseen_scores_for_the_middle(
     # taken to be .5, the slope (.75 - .5) / (1 - 0); the mean score of all ten is .9, so .75 + .25 (.9 - 1).
     stratum = make_stratum([1, 1, 1, 0], [1, 1, 1, 1], [1, 1, 1, 1, 1, 0])
 
-    found = stratified_mean([stratum], own_spread=True)
+    inference = stratified_mean([stratum], own_spread=True)
 
-    assert (found.point, *found.tuning) == pytest.approx((0.725, 0.15))
+    assert (inference.point, *inference.tuning) == pytest.approx((0.725, 0.15))
 
 
 def test_stratified_mean_with_its_own_spread_leaves_scores_on_both_sides_alone() -> None:
     stratum = make_stratum([1, 1, 1, 0], [0.5, 0.5, 0.5, 0.5], [0, 1, 0.5])
 
-    found = stratified_mean([stratum], own_spread=True)
+    inference = stratified_mean([stratum], own_spread=True)
 
-    assert (found.point, *found.tuning) == (0.75, 0.0)
+    assert (inference.point, *inference.tuning) == (0.75, 0.0)
 
 
 def test_stratified_mean_with_its_own_spread_is_not_drawn_to_a_skewed_judge() -> None:
@@ -130,19 +130,19 @@ def test_stratified_mean_with_its_own_spread_is_not_drawn_to_a_skewed_judge() ->
         labels = (random.random(150) < 0.8).astype(float)
         judge = np.where(random.random(150) < np.where(labels == 1, 0.98, 0.7), 1.0, 0.0)
         stratum = make_stratum(labels[:20], judge[:20], judge[20:])
-        errors.append([stratified_mean([stratum], own_spread=own).unbounded - 0.8 for own in (False, True)])
+        errors.append([stratified_mean([stratum], own_spread=flag).unbounded - 0.8 for flag in (False, True)])
 
-    pooled, own = np.mean(errors, axis=0)
+    pooled, labelled = np.mean(errors, axis=0)
 
-    assert pooled - own > 0.005
-    assert abs(own) < 0.015
+    assert pooled - labelled > 0.005
+    assert abs(labelled) < 0.015
 
 
 def test_nonresponse_bounds_fill_every_stratum() -> None:
     old = make_stratum([1.0] * 15 + [0.0] * 5, [0.0] * 20, [0.0] * 20)
     new = make_stratum([1.0] * 9, [0.0] * 9, [0.0] * 10)
 
-    found = nonresponse_bounds([(old, []), (new, [0.0])])
+    bounds = nonresponse_bounds([(old, []), (new, [0.0])])
 
     ends = [stratified_mean([old, make_stratum([1.0] * 9 + [label], [0.0] * 10, [0.0] * 10)]) for label in (0.0, 1.0)]
-    assert found == Bounds(ends[0].low, ends[1].high, 29, 30)
+    assert bounds == Bounds(ends[0].low, ends[1].high, 29, 30)

@@ -44,17 +44,17 @@ def floats(values: list[float | None]) -> Floats:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def as_mapping(found: Inference) -> dict[str, object]:
+def as_mapping(inference: Inference) -> dict[str, object]:
     return {
-        "point": found.point,
-        "raw_point": found.unbounded,
-        "centre": found.centre,
-        "se": found.error,
-        "df": found.degrees,
-        "low": found.low,
-        "high": found.high,
-        "tuning": list(found.tuning),
-        "p": found.p_value,
+        "point": inference.point,
+        "raw_point": inference.unbounded,
+        "centre": inference.centre,
+        "se": inference.error,
+        "df": inference.degrees,
+        "low": inference.low,
+        "high": inference.high,
+        "tuning": list(inference.tuning),
+        "p": inference.p_value,
     }
 
 
@@ -100,24 +100,24 @@ def make_board(Y: list[list[float]], F: list[list[float]], G: list[list[float]])
     pairs = compared_pairs(differences)
     return {
         "pairs": [[pair.first, pair.second] for pair in pairs],
-        "differences": [as_mapping(found) for found in differences.values()],
+        "differences": [as_mapping(difference) for difference in differences.values()],
         "adjusted": [pair.adjusted_p for pair in pairs],
         "rank_sets": [[ranks.first, ranks.last] for ranks in rank_sets(systems, pairs).values()],
     }
 
 
 def make_bounds(labels: list[float | None], judge_labelled: list[float], judge_rest: list[float]) -> dict[str, object]:
-    given = floats(labels)
-    open_ones = np.isnan(given)
+    values = floats(labels)
+    open_ones = np.isnan(values)
     judge = np.array(judge_labelled)
-    found = nonresponse_bounds([(make_stratum(given[~open_ones], judge[~open_ones], judge_rest), judge[open_ones])])
-    seen = make_stratum(given[~open_ones], judge[~open_ones], np.concatenate([judge_rest, judge[open_ones]]))
+    bounds = nonresponse_bounds([(make_stratum(values[~open_ones], judge[~open_ones], judge_rest), judge[open_ones])])
+    stratum = make_stratum(values[~open_ones], judge[~open_ones], np.concatenate([judge_rest, judge[open_ones]]))
     return {
-        "decided": found.decided,
-        "drawn": found.drawn,
-        "seen": as_mapping(stratified_mean([seen])),
-        "low": found.low,
-        "high": found.high,
+        "decided": bounds.decided,
+        "drawn": bounds.drawn,
+        "seen": as_mapping(stratified_mean([stratum])),
+        "low": bounds.low,
+        "high": bounds.high,
     }
 
 
@@ -137,34 +137,34 @@ def make_strengths(systems: int, cases_drawn: int, **columns: list[Any]) -> dict
         floats(columns["outcome"]),
         floats(columns["label"]),
     )
-    found = bradley_terry(outcomes, systems=systems, degrees=cases_drawn - 1)
-    ends = [found.interval(position) for position in range(systems)]
+    strengths = bradley_terry(outcomes, systems=systems, degrees=cases_drawn - 1)
+    ends = [strengths.interval(position) for position in range(systems)]
     return {
-        "strength": found.values.tolist(),
-        "se": found.errors.tolist(),
+        "strength": strengths.values.tolist(),
+        "se": strengths.errors.tolist(),
         "low": [low for low, _ in ends],
         "high": [high for _, high in ends],
-        "pi": found.inclusion,
+        "pi": strengths.inclusion,
     }
 
 
 def make_length_controlled(
     wins: list[float], length_a: list[float], length_b: list[float], cases: list[int]
 ) -> dict[str, object]:
-    found = length_controlled_win_rate(wins, np.array(length_a) - np.array(length_b), cases)
+    result = length_controlled_win_rate(wins, np.array(length_a) - np.array(length_b), cases)
     names = ("point", "low", "high", "length_effect", "length_se", "raw")
-    return dict(zip(names, astuple(found), strict=True))
+    return dict(zip(names, astuple(result), strict=True))
 
 
 def make_robustness(intact: list[list[float]], damaged: list[list[float]], margin: float) -> dict[str, object]:
     drops = robustness(intact, damaged, margin=margin)
     return {
-        "drop": [one.drop for one in drops],
-        "low": [one.low for one in drops],
-        "high": [one.high for one in drops],
-        "p_holds": [one.p_holds for one in drops],
-        "p_falls": [one.p_falls for one in drops],
-        "verdict": [one.verdict.value for one in drops],
+        "drop": [drop.drop for drop in drops],
+        "low": [drop.low for drop in drops],
+        "high": [drop.high for drop in drops],
+        "p_holds": [drop.p_holds for drop in drops],
+        "p_falls": [drop.p_falls for drop in drops],
+        "verdict": [drop.verdict.value for drop in drops],
     }
 
 
@@ -174,8 +174,8 @@ def make_drift(before: list[float], after: list[float]) -> dict[str, object]:
 
 
 def make_case_means(values: list[float], cases: list[int | str]) -> list[list[object]]:
-    found = case_means(values, cases)
-    return [list(found), list(found.values())]
+    means = case_means(values, cases)
+    return [list(means), list(means.values())]
 
 
 MAKERS: dict[str, Made] = {
