@@ -1,4 +1,4 @@
-"""What grading one response yields: dataclasses shared by every rule grader.
+"""What grading one response yields: dataclasses shared by every rule grader, and their form as JSON.
 
 Everything under `detail` is JSON-like (dict, list, str, int, float, bool, None), so it can be stored and shown as it
 is.
@@ -7,12 +7,13 @@ is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalsite.base.choices import LabelledEnum
-from evalsite.base.json_types import JsonObject
+from evalsite.base.json_types import JsonDict, JsonObject
 
+ENVIRONMENT = "environment"  # what unit tests ran with: tool or library -> version, and the sandbox's profile
 LONGEST_MESSAGE = 500  # characters; messages quote what is at fault, which may be large
 
 
@@ -137,3 +138,30 @@ def readable_weight(value: object) -> float:
         return number(value, "`weight`")
     except BadSpecification:
         return 1.0
+
+
+def grade_to_json(grade: ResponseGrade) -> JsonDict:
+    """Return everything of a grade but its score, full score and status, which have columns of their own."""
+    criteria = [_criterion_to_json(criterion) for criterion in grade.criteria]
+    detail: JsonDict = {"criteria": criteria, "got": grade.got, "total": grade.total}
+    for criterion in criteria:
+        if ENVIRONMENT in criterion["detail"]:  # at the top, where an export finds it without reading the rest
+            detail[ENVIRONMENT] = criterion["detail"].pop(ENVIRONMENT)
+    if grade.notes:
+        detail["notes"] = [asdict(note) for note in grade.notes]
+    if grade.fault:
+        detail["fault"] = asdict(grade.fault)
+    return detail
+
+
+def _criterion_to_json(criterion: CriterionGrade) -> JsonDict:
+    # Not asdict, which copies the details leaf by leaf: for a rule grade that takes as long as all the rest.
+    return {
+        "name": criterion.name,
+        "got": criterion.got,
+        "total": criterion.total,
+        "status": criterion.status,
+        "detail": dict(criterion.detail),
+        "notes": [asdict(note) for note in criterion.notes],
+        "fault": asdict(criterion.fault) if criterion.fault else None,
+    }

@@ -105,9 +105,9 @@ class JudgeKind:
             BadJudgeOption: an unknown option or a value it cannot take.
         """
         complete = self.complete_options(options or {})
-        way = complete.pop("confidence", NOT_MEASURED)
+        method = complete.pop("confidence", NOT_MEASURED)
         judge = self.builder(complete)
-        return judge if way == NOT_MEASURED else MeasuredJudge(judge, way)
+        return judge if method == NOT_MEASURED else MeasuredJudge(judge, method)
 
     def complete_options(self, options: JsonObject) -> JsonDict:
         """Return every option with its value, checked."""
@@ -133,14 +133,14 @@ class JudgeKind:
     def missing_needs(self, subject: JudgeSubject, options: JsonObject) -> tuple[str, ...]:
         """Return which needs of a judge with these options a subject does not meet."""
         levels = subject.rubric is not None and all(node.kind == "level" for node in subject.rubric.children)
-        there = {
+        is_met = {
             "rubric": subject.rubric is not None and any(map(is_rated, walk(subject.rubric))),
             "any_rubric": subject.rubric is not None,
             "levels": levels and subject.rubric is not None and bool(subject.rubric.children),
             "reference": bool(subject.reference.strip()),
             "pair": bool(subject.other_response),
         }
-        return tuple(sorted(need for need in self.needs_with(options) if not there[need]))
+        return tuple(sorted(need for need in self.needs_with(options) if not is_met[need]))
 
     def prompts_sent(self, options: JsonObject | None = None) -> list[VersionedPrompt]:
         """Return every prompt text that the judge sends with these options, the editable one first."""
@@ -187,9 +187,9 @@ def _checked_members(option: OptionField, value: Any) -> list[JsonDict]:
         if foreign:
             raise BadJudgeOption(f"The member {name} has no field {foreign[0]!r}: a member has judge and weight.")
     names = [entry["judge"] for entry in members]
-    twice = next((name for name in names if names.count(name) > 1), "")
-    if twice:
-        raise BadJudgeOption(f"{twice} is a member twice. Give it a higher weight instead.")
+    repeated_name = next((name for name in names if names.count(name) > 1), "")
+    if repeated_name:
+        raise BadJudgeOption(f"{repeated_name} is a member twice. Give it a higher weight instead.")
     if option.high is not None and len(members) > option.high:
         raise BadJudgeOption(f"A panel has at most {option.high:g} members, not {len(members)}.")
     return [entry | {"weight": _plain_weight(entry["weight"])} for entry in members]

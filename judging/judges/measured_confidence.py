@@ -35,10 +35,10 @@ Talk = Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], Any]
 
 @dataclass(frozen=True, slots=True)
 class MeasuredJudge(JudgeProgram):
-    """A judge asked so often that its confidence shows. `way` is samples or labels."""
+    """A judge asked so often that its confidence shows. `method` is samples or labels."""
 
     inner: JudgeProgram
-    way: str = "samples"
+    method: str = "samples"
 
     @property
     def prompts(self) -> tuple[VersionedPrompt, ...]:
@@ -53,7 +53,7 @@ class MeasuredJudge(JudgeProgram):
         self, subject: JudgeSubject
     ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
         """Ask, measure, and return the verdict with its confidence."""
-        labels = self.inner.labels(subject) if self.way == "labels" else {}
+        labels = self.inner.labels(subject) if self.method == "labels" else {}
         if not labels:
             return (yield from self._sampled(subject))
         batch = yield from converse_together(

@@ -35,7 +35,7 @@ class Attribution:
 
     evaluators: Ints  # of each call; NOBODY where no verdict of the run that paid rests on it; shape (calls,)
     reuses: np.ndarray  # rows of USED that were not paid for
-    places: Ints  # of their calls; shape (reuses,)
+    indexes: Ints  # of their calls; shape (reuses,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,34 +97,36 @@ def attribute(called: np.ndarray, used: np.ndarray) -> Attribution:
     counts a call once, however often it was tried again.
     """
     used = used[np.lexsort((used["days"], used["owners"], used["calls"]))]
-    again = (used["calls"][1:] == used["calls"][:-1]) & (used["owners"][1:] == used["owners"][:-1])
-    used = used[np.concatenate([np.ones(min(1, len(used)), bool), ~again])]
-    places = np.searchsorted(called["calls"], used["calls"])
-    there = places < len(called)
-    there[there] = called["calls"][places[there]] == used["calls"][there]  # others came in between
-    used, places = used[there], places[there]
-    of_own_run = np.flatnonzero(called["runs"][places] == used["runs"])
-    paid = of_own_run[np.unique(places[of_own_run], return_index=True)[1]]
+    is_repeated = (used["calls"][1:] == used["calls"][:-1]) & (used["owners"][1:] == used["owners"][:-1])
+    used = used[np.concatenate([np.ones(min(1, len(used)), bool), ~is_repeated])]
+    indexes = np.searchsorted(called["calls"], used["calls"])
+    is_called = indexes < len(called)
+    is_called[is_called] = called["calls"][indexes[is_called]] == used["calls"][is_called]  # others came in between
+    used, indexes = used[is_called], indexes[is_called]
+    of_own_run = np.flatnonzero(called["runs"][indexes] == used["runs"])
+    paid = of_own_run[np.unique(indexes[of_own_run], return_index=True)[1]]
     evaluators = np.full(len(called), NOBODY, np.int64)
-    evaluators[places[paid]] = used["evaluators"][paid]
+    evaluators[indexes[paid]] = used["evaluators"][paid]
     rest = np.ones(len(used), bool)
     rest[paid] = False
-    return Attribution(evaluators, used[rest], places[rest])
+    return Attribution(evaluators, used[rest], indexes[rest])
 
 
 def cells_of(called: np.ndarray, attribution: Attribution, *, judges: Ints, reuse_judges: Ints) -> SpendCells:
     """Return the sums by day, run, endpoint and judge; the judges are those of each call and of each reuse."""
-    reuses, again = attribution.reuses, called[attribution.places]
+    reuses, reused_calls = attribution.reuses, called[attribution.indexes]
     days = np.concatenate([called["days"], reuses["days"]])
     runs = np.concatenate([called["runs"], reuses["runs"]])
-    endpoints = np.concatenate([called["endpoints"], again["endpoints"]])
+    endpoints = np.concatenate([called["endpoints"], reused_calls["endpoints"]])
     keys = [np.asarray(column, np.int64) for column in (days, runs, endpoints, np.concatenate([judges, reuse_judges]))]
     spread = [np.unique(column, return_inverse=True) for column in keys]
     shape = [max(1, len(values)) for values, _ in spread]
-    groups, places = np.unique(np.ravel_multi_index([inverse for _, inverse in spread], shape), return_inverse=True)
+    groups, cell_indexes = np.unique(
+        np.ravel_multi_index([inverse for _, inverse in spread], shape), return_inverse=True
+    )
     parts = np.unravel_index(groups, shape)
     columns = {name: values[part] for name, (values, _), part in zip(KEYS, spread, parts, strict=True)}
-    of_calls, of_reuses = places[: len(called)], places[len(called) :]
+    of_calls, of_reuses = cell_indexes[: len(called)], cell_indexes[len(called) :]
     priced = called["costs"] != UNPRICED
     paid = {
         "calls": np.ones(len(called)),
@@ -136,11 +138,11 @@ def cells_of(called: np.ndarray, attribution: Attribution, *, judges: Ints, reus
         "reasoning_tokens": called["reasoning_tokens"],
         "costs": np.where(priced, called["costs"], 0),
     }
-    is_priced_again = again["costs"] != UNPRICED
+    is_priced_again = reused_calls["costs"] != UNPRICED
     unpaid = {
-        "reused": np.ones(len(again)),
+        "reused": np.ones(len(reused_calls)),
         "reused_unpriced": ~is_priced_again,
-        "saved": np.where(is_priced_again, again["costs"], 0),
+        "saved": np.where(is_priced_again, reused_calls["costs"], 0),
     }
     columns |= {name: _added(of_calls, values, len(groups)) for name, values in paid.items()}
     columns |= {name: _added(of_reuses, values, len(groups)) for name, values in unpaid.items()}

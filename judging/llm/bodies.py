@@ -66,8 +66,8 @@ def build_body(
 
 
 def _body(fields: JsonDict, messages: Sequence[Message], request: ChatRequest, used: frozenset[str]) -> Body:
-    spelt = [sent_message(message) for message in messages]
-    content = json.dumps({**fields, "messages": spelt}, separators=(",", ":"), default=dict).encode()
+    sent_messages = [sent_message(message) for message in messages]
+    content = json.dumps({**fields, "messages": sent_messages}, separators=(",", ":"), default=dict).encode()
     stored = {} if messages is request.messages else {"messages": [kept_message(message) for message in messages]}
     return Body(content, used, {**fields, **stored})
 

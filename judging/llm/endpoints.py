@@ -60,9 +60,9 @@ class Capabilities:
 
     def learn(self, *, accepted: frozenset[str] = frozenset(), refused: frozenset[str] = frozenset()) -> Capabilities:
         """Return these capabilities with what one answer taught; a refusal outweighs an earlier acceptance."""
-        news: dict[str, bool] = {name: True for name in accepted if getattr(self, name) is None}
-        news.update(dict.fromkeys(refused, False))
-        return replace(self, **news)
+        learned: dict[str, bool] = {name: True for name in accepted if getattr(self, name) is None}
+        learned.update(dict.fromkeys(refused, False))
+        return replace(self, **learned)
 
 
 @dataclass(frozen=True, slots=True)

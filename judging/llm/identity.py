@@ -28,7 +28,7 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
     request_fields = {
         field.name: getattr(request, field.name) for field in fields(request) if field.name not in left_out
     }
-    further = {"query": endpoint.query, "headers": endpoint.headers, "request_extra": request.extra}
+    optional_parts = {"query": endpoint.query, "headers": endpoint.headers, "request_extra": request.extra}
     request_fields["messages"] = [message_identity(message) for message in request.messages]
     return sha256(
         canonical_json(
@@ -38,7 +38,7 @@ def call_key(endpoint: EndpointConfig, request: ChatRequest) -> str:
                 "extra": endpoint.extra,
                 "request": request_fields,
                 "schema_version": SCHEMA_VERSION,
-                **{name: value for name, value in further.items() if value},  # most have none, as all once had
+                **{name: value for name, value in optional_parts.items() if value},  # most have none, as all once had
             }
         )
     ).hexdigest()

@@ -214,10 +214,10 @@ def summarise(results: Sequence[tuple[Attempt, int]], *, epoch: int) -> Results:
 
     A quota that ran out, a refused parameter or another 4xx says nothing about load: the call went through.
     """
-    fresh = [attempt.outcome for attempt, began in results if began == epoch]
+    outcomes = [attempt.outcome for attempt, began in results if began == epoch]
     failed = sum(attempt.outcome in FAILED_OUTCOMES for attempt, _ in results)
-    limited = sum(outcome is AttemptOutcome.RATE_LIMITED for outcome in fresh)
-    clean = sum(outcome is not AttemptOutcome.RATE_LIMITED and outcome not in FAILED_OUTCOMES for outcome in fresh)
+    limited = sum(outcome is AttemptOutcome.RATE_LIMITED for outcome in outcomes)
+    clean = sum(outcome is not AttemptOutcome.RATE_LIMITED and outcome not in FAILED_OUTCOMES for outcome in outcomes)
     return Results(
         clean=clean,
         limited=limited,

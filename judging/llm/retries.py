@@ -78,9 +78,9 @@ def decide(attempts: Sequence[Attempt], now: Circumstances, policy: RetryPolicy 
     if not attempts:
         raise ValueError("There is nothing to decide before the first attempt.")
     last = attempts[-1]
-    again = _once_more(attempts, now, policy) if last.retry_once else None
-    if again is not None:
-        return again
+    decision = _once_more(attempts, now, policy) if last.retry_once else None
+    if decision is not None:
+        return decision
     if last.outcome in FINAL:
         return RetryDecision(Action.ACCEPT)
     if last.outcome in HOPELESS or last.retry_once:

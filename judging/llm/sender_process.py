@@ -101,8 +101,8 @@ class SendingProcess:
             self._orders = []
 
     def _heard(self, message: tuple[list[Learned], list[Completed]]) -> list[Completed]:
-        news, completed = message
-        for endpoint, capabilities in news:
+        learned, completed = message
+        for endpoint, capabilities in learned:
             self._on_capabilities(endpoint, capabilities)
         return completed
 
@@ -119,15 +119,15 @@ def _work(
     other_end.close()  # or the end of the parent would not be heard
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent decides when to stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    news: list[Learned] = []
-    pool = make_pool(lambda endpoint, capabilities: news.append((endpoint, capabilities)))
+    learned: list[Learned] = []
+    pool = make_pool(lambda endpoint, capabilities: learned.append((endpoint, capabilities)))
     threading.Thread(target=_listen, args=(link, pool), name="calls-listen", daemon=True).start()
     try:
         while True:
             completed = pool.completed(LOOK_SECONDS)
-            if completed or news:
-                link.send((news.copy(), completed))
-                news.clear()
+            if completed or learned:
+                link.send((learned.copy(), completed))
+                learned.clear()
     except OSError:  # nobody listens any more
         os._exit(0)
 

@@ -245,11 +245,11 @@ def _decoded(data: bytes) -> str:
 
 
 def _parsed(text: str) -> JsonDict:
-    twice: list[str] = []
+    repeated_names: list[str] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> JsonDict:
         names = [name for name, _ in pairs]
-        twice.extend(name for name in dict.fromkeys(names) if name in READERS and names.count(name) > 1)
+        repeated_names.extend(name for name in dict.fromkeys(names) if name in READERS and names.count(name) > 1)
         return dict(pairs)
 
     try:
@@ -260,9 +260,12 @@ def _parsed(text: str) -> JsonDict:
         raise _refusal("A number of the file is none that JSON has, or has too many digits.") from None
     if not isinstance(entries, dict):
         raise _refusal("The file is JSON, but not an object: it must start with { and end with }.")
-    if twice:
+    if repeated_names:
         raise BadLunarSettings(
-            [SettingsProblem("This entry is there twice. Remove one of them.", name) for name in dict.fromkeys(twice)]
+            [
+                SettingsProblem("This entry is there twice. Remove one of them.", name)
+                for name in dict.fromkeys(repeated_names)
+            ]
         )
     return entries
 

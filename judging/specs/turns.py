@@ -59,7 +59,7 @@ def read_turns(bundle: Bundle, findings: Findings, source: ImageSource, value: o
     """Return a conversation in the one form; None, with findings, where it cannot be read."""
     reader = _TurnReader(bundle, findings, source)
     if not isinstance(value, list) or not value or len(value) > MAX_TURNS:
-        reader.say(f"{source.owner}: `messages` must be a list of 1 to {MAX_TURNS} messages.", value)
+        reader.report(f"{source.owner}: `messages` must be a list of 1 to {MAX_TURNS} messages.", value)
         return None
     turns = [reader.turn(entry, number) for number, entry in enumerate(value, start=1)]
     if len(reader.images) > MAX_IMAGES:
@@ -96,19 +96,19 @@ class _TurnReader:
     source: ImageSource
     images: list[ImageSpec] = field(default_factory=list)
 
-    def say(self, message: str, offending: object) -> None:
+    def report(self, message: str, offending: object) -> None:
         """Note what is wrong with the conversation."""
         self.findings.add(BAD_MESSAGES, self.source.file, self.source.location, message, shorten(offending))
 
     def turn(self, entry: object, number: int) -> JsonDict | None:
         """Return one turn; None, with a finding, where it cannot be read."""
         if not isinstance(entry, dict):
-            self.say(f"{self.source.owner}: message {number} is no object.", entry)
+            self.report(f"{self.source.owner}: message {number} is no object.", entry)
             return None
         role = str(entry.get("role", entry.get("from", ""))).strip().lower()
         if role not in ROLES:
             words = ", ".join(ROLE_WORDS)
-            self.say(f"{self.source.owner}: the role of message {number} is none of {words}.", role)
+            self.report(f"{self.source.owner}: the role of message {number} is none of {words}.", role)
             return None
         content = entry.get("content", entry.get("value"))
         parts = [part for entry_part in _listed(content) for part in self._part(entry_part, number)]
@@ -122,7 +122,7 @@ class _TurnReader:
         if not parts and not calls:
             if content == "":
                 return {**turn, "parts": [{"text": ""}]}
-            self.say(f"{self.source.owner}: message {number} has no content.", entry)
+            self.report(f"{self.source.owner}: message {number} has no content.", entry)
             return None
         return turn
 
@@ -137,13 +137,13 @@ class _TurnReader:
                 images = read_images(self.bundle, self.findings, self.source, [part])
                 self.images += images
                 return [{"image": len(self.images) - len(images) + index} for index in range(len(images))]
-        self.say(f"{self.source.owner}: a part of message {number} is neither text nor image.", part)
+        self.report(f"{self.source.owner}: a part of message {number} is neither text nor image.", part)
         return []
 
     def _call(self, call: object, number: int) -> JsonDict | None:
         function: Any = call.get("function", call) if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(function.get("name"), str):
-            self.say(f"{self.source.owner}: a tool call of message {number} has no name.", call)
+            self.report(f"{self.source.owner}: a tool call of message {number} has no name.", call)
             return None
         raw_arguments = function.get("arguments", "")
         arguments = raw_arguments if isinstance(raw_arguments, str) else json.dumps(raw_arguments, ensure_ascii=False)

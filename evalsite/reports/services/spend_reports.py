@@ -40,7 +40,7 @@ def compute_spend(subject_id: int, options: Options) -> ReportContent:
     """Return the sums of the whole ledger as columns, with the judges that the column `judges` numbers."""
     called = spend.read_called()
     attributed = attribute(called, spend.read_used())
-    reused_calls = called[attributed.places]
+    reused_calls = called[attributed.indexes]
     runs = spend.run_facts()
     askers = _Askers(spend.asking_evaluators(), {key: kind for key, (kind, _) in runs.items()}, spend.named_endpoints())
     of_calls = _numbers(askers, attributed.evaluators, called["runs"], called["endpoints"])

@@ -233,17 +233,17 @@ def _try_answer(acceptable: object, target: _Target, trial: _Trial, texts: list[
     content, is_regex, condition = _read_answer(acceptable)
     trial.target = content
     trial.text = f"response string: {trial.answer}, ans: {content}"
-    sought = content
+    needle = content
     if target.to_lower:
-        trial.answer, sought = trial.answer.lower(), content.lower()
+        trial.answer, needle = trial.answer.lower(), content.lower()
     try:
-        hit = _hits(sought, trial.answer, is_regex=is_regex, target=target, context=context)
+        hit = _hits(needle, trial.answer, is_regex=is_regex, target=target, context=context)
     except NotDecided as reason:
         trial.notes.append(Note(reason.code, reason.message))
         trial.matched = None
         return
     if hit and condition is not None:
-        names = {"grading_details": list(texts), "ans_str": sought, "ans_re": is_regex, "response_str": trial.answer}
+        names = {"grading_details": list(texts), "ans_str": needle, "ans_re": is_regex, "response_str": trial.answer}
         hit = _condition_holds(condition, names, trial, context)
     if hit:
         trial.matched = True
@@ -262,11 +262,11 @@ def _read_answer(acceptable: object) -> tuple[str, Any, Any]:
     return acceptable["content"], acceptable.get("regex", False), acceptable.get("cond")
 
 
-def _hits(sought: str, answer: str, *, is_regex: object, target: _Target, context: GradingContext) -> bool:
+def _hits(needle: str, answer: str, *, is_regex: object, target: _Target, context: GradingContext) -> bool:
     if is_regex:
         matcher = context.matcher
-        return (matcher.search if target.substring else matcher.fullmatch)(sought, answer) is not None
-    return sought in answer if target.substring else sought == answer
+        return (matcher.search if target.substring else matcher.fullmatch)(needle, answer) is not None
+    return needle in answer if target.substring else needle == answer
 
 
 def _condition_holds(condition: object, names: JsonDict, trial: _Trial, context: GradingContext) -> bool:

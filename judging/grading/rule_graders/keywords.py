@@ -190,19 +190,19 @@ def _combine(kind: str, results: list[bool | None]) -> bool | None:
 
 def _grade_leaf(needle: str, scope: _Scope, run: _Pass) -> JsonDict:
     lower = scope.rule.to_lower
-    haystack, sought = (run.lowered, needle.lower()) if lower else (run.text, needle)
+    haystack, searched = (run.lowered, needle.lower()) if lower else (run.text, needle)
     shown: JsonDict = {"kind": "regex" if scope.regex else "text", "needle": needle, "matched": None, "spans": []}
     if scope.regex:
         try:
-            match = run.context.matcher.search(sought, haystack)
+            match = run.context.matcher.search(searched, haystack)
         except NotDecided as reason:
             run.notes.append(Note(reason.code, reason.message))
             return shown | {"note": reason.message}
         shown["matched"] = match is not None
         spans = [match] if match else []
     else:
-        shown["matched"] = sought in haystack
-        spans = _occurrences(sought, haystack) if shown["matched"] else []
+        shown["matched"] = searched in haystack
+        spans = _occurrences(searched, haystack) if shown["matched"] else []
     if lower and len(run.lowered) != len(run.text):
         origin = _origins(run.text)
         spans = [(origin[start], origin[end]) for start, end in spans]

@@ -36,11 +36,11 @@ def _example(entry: Node) -> JsonDict:
     texts = {name: value.raw or str(value.content or "") for name, value in entry.fields.items()}
     unknown = sorted(set(texts) - _EXAMPLE_FIELDS)
     lacking = [name for name in ("response", "reply") if not texts.get(name, "").strip()]
-    where = f"The example on line {entry.line}"
+    owner = f"The example on line {entry.line}"
     if unknown:
-        raise BadJudgeOption(f"{where} has {unknown[0]!r}. Fields: {', '.join(sorted(_EXAMPLE_FIELDS))}.")
+        raise BadJudgeOption(f"{owner} has {unknown[0]!r}. Fields: {', '.join(sorted(_EXAMPLE_FIELDS))}.")
     if lacking:
-        raise BadJudgeOption(f"{where} needs {' and '.join(lacking)}.")
+        raise BadJudgeOption(f"{owner} needs {' and '.join(lacking)}.")
     return dict(texts)
 
 
@@ -57,5 +57,5 @@ def with_example(text: str, example: Mapping[str, str]) -> str:
         all(earlier.get(name, "") == example.get(name, "") for name in ("question", "response")) for earlier in examples
     ):
         raise BadJudgeOption("This response is among the examples of the judge already.")
-    fresh = {name: value for name, value in example.items() if value}
-    return yaml_text([*examples, fresh])
+    new_example = {name: value for name, value in example.items() if value}
+    return yaml_text([*examples, new_example])

@@ -10,10 +10,9 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.grading.grades import GradingOptions, ResponseGrade, ScoreStatus
+from judging.grading.grades import GradingOptions, ResponseGrade, ScoreStatus, grade_to_json
 from judging.grading.rule_graders.programs import ProgramRunner
 from judging.grading.rule_graders.rules import GradedCase
-from judging.grading.stored import grade_to_json
 from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import judge_kind

@@ -30,7 +30,7 @@ from judging.specs.files.problems import Parsed, Problem, Severity
 from judging.specs.files.uploaded_files import Files, bundle_of
 from judging.specs.files.yaml_reading import unreadable_yaml
 from judging.specs.pictures.picture_formats import PictureFile
-from judging.specs.pictures.picture_rows import say_unused, shelf_of
+from judging.specs.pictures.picture_rows import report_unused_images, shelf_of
 from judging.specs.replies.data_tables import SHEET_ENDINGS, TABLE_ENDINGS, case_rows, header_names, question_rows
 from judging.specs.replies.response_formats import RESPONSE_FORMATS, ROW_ENDINGS
 from judging.specs.replies.response_rows import KnownCases
@@ -184,7 +184,7 @@ class _UploadReader:
             self._read_responses()
         if not self.findings.has_errors:
             self._place_rubrics()
-            say_unused(self.bundle, self.findings)
+            report_unused_images(self.bundle, self.findings)
         if not (self.findings.has_errors or self.suite or self.responses or self.rubrics):
             description = "of the chosen kind" if self.options.kind else "that can be imported"
             self.findings.add(NOTHING_READ, _some(self.bundle), "", f"The upload contains nothing {description}.")
@@ -223,11 +223,12 @@ class _UploadReader:
 
     def _read_kind(self, kind: str) -> None:
         if kind == UploadKind.SUITE:
-            self._take_suite(parse_suite(self.bundle, missing_files=self.missing_files, tell=self.tell))
+            self._take_suite(parse_suite(self.bundle, missing_files=self.missing_files, report_progress=self.tell))
         elif kind == UploadKind.QUESTIONS:
             self._read_questions()
         elif kind == UploadKind.SCALEEVAL_RESPONSES:
-            parsed = parse_scaleeval_responses(self.bundle, name=self.options.benchmark or "ScaleEval", tell=self.tell)
+            name = self.options.benchmark or "ScaleEval"
+            parsed = parse_scaleeval_responses(self.bundle, name=name, report_progress=self.tell)
             self.findings.extend(parsed.problems)
             if parsed.value is not None:
                 self._take_suite(Parsed(parsed.value.suite))
@@ -263,7 +264,7 @@ class _UploadReader:
 
     def _questions(self, path: str) -> Parsed[SuiteSpec]:
         if not path.lower().endswith(TABLE_ENDINGS) and path not in self.bundle.columns:
-            return parse_questions_jsonl(self.bundle, path, tell=self.tell)
+            return parse_questions_jsonl(self.bundle, path, report_progress=self.tell)
         findings = Findings()
         is_guess = not self.options.kind and path not in self.bundle.columns
         if is_guess and "answer" in header_names(self.bundle, path):
@@ -326,14 +327,16 @@ class _UploadReader:
                 system=self.options.system,
                 known_cases=known_cases,
                 missing_files=self.missing_files,
-                tell=self.tell,
+                report_progress=self.tell,
             )
 
         return parse
 
     def _file_parser(self, read: Callable[..., Parsed[Responses]], path: str) -> Parser:
         def parse(known_cases: KnownCases | None) -> Parsed[Responses]:
-            return read(self.bundle, path, system=self.options.system, known_cases=known_cases, tell=self.tell)
+            return read(
+                self.bundle, path, system=self.options.system, known_cases=known_cases, report_progress=self.tell
+            )
 
         return parse
 

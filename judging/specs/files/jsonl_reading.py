@@ -55,7 +55,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_rows(
-    bundle: Bundle, path: str, limits: RowLimits | None = None, tell: ProgressCallback = no_progress
+    bundle: Bundle, path: str, limits: RowLimits | None = None, report_progress: ProgressCallback = no_progress
 ) -> Parsed[tuple[JsonLine, ...]]:
     """Return the objects of a JSON Lines file or a JSON array; blank lines are skipped.
 
@@ -63,12 +63,16 @@ def read_rows(
     kept to the character: escapes such as \\r inside a JSON string are the author's.
     """
     findings = Findings()
-    rows = readable_rows(bundle, path, findings, limits, tell)
+    rows = readable_rows(bundle, path, findings, limits, report_progress)
     return Parsed(None if findings.has_errors else tuple(rows), findings.as_tuple())
 
 
 def readable_rows(
-    bundle: Bundle, path: str, findings: Findings, limits: RowLimits | None = None, tell: ProgressCallback = no_progress
+    bundle: Bundle,
+    path: str,
+    findings: Findings,
+    limits: RowLimits | None = None,
+    report_progress: ProgressCallback = no_progress,
 ) -> list[JsonLine]:
     """Return the objects that can be read, as `read_rows` does; what is wrong with the others is among the findings."""
     limits = limits or RowLimits()
@@ -80,7 +84,7 @@ def readable_rows(
         if text.value.lstrip().startswith("["):
             rows = _array_rows(text.value, path, before)
         else:
-            rows = _line_rows(with_progress(text.value.split("\n"), tell), path, before, limits)
+            rows = _line_rows(with_progress(text.value.split("\n"), report_progress), path, before, limits)
         if len(rows) > limits.max_rows:
             before.add(ROW_LIMIT, path, "", f"The file has more than {limits.max_rows:,} rows.")
         if not rows and not before.has_errors:

@@ -15,9 +15,9 @@ def no_progress(rows_read: int, total: int) -> None:
     """Report nothing."""
 
 
-def with_progress(rows: Sequence[T], tell: ProgressCallback) -> Iterator[T]:
+def with_progress(rows: Sequence[T], report_progress: ProgressCallback) -> Iterator[T]:
     """Yield the rows, and tell before every fiftieth how many are through."""
     for number, row in enumerate(rows):
         if number % REPORT_EVERY == 0:
-            tell(number, len(rows))
+            report_progress(number, len(rows))
         yield row

@@ -282,7 +282,7 @@ def _line(event: yaml.Event) -> int:
     return int(event.start_mark.line) + 1 if event.start_mark else 1
 
 
-def _say_invalid(failure: yaml.MarkedYAMLError, text: str, file: str, findings: Findings) -> None:
+def _report_invalid(failure: yaml.MarkedYAMLError, text: str, file: str, findings: Findings) -> None:
     """Note where the parser stopped: the line as it stands in the file, and what is wrong with it."""
     mark, start = failure.problem_mark or failure.context_mark, failure.context_mark
     lines = text.split("\n")
@@ -322,7 +322,7 @@ def read_yaml(data: bytes, file: str, limits: YamlLimits | None = None) -> Parse
     except _Refused as refusal:
         findings.add(refusal.rule, file, at_line(refusal.line), refusal.message, refusal.offending)
     except yaml.MarkedYAMLError as failure:
-        _say_invalid(failure, text.value, file, findings)
+        _report_invalid(failure, text.value, file, findings)
     except (yaml.YAMLError, UnicodeError) as failure:
         findings.add(BAD_YAML, file, "", f"This is not valid YAML: {shorten(failure)}")
     return Parsed(None, findings.as_tuple())

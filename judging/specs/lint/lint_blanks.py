@@ -36,16 +36,18 @@ _COND_NAMES = ("grading_details", "ans_str", "ans_re", "response_str")
 def lint_blanks(lint: Lint, blanks: Node, path: str) -> float | None:
     """Note what is wrong with a `blank_filling` mapping; return its total, None where a post handler may change it."""
     if not blanks.is_mapping:
-        lint.say(NOT_A_MAPPING, blanks, path, "`blank_filling` must be a mapping.")
+        lint.report(NOT_A_MAPPING, blanks, path, "`blank_filling` must be a mapping.")
         return None
     lint.unknown_keys(blanks, _KEYS, path)
     for key in ("template", "blank_str", "escape", "prefix"):
         node = blanks.get(key)
         if node is not None and not node.is_text:
-            lint.say(NOT_TEXT, node, join(path, key), f"`{key}` must be text.")
+            lint.report(NOT_TEXT, node, join(path, key), f"`{key}` must be text.")
     targets = blanks.get("targets")
     if targets is None or not targets.is_list:
-        lint.say(NOT_A_LIST, targets or blanks, join(path, "targets"), "`targets` must be a list, one entry per blank.")
+        lint.report(
+            NOT_A_LIST, targets or blanks, join(path, "targets"), "`targets` must be a list, one entry per blank."
+        )
         return None
     _lint_template(lint, blanks, path, len(targets.items))
     escape = _text(blanks, "escape", DEFAULT_ESCAPE)
@@ -73,25 +75,27 @@ def mark_offsets(template: str, mark: str) -> tuple[int, ...]:
 def _lint_template(lint: Lint, blanks: Node, path: str, targets: int) -> None:
     node = blanks.get("template")
     if node is None or not isinstance(node.content, str) or not node.content:
-        lint.say(NO_TEMPLATE, node or blanks, path, "There is no `template` to compare the response with.")
+        lint.report(NO_TEMPLATE, node or blanks, path, "There is no `template` to compare the response with.")
         return
     mark, template, template_path = _text(blanks, "blank_str", DEFAULT_BLANK), node.content, join(path, "template")
     if not mark:
-        lint.say(BAD_MARK, blanks.fields["blank_str"], join(path, "blank_str"), "The blank placeholder is empty.", "''")
+        lint.report(
+            BAD_MARK, blanks.fields["blank_str"], join(path, "blank_str"), "The blank placeholder is empty.", "''"
+        )
         return
     offsets = mark_offsets(template, mark)
     if len(offsets) != targets:
         message = f"The template contains {len(offsets)} blank(s) {mark!r}, but there are {targets} target(s)."
-        lint.say(COUNT, node, template_path, message)
+        lint.report(COUNT, node, template_path, message)
     if any(later - earlier < len(mark) for earlier, later in itertools.pairwise(offsets)):
-        lint.say(OVERLAP, node, template_path, "Blanks overlap.")
+        lint.report(OVERLAP, node, template_path, "Blanks overlap.")
     if offsets and template.endswith(mark):
-        lint.say(
+        lint.report(
             AT_END, node, template_path, "The template ends with a blank, which makes the grading fail.", template[-40:]
         )
     if offsets and offsets[0] == 0:
         message = "The template starts with a blank; the first characters of its answer are lost in the comparison."
-        lint.say(AT_START, node, template_path, message, template[:40])
+        lint.report(AT_START, node, template_path, message, template[:40])
 
 
 def _lint_target(lint: Lint, target: Node, path: str, escape: str) -> float:
@@ -104,11 +108,11 @@ def _lint_target(lint: Lint, target: Node, path: str, escape: str) -> float:
     lowered, substring = lint.switch(target, "to_lower", path), lint.switch(target, "substr_match", path)
     regex, cond, content = target.get("regex"), target.get("cond"), target.get("content")
     if regex is not None and regex.content:
-        lint.say(TARGET_REGEX, regex, join(path, "regex"), "`regex` next to the target's `content` is ignored.")
+        lint.report(TARGET_REGEX, regex, join(path, "regex"), "`regex` next to the target's `content` is ignored.")
     if cond is not None:
-        lint.say(TARGET_COND, cond, join(path, "cond"), "`cond` next to the target's `content` is ignored.")
+        lint.report(TARGET_COND, cond, join(path, "cond"), "`cond` next to the target's `content` is ignored.")
     if content is None:
-        lint.say(NO_CONTENT, target, path, "The target has no `content`.", ", ".join(target.fields))
+        lint.report(NO_CONTENT, target, path, "The target has no `content`.", ", ".join(target.fields))
     else:
         _lint_content(lint, content, join(path, "content"), "" if substring else escape, lowered=lowered)
     return weight
@@ -118,11 +122,11 @@ def _lint_content(lint: Lint, content: Node, path: str, escape: str, *, lowered:
     if content.is_mapping:
         keys = ", ".join(content.fields)
         message = f"A mapping as content is read as its keys: only the literal answer {keys!r} matches this blank."
-        lint.say(DICT_CONTENT, content, path, message, keys)
+        lint.report(DICT_CONTENT, content, path, message, keys)
     elif not content.is_list:
         _lint_answer_text(lint, content, path, escape)
     elif not content.items:
-        lint.say(NO_ANSWER, content, path, "No answer is accepted, so no response can match this blank.", "[]")
+        lint.report(NO_ANSWER, content, path, "No answer is accepted, so no response can match this blank.", "[]")
     for index, answer in enumerate(content.items):
         _lint_answer(lint, answer, f"{path}[{index}]", escape, lowered=lowered)
 
@@ -135,7 +139,7 @@ def _lint_answer(lint: Lint, answer: Node, path: str, escape: str, *, lowered: b
     _lint_ignored(lint, answer, path, lowered=lowered)
     content, cond = answer.get("content"), answer.get("cond")
     if content is None:
-        lint.say(NO_CONTENT, answer, path, "The answer has no `content`.", ", ".join(answer.fields))
+        lint.report(NO_CONTENT, answer, path, "The answer has no `content`.", ", ".join(answer.fields))
     elif lint.switch(answer, "regex", path) and content.is_text:
         lint.pattern(content, join(path, "content"), lowered=lowered)
     else:
@@ -147,16 +151,18 @@ def _lint_answer(lint: Lint, answer: Node, path: str, escape: str, *, lowered: b
 def _lint_ignored(lint: Lint, answer: Node, path: str, *, lowered: bool) -> None:
     lower, weight, substring = answer.get("to_lower"), answer.get("weight"), answer.get("substr_match")
     if lower is not None and bool(lower.content) != lowered:
-        lint.say(NESTED_LOWER, lower, join(path, "to_lower"), "`to_lower` inside an answer is ignored.")
+        lint.report(NESTED_LOWER, lower, join(path, "to_lower"), "`to_lower` inside an answer is ignored.")
     if weight is not None and as_number(weight) != 1.0:
-        lint.say(NESTED_WEIGHT, weight, join(path, "weight"), "`weight` inside an answer is ignored.")
+        lint.report(NESTED_WEIGHT, weight, join(path, "weight"), "`weight` inside an answer is ignored.")
     if substring is not None and substring.content:
-        lint.say(NESTED_SUBSTRING, substring, join(path, "substr_match"), "`substr_match` inside an answer is ignored.")
+        lint.report(
+            NESTED_SUBSTRING, substring, join(path, "substr_match"), "`substr_match` inside an answer is ignored."
+        )
 
 
 def _lint_answer_text(lint: Lint, node: Node, path: str, escape: str) -> None:
     if not isinstance(node.content, str):
-        lint.say(NOT_TEXT, node, path, "An accepted answer must be text.")
+        lint.report(NOT_TEXT, node, path, "An accepted answer must be text.")
     elif node.content != node.content.strip(escape):
         message = "These characters at the ends of the response's text are stripped, so the answer can never be equal."
-        lint.say(STRIPPED, node, path, message, repr(node.content))
+        lint.report(STRIPPED, node, path, message, repr(node.content))

@@ -49,10 +49,10 @@ class _LintedRule:
 def lint_keywords(lint: Lint, rules: Node, path: str) -> float | None:
     """Note what is wrong with a `keywords` list; return its total, None where a post handler may change it."""
     if not rules.is_list:
-        lint.say(NOT_A_LIST, rules, path, "`keywords` must be a list of rules.")
+        lint.report(NOT_A_LIST, rules, path, "`keywords` must be a list of rules.")
         return None
     if not rules.items:
-        lint.say(EMPTY_LIST, rules, path, "`keywords` is empty.", "[]")
+        lint.report(EMPTY_LIST, rules, path, "`keywords` is empty.", "[]")
     total, earlier, handlers = 0.0, 0, 0
     for index, rule in enumerate(rules.items):
         rule_path = f"{path}[{index}]"
@@ -67,11 +67,11 @@ def lint_keywords(lint: Lint, rules: Node, path: str) -> float | None:
 
 def _lint_handler_entry(lint: Lint, rule: Node, path: str, count: int) -> None:
     if len(rule.fields) > 1:
-        lint.say(
+        lint.report(
             HANDLER_MIXED, rule, path, "Beside `post_handler` every other key of the entry is ignored.", "post_handler"
         )
     if count > 1:
-        lint.say(HANDLER_TWICE, rule, path, "There are several post handlers.", "post_handler")
+        lint.report(HANDLER_TWICE, rule, path, "There are several post handlers.", "post_handler")
 
 
 def _lint_rule(lint: Lint, rule: Node, path: str, earlier: int) -> float:
@@ -88,10 +88,10 @@ def _lint_rule(lint: Lint, rule: Node, path: str, earlier: int) -> float:
         message = (
             "`or` / `and` directly in a rule stop InfiBench's own grader; they are read here as if below `content`."
         )
-        lint.say(OR_AT_RULE, rule, path, message, "or" if "or" in rule.fields else "and")
+        lint.report(OR_AT_RULE, rule, path, message, "or" if "or" in rule.fields else "and")
         _lint_branches(lint, rule, path, inside, regex=lint.switch(rule, "regex", path))
     elif content is None:
-        lint.say(NO_CONTENT, rule, path, "The rule has no `content`.", ", ".join(rule.fields))
+        lint.report(NO_CONTENT, rule, path, "The rule has no `content`.", ", ".join(rule.fields))
     else:
         _lint_ignored_at_rule(lint, rule, path)
         _lint_node(lint, content, join(path, "content"), inside, regex=False)
@@ -101,12 +101,12 @@ def _lint_rule(lint: Lint, rule: Node, path: str, earlier: int) -> float:
 def _lint_ignored_at_rule(lint: Lint, rule: Node, path: str) -> None:
     regex, cond = rule.get("regex"), rule.get("cond")
     if regex is not None and regex.content:
-        lint.say(RULE_REGEX, regex, join(path, "regex"), "`regex` next to the rule's `content` is ignored.")
+        lint.report(RULE_REGEX, regex, join(path, "regex"), "`regex` next to the rule's `content` is ignored.")
     if cond is not None:
-        lint.say(RULE_COND, cond, join(path, "cond"), "`cond` next to the rule's `content` is ignored.")
+        lint.report(RULE_COND, cond, join(path, "cond"), "`cond` next to the rule's `content` is ignored.")
     for key in ("or", "and"):
         if key in rule.fields:
-            lint.say(
+            lint.report(
                 OR_WINS, rule.fields[key], join(path, key), f"`{key}` next to the rule's `content` is ignored.", key
             )
 
@@ -130,21 +130,21 @@ def _lint_node(lint: Lint, node: Node, path: str, rule: _LintedRule, *, regex: b
 def _lint_ignored_inside(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
     lower, weight, negative = node.get("to_lower"), node.get("weight"), node.get("neg")
     if lower is not None and bool(lower.content) != rule.to_lower:
-        lint.say(NESTED_LOWER, lower, join(path, "to_lower"), "`to_lower` inside a rule's content is ignored.")
+        lint.report(NESTED_LOWER, lower, join(path, "to_lower"), "`to_lower` inside a rule's content is ignored.")
     if weight is not None and as_number(weight) != 1.0:
-        lint.say(NESTED_WEIGHT, weight, join(path, "weight"), "`weight` inside a rule's content is ignored.")
+        lint.report(NESTED_WEIGHT, weight, join(path, "weight"), "`weight` inside a rule's content is ignored.")
     if negative is not None and negative.content:
-        lint.say(NESTED_NEG, negative, join(path, "neg"), "`neg` inside a rule's content is ignored.")
+        lint.report(NESTED_NEG, negative, join(path, "neg"), "`neg` inside a rule's content is ignored.")
 
 
 def _lint_branches(lint: Lint, node: Node, path: str, rule: _LintedRule, *, regex: bool) -> None:
     present = [key for key in ("or", "and", "content") if key in node.fields]
     if not present:
-        lint.say(NO_CONTENT, node, path, "The node has none of `content`, `or`, `and`.", ", ".join(node.fields))
+        lint.report(NO_CONTENT, node, path, "The node has none of `content`, `or`, `and`.", ", ".join(node.fields))
         return
     for key in present[1:]:
         message = f"`{key}` is ignored next to `{present[0]}`."
-        lint.say(OR_WINS, node.fields[key], join(path, key), message, key)
+        lint.report(OR_WINS, node.fields[key], join(path, key), message, key)
     branch, branch_path = node.fields[present[0]], join(path, present[0])
     if present[0] == "content":
         _lint_node(lint, branch, branch_path, rule, regex=regex)
@@ -155,20 +155,20 @@ def _lint_branches(lint: Lint, node: Node, path: str, rule: _LintedRule, *, rege
 def _lint_list(lint: Lint, branch: Node, path: str, rule: _LintedRule, *, regex: bool) -> None:
     word = path.rsplit(".", 1)[-1]
     if not branch.is_list:
-        lint.say(NOT_A_LIST, branch, path, f"`{word}` must be a list.")
+        lint.report(NOT_A_LIST, branch, path, f"`{word}` must be a list.")
     elif not branch.items and word == "or":
-        lint.say(EMPTY_OR, branch, path, "An empty `or` never matches.", "or: []")
+        lint.report(EMPTY_OR, branch, path, "An empty `or` never matches.", "or: []")
     elif not branch.items:
-        lint.say(EMPTY_AND, branch, path, "An empty `and` always matches.", "and: []")
+        lint.report(EMPTY_AND, branch, path, "An empty `and` always matches.", "and: []")
     for index, child in enumerate(branch.items):
         _lint_node(lint, child, f"{path}[{index}]", rule, regex=regex)
 
 
 def _lint_literal(lint: Lint, node: Node, path: str) -> None:
     if not node.is_text:
-        lint.say(NOT_TEXT, node, path, "A keyword must be text; otherwise the grading of the case fails.")
+        lint.report(NOT_TEXT, node, path, "A keyword must be text; otherwise the grading of the case fails.")
     elif node.content == "":
-        lint.say(EMPTY_KEYWORD, node, path, "An empty keyword matches every response.", "''")
+        lint.report(EMPTY_KEYWORD, node, path, "An empty keyword matches every response.", "''")
 
 
 def _lint_cond(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
@@ -176,7 +176,7 @@ def _lint_cond(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
     for index in _context_indexes(tree) if tree is not None else ():
         if not -rule.earlier <= index < rule.earlier:
             message = f"context[{index}] does not exist: {rule.earlier} rule(s) are graded before this one."
-            lint.say(COND_INDEX, node, path, message)
+            lint.report(COND_INDEX, node, path, message)
 
 
 def _context_indexes(tree: ast.Expression) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ class Lint:
     findings: Findings
     file: str
 
-    def say(self, rule: Rule, node: Node, path: str, message: str, offending: object = None) -> None:
+    def report(self, rule: Rule, node: Node, path: str, message: str, offending: object = None) -> None:
         """Note one problem at a node; quotes the node's own text unless another is given."""
         shown = node.raw if offending is None else offending
         self.findings.add(rule, self.file, at_line(node.line, path), message, shown)
@@ -56,7 +56,7 @@ class Lint:
             return default
         value = as_number(node)
         if value is None:
-            self.say(NOT_A_NUMBER, node, join(path, key), f"`{key}` must be a number.")
+            self.report(NOT_A_NUMBER, node, join(path, key), f"`{key}` must be a number.")
             return default
         return value
 
@@ -65,7 +65,7 @@ class Lint:
         value = self.number(owner, "weight", path, 1.0)
         if value < 0:
             message = "A negative weight lowers the highest possible score and rewards responses that do not match."
-            self.say(NEGATIVE_WEIGHT, owner.fields["weight"], join(path, "weight"), message)
+            self.report(NEGATIVE_WEIGHT, owner.fields["weight"], join(path, "weight"), message)
         return value
 
     def switch(self, owner: Node, key: str, path: str, inherited: bool = False) -> bool:
@@ -75,7 +75,7 @@ class Lint:
             return inherited
         if node.is_text:
             message = f"`{key}` is text here, and every non-empty text counts as true."
-            self.say(TEXT_AS_SWITCH, node, join(path, key), message)
+            self.report(TEXT_AS_SWITCH, node, join(path, key), message)
         return bool(node.content)
 
     def misspelt(self, key: str, node: Node, known_keys: Collection[str], path: str) -> bool:
@@ -83,37 +83,37 @@ class Lint:
         near = difflib.get_close_matches(key, sorted(known_keys), n=1)
         if near:
             message = f"`{key}` has no effect; did you mean `{near[0]}`?"
-            self.say(UNKNOWN_KEY, node, join(path, key), message, key)
+            self.report(UNKNOWN_KEY, node, join(path, key), message, key)
         return bool(near)
 
     def unknown_keys(self, owner: Node, known_keys: Collection[str], path: str) -> None:
         """Warn of keys that nothing reads, with the nearest known one."""
         for key, node in owner.fields.items():
             if key not in known_keys and not self.misspelt(key, node, known_keys, path):
-                self.say(UNKNOWN_KEY, node, join(path, key), f"`{key}` has no effect.", key)
+                self.report(UNKNOWN_KEY, node, join(path, key), f"`{key}` has no effect.", key)
 
     def pattern(self, node: Node, path: str, *, lowered: bool) -> None:
         """Check that a regular expression compiles, and survives lower-casing where that is asked for."""
         pattern = str(node.content)
         if lowered and _UPPER_ESCAPE.search(pattern):
             message = "to_lower also lower-cases the expression, which reverses classes such as \\S."
-            self.say(REGEX_LOWERED, node, path, message)
+            self.report(REGEX_LOWERED, node, path, message)
         fault = regex_fault(pattern.lower() if lowered else pattern)
         if fault:
-            self.say(BAD_REGEX, node, path, f"The regular expression does not compile: {fault}.")
+            self.report(BAD_REGEX, node, path, f"The regular expression does not compile: {fault}.")
 
     def condition(self, node: Node, path: str, names: Collection[str]) -> ast.Expression | None:
         """Return the parsed condition; None, with an error, where it is not an expression."""
         if not isinstance(node.content, str):
-            self.say(NOT_TEXT, node, path, "`cond` must be text.")
+            self.report(NOT_TEXT, node, path, "`cond` must be text.")
             return None
         tree = parse_condition(node.content)
         if tree is None:
-            self.say(BAD_COND, node, path, "This condition is not a valid Python expression.")
+            self.report(BAD_COND, node, path, "This condition is not a valid Python expression.")
             return None
         for name in sorted({part.id for part in ast.walk(tree) if isinstance(part, ast.Name)} - set(names) - _CALLS):
             message = f"The condition uses `{name}`, which is not among {', '.join(sorted(names))}."
-            self.say(COND_NAME, node, path, message)
+            self.report(COND_NAME, node, path, message)
         return tree
 
 

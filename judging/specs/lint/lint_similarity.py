@@ -26,28 +26,28 @@ _KEYS = ("metric", "references", "min_score", "max_score", "weight")
 def lint_similarity(lint: Lint, metrics: Node, path: str) -> float | None:
     """Note what is wrong with a `similarity` list; return its total, None where it cannot be known."""
     if not metrics.is_list:
-        lint.say(NOT_A_LIST, metrics, path, "`similarity` must be a list of metrics.")
+        lint.report(NOT_A_LIST, metrics, path, "`similarity` must be a list of metrics.")
         return None
     if not metrics.items:
-        lint.say(EMPTY_LIST, metrics, path, "`similarity` is empty.", "[]")
+        lint.report(EMPTY_LIST, metrics, path, "`similarity` is empty.", "[]")
     return sum(_lint_metric(lint, item, f"{path}[{index}]") for index, item in enumerate(metrics.items))
 
 
 def _lint_metric(lint: Lint, item: Node, path: str) -> float:
     """Check one metric; return its weight."""
     if not item.is_mapping:
-        lint.say(NOT_A_MAPPING, item, path, "Each metric must be a mapping with `metric` and `references`.")
+        lint.report(NOT_A_MAPPING, item, path, "Each metric must be a mapping with `metric` and `references`.")
         return 1.0
     lint.unknown_keys(item, _KEYS, path)
     metric = item.get("metric")
     name = metric.content if metric is not None and isinstance(metric.content, str) else ""
     if name not in METRICS:
-        lint.say(UNKNOWN_METRIC, metric or item, join(path, "metric"), "There is no such similarity metric.", name)
+        lint.report(UNKNOWN_METRIC, metric or item, join(path, "metric"), "There is no such similarity metric.", name)
     low = lint.number(item, "min_score", path, DEFAULT_MIN)
     high = lint.number(item, "max_score", path, DEFAULT_MAX.get(name, 0.51))
     if high <= low:
         message = f"max_score ({high:g}) is not above min_score ({low:g}), so there is no range between them."
-        lint.say(BAD_RANGE, item.get("max_score") or item.get("min_score") or item, path, message)
+        lint.report(BAD_RANGE, item.get("max_score") or item.get("min_score") or item, path, message)
     _lint_references(lint, item, path)
     return lint.weight(item, path)
 
@@ -55,7 +55,7 @@ def _lint_metric(lint: Lint, item: Node, path: str) -> float:
 def _lint_references(lint: Lint, item: Node, path: str) -> None:
     references, references_path = item.get("references"), join(path, "references")
     if references is None or not references.items:
-        lint.say(
+        lint.report(
             NO_REFERENCE, references or item, references_path, "There is no reference to compare the response with."
         )
         return
@@ -67,9 +67,9 @@ def _lint_reference(lint: Lint, reference: Node, path: str) -> None:
     if reference.is_mapping and ("path" in reference.fields or "content" in reference.fields):
         return
     if not isinstance(reference.content, str):
-        lint.say(NOT_TEXT, reference, path, "A reference must be a text, or a mapping with `path`.")
+        lint.report(NOT_TEXT, reference, path, "A reference must be a text, or a mapping with `path`.")
     elif not has_words(reference.content):
-        lint.say(NO_WORDS, reference, path, "This reference has no words that ROUGE can read, so every score is 0.")
+        lint.report(NO_WORDS, reference, path, "This reference has no words that ROUGE can read, so every score is 0.")
 
 
 def has_words(text: str) -> bool:

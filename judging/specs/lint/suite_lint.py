@@ -40,16 +40,18 @@ def lint_case(lint: Lint, case: Node, path: str = "") -> None:
     """Note everything worth saying about one case: a mapping of a case file, or an inline entry of a suite."""
     grading = case.get("grading")
     if grading is None or not grading.content:
-        lint.say(NO_GRADING, grading or case, join(path, "grading"), "The case has no grading rules.", "")
+        lint.report(NO_GRADING, grading or case, join(path, "grading"), "The case has no grading rules.", "")
         return
     if not grading.is_mapping:
-        lint.say(NOT_A_MAPPING, grading, join(path, "grading"), "`grading` must be a mapping.")
+        lint.report(NOT_A_MAPPING, grading, join(path, "grading"), "`grading` must be a mapping.")
         return
     _lint_type_and_lang(lint, case, path)
     lint_grading(lint, grading, join(path, "grading"), lang=_raw(case, "lang"))
     full, null = lint.number(case, "full_score", path, 1.0), lint.number(case, "null_score", path, 0.0)
     if null > full:
-        lint.say(NULL_ABOVE_FULL, case.fields["null_score"], path, f"null_score {null:g} is above full_score {full:g}.")
+        lint.report(
+            NULL_ABOVE_FULL, case.fields["null_score"], path, f"null_score {null:g} is above full_score {full:g}."
+        )
 
 
 def _raw(owner: Node, key: str) -> str:
@@ -61,11 +63,11 @@ def _lint_type_and_lang(lint: Lint, case: Node, path: str) -> None:
     """`type` and `lang` matter to graded cases: the original's report groups by them, and stops without `lang`."""
     kind = case.get("type")
     if kind is None or not kind.raw:
-        lint.say(MISSING_TYPE, kind or case, join(path, "type"), "The case has no `type`.", "")
+        lint.report(MISSING_TYPE, kind or case, join(path, "type"), "The case has no `type`.", "")
     elif kind.raw not in TYPES:
-        lint.say(UNKNOWN_TYPE, kind, join(path, "type"), "InfiBench does not know this question type.")
+        lint.report(UNKNOWN_TYPE, kind, join(path, "type"), "InfiBench does not know this question type.")
     if not _raw(case, "lang"):
-        lint.say(MISSING_LANG, case.get("lang") or case, join(path, "lang"), "The case has no `lang`.", "")
+        lint.report(MISSING_LANG, case.get("lang") or case, join(path, "lang"), "The case has no `lang`.", "")
 
 
 def lint_grading(lint: Lint, grading: Node, path: str, *, lang: str) -> None:
@@ -78,7 +80,7 @@ def lint_grading(lint: Lint, grading: Node, path: str, *, lang: str) -> None:
             totals.append(_lint_criterion(lint, criterion, node, join(path, criterion), lang))
     if not totals:
         message = "None of the five criteria is given, so nothing can be graded."
-        lint.say(NO_CRITERION, grading, path, message, ", ".join(grading.fields))
+        lint.report(NO_CRITERION, grading, path, message, ", ".join(grading.fields))
         return
     for handler_path, handler in handlers_of(grading, path):
         lint_handler(lint, handler, handler_path)
@@ -121,10 +123,10 @@ def _lint_totals(lint: Lint, grading: Node, path: str, totals: list[float | None
     total = maximum if maximum is not None else sum_of_rules
     if total == 0:
         message = "The total that can be reached is 0, so the score would be a division by zero."
-        lint.say(TOTAL_ZERO, most or grading, path, message, "0")
+        lint.report(TOTAL_ZERO, most or grading, path, message, "0")
     if most is not None and maximum is not None and sum_of_rules is not None and maximum > sum_of_rules + 1e-9:
         message = f"max_score is {maximum:g}, but the rules add up to {sum_of_rules:g} only."
-        lint.say(MAX_ABOVE_SUM, most, join(path, "max_score"), message)
+        lint.report(MAX_ABOVE_SUM, most, join(path, "max_score"), message)
     if least is not None and total is not None and minimum > total:
         message = f"min_score is {minimum:g}, above the total of {total:g}."
-        lint.say(MIN_ABOVE_MAX, least, join(path, "min_score"), message)
+        lint.report(MIN_ABOVE_MAX, least, join(path, "min_score"), message)

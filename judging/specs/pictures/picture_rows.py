@@ -95,7 +95,7 @@ def holds_data_uri(name: str, value: object) -> bool:
     return name in (*IMAGE_FIELDS, *RESPONSE_IMAGE_FIELDS) and "data:image/" in str(value).lower()
 
 
-def say_unused(bundle: Bundle, findings: Findings) -> None:
+def report_unused_images(bundle: Bundle, findings: Findings) -> None:
     """Remark on the images of an upload that nothing names."""
     unused = [path for path in bundle if is_picture_name(path) and path not in shelf_of(bundle).used]
     if unused:

@@ -161,11 +161,11 @@ def _guess_by_words(meanings: Mapping[str, str], guessed: dict[str, ColumnField]
         name: [field for field, words in _WORDS.items() if words & set(meanings[name].split("_"))] for name in free
     }
     for field in _WORDS:
-        fitting = [
+        columns = [
             name for name in free if fields_by_word[name] == [field] and not _ABOUT_ROWS.fullmatch(meanings[name])
         ]
-        if len(fitting) == 1 and field not in guessed.values():
-            guessed[fitting[0]] = field
+        if len(columns) == 1 and field not in guessed.values():
+            guessed[columns[0]] = field
 
 
 def _system_columns(

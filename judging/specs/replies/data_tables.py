@@ -149,10 +149,12 @@ def table_rows(bundle: Bundle, path: str, findings: Findings, limits: RowLimits)
 def question_rows(bundle: Bundle, path: str, findings: Findings) -> list[JsonLine]:
     """Return the rows of a table of questions, without their empty cells."""
     rows = table_rows(bundle, path, findings, RowLimits())
-    return [JsonLine(row.number, {name: text for name, text in row.fields.items() if _says(text)}) for row in rows]
+    return [
+        JsonLine(row.number, {name: text for name, text in row.fields.items() if _has_content(text)}) for row in rows
+    ]
 
 
-def _says(value: object) -> bool:
+def _has_content(value: object) -> bool:
     return value is not None and (not isinstance(value, str) or bool(value.strip()))
 
 

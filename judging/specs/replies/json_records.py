@@ -41,10 +41,10 @@ def read_records(bundle: Bundle, path: str, findings: Findings, limits: RowLimit
     if document is None:
         rows = readable_rows(bundle, path, findings, limits)
         return [Record(row.line, at_line(row.line), row.fields) for row in rows]
-    where, entries = max(_record_lists(document), key=_fit, default=("", [document]))
+    list_path, entries = max(_record_lists(document), key=_fit, default=("", [document]))
     records: list[Record] = []
     for number, item in enumerate(entries, 1):
-        location = f"{where}[{number - 1}]" if where else ""
+        location = f"{list_path}[{number - 1}]" if list_path else ""
         fields = storable_row(item, path, location, findings)
         if fields is not None:
             records.append(Record(number, location, fields))
@@ -61,10 +61,10 @@ def first_records(bundle: Bundle, path: str) -> list[Record]:
     return (records or read_records(bundle, path, Findings()))[:HEAD_RECORDS]
 
 
-def _record_lists(document: JsonObject, where: str = "", depth: int = 1) -> Iterator[tuple[str, list[Any]]]:
+def _record_lists(document: JsonObject, parent_path: str = "", depth: int = 1) -> Iterator[tuple[str, list[Any]]]:
     """Yield the lists of objects in a document, by path."""
     for name, value in document.items():
-        path = f"{where}.{name}" if where else name
+        path = f"{parent_path}.{name}" if parent_path else name
         if isinstance(value, dict) and depth < _LIST_DEPTH:
             yield from _record_lists(value, path, depth + 1)
         elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
@@ -85,17 +85,17 @@ def record_columns(records: Sequence[JsonObject]) -> list[str]:
     return sorted(columns, key=lambda path: path.count("."))[:MAX_COLUMNS]
 
 
-def _paths(value: object, where: str = "", depth: int = 0) -> Iterator[str]:
+def _paths(value: object, path: str = "", depth: int = 0) -> Iterator[str]:
     inside: list[tuple[str, object]] = []
     if isinstance(value, dict):
         inside = [(str(name), part) for name, part in value.items()]
     elif isinstance(value, list) and not all(isinstance(part, str) for part in value):
         inside = [(str(index), part) for index, part in enumerate(value[:_ITEMS])]
-    elif where:
-        yield where
+    elif path:
+        yield path
     if depth < _DEPTH:
         for name, part in inside:
-            yield from _paths(part, f"{where}.{name}" if where else name, depth + 1)
+            yield from _paths(part, f"{path}.{name}" if path else name, depth + 1)
 
 
 def value_at(value: object, path: str) -> object:

@@ -52,7 +52,7 @@ def parse_responses_jsonl(
     system: str = "",
     known_cases: KnownCases | None = None,
     limits: RowLimits | None = None,
-    tell: ProgressCallback = no_progress,
+    report_progress: ProgressCallback = no_progress,
 ) -> Parsed[Responses]:
     """Return the responses of a JSON Lines file or JSON array.
 
@@ -60,10 +60,12 @@ def parse_responses_jsonl(
     not there is an error.
     """
     if path in bundle.columns:
-        return parse_responses_table(bundle, path, system=system, known_cases=known_cases, limits=limits, tell=tell)
+        return parse_responses_table(
+            bundle, path, system=system, known_cases=known_cases, limits=limits, report_progress=report_progress
+        )
     findings = Findings()
     collector = Collector(findings, system or system_from_path(path), known_cases, bundle=bundle)
-    for number, row in enumerate(readable_rows(bundle, path, findings, limits, tell), start=1):
+    for number, row in enumerate(readable_rows(bundle, path, findings, limits, report_progress), start=1):
         key = first_text(row.fields, CASE_FIELDS)
         if key is None and "prompt" in row.fields:
             category = first_text(row.fields, ("category", "scenario"))
@@ -89,7 +91,7 @@ def parse_responses_table(
     system: str = "",
     known_cases: KnownCases | None = None,
     limits: RowLimits | None = None,
-    tell: ProgressCallback = no_progress,
+    report_progress: ProgressCallback = no_progress,
 ) -> Parsed[Responses]:
     """Return the responses of a CSV table, a workbook, or any file for whose columns the bundle says what they are.
 
@@ -98,7 +100,7 @@ def parse_responses_table(
     findings = Findings()
     collector = Collector(findings, system or system_from_path(path), known_cases, bundle=bundle)
     of_cases = OF_CASES if path in bundle.columns else ()  # no details of a response
-    for row in with_progress(table_rows(bundle, path, findings, limits or RowLimits()), tell):
+    for row in with_progress(table_rows(bundle, path, findings, limits or RowLimits()), report_progress):
         key = _case_of(row.fields, known_cases or KnownCases())
         if key:
             fields = {name: value for name, value in row.fields.items() if name not in of_cases}
@@ -129,7 +131,7 @@ def parse_responses_folder(
     system: str = "",
     known_cases: KnownCases | None = None,
     missing_files: MissingFiles = "error",
-    tell: ProgressCallback = no_progress,
+    report_progress: ProgressCallback = no_progress,
 ) -> Parsed[Responses]:
     """Return the responses that every `params.yaml` of the bundle lists, in the order of its lists.
 
@@ -151,7 +153,7 @@ def parse_responses_folder(
     for folder in folders:
         name = folder.model if models.count(folder.model) == 1 else posixpath.basename(folder_of(folder.path))
         owner = system or name or "responses"
-        _read_folder(bundle, folder, owner, collector, missing=missing_files, tell=tell)
+        _read_folder(bundle, folder, owner, collector, missing=missing_files, report_progress=report_progress)
     return _result(collector)
 
 
@@ -180,20 +182,20 @@ def _read_folder(
     collector: Collector,
     *,
     missing: MissingFiles,
-    tell: ProgressCallback,
+    report_progress: ProgressCallback,
 ) -> None:
     lint = Lint(collector.findings, folder.path)
     answers = folder.params.get("answer_paths")
     if answers is None or not answers.is_mapping:
-        lint.say(
+        lint.report(
             NOT_A_MAPPING, answers or folder.params, "answer_paths", "`answer_paths` must map case paths to files."
         )
         return
     metadata = folder.metadata
-    for case_path, listed in with_progress(list(answers.fields.items()), tell):
+    for case_path, listed in with_progress(list(answers.fields.items()), report_progress):
         key = (collector.known_cases or KnownCases()).key_for_path(case_path)
         if not listed.is_list:
-            lint.say(
+            lint.report(
                 NOT_A_LIST, listed, f"answer_paths.{case_path}", "The responses to a case must be a list of files."
             )
         for attempt, named in enumerate(listed.items):
@@ -206,16 +208,16 @@ def _read_folder(
 def _read_answer(bundle: Bundle, lint: Lint, named: Node, missing: MissingFiles) -> tuple[str, str | None]:
     """Return the path and text of one answer file; no text, with a finding, where it cannot be read."""
     if not isinstance(named.content, str):
-        lint.say(NOT_TEXT, named, "answer_paths", "The name of a response file must be text.")
+        lint.report(NOT_TEXT, named, "answer_paths", "The name of a response file must be text.")
         return "", None
     try:
         path = join_path(folder_of(lint.file), named.content)
     except UnsafePath as refusal:
-        lint.say(UNSAFE_PATH, named, "answer_paths", str(refusal))
+        lint.report(UNSAFE_PATH, named, "answer_paths", str(refusal))
         return "", None
     if path not in bundle:
         rule = MISSING_ERROR if missing == "error" else MISSING_WARNING
-        lint.say(rule, named, "answer_paths", f"The file {path} is not in the upload.")
+        lint.report(rule, named, "answer_paths", f"The file {path} is not in the upload.")
         return path, None
     text = read_text(bundle, path)
     lint.findings.extend(text.problems)

@@ -91,7 +91,7 @@ class _ScaleEvalReader:
 
 
 def parse_scaleeval_responses(
-    bundle: Bundle, *, name: str = "ScaleEval", tell: ProgressCallback = no_progress
+    bundle: Bundle, *, name: str = "ScaleEval", report_progress: ProgressCallback = no_progress
 ) -> Parsed[ScaleEvalImport]:
     """Return the suite and the responses that the response files of a bundle hold.
 
@@ -105,7 +105,7 @@ def parse_scaleeval_responses(
     counts: dict[str, dict[str, int]] = {}
     total = sum(bundle.read(file.path).count(b"\n") for file in files)
     for file in sorted(files, key=lambda file: (file.scenario, file.model)):
-        tell(len(reader.responses), total)
+        report_progress(len(reader.responses), total)
         rows = read_rows(bundle, file.path)
         findings.extend(rows.problems)
         reader.read(file, rows.value or ())

@@ -31,9 +31,9 @@ def criteria_tree(entries: Sequence[object], location: str) -> NodeSpec:
         raise BadNode(location, "The list of criteria is empty.")
     nodes = [_criterion(entry, f"{location}[{index}]") for index, entry in enumerate(entries)]
     keys = [node.key for node in nodes]
-    twice = next((key for key in keys if keys.count(key) > 1), None)
-    if twice is not None:
-        raise BadNode(location, "Every criterion needs a name of its own.", twice)
+    repeated_key = next((key for key in keys if keys.count(key) > 1), None)
+    if repeated_key is not None:
+        raise BadNode(location, "Every criterion needs a name of its own.", repeated_key)
     is_weighted = any(isinstance(entry, Mapping) and "weight" in entry for entry in entries)
     return NodeSpec(
         "root", "group", aggregator={"type": "weighted_mean" if is_weighted else "mean"}, children=tuple(nodes)

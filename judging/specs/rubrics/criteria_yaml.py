@@ -67,10 +67,10 @@ def parse_criteria(bundle: Bundle, path: str = "", *, name: str = "") -> Parsed[
     lint = Lint(findings, path)
     criteria = parsed.value.get("criteria")
     if criteria is None or not criteria.fields:
-        lint.say(NO_CRITERIA, criteria or parsed.value, "criteria", "The file contains no criteria.", "")
+        lint.report(NO_CRITERIA, criteria or parsed.value, "criteria", "The file contains no criteria.", "")
         return Parsed(None, findings.as_tuple())
     if len(criteria.fields) > MAX_CRITERIA:
-        lint.say(NO_CRITERIA, criteria, "criteria", f"At most {MAX_CRITERIA} criteria are read from one file.", "")
+        lint.report(NO_CRITERIA, criteria, "criteria", f"At most {MAX_CRITERIA} criteria are read from one file.", "")
         return Parsed(None, findings.as_tuple())
     children = tuple(_criterion(lint, key, node) for key, node in criteria.fields.items())
     stray = _stray(lint, parsed.value)
@@ -89,7 +89,7 @@ def _stray(lint: Lint, document: Node) -> dict[str, object]:
     stray: dict[str, object] = {}
     for key, node in document.fields.items():
         if key != "criteria":
-            lint.say(STRAY_KEY, node, key, f"`{key}` next to `criteria` has no effect here.", key)
+            lint.report(STRAY_KEY, node, key, f"`{key}` next to `criteria` has no effect here.", key)
             stray[key] = node.plain()
     return stray
 
@@ -98,10 +98,10 @@ def _criterion(lint: Lint, key: str, node: Node) -> NodeSpec:
     """Return the node of one criterion; what is wrong with its levels goes to the findings."""
     path = join("criteria", key)
     if not node.is_mapping:
-        lint.say(NOT_A_MAPPING, node, path, "A criterion must map levels to their texts.")
+        lint.report(NOT_A_MAPPING, node, path, "A criterion must map levels to their texts.")
         return NodeSpec(key=key, kind="dimension")
     if not node.fields:
-        lint.say(NO_LEVELS, node, path, "The criterion has no levels.", "{}")
+        lint.report(NO_LEVELS, node, path, "The criterion has no levels.", "{}")
         return NodeSpec(key=key, kind="dimension")
     levels = {int(level): text for level, text in _levels(lint, node, path)}
     if not levels:
@@ -110,7 +110,7 @@ def _criterion(lint: Lint, key: str, node: Node) -> NodeSpec:
     missing = [level for level in range(low, high + 1) if level not in levels][:20]
     if missing or low == high:
         named = ", ".join(str(level) for level in missing) or str(low + 1)
-        lint.say(MISSING_LEVEL, node, path, f"Between level {low} and the highest, {named} is missing.", key)
+        lint.report(MISSING_LEVEL, node, path, f"Between level {low} and the highest, {named} is missing.", key)
     anchors = tuple(AnchorSpec(float(level), float(level), levels[level]) for level in sorted(levels))
     scale = ScaleSpec(kind="ordinal", minimum=float(low), maximum=float(high), step=1.0)
     return NodeSpec(key=key, kind="dimension", text=key, scale=scale, anchors=anchors)
@@ -122,13 +122,13 @@ def _levels(lint: Lint, criterion: Node, path: str) -> list[tuple[str, str]]:
     for level, node in criterion.fields.items():
         level_path = join(path, level)
         if not _LEVEL.match(level.strip()):
-            lint.say(BAD_LEVEL, node, level_path, f"{level!r} is not a level.", level)
+            lint.report(BAD_LEVEL, node, level_path, f"{level!r} is not a level.", level)
         elif not isinstance(node.content, str):
-            lint.say(
+            lint.report(
                 EMPTY_LEVEL if node.content is None else NOT_TEXT, node, level_path, "The level has no text.", level
             )
         elif not node.content.strip():
-            lint.say(EMPTY_LEVEL, node, level_path, "The level has no text.", level)
+            lint.report(EMPTY_LEVEL, node, level_path, "The level has no text.", level)
         else:
             levels.append((level, node.content))
     return levels

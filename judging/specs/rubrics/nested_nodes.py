@@ -59,10 +59,10 @@ def _nested(entry: JsonObject, location: str, depth: int) -> NodeSpec:
         raise BadNode(f"{location}.children", "Children are a list.")
     parts = []
     for index, child in enumerate(children):
-        where = f"{location}.children[{index}]"
+        child_location = f"{location}.children[{index}]"
         if not isinstance(child, Mapping):
-            raise BadNode(where, "A node is a mapping.", str(child)[:80])
-        parts.append(_nested(child, where, depth + 1))
+            raise BadNode(child_location, "A node is a mapping.", str(child)[:80])
+        parts.append(_nested(child, child_location, depth + 1))
     return _node(entry, tuple(parts), location)
 
 
@@ -72,42 +72,42 @@ def linked_tree(entry: JsonObject, location: str) -> NodeSpec:
     Raises:
         BadNode: no root or several, an unknown parent, a circle, or a bad field.
     """
-    where = f"{location}.nodes" if location else "nodes"
+    nodes_location = f"{location}.nodes" if location else "nodes"
     nodes = entry["nodes"]
     by_parent: dict[str, list[tuple[str, JsonObject]]] = {}
     ids: set[str] = set()
     for index, node in enumerate(nodes):
-        at = f"{where}[{index}]"
+        node_location = f"{nodes_location}[{index}]"
         if not isinstance(node, Mapping) or not str(node.get("id", "")):
-            raise BadNode(at, "A node is a mapping with an `id`.", str(node)[:80])
+            raise BadNode(node_location, "A node is a mapping with an `id`.", str(node)[:80])
         if str(node["id"]) in ids:
-            raise BadNode(at, "The id of a node is repeated.", str(node["id"]))
+            raise BadNode(node_location, "The id of a node is repeated.", str(node["id"]))
         ids.add(str(node["id"]))
-        by_parent.setdefault(str(node.get("parent") or ""), []).append((at, node))
+        by_parent.setdefault(str(node.get("parent") or ""), []).append((node_location, node))
     roots = by_parent.get("", [])
     if len(roots) != 1:
-        raise BadNode(where, f"Exactly one node has no parent; found {len(roots)}.")
+        raise BadNode(nodes_location, f"Exactly one node has no parent; found {len(roots)}.")
     unknown = set(by_parent) - ids - {""}
     if unknown:
-        raise BadNode(where, "A node names a parent that does not exist.", min(unknown))
+        raise BadNode(nodes_location, "A node names a parent that does not exist.", min(unknown))
     root = _link(roots[0], by_parent, _rules(entry.get("rules"), location), 0)
     if _count(root) != len(nodes):
-        raise BadNode(where, "Some nodes form a circle and cannot be reached from the root.")
+        raise BadNode(nodes_location, "Some nodes form a circle and cannot be reached from the root.")
     return root
 
 
 def _link(
-    at_node: tuple[str, JsonObject],
+    located_node: tuple[str, JsonObject],
     by_parent: Mapping[str, list[tuple[str, JsonObject]]],
     rules: tuple[JsonObject, ...],
     depth: int,
 ) -> NodeSpec:
-    at, node = at_node
+    location, node = located_node
     if depth > MAX_DEPTH:
-        raise BadNode(at, f"The tree is deeper than {MAX_DEPTH} levels.")
+        raise BadNode(location, f"The tree is deeper than {MAX_DEPTH} levels.")
     below = sorted(by_parent.get(str(node["id"]), []), key=lambda pair: pair[1].get("order", 0))
     children = tuple(_link(child, by_parent, (), depth + 1) for child in below)
-    return _node({**node, "key": node["id"], **({"rules": rules} if rules else {})}, children, at)
+    return _node({**node, "key": node["id"], **({"rules": rules} if rules else {})}, children, location)
 
 
 def requirement_tree(entry: JsonObject, location: str, depth: int = 0) -> NodeSpec:

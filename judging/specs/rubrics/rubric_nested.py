@@ -172,12 +172,12 @@ def _points_list(entries: Sequence[object], location: str) -> NodeSpec:
 
 def _point_nodes(entries: Sequence[object], location: str) -> Iterator[NodeSpec]:
     for index, entry in enumerate(entries):
-        where = f"{location}[{index}]"
+        location_of_entry = f"{location}[{index}]"
         if not isinstance(entry, Mapping) or not isinstance(entry.get("criterion"), str):
-            raise BadNode(where, "A criterion needs a text under `criterion`.", str(entry)[:80])
+            raise BadNode(location_of_entry, "A criterion needs a text under `criterion`.", str(entry)[:80])
         points = entry.get("points", entry.get("weight", 1))
         if isinstance(points, bool) or not isinstance(points, (int, float)):
-            raise BadNode(f"{where}.points", "Points are a number.", str(points))
+            raise BadNode(f"{location_of_entry}.points", "Points are a number.", str(points))
         tags = entry.get("tags") or [entry[key] for key in ("axis", "category") if entry.get(key)]
         yield NodeSpec(
             f"c{index}",

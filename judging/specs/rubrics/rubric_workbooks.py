@@ -103,8 +103,8 @@ def _level_text(item: RubricItemSpec, level: NodeSpec | None) -> str | None:
     for form in forms:
         if split_cell(form).items == texts:
             return form
-    where = f"the query {item.case_key!r}, level {level.key if level else ''}"
-    raise NotRepresentable(f"The criteria of {where} cannot be distinguished in one cell; export the rubric as JSON.")
+    owner = f"the query {item.case_key!r}, level {level.key if level else ''}"
+    raise NotRepresentable(f"The criteria of {owner} cannot be distinguished in one cell; export the rubric as JSON.")
 
 
 def _criteria_rows(spec: RubricSpec) -> Iterator[list[Any]]:

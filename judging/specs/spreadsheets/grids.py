@@ -83,7 +83,7 @@ def read_grids(
     grids = []
     for sheet in sheets:
         if sheet.visible:
-            _say_hidden(sheet, findings)
+            _report_hidden(sheet, findings)
             grids.append(
                 Grid(file, sheet.name, _SheetRows(sheet, findings), sheet.facts.row_count, tuple(sheet.facts.merged))
             )
@@ -93,7 +93,7 @@ def read_grids(
     return grids
 
 
-def _say_hidden(sheet: Sheet, findings: Findings) -> None:
+def _report_hidden(sheet: Sheet, findings: Findings) -> None:
     """Warn of rows and columns that were read although nobody sees them in the spreadsheet."""
     rows, columns = sheet.facts.hidden_rows, sheet.facts.hidden_columns
     if rows:

@@ -51,13 +51,13 @@ class CaseFiles:
             self.findings.add(UNSAFE_PATH, self.file, at_line(node.line, key_path), str(refusal), node.content)
             return None
         if path not in self.bundle:
-            self._say_missing(node, key_path, f"The file {path} is not in the upload.")
+            self._report_missing(node, key_path, f"The file {path} is not in the upload.")
             return None
         text = read_text(self.bundle, path)
         self.findings.extend(text.problems)
         return text.value
 
-    def _say_missing(self, node: Node, key_path: str, message: str, hint: str = "") -> None:
+    def _report_missing(self, node: Node, key_path: str, message: str, hint: str = "") -> None:
         rule = MISSING_ERROR if self.missing == "error" else MISSING_WARNING
         if hint and rule is MISSING_ERROR:
             rule = Rule(rule.code, rule.severity, hint)
@@ -114,7 +114,7 @@ class CaseFiles:
                     self.handlers[module.content] = source.value
                 return
         message = f"The module {module.content} is not in the upload."
-        self._say_missing(module, join(key_path, "module"), message, HANDLER_HINT)
+        self._report_missing(module, join(key_path, "module"), message, HANDLER_HINT)
 
     def _module_paths(self, module: str) -> list[str]:
         """Return where a module's source may be: next to the case, or by its dotted name below suite or top."""

@@ -40,8 +40,8 @@ def question_row(case: CaseSpec, images: Sequence[JsonObject]) -> JsonDict:
     if case.messages:
         row["messages"] = messages_of(case.messages, images)
         row.pop("question", None)
-    further = _further(case.messages, images)
-    return row | ({"images": further} if further else {})
+    further_images = _further(case.messages, images)
+    return row | ({"images": further_images} if further_images else {})
 
 
 def response_row(response: ResponseSpec, images: Sequence[JsonObject]) -> JsonDict:
@@ -54,8 +54,8 @@ def response_row(response: ResponseSpec, images: Sequence[JsonObject]) -> JsonDi
     }
     if response.messages:
         row["response_messages"] = messages_of(response.messages, images)
-    further = _further(response.messages, images)
-    return row | ({"response_images": further} if further else {})
+    further_images = _further(response.messages, images)
+    return row | ({"response_images": further_images} if further_images else {})
 
 
 def media_fields(owner: str, images: Sequence[JsonObject], turns: Sequence[JsonObject]) -> JsonDict:

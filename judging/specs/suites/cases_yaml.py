@@ -78,13 +78,13 @@ def read_case(case: Node, files: CaseFiles, source: CaseSource) -> CaseSpec | No
     """
     lint = Lint(files.findings, files.file)
     if not case.is_mapping:
-        lint.say(NOT_A_MAPPING, case, source.key_path, "A case must be a mapping.")
+        lint.report(NOT_A_MAPPING, case, source.key_path, "A case must be a mapping.")
         return None
     key = _key(case, lint, source)
-    _say_unknown(case, lint, source)
+    _report_unknown(case, lint, source)
     if "weight" in case.fields and not source.key_path:
         message = "A weight in a case file has no effect."
-        lint.say(WEIGHT_IN_CASE, case.fields["weight"], "weight", message)
+        lint.report(WEIGHT_IN_CASE, case.fields["weight"], "weight", message)
     lint_case(lint, case, source.key_path)
     files.handlers = {}
     grading_node = case.get("grading")
@@ -118,18 +118,18 @@ def _turns(case: Node, files: CaseFiles, source: CaseSource, key: str) -> ReadTu
     conversation = case.get("messages")
     turns = ReadTurns((), ())
     if conversation is not None and conversation.content is not None:
-        where = _image_place(conversation, files, join(source.key_path, "messages"), key)
-        turns = read_turns(files.bundle, files.findings, where, conversation.plain()) or turns
+        image_source = _image_source(conversation, files, join(source.key_path, "messages"), key)
+        turns = read_turns(files.bundle, files.findings, image_source, conversation.plain()) or turns
     images = list(turns.images)
     for name in IMAGE_FIELDS:
         node = case.get(name)
         if node is not None:
-            where = _image_place(node, files, join(source.key_path, name), key)
-            images += read_images(files.bundle, files.findings, where, [node.plain()])
+            image_source = _image_source(node, files, join(source.key_path, name), key)
+            images += read_images(files.bundle, files.findings, image_source, [node.plain()])
     return ReadTurns(turns.messages, tuple(images))
 
 
-def _image_place(node: Node, files: CaseFiles, key_path: str, key: str) -> ImageSource:
+def _image_source(node: Node, files: CaseFiles, key_path: str, key: str) -> ImageSource:
     return ImageSource(files.file, at_line(node.line, key_path), f"Case {key}", files.top)
 
 
@@ -139,11 +139,11 @@ def _key(case: Node, lint: Lint, source: CaseSource) -> str:
         return node.raw.strip()  # as written: `id: 1:30` is no number of seconds here
     if node is None and source.source_path:
         return key_from_path(source.source_path)
-    lint.say(NO_KEY, node or case, join(source.key_path, "id"), "The case has no usable `id`.")
+    lint.report(NO_KEY, node or case, join(source.key_path, "id"), "The case has no usable `id`.")
     return ""
 
 
-def _say_unknown(case: Node, lint: Lint, source: CaseSource) -> None:
+def _report_unknown(case: Node, lint: Lint, source: CaseSource) -> None:
     """Warn of keys that nothing reads, once for each name: the same one usually stands in every case."""
     reported_keys = {problem.offending for problem in lint.findings.listed if problem.code == KEPT_KEY.code}
     for key, node in case.fields.items():
@@ -153,7 +153,7 @@ def _say_unknown(case: Node, lint: Lint, source: CaseSource) -> None:
             and key not in reported_keys
         ):
             message = f"`{key}` has no effect; it is kept as metadata of the cases that have it."
-            lint.say(KEPT_KEY, node, join(source.key_path, key), message, key)
+            lint.report(KEPT_KEY, node, join(source.key_path, key), message, key)
 
 
 def _word(case: Node, key: str) -> str:
@@ -170,12 +170,12 @@ def _optional_number(case: Node, key: str, lint: Lint, path: str) -> float | Non
 
 def _prompt(case: Node, files: CaseFiles, lint: Lint, source: CaseSource) -> str:
     if all(node is None or node.content is None for node in (case.get("prompt"), case.get("prompt_path"))):
-        lint.say(NO_PROMPT, case, source.key_path, "The case has no prompt.", "")
+        lint.report(NO_PROMPT, case, source.key_path, "The case has no prompt.", "")
         return ""
     prompt = _text_or_file(case, "prompt", files, source.key_path)
     if prompt is not None and not prompt.strip():
         node = case.get("prompt_path") or case.fields["prompt"]
-        lint.say(EMPTY_PROMPT, node, join(source.key_path, "prompt"), "The prompt is empty.")
+        lint.report(EMPTY_PROMPT, node, join(source.key_path, "prompt"), "The prompt is empty.")
     return prompt or ""
 
 
@@ -185,14 +185,14 @@ def _text_or_file(case: Node, key: str, files: CaseFiles, path: str) -> str | No
     lint = Lint(files.findings, files.file)
     if named is not None:
         if text is not None:
-            lint.say(BOTH_GIVEN, text, join(path, key), f"`{key}` is ignored next to `{key}_path`.")
+            lint.report(BOTH_GIVEN, text, join(path, key), f"`{key}` is ignored next to `{key}_path`.")
         if not named.is_text:
-            lint.say(NOT_TEXT, named, join(path, f"{key}_path"), f"`{key}_path` must be text.")
+            lint.report(NOT_TEXT, named, join(path, f"{key}_path"), f"`{key}_path` must be text.")
         return files.read(named, join(path, f"{key}_path"))
     if text is None or text.content is None:
         return None
     if text.is_mapping or text.is_list:
-        lint.say(NOT_TEXT, text, join(path, key), f"`{key}` must be text.")
+        lint.report(NOT_TEXT, text, join(path, key), f"`{key}` must be text.")
         return None
     return text.raw
 
@@ -201,7 +201,7 @@ def _role(case: Node, lint: Lint, source: CaseSource) -> str:
     role = _word(case, "context_role").strip().lower()
     if role not in CONTEXT_ROLES:
         node = case.fields["context_role"]
-        lint.say(BAD_ROLE, node, join(source.key_path, "context_role"), "The role of a context must be one of two.")
+        lint.report(BAD_ROLE, node, join(source.key_path, "context_role"), "The role of a context must be one of two.")
         return ""
     return role
 

@@ -36,11 +36,16 @@ _READ = frozenset({*ID_FIELDS, *QUESTION_FIELDS, *SCENARIO_FIELDS, "type", "lang
 
 
 def parse_questions_jsonl(
-    bundle: Bundle, path: str, *, name: str = "", limits: RowLimits | None = None, tell: ProgressCallback = no_progress
+    bundle: Bundle,
+    path: str,
+    *,
+    name: str = "",
+    limits: RowLimits | None = None,
+    report_progress: ProgressCallback = no_progress,
 ) -> Parsed[SuiteSpec]:
     """Return a suite with one case per row; the suite has the file's name unless one is given."""
     findings = Findings()
-    return suite_of_rows(bundle, path, readable_rows(bundle, path, findings, limits, tell), findings, name)
+    return suite_of_rows(bundle, path, readable_rows(bundle, path, findings, limits, report_progress), findings, name)
 
 
 def suite_of_rows(

@@ -108,7 +108,11 @@ def find_case_files(bundle: Bundle) -> list[str]:
 
 
 def parse_suite(
-    bundle: Bundle, suite_path: str = "", *, missing_files: MissingFiles = "error", tell: ProgressCallback = no_progress
+    bundle: Bundle,
+    suite_path: str = "",
+    *,
+    missing_files: MissingFiles = "error",
+    report_progress: ProgressCallback = no_progress,
 ) -> Parsed[SuiteSpec]:
     """Return the suite of a bundle with every file it names inlined, or the problems that prevent it.
 
@@ -119,7 +123,7 @@ def parse_suite(
     findings.extend(unreadable_yaml(bundle))
     if findings.has_errors:
         return Parsed(None, findings.as_tuple())
-    reader = _SuiteReader(bundle, findings, missing_files, tell)
+    reader = _SuiteReader(bundle, findings, missing_files, report_progress)
     suite = reader.suite_at(suite_path) if suite_path else reader.only_suite()
     return Parsed(None if findings.has_errors else suite, findings.as_tuple())
 
@@ -134,7 +138,7 @@ class _SuiteReader:
     bundle: Bundle
     findings: Findings
     missing: MissingFiles
-    tell: ProgressCallback
+    report_progress: ProgressCallback
     cases: list[CaseSpec] = field(default_factory=list)
     locations: dict[str, str] = field(default_factory=dict)  # case key -> where it was first listed
 
@@ -156,7 +160,7 @@ class _SuiteReader:
         for path in yaml_paths(self.bundle):
             if path not in paths and posixpath.basename(path) != "params.yaml":
                 self.findings.add(NOT_A_CASE_FILE, path, "", self._what_it_is(path))
-        for path in with_progress(sorted(paths, key=_natural), self.tell):
+        for path in with_progress(sorted(paths, key=_natural), self.report_progress):
             self._add_case_file(path, CaseSource(path), f"the file {path}")
         name = paths[0] if len(paths) == 1 else folder_of(paths[0])
         return SuiteSpec(name=_stem(name) or "cases", version="", cases=tuple(self.cases))
@@ -195,30 +199,32 @@ class _SuiteReader:
         lint = Lint(self.findings, path)
         entries = parsed.value.get("cases")
         if entries is None or not entries.items:
-            lint.say(NO_CASES, entries or parsed.value, "cases", "The suite lists no cases.", "")
+            lint.report(NO_CASES, entries or parsed.value, "cases", "The suite lists no cases.", "")
             return None
         if len(entries.items) > MAX_CASES:
-            lint.say(TOO_MANY_CASES, entries, "cases", f"A suite may list {MAX_CASES:,} cases at most.", "")
+            lint.report(TOO_MANY_CASES, entries, "cases", f"A suite may list {MAX_CASES:,} cases at most.", "")
             return None
-        for index, entry in enumerate(with_progress(entries.items, self.tell)):
+        for index, entry in enumerate(with_progress(entries.items, self.report_progress)):
             self._add_entry(lint, entry, f"cases[{index}]")
-        self._say_unknown(lint, parsed.value)
+        self._report_unknown(lint, parsed.value)
         return self._suite(lint, parsed.value, path)
 
-    def _say_unknown(self, lint: Lint, suite: Node) -> None:
+    def _report_unknown(self, lint: Lint, suite: Node) -> None:
         """Warn of keys of the suite that nothing reads."""
         for key, node in suite.fields.items():
             if key not in _SUITE_KEYS | NOTE_KEYS and not lint.misspelt(key, node, _SUITE_KEYS, ""):
-                lint.say(KEPT_KEY, node, key, f"`{key}` has no effect; it is kept as metadata of the suite.", key)
+                lint.report(KEPT_KEY, node, key, f"`{key}` has no effect; it is kept as metadata of the suite.", key)
 
     def _suite(self, lint: Lint, suite: Node, path: str) -> SuiteSpec:
         mode = suite.get("attempt_reduce_mode")
         if mode is not None and not _MODE.match(mode.raw):
-            lint.say(BAD_MODE, mode, "attempt_reduce_mode", "This attempt mode is unknown.")
+            lint.report(BAD_MODE, mode, "attempt_reduce_mode", "This attempt mode is unknown.")
         full = lint.number(suite, "full_score_per_question", "", 1.0)
         if full <= 0:
             node = suite.fields["full_score_per_question"]
-            lint.say(BAD_FULL_SCORE, node, "full_score_per_question", "The full score of a case must be more than 0.")
+            lint.report(
+                BAD_FULL_SCORE, node, "full_score_per_question", "The full score of a case must be more than 0."
+            )
         name, version = suite.get("name"), suite.get("version")
         nested = suite.get("metadata")
         metadata_nodes = {key: node for key, node in suite.fields.items() if key not in _SUITE_KEYS}
@@ -237,12 +243,12 @@ class _SuiteReader:
     def _add_entry(self, lint: Lint, entry: Node, key_path: str) -> None:
         """Add the case of one entry of `cases`: a path, a path with weight, or a whole case."""
         if not entry.is_mapping and not isinstance(entry.content, str):
-            lint.say(BAD_ENTRY, entry, key_path, "An entry of `cases` must be a path or a mapping.")
+            lint.report(BAD_ENTRY, entry, key_path, "An entry of `cases` must be a path or a mapping.")
             return
         weight = lint.weight(entry, key_path)
         if weight != 1.0:
             message = "InfiBench reads the weight of a case but does not use it; it has no effect here either."
-            lint.say(SUITE_WEIGHT, entry.fields["weight"], join(key_path, "weight"), message)
+            lint.report(SUITE_WEIGHT, entry.fields["weight"], join(key_path, "weight"), message)
         if entry.is_mapping and "path" not in entry.fields:
             files = CaseFiles(self.bundle, lint.file, self.findings, self.missing, folder_of(lint.file))
             case = read_case(entry, files, CaseSource("", weight, key_path))
@@ -257,24 +263,24 @@ class _SuiteReader:
     def _case_path(self, lint: Lint, named: Node, key_path: str) -> str | None:
         """Return where a case file lies: below the suite's folder, else below the top of the upload."""
         if not isinstance(named.content, str):
-            lint.say(BAD_ENTRY, named, key_path, "The path of a case must be text.")
+            lint.report(BAD_ENTRY, named, key_path, "The path of a case must be text.")
             return None
         tried: list[str] = []
         for folder in (folder_of(lint.file), ""):
             try:
                 path = join_path(folder, named.content)
             except UnsafePath as refusal:
-                lint.say(UNSAFE_PATH, named, key_path, str(refusal))
+                lint.report(UNSAFE_PATH, named, key_path, str(refusal))
                 return None
             if path in self.bundle:
                 return path
             tried.append(path)
-        lint.say(
+        lint.report(
             MISSING_CASE, named, key_path, f"The case file {' or '.join(dict.fromkeys(tried))} is not in the upload."
         )
         return None
 
-    def _add_case_file(self, path: str, source: CaseSource, where: str, suite_file: str = "") -> None:
+    def _add_case_file(self, path: str, source: CaseSource, location: str, suite_file: str = "") -> None:
         parsed = read_yaml(self.bundle.read(path), path)
         self.findings.extend(parsed.problems)
         if parsed.value is None:
@@ -284,16 +290,16 @@ class _SuiteReader:
         url = source_url(read_text(self.bundle, path).value or "")
         if case is not None and url:
             case = replace(case, metadata={"source_url": url, **case.metadata})
-        self._keep(case, suite_file or path, where)
+        self._keep(case, suite_file or path, location)
 
-    def _keep(self, case: CaseSpec | None, file: str, where: str) -> None:
+    def _keep(self, case: CaseSpec | None, file: str, location: str) -> None:
         if case is None:
             return
         if case.key in self.locations:
             message = f"The case {case.key!r} is already listed ({self.locations[case.key]})."
-            self.findings.add(SAME_CASE, file, where, message, case.key)
+            self.findings.add(SAME_CASE, file, location, message, case.key)
             return
-        self.locations[case.key] = where
+        self.locations[case.key] = location
         self.cases.append(case)
 
 

@@ -91,11 +91,13 @@ def alternative_annotator_test(
         return AnnotatorTest(None, None, None, (), reason)
     codes = cluster_codes(cases)
     wins = {person: _wins(table, judged, index, closeness, codes) for index, person in enumerate(table.raters)}
-    able = {person: person_wins for person, person_wins in wins.items() if person_wins.n >= CASES_NEEDED}
+    comparable = {person: person_wins for person, person_wins in wins.items() if person_wins.n >= CASES_NEEDED}
     lacking = why_not_run({person: person_wins.n for person, person_wins in wins.items()})
     if not table.raters_known or lacking:
         return AnnotatorTest(None, None, None, (), lacking)
-    p_values = [_p_value(person_wins.person - person_wins.judge, annotators.margin) for person_wins in able.values()]
+    p_values = [
+        _p_value(person_wins.person - person_wins.judge, annotators.margin) for person_wins in comparable.values()
+    ]
     matched = (scipy.stats.false_discovery_control(p_values, method="by") <= FALSE_DISCOVERY_RATE).tolist()
     people = tuple(
         AnnotatorComparison(
@@ -106,7 +108,7 @@ def alternative_annotator_test(
             p_value,
             is_matched,
         )
-        for (person, person_wins), p_value, is_matched in zip(able.items(), p_values, matched, strict=True)
+        for (person, person_wins), p_value, is_matched in zip(comparable.items(), p_values, matched, strict=True)
     )
     rate = sum(matched) / len(people)
     advantage = sum(person.judge_wins for person in people) / len(people)
@@ -120,13 +122,13 @@ def alternative_annotator_test(
 
 def why_not_run(shared: Mapping[str, int]) -> str:
     """Return what the test lacks, "" for nothing, by person: cases that they, the judge and somebody else labelled."""
-    able = sum(n >= CASES_NEEDED for n in shared.values())
-    if able >= PEOPLE_NEEDED:
+    people_with_enough = sum(n >= CASES_NEEDED for n in shared.values())
+    if people_with_enough >= PEOPLE_NEEDED:
         return ""
     each = ", ".join(f"{person} {n}" for person, n in sorted(shared.items(), key=lambda pair: -pair[1])[:PEOPLE_LISTED])
     return (
-        f"{able} of {PEOPLE_NEEDED} people needed share {CASES_NEEDED} cases with the judge and somebody else "
-        f"({each or 'nobody has one'})."
+        f"{people_with_enough} of {PEOPLE_NEEDED} people needed share {CASES_NEEDED} cases with the judge "
+        f"and somebody else ({each or 'nobody has one'})."
     )
 
 

@@ -60,8 +60,8 @@ class RatingTable:
         """Return the same answers on another scale; those that it does not have are missing."""
         position = {label: code for code, label in enumerate(labels)}
         codes = np.array([*(position.get(label, MISSING) for label in self.labels), MISSING])[self.codes]
-        worth = None if values is None else tuple(values)
-        return RatingTable(self.items, self.raters, tuple(labels), codes, worth, self.raters_known)
+        new_values = None if values is None else tuple(values)
+        return RatingTable(self.items, self.raters, tuple(labels), codes, new_values, self.raters_known)
 
     def with_pairs(self) -> RatingTable:
         """Return the same table with the items that have two answers or more."""
@@ -128,8 +128,8 @@ def from_long(
         cells[cell] = _code(label, position, item)
     codes = np.full((len(rows), len(columns)), MISSING, dtype=np.int64)
     if cells:
-        where = np.array(list(cells), dtype=np.int64)
-        codes[where[:, 0], where[:, 1]] = np.fromiter(cells.values(), dtype=np.int64)
+        positions = np.array(list(cells), dtype=np.int64)
+        codes[positions[:, 0], positions[:, 1]] = np.fromiter(cells.values(), dtype=np.int64)
     return RatingTable(tuple(rows), tuple(columns), scale, codes, _values(scale, values))
 
 

@@ -45,7 +45,7 @@ def test_attribute_gives_a_call_to_the_first_result_of_the_run_that_paid() -> No
 
     assert attribution.evaluators.tolist() == [1, NOBODY, 3, NOBODY]
     assert attribution.reuses[["calls", "evaluators", "runs"]].tolist() == [(11, 2, 1), (11, 3, 2)]
-    assert attribution.places.tolist() == [0, 0]
+    assert attribution.indexes.tolist() == [0, 0]
 
 
 def test_attribute_without_uses_or_calls_finds_nobody() -> None:

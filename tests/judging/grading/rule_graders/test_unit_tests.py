@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import BadSpecification, GradingOptions, NotDecided, ResponseGrade, ScoreStatus
+from judging.grading.grades import (
+    BadSpecification,
+    GradingOptions,
+    NotDecided,
+    ResponseGrade,
+    ScoreStatus,
+    grade_to_json,
+)
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.grading.rule_graders.unit_tests import (
     PRELUDES,
@@ -18,7 +25,6 @@ from judging.grading.rule_graders.unit_tests import (
     nominal_total,
     suspicious_parts,
 )
-from judging.grading.stored import grade_to_json
 
 FENCED = "Sure:\n```python\nfrom __future__ import annotations\nx = 1\n```"
 

@@ -8,7 +8,7 @@ import pytest
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
-from judging.specs.pictures.picture_rows import ImageSource, read_images, say_unused, shelf_of
+from judging.specs.pictures.picture_rows import ImageSource, read_images, report_unused_images, shelf_of
 from judging.specs.types import ImageSpec
 from tests import image_files
 
@@ -80,6 +80,6 @@ def test_say_unused_names_images_that_nothing_names() -> None:
     bundle, findings = Bundle(FILES), Findings()
     read_images(bundle, findings, PLACE, ["images/1.png", "film.gif"])
 
-    say_unused(bundle, findings)
+    report_unused_images(bundle, findings)
 
     assert findings.listed[-1].message == "2 images are named by no case or response: 2.jpg, q/bad.png."
