@@ -1,4 +1,4 @@
-"""Several conversations held side by side, as one."""
+"""Several conversations run side by side as one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judging.llm.chat import ChatReply, ChatRequest, Conversation
 
 @dataclass(frozen=True, slots=True)
 class ConversationResults:
-    """What came of conversations held side by side."""
+    """The results of conversations that ran side by side."""
 
     results: JsonObject
     callers: tuple[str, ...]  # whose request each one was, in the order asked

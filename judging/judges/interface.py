@@ -1,4 +1,4 @@
-"""What every judge can do, with what most of them share."""
+"""The interface of every judge, with what most of them share."""
 
 from __future__ import annotations
 

@@ -30,8 +30,6 @@ PROBE_TOKENS = 4
 TOP_LOGPROBS = 10
 PROBE_INDEX = 900  # the probe is another question: its identity must not be that of a sample
 
-Talk = Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredJudge(JudgeProgram):
@@ -131,7 +129,7 @@ def _choices(labels: JsonObject) -> str:
     return f"the value, one of {', '.join(labels)}"
 
 
-def _samples(judge: JudgeProgram, subject: JudgeSubject, numbers: Sequence[int]) -> Talk:
+def _samples(judge: JudgeProgram, subject: JudgeSubject, numbers: Sequence[int]) -> Conversation[list[JudgeVerdict]]:
     conversations = {str(number): _resampled(judge.converse(subject), number) for number in numbers}
     batch = yield from converse_together(conversations)
     return [batch.results[str(number)] for number in numbers]

@@ -1,4 +1,4 @@
-"""What is put before a judge."""
+"""The subject of a verdict: everything that a judge is shown."""
 
 from __future__ import annotations
 

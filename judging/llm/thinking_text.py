@@ -25,6 +25,6 @@ def without_thinking(text: str) -> str:
 
 def _last_end(text: str) -> int:
     end = 0
-    for mark in _ENDS.finditer(text):
-        end = mark.end()
+    for end_tag in _ENDS.finditer(text):
+        end = end_tag.end()
     return end

@@ -17,7 +17,7 @@ UNPRIVILEGED_ID = 61000  # no account of Debian's ranges; root steps down to it 
 NOBODY = "65534"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAM_PATH = "/usr/local/bin:/usr/bin:/bin"
-HELD_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
+READABLE_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
 PASSED_ON = ("OPENBLAS_CORETYPE",)  # without it older OpenBLAS builds crash or miscompute on some processors
 COUNTS_PER_NAMESPACE_SINCE = (5, 14)  # before, RLIMIT_NPROC counts all of the user's processes on the machine
 DATA_ALLOWANCE_MIB = 1024  # what run-times reserve and never touch
@@ -86,7 +86,7 @@ def _system(profile: SandboxProfile) -> list[str]:
         if os.path.lexists(f"/{name}"):
             same = os.path.islink(f"/{name}")
             arguments += ["--symlink", f"usr/{name}", f"/{name}"] if same else ["--ro-bind", f"/{name}", f"/{name}"]
-    for path in (*HELD_ETC, *profile.readable):
+    for path in (*READABLE_ETC, *profile.readable):
         arguments += ["--ro-bind-try", path, path]
     for folder in profile.hidden:
         if folder.is_relative_to("/usr") and folder.is_dir():

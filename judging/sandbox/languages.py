@@ -1,4 +1,4 @@
-"""The languages a unit test may be written in: one small declaration each."""
+"""The languages of unit tests, one declaration each."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from judging.sandbox.toolchains import (
 )
 
 OUTPUT_KIB_READ = 1024  # kept while running, so that the marker is found behind long output
-OUTPUT_CHARS_TOLD = 65_536
+OUTPUT_CHARS_SHOWN = 65_536
 LONGEST_TIMEOUT_SECONDS = 600.0
 NO_END = "failed: the program ended before its tests had finished"
 STOPPED = {
@@ -246,7 +246,7 @@ def _decoded(data: bytes) -> str:
 
 def _shown(text: str) -> str:
     """Return the head and the tail of long output: a program's last words matter as much as its first."""
-    if len(text) <= OUTPUT_CHARS_TOLD:
+    if len(text) <= OUTPUT_CHARS_SHOWN:
         return text
-    half = OUTPUT_CHARS_TOLD // 2
+    half = OUTPUT_CHARS_SHOWN // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"

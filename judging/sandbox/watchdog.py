@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-HELD_FIELDS = (b"VmRSS:", b"VmSwap:", b"VmPTE:")  # kB; page tables too: reading untouched pages costs nothing else
+MEMORY_FIELDS = (b"VmRSS:", b"VmSwap:", b"VmPTE:")  # kB; page tables too: reading untouched pages costs nothing else
 SANDBOX_TMPFS = ("box", "tmp", "dev/shm")
 UNIX_PROTOCOLS = (b"UNIX", b"UNIX-STREAM")
 QUEUE_TABLES = ("tcp", "tcp6", "udp", "udp6")
@@ -116,7 +116,7 @@ def _children(pid: int) -> list[int]:
 
 def _memory(pid: int) -> int:
     lines = _read(f"/proc/{pid}/status").splitlines()
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(HELD_FIELDS))
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(MEMORY_FIELDS))
 
 
 def _cpu(pid: int) -> float:

@@ -37,7 +37,7 @@ SAMPLES = 3  # rows whose cells are shown
 SAMPLE_CHARACTERS = 120
 
 _REPEATED = frozenset({ColumnField.DETAIL, ColumnField.IGNORE, ColumnField.RESPONSES_OF})  # by any number of columns
-_TELLING = frozenset({ColumnField.PROMPT, ColumnField.RESPONSE, ColumnField.RESPONSES_OF})  # of no rubric
+_CONTENT_FIELDS = frozenset({ColumnField.PROMPT, ColumnField.RESPONSE, ColumnField.RESPONSES_OF})  # of no rubric
 _RUBRIC_KEYS = frozenset(
     {"criteria", "criterion", "root", "nodes", "rubrics", "rubric", "requirements", "score_rubric", "checklist"}
 )
@@ -109,8 +109,8 @@ def _look(bundle: Bundle, path: str, chosen: Mapping[str, str]) -> _ReadTable | 
     guess = guess_fields(head.names, head.samples, is_known=is_known)
     chosen_fields = {name: ColumnField(field) for name, field in chosen.items() if name in guess}
     fields = {**_without_taken(guess, chosen_fields), **chosen_fields}
-    is_told = is_known or has_provider_columns(head.names) or not _TELLING.isdisjoint(chosen_fields.values())
-    if not is_told and _is_rubric(bundle, path, head):
+    is_data = is_known or has_provider_columns(head.names) or not _CONTENT_FIELDS.isdisjoint(chosen_fields.values())
+    if not is_data and _is_rubric(bundle, path, head):
         return None
     is_wide = ColumnField.RESPONSES_OF in guess.values()
     is_fit = holds_mapped_responses(fields) or holds_mapped_questions(fields)

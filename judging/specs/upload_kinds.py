@@ -1,4 +1,4 @@
-"""What an upload is, told from what it holds and not from what it is called."""
+"""The kinds of content in an upload, recognized by what its files hold, not by their names."""
 
 from __future__ import annotations
 

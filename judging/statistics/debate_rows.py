@@ -1,4 +1,4 @@
-"""Debates behind the figures of a meta-evaluation: what was said of each, kept beside the report."""
+"""Debates behind the figures of a meta-evaluation, stored beside the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many independent judges a panel is worth: members that err together tell little more than one of them."""
+"""The effective number of independent judges of a panel: members that err together add little to one of them."""
 
 from __future__ import annotations
 

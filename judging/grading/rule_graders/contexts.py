@@ -11,7 +11,7 @@ from judging.grading.rule_graders.regexes import Matcher
 
 @dataclass(frozen=True, slots=True)
 class GradingContext:
-    """Made anew for every response, because the matcher counts time-outs."""
+    """Made for every response, because the matcher counts time-outs."""
 
     options: GradingOptions
     matcher: Matcher

@@ -1,4 +1,4 @@
-"""Answers that try to talk a judge into a score, and what a judge makes of them beside the same answer without."""
+"""Hostile responses that try to talk a judge into a score, and the verdicts on them beside a harmless one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The integrity judge: how sound the way to an answer is, 0..100, without a reference. Source: Lunar-Bench."""
+"""The integrity judge: the soundness of the reasoning, 0..100, without a reference. Source: Lunar-Bench."""
 
 from __future__ import annotations
 

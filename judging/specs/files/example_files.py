@@ -1,4 +1,4 @@
-"""Files to fill in and import: one of each kind, small and right as they are."""
+"""Example files of each kind, small and ready to import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats that cannot be read, told from the bytes, with what to do instead."""
+"""Formats that cannot be read, recognized by their bytes, with advice for each."""
 
 from __future__ import annotations
 

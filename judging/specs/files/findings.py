@@ -1,4 +1,4 @@
-"""Collects the problems of one import while it is being read."""
+"""The problems of one import, collected while its files are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def shorten(text: object) -> str:
 
 
 def at_line(line: int, key_path: str = "") -> str:
-    """Return the place of a finding: `line 12, grading.keywords[0]`."""
+    """Return the location of a finding: `line 12, grading.keywords[0]`."""
     return f"line {line}, {key_path}" if key_path else f"line {line}"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 MAX_DEPTH = 200
-_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def nests_too_deep(text: str, *, limit: int = MAX_DEPTH) -> bool:
@@ -17,12 +17,12 @@ def nests_too_deep(text: str, *, limit: int = MAX_DEPTH) -> bool:
     if text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
-    for mark in _MARKS.finditer(text):
-        if mark[0] in "[{":
+    for bracket in _BRACKETS.finditer(text):
+        if bracket[0] in "[{":
             depth += 1
             if depth > limit:
                 return True
-        elif mark[0] in "]}":
+        elif bracket[0] in "]}":
             depth -= 1
     return False
 

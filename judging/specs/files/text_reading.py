@@ -1,4 +1,4 @@
-"""Text out of uploaded bytes: UTF-8, universal newlines, no surprises."""
+"""Text decoded from uploaded bytes: UTF-8 with universal newlines."""
 
 from __future__ import annotations
 

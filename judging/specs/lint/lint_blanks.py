@@ -12,7 +12,7 @@ DEFAULT_BLANK = "[blank]"
 DEFAULT_ESCAPE = " '\"`"
 
 NO_TEMPLATE = error_rule("blank-without-template", "Give `template`, a text that contains the blank placeholders.")
-BAD_MARK = error_rule("blank-mark", "Give a `blank_str` of at least one character, such as [blank].")
+BAD_BLANK = error_rule("blank-mark", "Give a `blank_str` of at least one character, such as [blank].")
 COUNT = error_rule("blank-count", "Write one target per blank, in order.")
 AT_END = error_rule("blank-at-end", "Add text after the last blank of the template, for example a full stop.")
 AT_START = warning_rule("blank-at-start", "Add some text before the first blank.")
@@ -62,13 +62,13 @@ def _text(owner: Node, key: str, default: str) -> str:
     return node.content if node is not None and isinstance(node.content, str) else default
 
 
-def mark_offsets(template: str, mark: str) -> tuple[int, ...]:
-    """Return where the blank marks start, overlapping ones included. `mark` must not be empty."""
+def blank_offsets(template: str, blank: str) -> tuple[int, ...]:
+    """Return where the blanks start, overlapping ones included. `blank` must not be empty."""
     offsets: list[int] = []
-    start = template.find(mark)
+    start = template.find(blank)
     while start >= 0:
         offsets.append(start)
-        start = template.find(mark, start + 1)
+        start = template.find(blank, start + 1)
     return tuple(offsets)
 
 
@@ -77,19 +77,19 @@ def _lint_template(lint: Lint, blanks: Node, path: str, targets: int) -> None:
     if node is None or not isinstance(node.content, str) or not node.content:
         lint.report(NO_TEMPLATE, node or blanks, path, "There is no `template` to compare the response with.")
         return
-    mark, template, template_path = _text(blanks, "blank_str", DEFAULT_BLANK), node.content, join(path, "template")
-    if not mark:
+    blank, template, template_path = _text(blanks, "blank_str", DEFAULT_BLANK), node.content, join(path, "template")
+    if not blank:
         lint.report(
-            BAD_MARK, blanks.fields["blank_str"], join(path, "blank_str"), "The blank placeholder is empty.", "''"
+            BAD_BLANK, blanks.fields["blank_str"], join(path, "blank_str"), "The blank placeholder is empty.", "''"
         )
         return
-    offsets = mark_offsets(template, mark)
+    offsets = blank_offsets(template, blank)
     if len(offsets) != targets:
-        message = f"The template contains {len(offsets)} blank(s) {mark!r}, but there are {targets} target(s)."
+        message = f"The template contains {len(offsets)} blank(s) {blank!r}, but there are {targets} target(s)."
         lint.report(COUNT, node, template_path, message)
-    if any(later - earlier < len(mark) for earlier, later in itertools.pairwise(offsets)):
+    if any(later - earlier < len(blank) for earlier, later in itertools.pairwise(offsets)):
         lint.report(OVERLAP, node, template_path, "Blanks overlap.")
-    if offsets and template.endswith(mark):
+    if offsets and template.endswith(blank):
         lint.report(
             AT_END, node, template_path, "The template ends with a blank, which makes the grading fail.", template[-40:]
         )

@@ -1,4 +1,4 @@
-"""What every part of the suite linter needs: saying where, and reading numbers, switches, patterns and conditions."""
+"""What every part of the suite linter shares: reporting, and checks of numbers, switches, patterns and conditions."""
 
 from __future__ import annotations
 

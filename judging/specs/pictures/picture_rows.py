@@ -23,7 +23,7 @@ from judging.specs.pictures.picture_formats import (
 from judging.specs.types import ImageSpec
 
 MISSING_IMAGE = error_rule("missing-image", "Add the file to the upload; paths are relative to the file that names it.")
-LEFT_OUT_IMAGE = warning_rule("missing-image", "It is stored without this image; the path stays among its details.")
+OMITTED_IMAGE = warning_rule("missing-image", "It is stored without this image; the path stays among its details.")
 BAD_IMAGE = error_rule("bad-image", "Images are PNG, JPEG, WebP or GIF files.")
 BAD_IMAGE_FIELD = error_rule(
     "bad-image-field", "Write the path of a file of the upload, a data URI, {path: …, alt: …}, or a list of these."
@@ -147,7 +147,7 @@ class _ImageReader:
 
     def _is_let_pass(self, message: str, name: str) -> bool:
         if self.shelf.is_cut:
-            self.findings.add(LEFT_OUT_IMAGE, self.source.file, self.source.location, message, name)
+            self.findings.add(OMITTED_IMAGE, self.source.file, self.source.location, message, name)
         return self.shelf.is_cut
 
     def _decoded(self, path: str, name: str, alt: str) -> ImageSpec | None:

@@ -1,4 +1,4 @@
-"""The formats of files of responses by name: how each is told from others, and what reads it."""
+"""The formats of response files by name: how each is recognized, and which function reads it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ HIDDEN = "Delete content that should not count, or unhide it to see what was rea
 class Grid:
     """One sheet. Rows and columns count from 1 and start at the sheet's first cell, A1.
 
-    `rows` may be gone through more than once; every time they are read anew, so that no more than a few are in memory.
+    `rows` may be gone through more than once; every time they are read again, so that no more than a few are in memory.
     What is found wrong on the way goes to the findings, and the rows end there.
     """
 

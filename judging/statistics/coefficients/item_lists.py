@@ -96,9 +96,9 @@ def _label(rows: AnswerRows, label: str) -> int:
     return rows.labels.index(label)
 
 
-def _whole(marks: ArrayLike) -> Ints:
-    """Return how much each item adds to a figure: 1 for a mark."""
-    return np.asarray(marks, dtype=np.int64)
+def _whole(amounts: ArrayLike) -> Ints:
+    """Return how much each item adds to a figure: 1 for True."""
+    return np.asarray(amounts, dtype=np.int64)
 
 
 def _answers(rows: AnswerRows, cell: Cell) -> Ints:

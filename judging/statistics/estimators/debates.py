@@ -1,4 +1,4 @@
-"""Win rates and strengths of systems from debates: agreed ones, some of them audited, and those that people settled."""
+"""Win rates and strengths of systems from debates: agreed ones, some of them audited, and those that people decided."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def win_rate(debates: Iterable[DebatedPair], *, needed: int = FEWEST_CASES, plan
     for debate in debates:
         by_case[debate.case].append(debate)
     agreed: dict[float, tuple[list[float], list[float], list[float]]] = {}  # by the highest rate of a case's debates
-    settled: tuple[list[float], list[float], list[float]] = ([], [], [])
+    decided_by_people: tuple[list[float], list[float], list[float]] = ([], [], [])
     for case_debates in by_case.values():
         rates = [debate.rate for debate in case_debates if debate.debate is not None]
         judge = sum(_known_points(debate) for debate in case_debates) / len(case_debates) if rates else 0.0
-        labels, judged, rest = agreed.setdefault(max(rates), ([], [], [])) if rates else settled
+        labels, judged, rest = agreed.setdefault(max(rates), ([], [], [])) if rates else decided_by_people
         decided = [debate.people for debate in case_debates if debate.people is not None]
         if len(decided) == len(case_debates):
             labels.append(sum(decided) / len(case_debates))
             judged.append(judge)
         else:
             rest.append(judge)
-    strata = [make_stratum(*part) for part in (*agreed.values(), settled)]
+    strata = [make_stratum(*part) for part in (*agreed.values(), decided_by_people)]
     return shown_mean(strata, needed=needed, planned=planned)
 
 
