@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judging.judges.replies.reply_text import bare
+from judging.judges.replies.reply_text import stripped_text
 from judging.llm.thinking_text import behind_thinking
 
 POSITIONS = {"1": 1, "2": 2, "0": 0}
@@ -119,13 +119,13 @@ def read_strict(text: str | None, material: str = "") -> TextReading:
     if not lines:
         return TextReading(None, HowRead.EMPTY)
     verdict, how = _read_lines(lines)
-    if verdict is not None and _is_quoted(lines, bare(material)):
+    if verdict is not None and _is_quoted(lines, stripped_text(material)):
         verdict, how = None, HowRead.NONE
     return TextReading(verdict, how, refused=verdict is None and looks_like_refusal(reply))
 
 
 def _is_quoted(lines: list[str], judged: str) -> bool:
-    return len(lines) > 1 and bare(lines[-2])[-QUOTED_BEFORE:] + bare(lines[-1]) in judged
+    return len(lines) > 1 and stripped_text(lines[-2])[-QUOTED_BEFORE:] + stripped_text(lines[-1]) in judged
 
 
 def looks_like_refusal(text: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from evalsite.base.json_types import JsonDict
 from judging.judges.interface import JudgeProgram
 from judging.judges.prompt_texts import VersionedPrompt, fill, load_prompt
-from judging.judges.replies.reply_text import unread
+from judging.judges.replies.reply_text import unparsed
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, Message, MessagePart, ReplyStatus
@@ -114,7 +114,7 @@ def read_reply(reply: ChatReply, parse: Parse) -> JudgeVerdict:
     if reply.status is ReplyStatus.FINISHED:
         verdict = parse(reply.text)
     elif reply.status is ReplyStatus.TRUNCATED:
-        verdict = unread("The reply was cut off before its end; be brief.", "truncated")
+        verdict = unparsed("The reply was cut off before its end; be brief.", "truncated")
     else:
         status = VerdictStatus.REFUSED if reply.status is ReplyStatus.REFUSED else VerdictStatus.FAILED
         reason = reply.error_text or reply.error_kind or "The model refused to answer."

@@ -17,7 +17,7 @@ from judging.llm.limits import Grant, Limiter, Results
 from judging.llm.prices import DEFAULT_MAX_TOKENS, estimate_tokens
 from judging.llm.rates import NO_LIMITS, WINDOW_SECONDS, RateLimits
 from judging.llm.retries import Action, RetryDecision
-from judging.llm.usage import total_details
+from judging.llm.usage import known_sum, total_details
 
 HEARTBEAT_SECONDS = 1.0  # a worker that holds slots says so this often
 POLL_SECONDS = 0.05  # how often a worker asks again for slots that others hold
@@ -245,8 +245,8 @@ def reply_of(attempts: Sequence[Attempt], decision: RetryDecision) -> ChatReply:
         status=STATUSES[last.outcome] if accepted else ReplyStatus.FAILED,
         text=last.text,
         finish_reason=last.finish_reason,
-        prompt_tokens=_total([attempt.prompt_tokens for attempt in attempts]),
-        completion_tokens=_total([attempt.completion_tokens for attempt in attempts]),
+        prompt_tokens=known_sum([attempt.prompt_tokens for attempt in attempts]),
+        completion_tokens=known_sum([attempt.completion_tokens for attempt in attempts]),
         usage=total_details([attempt.usage for attempt in attempts if attempt.prompt_tokens is not None]),
         cut_tokens=sum(attempt.completion_tokens or 0 for attempt in attempts[:-1]),
         error_kind=last.error_kind if accepted else decision.reason or last.error_kind,
@@ -265,8 +265,3 @@ def as_probe(reply: ChatReply) -> ChatReply:
     """Return the reply to a probe: whole where it has what was asked for, although it was cut off behind it."""
     has_all = reply.status is ReplyStatus.TRUNCATED and bool(reply.label_logprobs)
     return replace(reply, status=ReplyStatus.FINISHED, error_kind="", error_text="") if has_all else reply
-
-
-def _total(counts: Sequence[int | None]) -> int | None:
-    known_counts = [count for count in counts if count is not None]
-    return sum(known_counts) if known_counts else None

@@ -24,13 +24,14 @@ def total_details(each: Sequence[UsageDetails]) -> UsageDetails:
     """Return the details of several attempts together; what was charged is known only where each of them says so."""
     billed = [details.billed for details in each if details.billed is not None]
     return UsageDetails(
-        cached_tokens=_known_sum([details.cached_tokens for details in each]),
-        reasoning_tokens=_known_sum([details.reasoning_tokens for details in each]),
+        cached_tokens=known_sum([details.cached_tokens for details in each]),
+        reasoning_tokens=known_sum([details.reasoning_tokens for details in each]),
         apart_tokens=sum(details.apart_tokens for details in each),
         billed=sum(billed, Decimal(0)) if billed and len(billed) == len(each) else None,
     )
 
 
-def _known_sum(counts: Sequence[int | None]) -> int | None:
+def known_sum(counts: Sequence[int | None]) -> int | None:
+    """Return the sum of the counts that are known; None where none is."""
     known_counts = [count for count in counts if count is not None]
     return sum(known_counts) if known_counts else None

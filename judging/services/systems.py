@@ -20,7 +20,7 @@ from judging.judges.answer_prompts import (
     asking_from_json,
     shipped_asking,
 )
-from judging.judges.messages.case_messages import asked_place, turns_of, without_images
+from judging.judges.messages.case_messages import asking_turn_index, turns_of, without_images
 from judging.judges.prompt_texts import BadPrompt, VersionedPrompt
 from judging.llm.chat import ChatRequest
 from judging.models import Case, ModelEndpoint, PromptVersion, Run, RunKind, System
@@ -120,7 +120,7 @@ def asked_question(case: Case, asking: ResponseSettings, *, with_images: bool = 
     turns = turns_of(prompt.text, images, prompt.messages) if images or prompt.messages else ()
     turns = turns if with_images else without_images(turns)
     if prompt.messages:
-        index = asked_place(turns)
+        index = asking_turn_index(turns)
         question = "" if index is None else text_of(turns[index])
     turn_text = question
     if context and "context" not in placeholders:

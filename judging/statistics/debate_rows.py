@@ -63,7 +63,7 @@ def differs(row: DebateRow, figure: DebateFigure) -> bool:
     return says_so != (row.labels.get(figure.other) == reference) if figure.other else not says_so
 
 
-def debates_behind(rows: Sequence[DebateRow], figure: DebateFigure) -> list[DebateRow]:
+def debates_of_figure(rows: Sequence[DebateRow], figure: DebateFigure) -> list[DebateRow]:
     """Return the debates that a figure counts, those on which the two sides differ first."""
     debates = [row for row in rows if _is_in_group(row, figure) and _is_counted(row, figure)]
     return sorted(debates, key=lambda row: (not differs(row, figure), row.pk))

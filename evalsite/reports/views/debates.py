@@ -26,7 +26,7 @@ from evalsite.reports.services.debates.robustness_reports import ROBUSTNESS
 from evalsite.reports.services.shown_rows import common_axis
 from evalsite.reports.views.bias import debate_bias_context
 from evalsite.reports.views.pages import download_paper, report_command, report_page, waits_for_report
-from judging.statistics.debate_rows import OUTCOME, PEOPLE, debates_behind, differs, unpack
+from judging.statistics.debate_rows import OUTCOME, PEOPLE, debates_of_figure, differs, unpack
 
 SETS_OFFERED = 300
 PER_PAGE = 50
@@ -94,7 +94,7 @@ def debate_items(request: PageRequest) -> HttpResponse:
     context: JsonDict = {"report": report, "figure": figure, "is_people": figure.against == PEOPLE}
     if report.content is None or not report.rows:
         return report_page(request, "debate_items", context)
-    debates = debates_behind(unpack(report.rows), figure)
+    debates = debates_of_figure(unpack(report.rows), figure)
     page = Paginator(debates, PER_PAGE).get_page(request.GET.get("page"))
     names = column_names(report.content)
     keys = [key for key in (figure.evaluator, figure.other) if key]

@@ -25,7 +25,7 @@ from evalsite.reports.views.pages import download_either, report_command, report
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.scales import labels_from_json
 from judging.statistics.coefficients.answer_rows import unpack
-from judging.statistics.coefficients.item_lists import NoSuchCell, items_behind
+from judging.statistics.coefficients.item_lists import NoSuchCell, items_of_cell
 
 PER_PAGE = 50
 
@@ -105,7 +105,7 @@ def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
         return report_page(request, "agreement_items", context)
     rows = unpack(report.rows)
     try:
-        listing = items_behind(rows, cell)
+        listing = items_of_cell(rows, cell)
     except NoSuchCell as missing:
         raise Http404(str(missing)) from missing
     page = Paginator(range(len(listing.items)), PER_PAGE).get_page(request.GET.get("page"))

@@ -109,7 +109,7 @@ def read_accuracy(text: str, material: str = "") -> JudgeVerdict:
         value = value.strip().lower() == "true"
         flags.append("string_bool")
     if not isinstance(value, bool):
-        return reply_text.unread(f'"{KEY}" must be true or false.', "non_boolean")
+        return reply_text.unparsed(f'"{KEY}" must be true or false.', "non_boolean")
     reasoning = reply.value.get("reasoning")
     if not isinstance(reasoning, str):
         flags.append("no_reasoning")

@@ -164,7 +164,7 @@ class CustomJudge(AskingOnce):
         if isinstance(body, JudgeVerdict):
             return body
         readers = {TAG: self._tagged, LAST_LINE: self._on_last_line, PATTERN: self._matched}
-        reading = readers[self.reply](body, reply_text.bare(subject.material))
+        reading = readers[self.reply](body, reply_text.stripped_text(subject.material))
         return reading if isinstance(reading, JudgeVerdict) else self._verdict(*reading)
 
     def _read_json(self, text: str, material: str) -> JudgeVerdict:
@@ -175,7 +175,7 @@ class CustomJudge(AskingOnce):
         answer = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         return self._verdict(
             answer,
-            reasons if isinstance(reasons, str) else reply_text.compact(reasons),
+            reasons if isinstance(reasons, str) else reply_text.reasons_text(reasons),
             (reply.rung,) if reply.is_lenient else (),
         )
 
@@ -186,13 +186,15 @@ class CustomJudge(AskingOnce):
         if whole is not None:
             return whole[1], ""
         matches = list(islice(pattern.finditer(body), MOST_MATCHES))
-        own_matches = [match for match in matches if reply_text.bare(match[0]) not in judged]
+        own_matches = [match for match in matches if reply_text.stripped_text(match[0]) not in judged]
         if not own_matches:
-            return reply_text.unread(f"The reply must hold <{self.reply_key}>VALUE</{self.reply_key}>.", "no_score_tag")
+            return reply_text.unparsed(
+                f"The reply must hold <{self.reply_key}>VALUE</{self.reply_key}>.", "no_score_tag"
+            )
         if len({match[1].strip().lower() for match in own_matches}) > 1:
-            return reply_text.unread("The reply holds two different values.", "conflict")
+            return reply_text.unparsed("The reply holds two different values.", "conflict")
         if not reply_text.only_courtesy(body[own_matches[-1].end() :]):
-            return reply_text.unread("Nothing may follow the verdict.", "text_after")
+            return reply_text.unparsed("Nothing may follow the verdict.", "text_after")
         return own_matches[-1][1], body[: own_matches[-1].start()].strip()
 
     def _on_last_line(self, body: str, judged: str) -> tuple[str, str] | JudgeVerdict:
@@ -202,12 +204,12 @@ class CustomJudge(AskingOnce):
             lines.pop()
         line = lines[-1].strip().strip("*_`#>[](){}\"'. ")
         if len(line) > MAX_LINE:
-            return reply_text.unread("The last line must hold the verdict and nothing else.", "long_line")
-        if len(lines) > 1 and reply_text.bare(lines[-2]) + reply_text.bare(lines[-1]) in judged:
-            return reply_text.unread("The last lines are quoted from what was judged.", "quoted")
+            return reply_text.unparsed("The last line must hold the verdict and nothing else.", "long_line")
+        if len(lines) > 1 and reply_text.stripped_text(lines[-2]) + reply_text.stripped_text(lines[-1]) in judged:
+            return reply_text.unparsed("The last lines are quoted from what was judged.", "quoted")
         match = (self._label_end() if self.scores else _LAST_NUMBER).search(line)
         if match is None:
-            return reply_text.unread("The last line does not end with the verdict.", "no_verdict")
+            return reply_text.unparsed("The last line does not end with the verdict.", "no_verdict")
         return match[1], "\n".join(lines[:-1]).strip()
 
     def _label_end(self) -> re.Pattern[str]:
@@ -219,12 +221,12 @@ class CustomJudge(AskingOnce):
         try:
             candidates = compile_pattern(self.reply_key).finditer(body, timeout=SEARCH_SECONDS)
             own_matches = [
-                match for match in islice(candidates, MOST_MATCHES) if reply_text.bare(match[0]) not in judged
+                match for match in islice(candidates, MOST_MATCHES) if reply_text.stripped_text(match[0]) not in judged
             ]
         except TimeoutError:
-            return reply_text.unread("The pattern took too long on this reply.", "pattern_timeout")
+            return reply_text.unparsed("The pattern took too long on this reply.", "pattern_timeout")
         if not own_matches:
-            return reply_text.unread("The reply does not hold what its pattern looks for.", "no_match")
+            return reply_text.unparsed("The reply does not hold what its pattern looks for.", "no_match")
         last = own_matches[-1]
         return (last[1] or "") if last.re.groups else last[0], body[: last.start()].strip()
 
@@ -234,11 +236,13 @@ class CustomJudge(AskingOnce):
         if self.scores:
             label = next((name for name in self.scores if name.lower() == answer.lower()), None)
             if label is None:
-                return reply_text.unread(f"The verdict is one of {', '.join(self.scores)}.", "off_menu")
+                return reply_text.unparsed(f"The verdict is one of {', '.join(self.scores)}.", "off_menu")
             return reply_text.read({"label": label}, rationale=rationale, flags=flags, repaired=bool(flags))
         number = answer.split("/")[0].strip()
         if not _NUMBER.fullmatch(number) or not self.lowest <= float(number) <= self.highest:
-            return reply_text.unread(f"The score is a number from {self.lowest:g} to {self.highest:g}.", "out_of_range")
+            return reply_text.unparsed(
+                f"The score is a number from {self.lowest:g} to {self.highest:g}.", "out_of_range"
+            )
         return reply_text.read({"score": float(number)}, rationale=rationale, flags=flags, repaired=bool(flags))
 
     def labels(self, subject: JudgeSubject) -> Mapping[str, JsonObject]:

@@ -240,7 +240,7 @@ def _node_reader(node: NodeSpec) -> Callable[[Any], Any]:
 
     def read(value: Any) -> Any:
         if scale.kind == "boolean":
-            return reply_text.truth(value)
+            return reply_text.read_boolean(value)
         if on_scale(value, scale):
             return int(value) if isinstance(value, float) and value.is_integer() else value
         if isinstance(value, str) and scale.kind in ("ordinal", "numeric"):
@@ -263,13 +263,13 @@ def read_nodes(text: str, nodes: Sequence[NodeSpec], material: str = "") -> Judg
     reply = reply_text.agreed_object(text, "verdicts", repair=True, material=material)
     if isinstance(reply, JudgeVerdict):
         return reply
-    reading = reply_text.menu_of(reply.value, {node.key: _node_reader(node) for node in nodes}, key="verdicts")
+    reading = reply_text.read_menu(reply.value, {node.key: _node_reader(node) for node in nodes}, key="verdicts")
     if isinstance(reading, JudgeVerdict):
         return reading
     values, repaired_names = reading
     flags = ((reply.rung,) if reply.is_lenient else ()) + tuple(f"mended:{name}" for name in repaired_names)
     rationale = reply.value.get("reasoning")
-    rationale = rationale if isinstance(rationale, str) else reply_text.compact(rationale)
+    rationale = rationale if isinstance(rationale, str) else reply_text.reasons_text(rationale)
     return reply_text.read({"nodes": values}, rationale=rationale, flags=flags, repaired=bool(flags))
 
 

@@ -89,9 +89,9 @@ def read_integrity(text: str, material: str = "") -> JudgeVerdict:
         value = float(value)
         flags.append("string_number")
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return reply_text.unread(f'"{KEY}" must be a number.', "non_number")
+        return reply_text.unparsed(f'"{KEY}" must be a number.', "non_number")
     if not 0 <= value <= 100:
-        return reply_text.unread(f'"{KEY}" must be from 0 to 100.', "out_of_range")
+        return reply_text.unparsed(f'"{KEY}" must be from 0 to 100.', "out_of_range")
     if value != int(value):
         flags.append("non_integer")
     reasoning = reply.value.get(REASONING)

@@ -156,14 +156,14 @@ def read_itemised(text: str, rubric: NodeSpec, material: str = "") -> JudgeVerdi
     reply = reply_text.agreed_object(text, "met", repair=True, material=material)
     if isinstance(reply, JudgeVerdict):
         return reply
-    readers = {check.key: reply_text.truth for level in rubric.children for check in level.children}
-    read = reply_text.menu_of(reply.value, readers, key="met")
+    readers = {check.key: reply_text.read_boolean for level in rubric.children for check in level.children}
+    read = reply_text.read_menu(reply.value, readers, key="met")
     if isinstance(read, JudgeVerdict):
         return read
     values, repaired_names = read
     flags = ((reply.rung,) if reply.is_lenient else ()) + (("string_bool",) if repaired_names else ())
     reasons = reply.value.get("reasoning")
-    rationale = reasons if isinstance(reasons, str) else reply_text.compact(reasons)
+    rationale = reasons if isinstance(reasons, str) else reply_text.reasons_text(reasons)
     return reply_text.read({"nodes": values}, rationale=rationale, flags=flags, repaired=bool(flags))
 
 
@@ -215,9 +215,9 @@ def _read_leniently(text: str, body: str, material: str) -> tuple[int, str, list
     opened = [tag.start() for tag in _OPEN_SCORE.finditer(body)]
     if not opened or len(opened) > MAX_SCORE_TAGS:
         flag = "score_tags" if opened else "no_score_tag"
-        return reply_text.unread("The reply must hold one <score> tag.", *flags, flag)
+        return reply_text.unparsed("The reply must hold one <score> tag.", *flags, flag)
     in_form = len(opened) == 1 and _STRICT.fullmatch(body.lower())
-    block = _deciding_block(body, opened, "" if in_form else reply_text.bare(material))
+    block = _deciding_block(body, opened, "" if in_form else reply_text.stripped_text(material))
     if isinstance(block, JudgeVerdict):
         return replace(block, flags=(*flags, *block.flags))
     flags += _tag_flags(body, body[: block.start])
@@ -225,7 +225,7 @@ def _read_leniently(text: str, body: str, material: str) -> tuple[int, str, list
     flags += _closing_flags(block, body)
     number, rule = _block_number(block.text)
     if number is None:
-        return reply_text.unread("The score block holds no single whole number.", *flags, "no_number")
+        return reply_text.unparsed("The score block holds no single whole number.", *flags, "no_number")
     flags += [rule] if rule else []
     analysis = re.sub(r"</?analysis/?>", "", body[: block.start], flags=re.IGNORECASE).strip()
     return number, analysis, flags
@@ -235,19 +235,19 @@ def _deciding_block(body: str, opened: list[int], judged: str) -> _Block | Judge
     """Return the last score block behind the analysis that is the judge's own, or why there is none.
 
     Where an analysis ends, only blocks behind its first end count: what a judge quotes inside it must never win. Blocks
-    that stand in `judged`, the bare material, are quotations.
+    that stand in `judged`, the stripped material, are quotations.
     """
     ended = _CLOSE_ANALYSIS.search(body)
     behind = [_block(body, start) for start in opened if ended is None or start > ended.start()]
     if not behind:
-        return reply_text.unread("The score must stand behind </analysis>.", "score_in_analysis")
-    own_blocks = [block for block in behind if reply_text.bare(body[block.start : block.end]) not in judged]
+        return reply_text.unparsed("The score must stand behind </analysis>.", "score_in_analysis")
+    own_blocks = [block for block in behind if reply_text.stripped_text(body[block.start : block.end]) not in judged]
     if not own_blocks:
-        return reply_text.unread("The score block is quoted from what was judged.", "quoted")
+        return reply_text.unparsed("The score block is quoted from what was judged.", "quoted")
     if len({_block_number(block.text)[0] for block in own_blocks}) > 1:
-        return reply_text.unread("The reply holds two different scores.", "conflict")
+        return reply_text.unparsed("The reply holds two different scores.", "conflict")
     if not reply_text.only_courtesy(body[own_blocks[-1].end :]):
-        return reply_text.unread("Nothing may follow the score.", "text_after")
+        return reply_text.unparsed("Nothing may follow the score.", "text_after")
     return own_blocks[-1]
 
 
@@ -297,7 +297,7 @@ def _graded(
     number: int, analysis: str, flags: list[str], counts: Mapping[int, int] | None, options: CascadeOptions | None
 ) -> JudgeVerdict:
     if not 0 <= number <= 100:
-        return reply_text.unread("The score is not from 0 to 100.", "out_of_range")
+        return reply_text.unparsed("The score is not from 0 to 100.", "out_of_range")
     repaired = bool(flags)
     verdict_flags = (*(flag for flag in flags if flag != "loose"), *review_score(number, counts, options).flags)
     return reply_text.read({"score": number}, rationale=analysis, flags=verdict_flags, repaired=repaired)

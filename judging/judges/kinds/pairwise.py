@@ -131,11 +131,11 @@ def read_preference(text: str, material: str = "") -> JudgeVerdict:
     last = lines[-1] if lines else ""
     label, flag = _choice(last) if len(last) <= MAX_LINE else ("", "")
     if not label:
-        return reply_text.unread("The last line is not [[A]], [[B]] or [[C]].", flag or "no_verdict")
+        return reply_text.unparsed("The last line is not [[A]], [[B]] or [[C]].", flag or "no_verdict")
     if label not in PREFERENCES:
-        return reply_text.unread(f"[[{label}]] is not one of [[A]], [[B]] and [[C]].", "off_menu")
-    if _is_quoted(lines, flag, reply_text.bare(material)):
-        return reply_text.unread("The last line is quoted from what was judged.", "quoted")
+        return reply_text.unparsed(f"[[{label}]] is not one of [[A]], [[B]] and [[C]].", "off_menu")
+    if _is_quoted(lines, flag, reply_text.stripped_text(material)):
+        return reply_text.unparsed("The last line is quoted from what was judged.", "quoted")
     flags: tuple[str, ...] = (flag,) if flag else ()
     flags += ("earlier_marker",) if flag != "unmarked" and any(map(_MARKED.search, lines[:-1])) else ()
     return reply_text.read(
@@ -161,8 +161,11 @@ def _choice(line: str) -> tuple[str, str]:
 def _is_quoted(lines: Sequence[str], flag: str, judged: str) -> bool:
     """Return whether the judged text holds the marker behind a sentence, or the last line and what precedes it."""
     if flag == "not_alone":
-        return any(reply_text.bare(match[0]) in judged for match in _MARKED.finditer(lines[-1]))
-    return len(lines) > 1 and reply_text.bare(lines[-2])[-QUOTED_BEFORE:] + reply_text.bare(lines[-1]) in judged
+        return any(reply_text.stripped_text(match[0]) in judged for match in _MARKED.finditer(lines[-1]))
+    return (
+        len(lines) > 1
+        and reply_text.stripped_text(lines[-2])[-QUOTED_BEFORE:] + reply_text.stripped_text(lines[-1]) in judged
+    )
 
 
 def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdict:
@@ -175,18 +178,22 @@ def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdic
     if failed is not None or straight.value is None or swapped.value is None:
         worst = failed or straight
         return JudgeVerdict(worst.status, flags=worst.flags, reason=worst.reason, raw=raw)
-    one, other = int(straight.value["preference"]), -int(swapped.value["preference"])
-    mean = Fraction(one + other, 2)
+    straight_preference, swapped_preference = int(straight.value["preference"]), -int(swapped.value["preference"])
+    mean = Fraction(straight_preference + swapped_preference, 2)
     flags = tuple(dict.fromkeys((*straight.flags, *swapped.flags)))
-    if one == -other and one:
+    if straight_preference == -swapped_preference and straight_preference:
         flags += ("position_flip",)
     repaired = VerdictStatus.REPAIRED in (straight.status, swapped.status)
     return JudgeVerdict(
         VerdictStatus.REPAIRED if repaired else VerdictStatus.OK,
-        value={"preference": (mean > 0) - (mean < 0), "p_first": float((1 + mean) / 2), "orders": [one, other]},
+        value={
+            "preference": (mean > 0) - (mean < 0),
+            "p_first": float((1 + mean) / 2),
+            "orders": [straight_preference, swapped_preference],
+        },
         rationale=f"Shown first: {straight.rationale}\n\nShown second: {swapped.rationale}",
         flags=flags,
-        confidence=1 - abs(one - other) / 2,
+        confidence=1 - abs(straight_preference - swapped_preference) / 2,
         raw=raw,
     )
 

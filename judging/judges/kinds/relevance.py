@@ -159,7 +159,7 @@ def read_relevance(
         return body
     lines = [line for line in body.splitlines() if line.strip()]
     if len(lines) > MAX_LINES:
-        return reply_text.unread("The reply has far too many lines.", "too_long")
+        return reply_text.unparsed("The reply has far too many lines.", "too_long")
     matches = [_labelled(line) for line in lines]
     values_by_label: dict[str, list[str]] = {}
     for match in matches:
@@ -169,14 +169,14 @@ def read_relevance(
     others = not all(matches)
     flags += ["extra_lines"] if others or body != text.strip() else []
     if others and values_by_label and not _scores_in(material).isdisjoint(_scores_of(values_by_label)):
-        return reply_text.unread("The lines are quoted from what was judged.", "quoted")
+        return reply_text.unparsed("The lines are quoted from what was judged.", "quoted")
     scores: dict[str, int | None] = {}
     for name in DIMENSIONS:
         score, problem = _read_score(
             values_by_label.get(name.replace("_", ""), []), absent_allowed=name == DIMENSIONS[2] and not has_context
         )
         if problem:
-            return reply_text.unread(_explained(problem, name), f"{problem}:{name}")
+            return reply_text.unparsed(_explained(problem, name), f"{problem}:{name}")
         scores[name] = score
     flags += _order_flags(values_by_label)
     value: JsonDict = {"nodes": scores, "stated_final": _stated_final(values_by_label.get("final", []))}
@@ -197,9 +197,9 @@ def _label(match: re.Match[str]) -> str:
 
 
 def _scores_of(values_by_label: Mapping[str, list[str]]) -> set[tuple[str, str]]:
-    """Return the labels of the three dimensions with the bare text behind each."""
+    """Return the labels of the three dimensions with the stripped text behind each."""
     return {
-        (label, reply_text.bare(value))
+        (label, reply_text.stripped_text(value))
         for label, values in values_by_label.items()
         if label != "final"
         for value in values
@@ -208,7 +208,7 @@ def _scores_of(values_by_label: Mapping[str, list[str]]) -> set[tuple[str, str]]
 
 def _scores_in(material: str) -> set[tuple[str, str]]:
     matches = filter(None, map(_labelled, material.splitlines()))
-    return {(_label(match), reply_text.bare(match["value"])) for match in matches}
+    return {(_label(match), reply_text.stripped_text(match["value"])) for match in matches}
 
 
 def _order_flags(values_by_label: Mapping[str, list[str]]) -> list[str]:

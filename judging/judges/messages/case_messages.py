@@ -27,7 +27,7 @@ def turns_of(text: str, images: Sequence[JsonObject], messages: Sequence[JsonObj
     turns: list[JsonObject] = list(messages) or [{"role": USER, "parts": [{"text": text}]}]
     shown = {part.get("image") for turn in turns for part in turn["parts"]}
     further: list[JsonDict] = [{"image": index} for index in range(len(images)) if index not in shown]
-    index = asked_place(turns)
+    index = asking_turn_index(turns)
     if further and index is None:
         turns.append({"role": USER, "parts": further})
     elif further and index is not None:
@@ -40,7 +40,7 @@ def without_images(turns: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
     return tuple({**turn, "parts": [{"text": text_of({"parts": [part]})} for part in turn["parts"]]} for turn in turns)
 
 
-def asked_place(turns: Sequence[JsonObject]) -> int | None:
+def asking_turn_index(turns: Sequence[JsonObject]) -> int | None:
     """Return where the turn is that asks: the last one of the user; None where the user says nothing."""
     return max((index for index, turn in enumerate(turns) if turn["role"] == USER), default=None)
 
@@ -54,7 +54,7 @@ def chat_messages(
     turn is sent as it is; else it stands in its place, and the images of the turn follow it.
     """
     writer = _Writer(images)
-    asking_index = asked_place(turns)
+    asking_index = asking_turn_index(turns)
     for number, turn in enumerate(turns):
         if number == asking_index and prompt != question:
             writer.ask(prompt, turn)

@@ -49,7 +49,7 @@ class FoundObject:
         return self.rung in ("inline", "repaired")
 
 
-def unread(reason: str, *flags: str) -> JudgeVerdict:
+def unparsed(reason: str, *flags: str) -> JudgeVerdict:
     """Return the verdict of a reply without a readable value; `reason` is a sentence that a re-ask can quote."""
     return JudgeVerdict(VerdictStatus.UNPARSED, flags=tuple(flags), reason=reason)
 
@@ -65,13 +65,13 @@ def read(
 def body_of(text: str) -> str | JudgeVerdict:
     """Return the part of a reply that is read, or the failure: empty, far too long, or thinking that never ends."""
     if not text.strip():
-        return unread("The reply is empty.", "empty")
+        return unparsed("The reply is empty.", "empty")
     if len(text) > MAX_REPLY:
-        return unread("The reply is far too long.", "too_long")
+        return unparsed("The reply is far too long.", "too_long")
     body = behind_thinking(text)
     if body is None:
-        return unread("The reply never ends its thinking.", "thinking_unclosed")
-    return body or unread("The reply holds nothing but thinking.", "empty")
+        return unparsed("The reply never ends its thinking.", "thinking_unclosed")
+    return body or unparsed("The reply holds nothing but thinking.", "empty")
 
 
 def without_fence(text: str) -> str:
@@ -82,9 +82,9 @@ def without_fence(text: str) -> str:
     return body[body.index("\n") + 1 : -3].strip()
 
 
-def bare(text: str) -> str:
-    """Return the text without spacing, case and quote marks: a part of a reply whose bare form stands in that of the
-    judged material is a quotation."""
+def stripped_text(text: str) -> str:
+    """Return the text without spacing, case and quotation marks; so stripped, quotations of the judged material are
+    found in replies."""
     return "".join(text.split()).translate(_QUOTING).casefold()
 
 
@@ -146,7 +146,7 @@ def agreed_object(text: str, key: str, *, repair: bool, material: str = "") -> F
     `material`, and the last of them must end the reply but for a courtesy.
     """
     if len(text) <= MAX_REPLY and opens_too_deep(text):
-        return unread("The reply's brackets nest too deeply.", "too_deep")
+        return unparsed("The reply's brackets nest too deeply.", "too_deep")
     whole = _whole(text) if len(text) <= MAX_REPLY else None
     body = text if whole is not None else body_of(text)
     if isinstance(body, JudgeVerdict):
@@ -158,7 +158,7 @@ def agreed_object(text: str, key: str, *, repair: bool, material: str = "") -> F
 
 
 def _no_object(key: str) -> JudgeVerdict:
-    return unread(f'The reply holds no valid JSON object with "{key}".', "no_json")
+    return unparsed(f'The reply holds no valid JSON object with "{key}".', "no_json")
 
 
 def _object_among_text(body: str, key: str, *, repair: bool, material: str) -> FoundObject | JudgeVerdict:
@@ -168,20 +168,20 @@ def _object_among_text(body: str, key: str, *, repair: bool, material: str) -> F
     if not objects:
         return _no_object(key)
     if len(objects) > MAX_OBJECTS:
-        return unread("The reply holds far too many JSON objects.", "too_many")
-    judged = bare(material)
-    objects = [item for item in objects if bare(body[item.start : item.end]) not in judged]
+        return unparsed("The reply holds far too many JSON objects.", "too_many")
+    judged = stripped_text(material)
+    objects = [item for item in objects if stripped_text(body[item.start : item.end]) not in judged]
     if not objects:
-        return unread("The JSON object in the reply is quoted from what was judged.", "quoted")
+        return unparsed("The JSON object in the reply is quoted from what was judged.", "quoted")
     if len({json.dumps(item.value[key], sort_keys=True) for item in objects}) > 1:
-        return unread(f'The reply holds several objects that disagree on "{key}".', "conflict")
+        return unparsed(f'The reply holds several objects that disagree on "{key}".', "conflict")
     last = objects[-1]
     if not only_courtesy(body[last.end :]):
-        return unread("The JSON object must be the last thing in the reply.", "not_last")
+        return unparsed("The JSON object must be the last thing in the reply.", "not_last")
     return last
 
 
-def menu_of(
+def read_menu(
     reply: JsonObject, readers: Mapping[str, Callable[[Any], Any]], *, key: str
 ) -> tuple[JsonDict, list[str]] | JudgeVerdict:
     """Return {name: value} for exactly the wanted names and the names whose value was repaired, or the failure.
@@ -190,17 +190,19 @@ def menu_of(
     """
     answers = reply.get(key)
     if not isinstance(answers, Mapping):
-        return unread(f'"{key}" must be an object.', "not_an_object")
+        return unparsed(f'"{key}" must be an object.', "not_an_object")
     missing = [name for name in readers if name not in answers]
     if missing:
-        return unread(f"These keys are missing: {', '.join(missing[:10])}.", "missing_keys")
+        return unparsed(f"These keys are missing: {', '.join(missing[:10])}.", "missing_keys")
     values: JsonDict = {}
     repaired_names: list[str] = []
     for name, reader in readers.items():
         try:
             value = reader(answers[name])
         except LookupError:
-            return unread(f"{json.dumps(answers[name])[:80]} is not a value that {name!r} allows.", f"off_menu:{name}")
+            return unparsed(
+                f"{json.dumps(answers[name])[:80]} is not a value that {name!r} allows.", f"off_menu:{name}"
+            )
         if isinstance(value, RepairedValue):
             repaired_names.append(name)
             value = value.value
@@ -215,7 +217,7 @@ class RepairedValue:
     value: Any
 
 
-def truth(value: object) -> Any:
+def read_boolean(value: object) -> Any:
     """Return true or false; quoted ones are repaired; anything else is refused."""
     if isinstance(value, bool):
         return value
@@ -224,6 +226,6 @@ def truth(value: object) -> Any:
     raise LookupError(value)
 
 
-def compact(value: object) -> str:
+def reasons_text(value: object) -> str:
     """Return reasons that a judge gave as JSON instead of text; empty for none."""
     return "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from judging.judges.kinds.hostile import Probe, probe_judge
+from judging.judges.injection_probes import Probe, probe_judge
 from judging.judges.registry import judge_kind
 from judging.management import choices
 from judging.selectors.judges.judge_needs import needs_of

@@ -116,8 +116,8 @@ def value_at(value: object, path: str) -> object:
 def _part(value: object, name: str) -> object:
     if isinstance(value, dict):
         return value.get(name)
-    is_place = isinstance(value, list) and name in map(str, range(min(len(value), _ITEMS)))
-    return value[int(name)] if isinstance(value, list) and is_place else None
+    is_index = isinstance(value, list) and name in map(str, range(min(len(value), _ITEMS)))
+    return value[int(name)] if isinstance(value, list) and is_index else None
 
 
 def text_of(value: object) -> str | None:

@@ -43,7 +43,7 @@ class ItemList:
         return int(self.weights.sum())
 
 
-def items_behind(rows: AnswerRows, cell: Cell) -> ItemList:
+def items_of_cell(rows: AnswerRows, cell: Cell) -> ItemList:
     """Return the items behind a cell. Raises: NoSuchCell."""
     if cell.show in rows.events:
         return _acts(rows, cell)

@@ -136,7 +136,7 @@ def system_mean(data: BoardData, system: int, mode: MeanKind) -> SystemFigure:
     estimate = Estimate(inference.point, inference.low, inference.high, n)
     if not any(len(waiting) for _, waiting in parts.undecided):
         return SystemFigure(estimate)
-    bounds = nonresponse_bounds(parts.undecided, known=parts.further, scale=data.scale)
+    bounds = nonresponse_bounds(parts.undecided, further=parts.further, scale=data.scale)
     return SystemFigure(estimate, bounds)
 
 

@@ -74,12 +74,12 @@ def robustness(
             fall.unbounded,
             fall.low,
             fall.high,
-            held,
-            fell,
-            _verdict(held, fell, can_hold=can_hold and fall.n >= needed),
+            p_held,
+            p_fell,
+            _verdict(p_held, p_fell, can_hold=can_hold and fall.n >= needed),
             fall.n,
         )
-        for fall, held, fell in zip(falls, p_holds, p_falls, strict=True)
+        for fall, p_held, p_fell in zip(falls, p_holds, p_falls, strict=True)
     )
 
 

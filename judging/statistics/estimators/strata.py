@@ -301,13 +301,13 @@ class Bounds:
 def nonresponse_bounds(
     sampled: Sequence[tuple[Stratum, Sequence[float] | Floats]],
     *,
-    known: Sequence[Stratum] = (),
+    further: Sequence[Stratum] = (),
     scale: Scale = SHARE,
 ) -> Bounds:
     """Return the bounds on a mean whose drawn cases are not all decided.
 
     Of each sampled stratum the first part holds the drawn cases with a label and the cases that were not drawn, the
-    second the judge's scores of the drawn cases without a label; `known` are further strata.
+    second the judge's scores of the drawn cases without a label; `further` are further strata.
     """
     ends = []
     for value in (scale.low, scale.high):
@@ -319,7 +319,7 @@ def nonresponse_bounds(
             )
             for decided, undecided in sampled
         ]
-        ends.append(stratified_mean(merged([*filled, *known]), scale=scale))
+        ends.append(stratified_mean(merged([*filled, *further]), scale=scale))
     n_decided = sum(len(decided.labels) for decided, _ in sampled)
     return Bounds(ends[0].low, ends[1].high, n_decided, n_decided + sum(len(undecided) for _, undecided in sampled))
 

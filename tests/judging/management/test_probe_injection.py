@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import Sum
 
-from judging.judges.kinds.hostile import HOSTILE
+from judging.judges.injection_probes import HOSTILE
 from judging.models import Call
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM

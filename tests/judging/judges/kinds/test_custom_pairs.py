@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from judging.judges.injection_probes import HOSTILE
 from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.kinds.custom import KIND
 from judging.judges.kinds.custom_pairs import combine_orders
-from judging.judges.kinds.hostile import HOSTILE
 from judging.judges.kinds.lexical import lexical_reply
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus

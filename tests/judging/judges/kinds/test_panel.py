@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from judging.judges.injection_probes import HOSTILE, RUBRIC
 from judging.judges.interface import JudgeProgram
 from judging.judges.judge_kinds import BadJudgeOption
-from judging.judges.kinds.hostile import HOSTILE, RUBRIC
 from judging.judges.kinds.panel import PanelRule, PanelVote, combine_votes, majority_of, votes_in_words, votes_range
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judging.grading.answer_cleaning import clean_answer
+from judging.judges.injection_probes import RUBRIC
 from judging.judges.kinds import accuracy, integrity
-from judging.judges.kinds.hostile import RUBRIC
 from judging.judges.questions import AskingJudge
-from judging.judges.replies.reply_text import MAX_REPLY, bare, only_courtesy
+from judging.judges.replies.reply_text import MAX_REPLY, only_courtesy, stripped_text
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus
 from tests.judging.judges.asking_judges import asking_judges
@@ -103,7 +103,7 @@ def test_only_courtesy_knows_courtesies_from_verdicts() -> None:
 
 
 def test_bare_drops_spacing_case_and_quote_marks() -> None:
-    assert bare("> **Accuracy:**\u00a010\n") == "accuracy:10"
+    assert stripped_text("> **Accuracy:**\u00a010\n") == "accuracy:10"
 
 
 # Floods: what JSON-mode models are known to send, and the worst that was found for the expressions in use.

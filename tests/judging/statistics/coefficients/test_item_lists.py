@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.statistics.coefficients.answer_rows import AnswerRows, Events, Grouping, pack, rows_of_table, unpack
-from judging.statistics.coefficients.item_lists import Cell, NoSuchCell, items_behind, pair_counts
+from judging.statistics.coefficients.item_lists import Cell, NoSuchCell, items_of_cell, pair_counts
 from judging.statistics.coefficients.ratings import from_rows
 
 #        ann  ben  cat
@@ -51,10 +51,8 @@ def rows() -> AnswerRows:
         (Cell("skipped", first="ann"), {20: 1, 50: 1}),
     ],
 )
-def test_items_behind_a_cell_are_the_disputed_ones_first(
-    rows: AnswerRows, cell: Cell, expected: dict[int, int]
-) -> None:
-    item_list = items_behind(rows, cell)
+def test_items_of_a_cell_are_the_disputed_ones_first(rows: AnswerRows, cell: Cell, expected: dict[int, int]) -> None:
+    item_list = items_of_cell(rows, cell)
 
     assert list(zip(item_list.items.tolist(), item_list.weights.tolist(), strict=True)) == list(expected.items())
     assert item_list.total == sum(expected.values())
@@ -72,7 +70,7 @@ def test_items_behind_a_cell_are_the_disputed_ones_first(
 )
 def test_items_behind_refuses_a_cell_that_is_not_there(rows: AnswerRows, cell: Cell) -> None:
     with pytest.raises(NoSuchCell):
-        items_behind(rows, cell)
+        items_of_cell(rows, cell)
 
 
 def test_pair_counts_are_a_confusion_matrix(rows: AnswerRows) -> None:
@@ -106,5 +104,5 @@ def test_a_report_without_answers_has_empty_lists() -> None:
     table = from_rows([], ["a", "b"], raters=[], items=[])
     unpacked = unpack(pack(rows_of_table(table, groups={}, events={"skipped": Events.of([(7, "ann")])})))
 
-    assert items_behind(unpacked, Cell("pairable")).total == 0
-    assert items_behind(unpacked, Cell("skipped")).items.tolist() == [7]
+    assert items_of_cell(unpacked, Cell("pairable")).total == 0
+    assert items_of_cell(unpacked, Cell("skipped")).items.tolist() == [7]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from judging.judges.kinds.hostile import HOSTILE, RUBRIC
+from judging.judges.injection_probes import HOSTILE, RUBRIC
 from judging.judges.questions import AskingJudge
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import VerdictStatus
