@@ -13,7 +13,7 @@ from debate.protocol.setups import DebateSetup, Method, StatementResult
 from debate.protocol.visibility import VisibleStatements
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ChatRequest, Message
-from judging.llm.thinking_text import behind_thinking
+from judging.llm.thinking_text import after_thinking
 
 
 def independent_request(
@@ -113,7 +113,7 @@ def _material_text(setup: DebateSetup, shown: tuple[str, str]) -> str:
 def _quoted(statement: StatementResult, *, reader: int) -> str:
     author = f"You (Speaker {reader})" if statement.agent_number == reader else f"Speaker {statement.agent_number}"
     when = "opening" if statement.round == 0 else f"round {statement.round}"
-    return f"{author}, {when}:\n{fenced(behind_thinking(statement.text) or statement.text)}"
+    return f"{author}, {when}:\n{fenced(after_thinking(statement.text) or statement.text)}"
 
 
 def _fill(name: str, **values: object) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from judging.judges.replies.reply_text import stripped_text
-from judging.llm.thinking_text import behind_thinking
+from judging.llm.thinking_text import after_thinking
 
 POSITIONS = {"1": 1, "2": 2, "0": 0}
 
@@ -112,7 +112,7 @@ def read_strict(text: str | None, material: str = "") -> TextReading:
 
     `material` is what was compared: a last line that stands there, with what precedes it, is a quotation.
     """
-    reply = behind_thinking(text or "")
+    reply = after_thinking(text or "")
     if reply is None:
         return TextReading(None, HowRead.NONE)
     lines = _content_lines(reply)

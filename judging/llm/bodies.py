@@ -39,7 +39,7 @@ def build_body(
         value = getattr(request, name)
         if value is not None and getattr(capabilities, name) is not False:
             fields[name] = value
-    fields |= _spelt(SEED_NAMES, request.seed, capabilities) | _spelt(LIMIT_NAMES, max_tokens, capabilities)
+    fields |= _named_value(SEED_NAMES, request.seed, capabilities) | _named_value(LIMIT_NAMES, max_tokens, capabilities)
     used = set(fields) - {"model"}
     if request.top_logprobs and capabilities.logprobs is not False:
         fields |= {"logprobs": True, "top_logprobs": request.top_logprobs}
@@ -80,7 +80,7 @@ def _streaming(endpoint: EndpointConfig, capabilities: Capabilities) -> JsonDict
     return {"stream": True, **usage}
 
 
-def _spelt(names: tuple[str, str], value: int | None, capabilities: Capabilities) -> dict[str, int]:
+def _named_value(names: tuple[str, str], value: int | None, capabilities: Capabilities) -> dict[str, int]:
     """Return the value under the first name that the endpoint is not known to refuse; nothing where it refuses both."""
     if value is None:
         return {}

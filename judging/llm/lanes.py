@@ -135,13 +135,13 @@ class Lane:
         """Return the next request; None where none waits. For any thread: each request is taken once."""
         return self.ready.take()
 
-    def allow(self, maximum: int, rates: RateLimits) -> None:
-        """Hear how many calls in flight, and within a minute, the endpoint is now said to take."""
+    def set_limits(self, maximum: int, rates: RateLimits) -> None:
+        """Set how many calls in flight, and within a minute, the endpoint now takes."""
         if (maximum, rates) != (self.maximum, self.rates):
             self.maximum, self.rates = maximum, rates
             self.limiter.resize(maximum, rates)
 
-    def lack(self, fair: int) -> int:
+    def missing_threads(self, fair: int) -> int:
         """Return how many threads this lane could use and lacks of a fair share."""
         if self.grant.rate_wait_seconds > 0:
             return 0
@@ -158,8 +158,8 @@ class Lane:
             return None
         return self.take()
 
-    def note(self, job: Job, attempt: Attempt, *, handed_on: bool) -> None:
-        """Hear of an attempt that ended, and take back its slot unless the next request has it."""
+    def record_attempt(self, job: Job, attempt: Attempt, *, handed_on: bool) -> None:
+        """Record an attempt that ended, and take back its slot unless the next request has it."""
         self.held -= not handed_on
         if self.rates and attempt.prompt_tokens is not None:
             used = attempt.prompt_tokens + (attempt.completion_tokens or 0)
@@ -170,10 +170,10 @@ class Lane:
     def should_exchange(self, now: float, *, room: int) -> bool:
         """Whether there is something to report, to ask for, or to confirm. `room`: threads that it may take."""
         asks = bool(self.ready) and room > 0 and now >= max(self.ask_at, self.blocked_until)
-        beats = self._has_to_tell(now) and now - self.exchanged_at >= HEARTBEAT_SECONDS
-        return asks or beats or bool(self.results)
+        is_due = self._must_report(now) and now - self.exchanged_at >= HEARTBEAT_SECONDS
+        return asks or is_due or bool(self.results)
 
-    def _has_to_tell(self, now: float) -> bool:
+    def _must_report(self, now: float) -> bool:
         """Whether the limiter is to hear of this lane every second: of what it holds, or sent lately."""
         return self.held > 0 or now - self.sent_at < 2 * WINDOW_SECONDS
 
@@ -199,7 +199,7 @@ class Lane:
     def next_wake(self, now: float, *, room: int) -> float:
         """Seconds until this lane wants to be looked at again without an event; infinity: never."""
         waits = [float("inf")]
-        if self._has_to_tell(now):
+        if self._must_report(now):
             waits.append(self.exchanged_at + HEARTBEAT_SECONDS - now)
         if self.ready and room > 0:
             waits.append(max(self.ask_at, self.blocked_until) - now)

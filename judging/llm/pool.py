@@ -254,7 +254,7 @@ class CallPool:
             lane = self._lanes[endpoint.identity] = Lane(
                 self._limiters(endpoint), endpoint.capabilities, endpoint.max_concurrency, endpoint.rate_limits
             )
-        lane.allow(endpoint.max_concurrency, endpoint.rate_limits)
+        lane.set_limits(endpoint.max_concurrency, endpoint.rate_limits)
         return lane
 
     def _queue(self, job: Job) -> None:
@@ -299,7 +299,7 @@ class CallPool:
     def _owed(self, lane: Lane) -> int:
         """Return how many threads the other lanes lack of their fair shares."""
         fair = self._fair_share()
-        return sum(other.lack(fair) for other in self._lanes.values() if other is not lane)
+        return sum(other.missing_threads(fair) for other in self._lanes.values() if other is not lane)
 
     def _room(self, lane: Lane) -> int:
         """Return how many threads a lane may take now: what is idle up to its fair share, beyond that what nobody else
@@ -338,7 +338,7 @@ class CallPool:
 
     def _ended(self, job: Job, lane: Lane, attempt: Attempt, *, handed_on: bool) -> None:
         self._idle += not handed_on
-        lane.note(job, attempt, handed_on=handed_on)
+        lane.record_attempt(job, attempt, handed_on=handed_on)
         self._learn(job, lane, attempt)
         if job.answers_before is None:
             job.answers_before = lane.answers

@@ -80,7 +80,7 @@ class SendingProcess:
             self._hand_over()
             patience = timeout
             while len(completed) < BATCH and self._link.poll(patience):
-                completed += self._heard(self._link.recv())
+                completed += self._take_message(self._link.recv())
                 patience = 0.0
         except (EOFError, OSError) as trouble:
             if not completed:  # what was heard is returned first
@@ -100,7 +100,7 @@ class SendingProcess:
             self._link.send(self._orders)
             self._orders = []
 
-    def _heard(self, message: tuple[list[Learned], list[Completed]]) -> list[Completed]:
+    def _take_message(self, message: tuple[list[Learned], list[Completed]]) -> list[Completed]:
         learned, completed = message
         for endpoint, capabilities in learned:
             self._on_capabilities(endpoint, capabilities)

@@ -11,8 +11,8 @@ _STARTS = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _ENDS = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 
 
-def behind_thinking(text: str) -> str | None:
-    """Return what stands behind the last end of thinking; None where thinking was begun behind it and never ended."""
+def after_thinking(text: str) -> str | None:
+    """Return the text after the last end of thinking; None where thinking began again and never ended."""
     end = _last_end(text)
     return None if _STARTS.search(text, end) else text[end:].strip()
 

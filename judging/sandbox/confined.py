@@ -17,9 +17,9 @@ from pathlib import Path
 from judging.sandbox.bubblewrap import SandboxProfile, confinement
 from judging.sandbox.limits import MIB, Limits
 from judging.sandbox.seccomp import filter_program
-from judging.sandbox.watchdog import files_held, socket_bytes, tree_usage
+from judging.sandbox.watchdog import file_count, socket_bytes, tree_usage
 
-LOOK_EVERY_SECONDS = 0.05
+CHECK_EVERY_SECONDS = 0.05
 DRAIN_SECONDS = 2.0
 DEATH_SECONDS = 10.0
 CHUNK = 65536
@@ -90,10 +90,10 @@ class Watch:
     cpu_seconds: float = 0.0
     peak_memory_bytes: int = 0
     starved_seconds: float = 0.0
-    looked_at: float = 0.0
+    checked_at: float = 0.0
 
-    def meet(self, info: bytes) -> None:
-        """Take hold of the sandbox's first process: when it is dead, the kernel has ended every process inside."""
+    def attach(self, info: bytes) -> None:
+        """Open a handle to the sandbox's first process: when it is dead, the kernel has ended every process inside."""
         match = re.search(rb'"child-pid"\s*:\s*(\d+)', info)
         if match is None:
             return
@@ -103,12 +103,12 @@ class Watch:
         except ProcessLookupError:
             self.init_handle = None
 
-    def look(self) -> None:
+    def check_usage(self) -> None:
         """Stop the program if it uses more than it may."""
         now = time.monotonic()
-        if self.stopped_by or now - self.looked_at < LOOK_EVERY_SECONDS:
+        if self.stopped_by or now - self.checked_at < CHECK_EVERY_SECONDS:
             return
-        self.looked_at = now
+        self.checked_at = now
         usage = tree_usage(self.process.pid)
         memory_bytes = usage.memory_bytes + (socket_bytes(self.init) if self.init is not None else 0)
         self.cpu_seconds = max(self.cpu_seconds, usage.cpu_seconds)
@@ -120,7 +120,7 @@ class Watch:
             self.stop(Stop.CPU)
         elif memory_bytes > self.limits.memory_mib * MIB:
             self.stop(Stop.PROCESSES if len(usage.pids) > self.limits.processes else Stop.MEMORY)
-        elif self.init is not None and files_held(self.init) > self.limits.files:
+        elif self.init is not None and file_count(self.init) > self.limits.files:
             self.stop(Stop.FILES)
 
     def stop(self, why: Stop) -> None:
@@ -232,7 +232,7 @@ def _follow(watch: Watch, streams: dict[int, _Stream], info_read: int) -> None:
             selector.register(descriptor, selectors.EVENT_READ)
         try:
             while any(descriptor in selector.get_map() for descriptor in streams):
-                for key, _ in selector.select(LOOK_EVERY_SECONDS):
+                for key, _ in selector.select(CHECK_EVERY_SECONDS):
                     if key.fd == handle:
                         selector.unregister(handle)
                         watch.end()  # what the program left behind
@@ -240,7 +240,7 @@ def _follow(watch: Watch, streams: dict[int, _Stream], info_read: int) -> None:
                     else:
                         _read(key.fd, watch, streams, selector)
                 if drain_until is None:
-                    watch.look()
+                    watch.check_usage()
                 elif time.monotonic() > drain_until:
                     return
         finally:
@@ -252,7 +252,7 @@ def _read(descriptor: int, watch: Watch, streams: dict[int, _Stream], selector: 
     if not data:
         selector.unregister(descriptor)
     elif descriptor not in streams:
-        watch.meet(data)
+        watch.attach(data)
     else:
         streams[descriptor].add(data)
         if streams[descriptor].written > watch.limits.flood_mib * MIB:

@@ -68,7 +68,7 @@ def _default_buffer() -> int:
     return int(_read("/proc/sys/net/core/wmem_default") or 212_992)
 
 
-def files_held(init: int) -> int:
+def file_count(init: int) -> int:
     """Return how many files and folders the sandbox with first process `init` holds; 0 where that cannot be seen."""
     root = f"/proc/{init}/root"
     try:

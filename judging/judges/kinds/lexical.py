@@ -194,13 +194,13 @@ def _debate_statement(material: Material, lens: str) -> str:
     move = _majority_against(material["others"], current, margin=abs(first - second))
     if move is None:
         return (
-            f"{statement} {_heard(material['others'])} Nothing they state outweighs my margin; "
+            f"{statement} {_others_summary(material['others'])} Nothing they state outweighs my margin; "
             f"I keep {current}.\n{current}"
         )
     verdict, margin = move
     return (
-        f"{statement} {_heard(material['others'])} A majority chose {verdict} with a stated margin of {margin:.2f}, "
-        f"larger than my {abs(first - second):.2f}; I move from {current} to {verdict}.\n{verdict}"
+        f"{statement} {_others_summary(material['others'])} A majority chose {verdict} with a stated margin "
+        f"of {margin:.2f}, larger than my {abs(first - second):.2f}; I move from {current} to {verdict}.\n{verdict}"
     )
 
 
@@ -213,7 +213,7 @@ def _latest(others: Sequence[Material]) -> dict[Any, str]:
     return {other["agent"]: str(other["text"]) for other in others}
 
 
-def _heard(others: Sequence[Material]) -> str:
+def _others_summary(others: Sequence[Material]) -> str:
     verdicts = [f"speaker {number}: {_verdict_of(text)}" for number, text in _latest(others).items()]
     return f"I heard {', '.join(verdicts) or 'nobody'}."
 

@@ -92,7 +92,7 @@ class _Writer:
         else:
             calls = [self._call(call) for call in turn.get("calls", ())]
             extra: JsonDict = {**_name_of(turn), **({"tool_calls": calls} if calls else {})}
-            self.messages.append(Message(turn["role"], _said(turn), extra=extra))
+            self.messages.append(Message(turn["role"], _result_text(turn), extra=extra))
             self._keep_images(turn)
 
     def ask(self, text: str, turn: JsonObject) -> None:
@@ -128,9 +128,9 @@ class _Writer:
     def _add_result(self, turn: JsonObject) -> None:
         call_id = self._answered(turn)
         if call_id:
-            self.messages.append(Message("tool", _said(turn), extra={"tool_call_id": call_id}))
+            self.messages.append(Message("tool", _result_text(turn), extra={"tool_call_id": call_id}))
         else:  # servers refuse the result of a call that nobody made
-            self.messages.append(Message(USER, f"{heading_of(turn)}:\n{_said(turn)}"))
+            self.messages.append(Message(USER, f"{heading_of(turn)}:\n{_result_text(turn)}"))
         self._keep_images(turn)
 
     def _call(self, call: JsonObject) -> JsonDict:
@@ -165,7 +165,7 @@ class _Writer:
         return MessagePart(digest=image.digest, media_type=image.media_type)
 
 
-def _said(turn: JsonObject) -> str:
+def _result_text(turn: JsonObject) -> str:
     """Return the text of a turn without its calls, which are sent as such."""
     return text_of({"parts": turn["parts"]})
 

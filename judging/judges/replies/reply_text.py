@@ -19,7 +19,7 @@ import json_repair
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
-from judging.llm.thinking_text import behind_thinking
+from judging.llm.thinking_text import after_thinking
 from judging.specs.files.json_depth import opens_too_deep
 
 MAX_REPLY = 200_000  # characters; a longer reply is no verdict
@@ -68,7 +68,7 @@ def body_of(text: str) -> str | JudgeVerdict:
         return unparsed("The reply is empty.", "empty")
     if len(text) > MAX_REPLY:
         return unparsed("The reply is far too long.", "too_long")
-    body = behind_thinking(text)
+    body = after_thinking(text)
     if body is None:
         return unparsed("The reply never ends its thinking.", "thinking_unclosed")
     return body or unparsed("The reply holds nothing but thinking.", "empty")

@@ -155,7 +155,7 @@ def _of_choices(payload: JsonObject, sent: RequestFields, headers: Mapping[str, 
     return replace(
         _outcome_of(completion, sent),
         status_code=200,
-        accepted=seen_to_work(sent.used, completion.text, logprobs),
+        accepted=accepted_fields(sent.used, completion.text, logprobs),
         text=completion.text or completion.refusal,
         finish_reason=completion.finish[:40],
         label_logprobs=logprobs,
@@ -199,7 +199,7 @@ def _whole(completion: Completion, sent: RequestFields) -> Attempt:
     )
 
 
-def seen_to_work(used: frozenset[str], text: str, logprobs: Mapping[str, float]) -> frozenset[str]:
+def accepted_fields(used: frozenset[str], text: str, logprobs: Mapping[str, float]) -> frozenset[str]:
     """Return the fields that this answer shows to be taken.
 
     Log-probabilities must be there and an asked-for JSON must be JSON; of the others no more can be seen than that they

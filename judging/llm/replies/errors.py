@@ -13,7 +13,7 @@ from datetime import datetime
 
 from judging.llm.attempts import Attempt, AttemptOutcome
 from judging.llm.replies.error_pages import ErrorPage
-from judging.llm.replies.waits import until_daily_reset, wait_asked_by
+from judging.llm.replies.waits import requested_wait, until_daily_reset
 
 UNSUPPORTED = re.compile(
     r"unsupported|not supported?|n.t support|unrecogni[sz]ed|unknown|not permitted|not allowed|unexpected|"
@@ -219,7 +219,9 @@ def _passing(error: ProviderError) -> Attempt | None:
     if status == 524:
         text = "A proxy in front of the endpoint timed out (HTTP 524); switch streaming on."
         return Attempt(outcome, error_kind="http-524", error_text=text, retry_once=True)
-    return Attempt(outcome, error_kind=f"http-{status}", error_text=_said(error), retry_after_seconds=_wait(error))
+    return Attempt(
+        outcome, error_kind=f"http-{status}", error_text=_status_sentence(error), retry_after_seconds=_wait(error)
+    )
 
 
 def _bad_key(error: ProviderError) -> Attempt | None:
@@ -271,7 +273,7 @@ def _request_refused(error: ProviderError, text: str = "") -> Attempt:
     return Attempt(
         AttemptOutcome.CLIENT_ERROR,
         error_kind=f"http-{error.status}",
-        error_text=text or _said(error),
+        error_text=text or _status_sentence(error),
         retry_once=error.status == 422,  # at Groq also the model's own failure
     )
 
@@ -297,13 +299,16 @@ def _setup(kind: str, text: str) -> Attempt:
 
 def _field_refused(error: ProviderError, refused: frozenset[str]) -> Attempt:
     return Attempt(
-        AttemptOutcome.PARAMETER_REFUSED, error_kind=f"http-{error.status}", error_text=_said(error), refused=refused
+        AttemptOutcome.PARAMETER_REFUSED,
+        error_kind=f"http-{error.status}",
+        error_text=_status_sentence(error),
+        refused=refused,
     )
 
 
-def _said(error: ProviderError) -> str:
+def _status_sentence(error: ProviderError) -> str:
     return f"The endpoint returned HTTP {error.status}."
 
 
 def _wait(error: ProviderError) -> float | None:
-    return wait_asked_by(error.headers, at=error.at, words=error.page.words, delay=error.page.delay)
+    return requested_wait(error.headers, at=error.at, words=error.page.words, delay=error.page.delay)

@@ -19,7 +19,7 @@ RESET_HEADER = re.compile(r"(?:x-|anthropic-)?ratelimit-(?:.*-)?reset(?:-.*)?")
 DAILY_RESET_HOUR = 8  # UTC: midnight of Pacific standard time, when Google renews daily quotas
 
 
-def wait_asked_by(headers: Mapping[str, str], *, at: datetime, words: str = "", delay: str = "") -> float | None:
+def requested_wait(headers: Mapping[str, str], *, at: datetime, words: str = "", delay: str = "") -> float | None:
     """Return the seconds the server asks to wait after a refusal, 0 to a day; None when it does not say.
 
     The longest of `Retry-After` (RFC 9110 10.2.3: seconds or an HTTP date), `retry-after-ms`, `delay` (Google's

@@ -177,7 +177,7 @@ def read_stream_body(response: requests.Response) -> StreamReader:
     """
     deadline = time.monotonic() + MAX_STREAM_SECONDS
     reader, size = StreamReader(), 0
-    while chunk := read_on(response, reader):
+    while chunk := read_chunk(response, reader):
         size += len(chunk)
         try:
             reader.feed(chunk)
@@ -187,13 +187,13 @@ def read_stream_body(response: requests.Response) -> StreamReader:
             raise ReplyTooLarge
         if time.monotonic() > deadline:
             raise ReplyTooSlow
-        if reader.is_over and not hurry(response):
+        if reader.is_over and not wait_for_end(response):
             break
     reader.end()
     return reader
 
 
-def read_on(response: requests.Response, reader: StreamReader) -> bytes:
+def read_chunk(response: requests.Response, reader: StreamReader) -> bytes:
     """Return the next part of a stream; none where the connection broke off after its end."""
     try:
         return bytes(response.raw.read1(CHUNK, decode_content=True))
@@ -203,7 +203,7 @@ def read_on(response: requests.Response, reader: StreamReader) -> bytes:
         raise
 
 
-def hurry(response: requests.Response) -> bool:
+def wait_for_end(response: requests.Response) -> bool:
     """Give an endpoint that said its stream is over a moment to end it, so that the connection can be kept.
 
     False: it is not kept in any case.

@@ -53,7 +53,7 @@ class ImageSource:
     top: str = ""  # a folder below which paths are looked for too
 
 
-def _never(digest: str, data: bytes) -> bool:
+def _no_stored_copy(digest: str, data: bytes) -> bool:
     return False
 
 
@@ -65,7 +65,9 @@ class PictureShelf:
     used: set[str] = field(default_factory=set)  # paths
     by_path: dict[str, PictureFile | str] = field(default_factory=dict)  # the image, or why it is none
     is_cut: bool = False
-    is_stored_copy: Callable[[str, bytes], bool] = _never  # whether a file is what is stored of the image with a hash
+    is_stored_copy: Callable[[str, bytes], bool] = (
+        _no_stored_copy  # whether a file is what is stored of the image with a hash
+    )
 
 
 def shelf_of(bundle: Bundle) -> PictureShelf:
@@ -123,7 +125,7 @@ class _ImageReader:
         if name[:5].lower() == "data:":
             return self._of_data_uri(name, alt)
         if _ADDRESS.match(name):
-            if not self._is_let_pass(f"{self.source.owner} names an image at an address.", name):
+            if not self._is_allowed_missing(f"{self.source.owner} names an image at an address.", name):
                 message = f"{self.source.owner} names an image at an address."
                 self.findings.add(REMOTE_IMAGE, self.source.file, self.source.location, message, name)
             return None
@@ -141,11 +143,11 @@ class _ImageReader:
                 return self._decoded(path, name, alt)
             tried.append(path)
         message = f"The image {' or '.join(dict.fromkeys(tried))} of {self.source.owner} is not in the upload."
-        if not self._is_let_pass(message, name):
+        if not self._is_allowed_missing(message, name):
             self.findings.add(MISSING_IMAGE, self.source.file, self.source.location, message, name)
         return None
 
-    def _is_let_pass(self, message: str, name: str) -> bool:
+    def _is_allowed_missing(self, message: str, name: str) -> bool:
         if self.shelf.is_cut:
             self.findings.add(OMITTED_IMAGE, self.source.file, self.source.location, message, name)
         return self.shelf.is_cut

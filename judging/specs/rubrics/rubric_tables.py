@@ -232,7 +232,7 @@ def _grouped(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[
     Rows that stand together are handed on as they are read; only where a case comes back later, all are gathered first.
     """
     gathered: dict[str, list[Row]] = {}
-    hold = case is not None and _comes_back(table, case)
+    hold = case is not None and _recurs(table, case)
     for number, row in below:
         key = table.key(number, row, case)
         if case is not None and not key:
@@ -247,7 +247,7 @@ def _grouped(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[
     yield from gathered.items()
 
 
-def _comes_back(table: _Table, case: int) -> bool:
+def _recurs(table: _Table, case: int) -> bool:
     ended: set[str] = set()
     last = ""
     for number, row in table.grid.rows:

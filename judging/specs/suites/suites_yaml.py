@@ -153,26 +153,26 @@ class _SuiteReader:
             return self.suite_at(suites[0])
         paths = find_case_files(self.bundle)
         if not paths:
-            self._explain_nothing()
+            self._report_no_suite()
             return None
         count = f"all {len(paths)} case files are" if len(paths) > 1 else "the one case file is"
         self.findings.add(NO_SUITE_FILE, "", "", f"There is no suite file; {count} taken.")
         for path in yaml_paths(self.bundle):
             if path not in paths and posixpath.basename(path) != "params.yaml":
-                self.findings.add(NOT_A_CASE_FILE, path, "", self._what_it_is(path))
+                self.findings.add(NOT_A_CASE_FILE, path, "", self._why_no_suite(path))
         for path in with_progress(sorted(paths, key=_natural), self.report_progress):
             self._add_case_file(path, CaseSource(path), f"the file {path}")
         name = paths[0] if len(paths) == 1 else folder_of(paths[0])
         return SuiteSpec(name=_stem(name) or "cases", version="", cases=tuple(self.cases))
 
-    def _explain_nothing(self) -> None:
-        """Say of each YAML file why it is no suite."""
+    def _report_no_suite(self) -> None:
+        """Report of each YAML file why it is no suite."""
         for path in yaml_paths(self.bundle):
-            self.findings.add(NO_SUITE, path, "", self._what_it_is(path))
+            self.findings.add(NO_SUITE, path, "", self._why_no_suite(path))
         if not self.findings.has_errors:
             self.findings.add(NO_SUITE, "", "", "The upload contains neither a suite nor a case file.")
 
-    def _what_it_is(self, path: str) -> str:
+    def _why_no_suite(self, path: str) -> str:
         """Return a sentence on a YAML file that is neither a suite nor a case."""
         node = read_yaml(self.bundle.read(path), path).value
         if node is None or node.content is None:

@@ -94,8 +94,8 @@ def from_rows(
     width = len(raters) if raters is not None else max((len(row) for row in rows), default=0)
     names = tuple(raters) if raters is not None else tuple(f"rater {i + 1}" for i in range(width))
     keys = tuple(items) if items is not None else tuple(str(i + 1) for i in range(len(rows)))
-    _refuse_twins("rater", names)
-    _refuse_twins("item", keys)
+    _refuse_duplicates("rater", names)
+    _refuse_duplicates("item", keys)
     position = {label: i for i, label in enumerate(scale)}
     codes = np.full((len(rows), width), MISSING, dtype=np.int64)
     for i, (key, row) in enumerate(zip(keys, rows, strict=True)):
@@ -137,7 +137,7 @@ def _scale(labels: Sequence[Hashable]) -> tuple[str, ...]:
     scale = tuple(str(label) for label in labels)
     if not scale:
         raise RatingsRefused("Declare the labels of the scale; agreement depends on how many there are.")
-    _refuse_twins("label", scale)
+    _refuse_duplicates("label", scale)
     return scale
 
 
@@ -156,7 +156,7 @@ def _code(label: Hashable, position: dict[str, int], item: str) -> int:
     return code
 
 
-def _refuse_twins(kind: str, names: Sequence[str]) -> None:
+def _refuse_duplicates(kind: str, names: Sequence[str]) -> None:
     earlier: set[str] = set()
     for name in names:
         if name in earlier:

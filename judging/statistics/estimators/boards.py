@@ -237,10 +237,12 @@ def _win_data(data: BoardData) -> BoardData:
     drawn = data.drawn | data.missing
     labels = np.where(drawn, data.labels, np.nan)
     nowhere = np.zeros_like(data.missing)
-    return BoardData(_beaten(data.judge), _beaten(labels), drawn, nowhere, planned=data.planned, strata=data.strata)
+    return BoardData(
+        _beaten_shares(data.judge), _beaten_shares(labels), drawn, nowhere, planned=data.planned, strata=data.strata
+    )
 
 
-def _beaten(values: Floats) -> Floats:
+def _beaten_shares(values: Floats) -> Floats:
     shares = np.full(values.shape, np.nan)
     for system, scores in enumerate(values):
         others = np.delete(values, system, axis=0)

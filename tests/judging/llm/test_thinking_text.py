@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.llm.thinking_text import behind_thinking, without_thinking
+from judging.llm.thinking_text import after_thinking, without_thinking
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_without_thinking_leaves_the_answer(text: str, rest: str) -> None:
 def test_behind_thinking_finds_no_answer_behind_thinking_that_never_ends() -> None:
     texts = ("a", "x</think>a ", "<think>a", "a</think>", "a</Reasoning>b", "a</think>b <reasoning> c")
 
-    assert [behind_thinking(text) for text in texts] == ["a", "a", None, "", "b", None]
+    assert [after_thinking(text) for text in texts] == ["a", "a", None, "", "b", None]

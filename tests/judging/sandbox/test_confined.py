@@ -39,6 +39,6 @@ def test_look_leaves_out_the_time_that_a_program_waited_for_a_processor(
     monkeypatch.setattr(confined, "tree_usage", lambda _: usage)
     watch = Watch(sleeper, LIMITS, started=time.monotonic() - ran)
 
-    watch.look()
+    watch.check_usage()
 
     assert watch.stopped_by == stopped_by

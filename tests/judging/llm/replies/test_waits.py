@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from judging.llm.replies.waits import duration_seconds, until_daily_reset, wait_asked_by
+from judging.llm.replies.waits import duration_seconds, requested_wait, until_daily_reset
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -53,7 +53,7 @@ NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_wait_asked_by_reads_what_servers_send(headers: dict[str, str], seconds: float | None) -> None:
-    assert wait_asked_by(headers, at=NOON) == seconds
+    assert requested_wait(headers, at=NOON) == seconds
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_duration_seconds_reads_go_style_durations(text: str, seconds: float | N
     ],
 )
 def test_wait_asked_by_reads_prose(words: str, seconds: float | None) -> None:
-    assert wait_asked_by({}, at=NOON, words=words) == seconds
+    assert requested_wait({}, at=NOON, words=words) == seconds
 
 
 def test_wait_asked_by_takes_the_longest_that_is_asked() -> None:
-    assert wait_asked_by({"retry-after": "3"}, at=NOON, words="retry after 5 seconds", delay="12.5s") == 12.5
+    assert requested_wait({"retry-after": "3"}, at=NOON, words="retry after 5 seconds", delay="12.5s") == 12.5
 
 
 @pytest.mark.parametrize(("hour", "hours"), [(7, 1), (8, 24), (20, 12)])
