@@ -32,8 +32,8 @@ def _read(name: str, default: str, meaning: str) -> str:
     return os.environ.get(name, "").strip()
 
 
-def _refuse(name: str, value: str, wanted: str) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"{name}={value!r} is not valid: {wanted}.")
+def _refuse(name: str, value: str, expected: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name}={value!r} is not valid: {expected}.")
 
 
 def text(name: str, default: str, meaning: str, *, shown_default: str | None = None) -> str:

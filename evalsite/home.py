@@ -171,8 +171,8 @@ class ResearcherHome:
 
     @property
     def seconds_left(self) -> float | None:
-        known = [row.seconds_left for row in self.people_work if row.seconds_left is not None]
-        return sum(known) if known else None
+        seconds = [row.seconds_left for row in self.people_work if row.seconds_left is not None]
+        return sum(seconds) if seconds else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +219,13 @@ def home_of(*, user: User, at: datetime) -> HomePage:
 def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
     """Return one person's queues and pace: two queries."""
     queues = with_my_counts(Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN), user_id=user.pk)
-    found = [_queue_row(queue) for queue in queues.order_by("name", "pk")]
+    rows = [_queue_row(queue) for queue in queues.order_by("name", "pk")]
     midnight = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0)
     today = Annotation.objects.filter(annotator=user, created_at__gte=midnight)
     answered = list(today.values_list("seconds", flat=True))
     times = [seconds for seconds in answered if seconds is not None]
     return AnnotatorHome(
-        rows=tuple(row for row in found if row.total),
+        rows=tuple(row for row in rows if row.total),
         answers_today=len(answered),
         median_seconds=median(times) if times else None,
     )
@@ -237,8 +237,8 @@ def _queue_row(queue: Any) -> AnnotatorQueue:
 
 def live_runs(*, at: datetime) -> tuple[LiveRun, ...]:
     """Return the runs that are on their way or paused, the oldest first."""
-    wanted = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PAUSED)
-    rows = Run.objects.filter(status__in=wanted, archived_at__isnull=True).exclude(kind=RunKind.SINGLE)
+    statuses = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PAUSED)
+    rows = Run.objects.filter(status__in=statuses, archived_at__isnull=True).exclude(kind=RunKind.SINGLE)
     runs = rows.select_related("suite").order_by("created_at", "pk")[:LISTED]
     return tuple(LiveRun(run, rate_per_minute(run.pace, at=at) if run.status != "paused" else None) for run in runs)
 
@@ -290,9 +290,9 @@ def _people_work() -> tuple[PeopleWork, ...]:
             times.setdefault(queue_id, []).append(seconds)
     rows = []
     for queue in queues:
-        left = missing.get(queue.pk, 0)
+        missing_count = missing.get(queue.pk, 0)
         pace = median(times[queue.pk]) if queue.pk in times else None
-        rows.append(PeopleWork(queue, left, None if pace is None else left * pace))
+        rows.append(PeopleWork(queue, missing_count, None if pace is None else missing_count * pace))
     return tuple(rows)
 
 
@@ -328,11 +328,11 @@ def spend_by_day(*, at: datetime) -> tuple[SpendBar, ...]:
     """Return the spending of the last days that had any, newest first; sums are kept for a minute."""
     first = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=SPEND_DAYS - 1)
     key = f"home-spend-{first:%Y%m%d}"
-    known: tuple[SpendBar, ...] | None = cache.get(key)
-    if known is None:
-        known = _spend_since(first)
-        cache.set(key, known, SPEND_SECONDS)
-    return known
+    bars: tuple[SpendBar, ...] | None = cache.get(key)
+    if bars is None:
+        bars = _spend_since(first)
+        cache.set(key, bars, SPEND_SECONDS)
+    return bars
 
 
 def _spend_since(first: datetime) -> tuple[SpendBar, ...]:

@@ -141,8 +141,8 @@ def _job_list(title: str, queues: Sequence[Queue], ids_of: Any) -> JobList:
     for queue in queues:
         ids = ids_of(queue)
         total += len(ids)
-        known = Job.fetch_many(ids[:SHOWN], connection=queue.connection, serializer=queue.serializer)
-        jobs += [(queue.name, job) for job in known if job is not None]
+        fetched = Job.fetch_many(ids[:SHOWN], connection=queue.connection, serializer=queue.serializer)
+        jobs += [(queue.name, job) for job in fetched if job is not None]
     subjects = _subjects_of([job for _, job in jobs])
     return JobList(title, tuple(_job_row(queue, job, subjects.get(job.id)) for queue, job in jobs), total)
 
@@ -170,16 +170,16 @@ JOBS: Mapping[str, tuple[str, type[_Subject] | None]] = {
 
 def _subjects_of(jobs: Sequence[Job]) -> dict[str, JobSubject]:
     """Return what jobs are about, by job: a query for each kind of subject."""
-    wanted: dict[type[_Subject], dict[str, int]] = {}
+    keys_by_model: dict[type[_Subject], dict[str, int]] = {}
     for job in jobs:
         _, model = JOBS.get(job.func_name or "", ("", None))
         if model is not None and job.args and isinstance(job.args[0], int):
-            wanted.setdefault(model, {})[job.id] = job.args[0]
-    found: dict[str, JobSubject] = {}
-    for model, keys in wanted.items():
+            keys_by_model.setdefault(model, {})[job.id] = job.args[0]
+    subjects: dict[str, JobSubject] = {}
+    for model, keys in keys_by_model.items():
         rows = model._default_manager.select_related(*OWNERS[model]).in_bulk(set(keys.values()))
-        found |= {job_id: _subject_of(rows[key]) for job_id, key in keys.items() if key in rows}
-    return found
+        subjects |= {job_id: _subject_of(rows[key]) for job_id, key in keys.items() if key in rows}
+    return subjects
 
 
 OWNERS: Mapping[type[_Subject], tuple[str, ...]] = {
@@ -221,9 +221,9 @@ def _job_row(queue: str, job: Job, subject: JobSubject | None) -> JobRow:
 
 
 def _work_of(job: Job) -> str:
-    given = [str(value) for value in job.args or ()]
-    given += [f"{name}={value}" for name, value in (job.kwargs or {}).items()]
-    return f"{job.func_name}({', '.join(given)})"
+    arguments = [str(value) for value in job.args or ()]
+    arguments += [f"{name}={value}" for name, value in (job.kwargs or {}).items()]
+    return f"{job.func_name}({', '.join(arguments)})"
 
 
 def _workers() -> tuple[WorkerRow, ...]:
@@ -254,8 +254,8 @@ def memory_of(pid: int) -> int | None:
         children = (PROC / str(pid) / "task" / str(pid) / "children").read_text().split()
     except OSError:
         return None
-    own = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")), 0)
-    return own + sum(amount for amount in (memory_of(int(child)) for child in children) if amount is not None)
+    process_bytes = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")), 0)
+    return process_bytes + sum(amount for amount in (memory_of(int(child)) for child in children) if amount is not None)
 
 
 def _aware(moment: datetime | None) -> datetime | None:

@@ -80,14 +80,15 @@ def _pages(user: User, query: str, most: int) -> Sequence[SearchHit]:
 
 def _named(model: type[Model], *fields: str, about: str = "", order: str = "-pk") -> Callable[[User, str, int], Any]:
     """Return the search of a model by the beginnings, ends and middles of its names."""
-    told = about.split("__")[0]
+    relation = about.split("__")[0]
 
     def find(user: User, query: str, most: int) -> Sequence[SearchHit]:
         rows: QuerySet[Any] = model._default_manager.filter(_holds(query, fields)).order_by(order)
         if "__" in about:
-            rows = rows.select_related(told)
+            rows = rows.select_related(relation)
         return [
-            SearchHit(str(row), row.get_absolute_url(), str(getattr(row, told)) if told else "") for row in rows[:most]
+            SearchHit(str(row), row.get_absolute_url(), str(getattr(row, relation)) if relation else "")
+            for row in rows[:most]
         ]
 
     return find
@@ -152,8 +153,8 @@ def _keys(rows: QuerySet[Any], most: int) -> list[int]:
 def _excerpt(text: str, query: str) -> str:
     """Return what stands around the first word of the query."""
     words = [word for phrase, _ in phrases_of(query) for word in phrase]
-    place = text.casefold().find(words[0]) if words else 0
-    start = max(0, place - AROUND)
+    position = text.casefold().find(words[0]) if words else 0
+    start = max(0, position - AROUND)
     part = " ".join(text[start : start + 4 * AROUND].split())
     return f"{'… ' if start else ''}{part}{' …' if len(text) > start + 4 * AROUND else ''}"
 
@@ -189,5 +190,5 @@ def search(
     """
     if len(query) < LEAST and query.isascii():
         return []
-    found = [(kind, kind.find(user, query, most)) for kind in kinds]
-    return [(kind, hits) for kind, hits in found if hits]
+    hits_by_kind = [(kind, kind.find(user, query, most)) for kind in kinds]
+    return [(kind, hits) for kind, hits in hits_by_kind if hits]

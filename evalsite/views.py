@@ -123,10 +123,10 @@ def site_search(request: PageRequest) -> HttpResponse:
     """Show what the site holds for a query: some of each kind, or one kind a page at a time; htmx gets the options."""
     query, kinds = " ".join(request.GET.get("q", "").split())[:MOST_QUERY], kinds_for(request.user)
     chosen = [kind for kind in kinds if kind.slug == request.GET.get("kind")]
-    found = search(user=request.user, query=query, kinds=chosen or kinds, most=MOST if chosen else FIRST_HITS)
+    results = search(user=request.user, query=query, kinds=chosen or kinds, most=MOST if chosen else FIRST_HITS)
     context: JsonDict = {
         "query": query,
-        "found": found,
+        "found": results,
         "kinds": kinds,
         "chosen": chosen[0] if chosen else None,
         "most": MOST,
@@ -134,7 +134,7 @@ def site_search(request: PageRequest) -> HttpResponse:
     if request.htmx:
         return render(request, "_search_options.html", context)
     if chosen:
-        context["page_obj"] = Paginator(found[0][1] if found else (), PAGE_HITS).get_page(request.GET.get("page"))
+        context["page_obj"] = Paginator(results[0][1] if results else (), PAGE_HITS).get_page(request.GET.get("page"))
     return render(request, "evalsite/search.html", context)
 
 

@@ -76,8 +76,8 @@ def set_role(*, user: User, role: Role) -> None:
 
 def highest(names: Iterable[str]) -> Role | None:
     """Return the highest role among group names."""
-    held = set(names)
-    return next((role for role in reversed(Role) if role in held), None)
+    group_names = set(names)
+    return next((role for role in reversed(Role) if role in group_names), None)
 
 
 def role_of(user: User) -> Role | None:

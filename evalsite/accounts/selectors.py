@@ -62,19 +62,19 @@ def person_row(person: User) -> PersonRow:
     return PersonRow(person, highest(group.name for group in person.groups.all()))
 
 
-def audit_entries(wanted: AuditFilter) -> QuerySet[AuditEntry]:
+def audit_entries(filters: AuditFilter) -> QuerySet[AuditEntry]:
     """Return entries with their actors, newest first."""
     entries = AuditEntry.objects.select_related("actor").order_by("-at", "-pk")
-    if wanted.actor_id is not None:
-        entries = entries.filter(actor_id=wanted.actor_id)
-    if wanted.action:
-        entries = entries.filter(action=wanted.action)
-    for word in wanted.subject.split():
+    if filters.actor_id is not None:
+        entries = entries.filter(actor_id=filters.actor_id)
+    if filters.action:
+        entries = entries.filter(action=filters.action)
+    for word in filters.subject.split():
         entries = entries.filter(subject__icontains=word)
-    if wanted.since is not None:
-        entries = entries.filter(at__gte=_start_of(wanted.since))
-    if wanted.until is not None:
-        entries = entries.filter(at__lt=_start_of(wanted.until + timedelta(days=1)))
+    if filters.since is not None:
+        entries = entries.filter(at__gte=_start_of(filters.since))
+    if filters.until is not None:
+        entries = entries.filter(at__lt=_start_of(filters.until + timedelta(days=1)))
     return entries
 
 

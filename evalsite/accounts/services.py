@@ -116,16 +116,16 @@ def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
 
 
 def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
-    wanted = {
+    fields = {
         "first_name": details.first_name,
         "last_name": details.last_name,
         "email": details.email,
         "is_active": is_active,
     }
-    changes = {name: [getattr(person, name), value] for name, value in wanted.items() if getattr(person, name) != value}
-    for name, value in wanted.items():
+    changes = {name: [getattr(person, name), value] for name, value in fields.items() if getattr(person, name) != value}
+    for name, value in fields.items():
         setattr(person, name, value)
-    person.save(update_fields=list(wanted))
+    person.save(update_fields=list(fields))
     return changes
 
 

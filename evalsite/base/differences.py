@@ -65,13 +65,13 @@ def _runs(a: Sequence[str], b: Sequence[str]) -> list[_Run]:
         _Run(a[step.src_start : step.src_end], b[step.dest_start : step.dest_end], step.tag != "equal")
         for step in steps
     ]
-    return [_Run(run.a, run.b, run.differs or _is_island(runs, place)) for place, run in enumerate(runs)]
+    return [_Run(run.a, run.b, run.differs or _is_island(runs, index)) for index, run in enumerate(runs)]
 
 
-def _is_island(runs: Sequence[_Run], place: int) -> bool:
+def _is_island(runs: Sequence[_Run], index: int) -> bool:
     """Whether too few words are shared here, with differences on both sides."""
-    inside = 0 < place < len(runs) - 1
-    return inside and sum(word[0].isalnum() for word in runs[place].a) < FEWEST_SHARED
+    inside = 0 < index < len(runs) - 1
+    return inside and sum(word[0].isalnum() for word in runs[index].a) < FEWEST_SHARED
 
 
 def _pieces(stretches: Sequence[tuple[Sequence[str], bool]]) -> tuple[DiffPiece, ...]:

@@ -153,8 +153,8 @@ STATUSES: Final[dict[str, StatusLook]] = {
 
 def status_look(status: str, *, word: str = "", tone: str = "") -> StatusLook:
     """The look of a status; one that is not listed is shown in its own words with a neutral mark."""
-    known = STATUSES.get(status.lower())
-    plain = known or StatusLook(status.replace("_", " ").capitalize() or "Unknown", "circle", "quiet")
+    listed = STATUSES.get(status.lower())
+    plain = listed or StatusLook(status.replace("_", " ").capitalize() or "Unknown", "circle", "quiet")
     return StatusLook(word or plain.word, plain.icon, tone or plain.tone)
 
 

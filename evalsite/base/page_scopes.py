@@ -62,19 +62,23 @@ class _ScopeWriter(HTMLParser):
         is_foreign_form = tag == "form" and (action := dict(attrs).get("action")) and self._address(action) is None
         if LEFT_OUT_CLASS in classes or (self._left_out & {tag, *classes} and not is_foreign_form):
             return None
-        own = [(name, value) for name, value in attrs if name != "hx-headers"]
-        kept = [(name, self._address(value) if name in ADDRESSES else value) for name, value in own]
-        lost = {name for (name, value), (_, before) in zip(kept, own, strict=True) if value is None and before}
+        attributes = [(name, value) for name, value in attrs if name != "hx-headers"]
+        rewritten = [(name, self._address(value) if name in ADDRESSES else value) for name, value in attributes]
+        lost = {
+            name for (name, value), (_, before) in zip(rewritten, attributes, strict=True) if value is None and before
+        }
         if tag == "a" and "href" in lost:
             return None if classes & BUTTON_CLASSES else ""
         if is_foreign_form:
-            tag, kept = "div", [(name, value) for name, value in kept if name in ("id", "class")]
+            tag, rewritten = "div", [(name, value) for name, value in rewritten if name in ("id", "class")]
         if lost and tag in ("link", "script", "img"):
             return None
-        if kept == attrs:
+        if rewritten == attrs:
             return self.get_starttag_text()
         words = "".join(
-            f" {name}" if value is None else f' {name}="{escape(value)}"' for name, value in kept if name not in lost
+            f" {name}" if value is None else f' {name}="{escape(value)}"'
+            for name, value in rewritten
+            if name not in lost
         )
         return f"<{tag}{words}>"
 

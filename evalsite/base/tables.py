@@ -170,9 +170,9 @@ class _Pieces(io.RawIOBase):
         return len(part)
 
     def take(self) -> bytes:
-        taken = b"".join(self._parts)
+        data = b"".join(self._parts)
         self._parts, self.size = [], 0
-        return taken
+        return data
 
 
 def write_zip(members: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:

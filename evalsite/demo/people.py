@@ -29,15 +29,15 @@ PEOPLE = (
 
 def admit_people() -> list[IssuedPassword]:
     """Make the demo's people, or give those that exist new passwords, and return the passwords in clear."""
-    known = {person.username: person for person in User.objects.filter(username__startswith="demo-")}
+    existing = {person.username: person for person in User.objects.filter(username__startswith="demo-")}
     return [
-        issue_password(person=known[one.details.username], actor=None)
-        if one.details.username in known
-        else create_person(details=one.details, role=one.role, actor=None)
-        for one in PEOPLE
+        issue_password(person=existing[demo_person.details.username], actor=None)
+        if demo_person.details.username in existing
+        else create_person(details=demo_person.details, role=demo_person.role, actor=None)
+        for demo_person in PEOPLE
     ]
 
 
 def role_in_demo(username: str) -> Role:
     """Return the role that the demo gave this person."""
-    return next(one.role for one in PEOPLE if one.details.username == username)
+    return next(demo_person.role for demo_person in PEOPLE if demo_person.details.username == username)

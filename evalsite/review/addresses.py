@@ -23,8 +23,8 @@ def address_of(number: int) -> str:
     if not 0 <= number < 2 ** (2 * HALF):
         raise ValueError(f"{number} has no address")
     left, right = number >> HALF, number & MASK
-    for place in range(ROUNDS):
-        left, right = right, left ^ _mix(place, right)
+    for round_number in range(ROUNDS):
+        left, right = right, left ^ _mix(round_number, right)
     return base64.b32encode((left << HALF | right).to_bytes(8, "big")).decode().rstrip("=").lower()
 
 
@@ -32,16 +32,16 @@ def number_at(address: str) -> int:
     """Return the number behind an address. Raises: ValueError where none could be."""
     code = base64.b32decode(address.upper() + "===")
     left, right = int.from_bytes(code[:4], "big"), int.from_bytes(code[4:], "big")
-    for place in reversed(range(ROUNDS)):
-        left, right = right ^ _mix(place, left), left
+    for round_number in reversed(range(ROUNDS)):
+        left, right = right ^ _mix(round_number, left), left
     number = left << HALF | right
     if address_of(number) != address or number >= 2**63:
         raise ValueError(f"{address} is not an address")
     return number
 
 
-def _mix(place: int, half: int) -> int:
-    key = f"review item {place} {settings.SECRET_KEY}".encode()
+def _mix(round_number: int, half: int) -> int:
+    key = f"review item {round_number} {settings.SECRET_KEY}".encode()
     return int.from_bytes(hmac.digest(key, half.to_bytes(4, "big"), hashlib.sha256)[:4], "big")
 
 

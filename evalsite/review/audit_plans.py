@@ -23,13 +23,13 @@ class Pilot:
 
 def _error(pilot: Pilot, *, n: int, cases: int, lowest: float, pseudo: float) -> float:
     """Return the standard error expected of a corrected mean on a scale from `lowest` to 1, with pseudo-cases."""
-    seen = n + 2 * pseudo
-    centre = (n * pilot.mean + pseudo * (lowest + 1)) / seen
+    effective_n = n + 2 * pseudo
+    centre = (n * pilot.mean + pseudo * (lowest + 1)) / effective_n
     ends = (lowest - centre) ** 2 + (1 - centre) ** 2
     extra = n * (pilot.mean - centre) ** 2 + pseudo * ends
     residual = (n - 2) * pilot.variance * (1 - pilot.explained) + extra
     spread = (n - 1) * pilot.variance + extra
-    return math.sqrt((1 - n / cases) * residual / (seen - 1) / seen + spread / (seen - 1) / cases)
+    return math.sqrt((1 - n / cases) * residual / (effective_n - 1) / effective_n + spread / (effective_n - 1) / cases)
 
 
 def planned_half_width(pilot: Pilot, *, n: int, cases: int) -> float:
@@ -53,16 +53,16 @@ def detectable_difference(pilot: Pilot, *, n: int, cases: int, power: float = 0.
     return difference
 
 
-def cases_for(wanted: float, *, cases: int) -> int:
-    """Return the fewest audited cases whose half-width is at most `wanted` at the widest; all where none is.
+def cases_for(half_width: float, *, cases: int) -> int:
+    """Return the fewest audited cases whose half-width is at most `half_width` at the widest; all where none is.
 
     Raises:
         ValueError: the wanted half-width is not positive.
     """
-    if wanted <= 0:
+    if half_width <= 0:
         raise ValueError("the half-width must be above 0")
     sizes = range(2, cases + 1)
-    return next((n for n in sizes if planned_half_width(Pilot(), n=n, cases=cases) <= wanted), cases)
+    return next((n for n in sizes if planned_half_width(Pilot(), n=n, cases=cases) <= half_width), cases)
 
 
 @dataclass(frozen=True, slots=True)

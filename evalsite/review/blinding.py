@@ -156,10 +156,12 @@ def _digest(*parts: str | int) -> bytes:
     return hashlib.sha256("\x1f".join(str(part) for part in parts).encode()).digest()
 
 
-def blind_name(wanted: Sequence[str], *, hidden: Iterable[str]) -> str:
+def blind_name(candidates: Sequence[str], *, hidden: Iterable[str]) -> str:
     """Return the first of the wanted names in which none of the hidden names (of systems) can be read.
 
     The last one is taken where every name gives something away, so it should hold a number only.
     """
     secrets = [name.casefold() for name in hidden if name]
-    return next((name for name in wanted if not any(secret in name.casefold() for secret in secrets)), wanted[-1])
+    return next(
+        (name for name in candidates if not any(secret in name.casefold() for secret in secrets)), candidates[-1]
+    )

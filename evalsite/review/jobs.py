@@ -67,9 +67,12 @@ def launch_rest(*, run: Run, actor: User) -> bool:
 @job("default")
 def refresh_benchmark(benchmark_id: int) -> None:
     """Mark items stale whose content changed, and ask again. Safe to repeat: items up to date are left alone."""
-    done = refresh_items(benchmark_id=benchmark_id, at=timezone.now())
+    refreshed = refresh_items(benchmark_id=benchmark_id, at=timezone.now())
     logger.info(
-        "review.items_refreshed benchmark_id=%s stale=%s asked_again=%s", benchmark_id, done.stale, done.asked_again
+        "review.items_refreshed benchmark_id=%s stale=%s asked_again=%s",
+        benchmark_id,
+        refreshed.stale,
+        refreshed.asked_again,
     )
 
 

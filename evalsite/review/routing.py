@@ -163,8 +163,8 @@ def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
         reasons[Reason.JURY_SPLIT] = f"The judges disagree {_tally(facts.jury)}."
     if facts.panel:
         votes = ", ".join(f"{vote:.0%}" for vote in sorted(facts.panel))
-        told = f"The members of the panel disagree, with votes of {votes} of a full score."
-        reasons[Reason.PANEL_DISAGREEMENT] = told
+        text = f"The members of the panel disagree, with votes of {votes} of a full score."
+        reasons[Reason.PANEL_DISAGREEMENT] = text
     threshold = policy.confidence_threshold if facts.own_threshold is None else facts.own_threshold
     if threshold is not None and facts.confidence is not None and facts.confidence < threshold:
         reasons[Reason.LOW_CONFIDENCE] = f"The judge's confidence is {facts.confidence:.2f}, below {threshold:.2f}."

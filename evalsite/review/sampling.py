@@ -97,13 +97,13 @@ def split_cases(labels: Mapping[str, Sequence[str]], *, seed: int) -> dict[str, 
     lacks most of its share so far. So every part has its share of each label, give or take one or two cases. A case
     with several labels counts for the rarest of them.
     """
-    counts = Counter(label for own in labels.values() for label in set(own))
-    rarest = {case: min(own, key=lambda label: (counts[label], label)) for case, own in labels.items()}
+    counts = Counter(label for case_labels in labels.values() for label in set(case_labels))
+    rarest = {case: min(case_labels, key=lambda label: (counts[label], label)) for case, case_labels in labels.items()}
     line = sorted(labels, key=lambda case: (rarest[case], uniform_number("golden", seed, case), case))
-    given = Counter[GoldenPart]()
-    found: dict[str, GoldenPart] = {}
-    for place, case in enumerate(line, 1):
-        part = max(GOLDEN_SHARES, key=lambda one: GOLDEN_SHARES[one] * place - given[one])
-        given[part] += 1
-        found[case] = part
-    return found
+    sizes = Counter[GoldenPart]()
+    parts: dict[str, GoldenPart] = {}
+    for number, case in enumerate(line, 1):
+        part = max(GOLDEN_SHARES, key=lambda candidate: GOLDEN_SHARES[candidate] * number - sizes[candidate])
+        sizes[part] += 1
+        parts[case] = part
+    return parts

@@ -42,8 +42,8 @@ class WholeBodyMiddleware:
 
 
 def _length(request: HttpRequest) -> int:
-    said = request.META.get("CONTENT_LENGTH") or "0"
-    return int(said) if said.isascii() and said.isdigit() else 0
+    header = request.META.get("CONTENT_LENGTH") or "0"
+    return int(header) if header.isascii() and header.isdigit() else 0
 
 
 def _read_whole(request: HttpRequest) -> None:

@@ -163,8 +163,8 @@ class EmbeddedBroker:
         """Make the socket's folder; one in the shared temporary folder must be ours and closed to others."""
         folder = self.socket.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-        if folder.is_symlink() or found.st_uid != os.getuid() or (folder != self.folder and found.st_mode & 0o077):
+        status = folder.stat()
+        if folder.is_symlink() or status.st_uid != os.getuid() or (folder != self.folder and status.st_mode & 0o077):
             raise BrokerUnavailable(
                 f"{folder} is accessible to other users. Remove it, or set EVALSITE_DATA_DIR to a shorter path."
             )

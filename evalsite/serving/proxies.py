@@ -36,11 +36,11 @@ def client_address(peer: str, forwarded: Sequence[str], proxies: Sequence[Networ
     by the stranger or a proxy of theirs.
     """
     address = peer
-    for told in reversed([word.strip() for word in forwarded if word.strip()]):
+    for forwarded_address in reversed([word.strip() for word in forwarded if word.strip()]):
         if not _is_ours(address, proxies):
             break
         try:
-            address = str(ip_address(told))
+            address = str(ip_address(forwarded_address))
         except ValueError:
             break
     return address
@@ -48,7 +48,7 @@ def client_address(peer: str, forwarded: Sequence[str], proxies: Sequence[Networ
 
 def _is_ours(address: str, proxies: Sequence[Network]) -> bool:
     try:
-        found = ip_address(address)
+        ip = ip_address(address)
     except ValueError:
         return not address and bool(proxies)  # a proxy at the other end of a socket file has no address
-    return any(found in proxy for proxy in proxies)
+    return any(ip in proxy for proxy in proxies)

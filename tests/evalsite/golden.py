@@ -81,7 +81,7 @@ def grader(url: str, *, name: str = "Grader", prompt: str = PLAIN) -> Judge:
 def golden_set(evaluator: RunEvaluator, name: str = "Desk", *, seed: int = 0) -> GoldenSet:
     """Return a golden set of the labels of `labelled_suite`."""
     return make_golden_set(
-        wanted=NewGoldenSet(name, seed),
+        new_set=NewGoldenSet(name, seed),
         evaluator=evaluator,
         material=golden_material(evaluator),
         actor=None,

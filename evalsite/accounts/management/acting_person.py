@@ -8,9 +8,9 @@ from django.core.management.base import CommandParser
 from evalsite.base.command_base import BadInput
 
 
-def add_by(parser: CommandParser, who: str, *, required: bool = True) -> None:
+def add_by(parser: CommandParser, role: str, *, required: bool = True) -> None:
     """Add the argument that names the person in whose name something is done."""
-    parser.add_argument("--by", required=required, default="", metavar="NAME", help=f"user name of the {who}")
+    parser.add_argument("--by", required=required, default="", metavar="NAME", help=f"user name of the {role}")
 
 
 def acting_person(name: str, *, permission: str, act: str) -> User:

@@ -95,14 +95,14 @@ def _converter() -> LatexToMathML:
 
 def _known(source: str, is_display: bool) -> str:
     """The same formula in words that the converter knows; models put tags and line ends where it refuses them."""
-    known = source.replace("{split}", "{aligned}").replace("{eqnarray}", "{align}")
+    supported = source.replace("{split}", "{aligned}").replace("{eqnarray}", "{align}")
     if not is_display:
-        return known
-    if "\\\\" in known and "\\begin" not in known:
-        known = f"\\begin{{gathered}}{known}\\end{{gathered}}"
-    if "\\tag" in known and not re.search(r"\\begin\{(align|gather|equation|multline)\*?\}", known):
-        known = f"\\begin{{equation*}}{known}\\end{{equation*}}"
-    return known
+        return supported
+    if "\\\\" in supported and "\\begin" not in supported:
+        supported = f"\\begin{{gathered}}{supported}\\end{{gathered}}"
+    if "\\tag" in supported and not re.search(r"\\begin\{(align|gather|equation|multline)\*?\}", supported):
+        supported = f"\\begin{{equation*}}{supported}\\end{{equation*}}"
+    return supported
 
 
 def _depth(source: str) -> int:

@@ -16,25 +16,25 @@ def set_of(name: str) -> GoldenSet:
     Raises:
         BadInput: there is none.
     """
-    found = GoldenSet.objects.select_related("suite", "rubric").filter(name=name).first()
-    if found is None:
-        known = ", ".join(GoldenSet.objects.order_by("name").values_list("name", flat=True)) or "none yet"
-        raise BadInput(f"There is no golden set {name!r}. Golden sets: {known}.")
-    return found
+    golden_set = GoldenSet.objects.select_related("suite", "rubric").filter(name=name).first()
+    if golden_set is None:
+        names = ", ".join(GoldenSet.objects.order_by("name").values_list("name", flat=True)) or "none yet"
+        raise BadInput(f"There is no golden set {name!r}. Golden sets: {names}.")
+    return golden_set
 
 
-def version_of(golden_set: GoldenSet, given: str) -> GoldenVersion:
+def version_of(golden_set: GoldenSet, name_or_key: str) -> GoldenVersion:
     """Return the version on development that a name of a judge (its newest) or the beginning of a key means.
 
     Raises:
         BadInput: there is none, or several.
     """
     versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
-    named = [one for one in versions if one.evaluator.name == given][:1]
-    found = named or [one for one in versions if given and one.key.startswith(given)]
-    if len(found) == 1:
-        return found[0]
-    known = "; ".join(f"{one.evaluator.name} ({one.key[:KEY_SHOWN]})" for one in versions)
+    named = [version for version in versions if version.evaluator.name == name_or_key][:1]
+    matching = named or [version for version in versions if name_or_key and version.key.startswith(name_or_key)]
+    if len(matching) == 1:
+        return matching[0]
+    listing = "; ".join(f"{version.evaluator.name} ({version.key[:KEY_SHOWN]})" for version in versions) or "none yet"
     raise BadInput(
-        f"{given!r} matches {len(found)} versions that were run on development. Versions: {known or 'none yet'}."
+        f"{name_or_key!r} matches {len(matching)} versions that were run on development. Versions: {listing}."
     )

@@ -27,46 +27,48 @@ def add_parts(parser: CommandParser) -> None:
     )
 
 
-def parts_given(said: Iterable[str]) -> dict[str, str]:
+def parts_given(texts: Iterable[str]) -> dict[str, str]:
     """Return the values of parts by key."""
-    return dict(text.rpartition("=")[::2] for text in said)
+    return dict(text.rpartition("=")[::2] for text in texts)
 
 
 def queue_of(slug: str) -> Queue:
     """Return a queue by its slug."""
     queue = Queue.objects.filter(slug=slug).first()
     if queue is None:
-        known = ", ".join(Queue.objects.order_by("slug").values_list("slug", flat=True)[:SHOWN]) or "none"
-        raise BadInput(f"There is no queue {slug!r}. There are: {known}.")
+        slugs = ", ".join(Queue.objects.order_by("slug").values_list("slug", flat=True)[:SHOWN]) or "none"
+        raise BadInput(f"There is no queue {slug!r}. There are: {slugs}.")
     return queue
 
 
-def item_of(given: str) -> ReviewItem:
+def item_of(reference: str) -> ReviewItem:
     """Return an item, with its queue, by its number or by what stands for it in the address of its page."""
-    number = whole_number(given)
+    number = whole_number(reference)
     try:
-        found = ReviewItem.objects.select_related("queue").filter(pk=number_at(given) if number is None else number)
+        matching = ReviewItem.objects.select_related("queue").filter(
+            pk=number_at(reference) if number is None else number
+        )
     except ValueError:
-        found = ReviewItem.objects.none()
-    item = found.first()
+        matching = ReviewItem.objects.none()
+    item = matching.first()
     if item is None:
-        raise BadInput(f"There is no item {given}.")
+        raise BadInput(f"There is no item {reference}.")
     return item
 
 
-def item_ids(given: str) -> list[int]:
+def item_ids(references: str) -> list[int]:
     """Return the numbers of the items in a list separated by commas."""
-    return [item_of(word).pk for word in words_of(given)]
+    return [item_of(word).pk for word in words_of(references)]
 
 
-def people_named(given: str) -> list[User]:
+def people_named(usernames: str) -> list[User]:
     """Return active people by user name, from a list separated by commas."""
-    names = words_of(given)
-    found = list(User.objects.filter(username__in=names, is_active=True))
-    unknown = sorted(set(names) - {person.username for person in found})
+    names = words_of(usernames)
+    people = list(User.objects.filter(username__in=names, is_active=True))
+    unknown = sorted(set(names) - {person.username for person in people})
     if unknown:
         raise BadInput(f"There is no active person called {unknown[0]!r}.")
-    return found
+    return people
 
 
 def person_named(name: str) -> User:

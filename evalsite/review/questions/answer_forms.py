@@ -6,7 +6,7 @@ own scale. The score is computed by the judge that rates the same parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, lcm
@@ -75,14 +75,14 @@ class FormPart:
             return tuple(Label(name, name) for name in self.scale.labels)
         return tuple(Label(f"{value:g}", f"{value:g}") for value in scale_values(self.scale))
 
-    def read(self, said: str) -> Value | None:
+    def read(self, text: str) -> Value | None:
         """Return the value that a form or a file says; None where it is not on the scale."""
         if self.is_check:
-            return said == MET if said in (MET, NOT_MET) else None
+            return text == MET if text in (MET, NOT_MET) else None
         if self.scale.kind == "nominal":
-            return said if said in self.scale.labels else None
+            return text if text in self.scale.labels else None
         try:
-            number = float(said)
+            number = float(text)
         except ValueError:
             return None
         if not isfinite(number):
@@ -108,19 +108,19 @@ class AnswerForm:
     labels: tuple[Label, ...]  # the scale of the score
     known: Mapping[str, Value | None] = field(default_factory=dict)  # values that nobody is asked for
 
-    def read(self, said: Mapping[str, str]) -> dict[str, Value]:
+    def read(self, texts: Mapping[str, str]) -> dict[str, Value]:
         """Return key -> value from what a person said, by key.
 
         Raises:
             PartsOpen: a part is left out, or its value is not on its scale.
         """
-        answer = {part.key: part.read(said.get(part.key, "")) for part in self.parts}
+        answer = {part.key: part.read(texts.get(part.key, "")) for part in self.parts}
         values = {key: value for key, value in answer.items() if value is not None}
-        left = [part.key for part in self.parts if part.key not in values]
-        if left and all(part.is_check for part in self.parts):
-            raise PartsOpen(f"Choose met or not met for: {', '.join(left)}.")
-        if left:
-            raise PartsOpen(f"Choose a value for: {', '.join(left)}.")
+        missing = [part.key for part in self.parts if part.key not in values]
+        if missing and all(part.is_check for part in self.parts):
+            raise PartsOpen(f"Choose met or not met for: {', '.join(missing)}.")
+        if missing:
+            raise PartsOpen(f"Choose a value for: {', '.join(missing)}.")
         return values
 
     def holds(self, values: JsonObject) -> bool:
@@ -160,9 +160,9 @@ def form_of(about: JudgeSubject, labels: Sequence[Label], *, judge: str = "") ->
     """
     tree, scale = about.rubric, tuple(labels)
     if judge == RELEVANCE and scale == points_scale(_grid(DIMENSIONS_TREE)):
-        asked = tuple(node for node in DIMENSIONS_TREE.children if about.has_context or node.key != PRECISION)
-        known = {} if about.has_context else {PRECISION: None}
-        return AnswerForm(RELEVANCE, tuple(_part(node) for node in asked), about, scale, known)
+        nodes = tuple(node for node in DIMENSIONS_TREE.children if about.has_context or node.key != PRECISION)
+        fixed_values = {} if about.has_context else {PRECISION: None}
+        return AnswerForm(RELEVANCE, tuple(_part(node) for node in nodes), about, scale, fixed_values)
     if tree is None or not scale or any(label.share is None for label in scale):
         return None
     if _is_cascade(tree):
@@ -213,13 +213,13 @@ def scale_values(scale: ScaleSpec) -> tuple[float, ...]:
         return ()
     step = scale.step or 1.0
     count = round((scale.maximum - scale.minimum) / step) + 1
-    return tuple(scale.minimum + step * place for place in range(count)) if count <= MOST_LABELS else ()
+    return tuple(scale.minimum + step * index for index in range(count)) if count <= MOST_LABELS else ()
 
 
 def words_of_parts(parts: Mapping[str, Value]) -> str:
     """Return what was said of each part, checks by what was met and what not, "" for an answer without parts."""
     in_order = sorted(parts, key=lambda key: [(len(part), part) for part in key.split(".")])
-    checks = ((word, [key for key in in_order if parts[key] is wanted]) for word, wanted in WORDS)
+    checks = ((word, [key for key in in_order if parts[key] is is_met]) for word, is_met in WORDS)
     rated = [f"{key}: {said_of(parts[key])}" for key in in_order if not isinstance(parts[key], bool)]
     return "; ".join([*(f"{word}: {', '.join(keys)}" for word, keys in checks if keys), *rated])
 
@@ -227,9 +227,8 @@ def words_of_parts(parts: Mapping[str, Value]) -> str:
 WORDS = (("Met", True), ("Not met", False))
 
 
-def majority_parts(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+def majority_parts(answers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
     """Return the value that more than half of the answers give each part; empty where a part has none."""
-    answers = list(given)
     majority: dict[str, Value] = {}
     for key in answers[0] if answers else ():
         values = [answer.get(key) for answer in answers]
@@ -240,9 +239,9 @@ def majority_parts(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     return majority
 
 
-def digit_of(part: FormPart, place: int) -> str:
+def digit_of(part: FormPart, index: int) -> str:
     """Return the key that gives a choice of a part."""
-    return key_of(place, part.choices)
+    return key_of(index, part.choices)
 
 
 def _is_cascade(tree: NodeSpec) -> bool:

@@ -185,7 +185,7 @@ def given_scale(words: Sequence[str]) -> tuple[Label, ...]:
     try:
         numbers = [float(word) for word in words]
     except ValueError:
-        numbers = [float(place) for place in range(len(words))]
+        numbers = [float(index) for index in range(len(words))]
     low, width = min(numbers), (max(numbers) - min(numbers)) or 1.0
     texts = [f"{word}: {meaning}" if meaning else word for word, meaning in zip(words, meanings, strict=True)]
     rows = zip(words, texts, numbers, strict=True)

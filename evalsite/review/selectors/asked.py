@@ -106,9 +106,13 @@ def _turned_verdicts(verdicts: Sequence[Verdict]) -> set[int]:
         for pk, response_id, value in rows
         if value and BASELINE_RESPONSE in value
     }
-    wanted = {pk for pair in pairs.values() for pk in pair}
-    hashes = dict(Response.objects.filter(pk__in=wanted).values_list("pk", "text_hash")) if wanted else {}
-    return {pk for pk, pair in pairs.items() if is_turned([hashes[one] for one in pair if one in hashes])}
+    response_ids = {pk for pair in pairs.values() for pk in pair}
+    hashes = dict(Response.objects.filter(pk__in=response_ids).values_list("pk", "text_hash")) if response_ids else {}
+    return {
+        pk
+        for pk, pair in pairs.items()
+        if is_turned([hashes[response_pk] for response_pk in pair if response_pk in hashes])
+    }
 
 
 def _referrals(verdicts: Sequence[Verdict]) -> QuerySet[Referral]:
@@ -124,8 +128,8 @@ def _people_of(verdict: Verdict, referral: Referral | None, *, is_unsure: bool, 
     if referral is None:
         return VerdictPeople(verdict, None, None, is_unsettled)
     item, labels = referral.item, labels_from_json(referral.subject.labels)
-    known = sorted(referral.subject.final_labels.all(), key=lambda row: (row.is_blind, row.pk))
-    label = turned_label(known[-1].label, turned=is_swapped) if known else ""
+    final_labels = sorted(referral.subject.final_labels.all(), key=lambda row: (row.is_blind, row.pk))
+    label = turned_label(final_labels[-1].label, turned=is_swapped) if final_labels else ""
     if referral.subject.is_pair:
         labels = _words_against(labels, verdict.evaluator.criterion.removeprefix(AGAINST))
     return VerdictPeople(verdict, item, item.queue if item else None, is_unsettled, label, labels)

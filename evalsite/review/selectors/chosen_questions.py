@@ -40,14 +40,14 @@ class ChosenOfRun:
         return self.total - self.asked - self.labelled
 
 
-def chosen_questions(wanted: Sequence[tuple[Sequence[int], int]]) -> list[ChosenQuestion]:
+def chosen_questions(cells: Sequence[tuple[Sequence[int], int]]) -> list[ChosenQuestion]:
     """Return the questions behind cells, given as evaluators (the newest first) and a response. Four queries.
 
     Left out: responses that were replaced, and cells without a score or verdict.
     """
-    ids, keys = {response for _, response in wanted}, {pk for evaluators, _ in wanted for pk in evaluators}
+    ids, keys = {response for _, response in cells}, {pk for evaluators, _ in cells for pk in evaluators}
     current = set(Response.objects.filter(pk__in=ids, superseded_at__isnull=True).values_list("pk", flat=True))
-    said = {
+    judged = {
         pair
         for model in (Score, Verdict)
         for pair in model.objects.filter(response__in=ids, evaluator__in=keys).values_list(
@@ -56,8 +56,8 @@ def chosen_questions(wanted: Sequence[tuple[Sequence[int], int]]) -> list[Chosen
     }
     rows = RunEvaluator.objects.select_related("run__suite").in_bulk(keys)
     by_key = dict[tuple[int, str], ChosenQuestion]()
-    for evaluators, response in wanted:
-        newest = next((pk for pk in evaluators if (pk, response) in said), None)
+    for evaluators, response in cells:
+        newest = next((pk for pk in evaluators if (pk, response) in judged), None)
         if newest is not None and response in current:
             question = ChosenQuestion(rows[newest], response)
             by_key.setdefault(question.key, question)

@@ -19,9 +19,9 @@ def unheard_runs() -> QuerySet[Run]:
     """Return finished runs with scores that have not been routed since they finished or their audit was planned."""
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("finished_at"))
     never |= Q(queue__routed_at__lt=F("audit_plan__chosen_at"))
-    asked = Q(options__asks_people__isnull=True) | ~Q(options__asks_people=False)
-    asked |= Q(queue__isnull=False) | Q(audit_plan__isnull=False)
-    return Run.objects.filter(never, asked, kind__in=SCORED_KINDS, status=RunStatus.FINISHED).order_by("pk")
+    asks_people = Q(options__asks_people__isnull=True) | ~Q(options__asks_people=False)
+    asks_people |= Q(queue__isnull=False) | Q(audit_plan__isnull=False)
+    return Run.objects.filter(never, asks_people, kind__in=SCORED_KINDS, status=RunStatus.FINISHED).order_by("pk")
 
 
 def run_asks_people(run: Run) -> bool:
@@ -33,9 +33,9 @@ def unheard_debate_sets() -> QuerySet[DebateSet]:
     """Return the sets people are asked about, over, and not routed since they ended or their audit was planned."""
     debates = Debate.objects.filter(debate_set=OuterRef("pk"))
     ended = DebateSet.objects.filter(Exists(debates), ~Exists(debates.filter(status__in=UNFINISHED)))
-    unharmed = Q(setup__perturbation__isnull=True) | ~Q(setup__perturbation__in=PERTURBATIONS)
-    asked = ~Q(source=DebateSource.IMPORT) | Q(audit_plan__isnull=False) | Q(queue__isnull=False)
-    ended = ended.filter(unharmed, asked, method=Method.DEBATE)
+    unperturbed = Q(setup__perturbation__isnull=True) | ~Q(setup__perturbation__in=PERTURBATIONS)
+    asks_people = ~Q(source=DebateSource.IMPORT) | Q(audit_plan__isnull=False) | Q(queue__isnull=False)
+    ended = ended.filter(unperturbed, asks_people, method=Method.DEBATE)
     ended = ended.filter(Q(run__isnull=True) | Q(run__status=RunStatus.FINISHED))
     ended = ended.annotate(ended_at=Max("debates__finished_at"))
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("ended_at"))

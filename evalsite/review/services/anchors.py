@@ -47,7 +47,7 @@ def make_anchor_set(
             f"of this judge in one run; there are {len(anchors)}."
         )
     version = versions_of([evaluator])[evaluator.pk]
-    made = AnchorSet.objects.create(
+    anchor_set = AnchorSet.objects.create(
         version_key=version.key,
         version=version.to_json(),
         evaluator_name=evaluator.name,
@@ -57,7 +57,7 @@ def make_anchor_set(
     )
     Anchor.objects.bulk_create(
         Anchor(
-            anchor_set=made,
+            anchor_set=anchor_set,
             verdict_id=anchor.verdict_id,
             response_id=anchor.response_id,
             label=anchor.label,
@@ -66,8 +66,8 @@ def make_anchor_set(
         )
         for anchor in anchors
     )
-    record(actor, "anchors.made", _about(made), anchors=len(anchors))
-    return made
+    record(actor, "anchors.made", _about(anchor_set), anchors=len(anchors))
+    return anchor_set
 
 
 @transaction.atomic

@@ -29,8 +29,8 @@ def issue_certificate(
             "issued_at": at,
         },
     )
-    said = {key: outcome[key] for key in ("passed", "annotators", "items")}
-    record(actor, "certificate.issued", NamedSubject(name, certificate.pk), **said, version=version.key[:12])
+    detail = {key: outcome[key] for key in ("passed", "annotators", "items")}
+    record(actor, "certificate.issued", NamedSubject(name, certificate.pk), **detail, version=version.key[:12])
     return certificate
 
 

@@ -105,10 +105,10 @@ class Act:
         return self.act == UNABLE
 
 
-ITEM_COLUMNS = tuple(one.name for one in fields(ItemRecord))
-ACT_COLUMNS = tuple(one.name for one in fields(Act))
+ITEM_COLUMNS = tuple(column.name for column in fields(ItemRecord))
+ACT_COLUMNS = tuple(column.name for column in fields(Act))
 COLUMNS = (*ITEM_COLUMNS, *ACT_COLUMNS)
-_KINDS = {one.name: str(one.type).partition(" |")[0] for one in (*fields(ItemRecord), *fields(Act))}
+_KINDS = {column.name: str(column.type).partition(" |")[0] for column in (*fields(ItemRecord), *fields(Act))}
 _NEEDED = ("item", "item_hash", "act", "annotator")
 _OF_ANY_ACT = ("claimed_at", "saw_swapped")
 _OF_ACTS = {ANSWERED: ("slot", "blind_label", "answered_at"), UNABLE: ("cannot_judge", "answered_at")}
@@ -178,12 +178,12 @@ def read_annotations(data: bytes, name: str) -> Parsed[AnnotationFile]:
 def group(rows: Iterable[tuple[str, JsonObject]]) -> Iterator[ActsOfItem]:
     """Yield the items of typed rows, each row with its place; rows of one item follow each other or not."""
     by_item: dict[int, tuple[str, ItemRecord, list[PlacedAct]]] = {}
-    for place, row in rows:
+    for location, row in rows:
         if row["item"] not in by_item:
-            by_item[row["item"]] = (place, ItemRecord(**{name: row[name] for name in ITEM_COLUMNS}), [])
-        by_item[row["item"]][2].append(PlacedAct(place, Act(**{name: row[name] for name in ACT_COLUMNS})))
-    for place, facts, acts in by_item.values():
-        yield ActsOfItem(place, facts, tuple(acts))
+            by_item[row["item"]] = (location, ItemRecord(**{name: row[name] for name in ITEM_COLUMNS}), [])
+        by_item[row["item"]][2].append(PlacedAct(location, Act(**{name: row[name] for name in ACT_COLUMNS})))
+    for location, facts, acts in by_item.values():
+        yield ActsOfItem(location, facts, tuple(acts))
 
 
 @dataclass(slots=True)
@@ -191,8 +191,10 @@ class _AnnotationReader:
     file: str
     problems: list[Problem] = field(default_factory=list)
 
-    def say(self, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "annotation") -> None:
-        self.problems.append(problem(self.file, place, message, offending=offending, hint=hint, code=code))
+    def say(
+        self, location: str, message: str, *, offending: str = "", hint: str = "", code: str = "annotation"
+    ) -> None:
+        self.problems.append(problem(self.file, location, message, offending=offending, hint=hint, code=code))
 
     def json_rows(self, data: bytes) -> Iterator[tuple[str, JsonDict]]:
         parsed = read_json_lines(Bundle({self.file: data}), self.file)
@@ -205,8 +207,8 @@ class _AnnotationReader:
         if rows and not self._knows_columns({name for row in rows[:100] for name in row.fields}, "line 1"):
             return
         for row in rows:
-            place = f"line {row.line}"
-            yield place, {name: self._value(name, row.fields.get(name), f"{place}, {name}") for name in COLUMNS}
+            location = f"line {row.line}"
+            yield location, {name: self._value(name, row.fields.get(name), f"{location}, {name}") for name in COLUMNS}
 
     def grid_rows(self, data: bytes) -> Iterator[tuple[str, JsonDict]]:
         findings = Findings(self.file)
@@ -226,68 +228,70 @@ class _AnnotationReader:
             if all(is_blank(cell) for cell in cells):
                 continue
             if columns is None:
-                columns = {plain_text(cell).strip(): place for place, cell in enumerate(cells)}
+                columns = {plain_text(cell).strip(): index for index, cell in enumerate(cells)}
                 if not self._knows_columns(set(columns), grid.location(row, 1)):
                     return
                 continue
             values = {}
             for name in COLUMNS:
-                place = columns.get(name, len(cells))
-                cell = cells[place] if place < len(cells) else ""
+                index = columns.get(name, len(cells))
+                cell = cells[index] if index < len(cells) else ""
                 if isinstance(cell, str):
                     cell = unescape_cell(cell)
-                spot = f"{grid.sheet}!{column_letters(place + 1)}{row}" if grid.sheet else f"line {row}, {name}"
-                values[name] = self._value(name, None if cell == "" else cell, spot)
+                location = f"{grid.sheet}!{column_letters(index + 1)}{row}" if grid.sheet else f"line {row}, {name}"
+                values[name] = self._value(name, None if cell == "" else cell, location)
             yield (f"{grid.sheet}!{row}" if grid.sheet else f"line {row}"), values
 
-    def _knows_columns(self, columns: set[str], place: str) -> bool:
+    def _knows_columns(self, columns: set[str], location: str) -> bool:
         missing = [name for name in _NEEDED if name not in columns]
         if missing:
             text = f"The table has no column {', '.join(missing)}."
-            self.say(place, text, hint="Import a file that a queue exported.", code="annotation-columns")
+            self.say(location, text, hint="Import a file that a queue exported.", code="annotation-columns")
         return not missing
 
-    def _value(self, name: str, value: Any, place: str) -> Any:
+    def _value(self, name: str, value: Any, location: str) -> Any:
         kind = _KINDS[name]
         if kind == "str":
-            return self._text(name, value, place)
+            return self._text(name, value, location)
         if value is None or value == "":
             return 0 if name == "item" else None
         try:
             return _READERS[kind](value)
         except (TypeError, ValueError):
-            self.say(place, f"{name} must be {_WORDS[kind]}.", offending=str(value), code="annotation-value")
+            self.say(location, f"{name} must be {_WORDS[kind]}.", offending=str(value), code="annotation-value")
             return 0 if name == "item" else None
 
-    def _text(self, name: str, value: Any, place: str) -> str:
+    def _text(self, name: str, value: Any, location: str) -> str:
         if value is None:
             return ""
         text = value if isinstance(value, str) else plain_text(value)
         limit = _LIMITS.get(name, NAME_LIMIT)
         if "\0" in text:
-            self.say(place, f"{name} contains a NUL character.", hint="Remove it.", code="nul")
+            self.say(location, f"{name} contains a NUL character.", hint="Remove it.", code="nul")
         elif len(text) > limit:
-            self.say(place, f"{name} has {len(text):,} characters; the maximum is {limit:,}.", code="too-long")
+            self.say(location, f"{name} has {len(text):,} characters; the maximum is {limit:,}.", code="too-long")
         return text[:limit]
 
     def grouped(self, rows: Iterable[tuple[str, JsonDict]]) -> Iterator[ActsOfItem]:
         """Yield the items, having looked for rows that contradict each other."""
-        kept = [(place, row) for place, row in rows if self._is_whole(place, row)]
+        whole_rows = [(location, row) for location, row in rows if self._is_whole(location, row)]
         first: dict[int, tuple[str, JsonDict]] = {}
         people: dict[tuple[int, str], str] = {}
-        for place, row in kept:
-            start, known = first.setdefault(row["item"], (place, row))
-            other = next((name for name in ITEM_COLUMNS if row[name] != known[name]), "")
+        for location, row in whole_rows:
+            start, first_row = first.setdefault(row["item"], (location, row))
+            other = next((name for name in ITEM_COLUMNS if row[name] != first_row[name]), "")
             if other:
                 text = f"{other} of item {row['item']} differs from the value at {start}."
-                self.say(place, text, offending=str(row[other]), hint="All rows of one item must have the same value.")
-            twin = people.setdefault((row["item"], row["annotator"]), place)
-            if twin != place:
+                self.say(
+                    location, text, offending=str(row[other]), hint="All rows of one item must have the same value."
+                )
+            twin = people.setdefault((row["item"], row["annotator"]), location)
+            if twin != location:
                 text = f"{row['annotator']} has two rows for item {row['item']}; the other is at {twin}."
-                self.say(place, text, hint="Keep one of them.", code="twin-row")
-        yield from group(kept)
+                self.say(location, text, hint="Keep one of them.", code="twin-row")
+        yield from group(whole_rows)
 
-    def _is_whole(self, place: str, row: JsonObject) -> bool:
+    def _is_whole(self, location: str, row: JsonObject) -> bool:
         wrong = [f"{name} is missing" for name in _NEEDED if not row[name]]
         if row["act"] and row["act"] not in ACTS:
             wrong.append(f"act is {row['act']!r}; it must be {', '.join(ACTS[:-1])} or {ACTS[-1]}")
@@ -304,7 +308,7 @@ class _AnnotationReader:
         if bool(row["adjudicated_label"]) != bool(row["adjudicator"] and row["adjudicated_at"]):
             wrong.append("an adjudication needs adjudicated_label, adjudicator and adjudicated_at")
         if wrong:
-            self.say(place, f"{wrong[0]}.", code="annotation-row")
+            self.say(location, f"{wrong[0]}.", code="annotation-row")
         return not wrong
 
 

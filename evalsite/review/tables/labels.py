@@ -123,7 +123,7 @@ def read_labels(
     problems = [*parsed.problems, *reader.problems]
     scale = tuple(labels) or in_order({label.label for item in items for label in item.labels})
     problems += _about_scale(name, scale, is_declared=bool(labels) or about is not None)
-    if any(one.severity is Severity.ERROR for one in problems):
+    if any(row.severity is Severity.ERROR for row in problems):
         return Parsed(None, tuple(problems))
     return Parsed(LabelFile(recognised, scale, raters, tuple(items)), tuple(problems))
 
@@ -167,8 +167,8 @@ def in_order(labels: set[str]) -> tuple[str, ...]:
         return tuple(sorted(labels))
 
 
-def _first(names: Mapping[str, str], wanted: Sequence[str]) -> str:
-    return next((names[name] for name in wanted if name in names), "")
+def _first(names: Mapping[str, str], aliases: Sequence[str]) -> str:
+    return next((names[name] for name in aliases if name in names), "")
 
 
 def _about_scale(name: str, scale: Sequence[str], *, is_declared: bool) -> list[Problem]:
@@ -194,9 +194,9 @@ class _LabelReader:
     problems: list[Problem] = field(default_factory=list)
     others: int = 0  # rows about another criterion
 
-    def error(self, place: str, message: str, *, offending: str = "", code: str = "") -> None:
+    def error(self, location: str, message: str, *, offending: str = "", code: str = "") -> None:
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(problem(self.file, place, message, offending=offending, code=code))
+            self.problems.append(problem(self.file, location, message, offending=offending, code=code))
 
     def rows(self) -> Iterator[tuple[CellRow, str, NamedResponse | None]]:
         """Yield the rows that are about the criterion, with the key of their item."""
@@ -221,20 +221,20 @@ class _LabelReader:
     def _response(self, row: CellRow) -> NamedResponse | None:
         if self.about is None:
             return None
-        own = self.columns
-        known = {name: row.cells.get(getattr(own, name), "") for name in ("response", "item", "system", "attempt")}
-        place = self.table.place_of(row, own.response if known["response"] else own.system or own.item)
-        return NamedResponse(place, known["response"], known["item"], known["system"], known["attempt"])
+        columns = self.columns
+        texts = {name: row.cells.get(getattr(columns, name), "") for name in ("response", "item", "system", "attempt")}
+        location = self.table.place_of(row, columns.response if texts["response"] else columns.system or columns.item)
+        return NamedResponse(location, texts["response"], texts["item"], texts["system"], texts["attempt"])
 
     def wide(self) -> list[LabelledRow]:
         """Return one item per row."""
         items: list[LabelledRow] = []
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for row, key, response in self.rows():
-            seen[key] += 1
-            if seen[key] == 2:
-                place = self.table.place_of(row, self.columns.item)
-                self.error(place, f"The item {key!r} occurs twice.", offending=key, code="twin-item")
+            counts[key] += 1
+            if counts[key] == 2:
+                location = self.table.place_of(row, self.columns.item)
+                self.error(location, f"The item {key!r} occurs twice.", offending=key, code="twin-item")
             cells = [(rater, self._label(row, rater)) for rater in self.columns.raters]
             labels = [
                 RaterLabel(rater, label, None, self.table.place_of(row, rater)) for rater, label in cells if label
@@ -246,19 +246,25 @@ class _LabelReader:
         """Return the items in the order in which they first appear."""
         groups: dict[str, dict[str, RaterLabel]] = {}
         first: dict[str, tuple[CellRow, NamedResponse | None]] = {}
-        own = self.columns
+        columns = self.columns
         for row, key, response in self.rows():
-            rater = row.cells.get(own.rater, "") if own.rater else self.about.rater if self.about is not None else ""
-            if not self._fits(row, own.rater, rater, "rater", RATER_LIMIT):
+            rater = (
+                row.cells.get(columns.rater, "")
+                if columns.rater
+                else self.about.rater
+                if self.about is not None
+                else ""
+            )
+            if not self._fits(row, columns.rater, rater, "rater", RATER_LIMIT):
                 continue
             first.setdefault(key, (row, response))
             by_rater = groups.setdefault(key, {})
-            label, place = self._label(row, own.label), self.table.place_of(row, own.label)
+            label, location = self._label(row, columns.label), self.table.place_of(row, columns.label)
             if rater in by_rater:
                 text = f"{rater!r} labelled the item {key!r} twice; the other is at {by_rater[rater].place}."
-                self.error(place, text, offending=label, code="twin-label")
+                self.error(location, text, offending=label, code="twin-label")
             elif label:
-                by_rater[rater] = RaterLabel(rater, label, self._moment(row), place)
+                by_rater[rater] = RaterLabel(rater, label, self._moment(row), location)
         return [
             self._item(key, list(by_rater.values()), first[key][0].cells, first[key][1])
             for key, by_rater in groups.items()
@@ -268,10 +274,10 @@ class _LabelReader:
         self, key: str, labels: Sequence[RaterLabel], cells: Mapping[str, str], response: NamedResponse | None
     ) -> LabelledRow:
         names = {name.lower(): name for name in cells}
-        groups = {group: _first(names, wanted) for group, wanted in GROUPS.items()}
-        own = self.columns
-        used = {own.item, own.rater, own.label, own.at, *own.raters, *groups.values()}
-        used |= {own.response, own.system, own.attempt}
+        groups = {group: _first(names, aliases) for group, aliases in GROUPS.items()}
+        columns = self.columns
+        used = {columns.item, columns.rater, columns.label, columns.at, *columns.raters, *groups.values()}
+        used |= {columns.response, columns.system, columns.attempt}
         return LabelledRow(
             key=key,
             labels=tuple(labels),
@@ -281,23 +287,25 @@ class _LabelReader:
         )
 
     def _fits(self, row: CellRow, column: str, text: str, what: str, limit: int) -> bool:
-        place = self.table.place_of(row, column)
+        location = self.table.place_of(row, column)
         if not text:
-            self.error(place, f"The row does not name the {what}.", code=f"no-{what}")
+            self.error(location, f"The row does not name the {what}.", code=f"no-{what}")
         elif len(text) > limit:
-            self.error(place, f"The {what} has more than {limit} characters.", offending=text, code=f"long-{what}")
+            self.error(location, f"The {what} has more than {limit} characters.", offending=text, code=f"long-{what}")
         return 0 < len(text) <= limit
 
     def _label(self, row: CellRow, column: str) -> str:
-        label, place = row.cells.get(column, "").strip(), self.table.place_of(row, column)
+        label, location = row.cells.get(column, "").strip(), self.table.place_of(row, column)
         if label.lower() in MISSING_WORDS and label not in self.declared:
             return ""
         if self.declared and label not in self.declared:
-            self.error(place, f"The label {label!r} is not on the declared scale.", offending=label, code="off-scale")
+            self.error(
+                location, f"The label {label!r} is not on the declared scale.", offending=label, code="off-scale"
+            )
             return ""
         if len(label) > LABEL_LIMIT:
             text = f"A label has at most {LABEL_LIMIT} characters."
-            self.error(place, text, offending=label, code="long-label")
+            self.error(location, text, offending=label, code="long-label")
             return ""
         return label
 

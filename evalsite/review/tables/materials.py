@@ -63,8 +63,11 @@ def read_materials(data: bytes, name: str, *, has_scale: bool = False) -> Parsed
     parsed = read_rows(data, name)
     if parsed.value is None:
         return Parsed(None, parsed.problems)
-    known = {column.lower(): column for column in parsed.value.columns}
-    columns = {what: next((known[alias] for alias in names if alias in known), "") for what, names in NAMES.items()}
+    columns_by_name = {column.lower(): column for column in parsed.value.columns}
+    columns = {
+        what: next((columns_by_name[alias] for alias in names if alias in columns_by_name), "")
+        for what, names in NAMES.items()
+    }
     is_pair = bool(columns["response_a"] and columns["response_b"])
     if not columns["question"] or not (is_pair or columns["response"]):
         text = "No columns for questions and responses were recognised."
@@ -72,14 +75,14 @@ def read_materials(data: bytes, name: str, *, has_scale: bool = False) -> Parsed
         return Parsed(None, (*parsed.problems, problem(name, "line 1", text, hint=hint, code="queue-columns")))
     problems: list[Problem] = []
     rows: list[MaterialRow] = []
-    seen: set[str] = set()
+    used_keys: set[str] = set()
     for number, row in enumerate(parsed.value.rows, start=1):
-        wrong = _why_unfit(row, columns, seen, is_pair=is_pair)
+        wrong = _why_unfit(row, columns, used_keys, is_pair=is_pair)
         if wrong:
             problems.append(problem(name, row.place, wrong, code="queue-row"))
         else:
             rows.append(_material(row.cells, columns, number, is_pair=is_pair))
-            seen.add(rows[-1].key)
+            used_keys.add(rows[-1].key)
     if not rows and not problems:
         problems.append(problem(name, "", "The table has no rows.", code="queue-empty"))
     if problems:
@@ -112,9 +115,9 @@ def _unused_scale(name: str, has_scale: bool, is_pair: bool) -> Iterator[Problem
         yield remark(name, "", text, hint="Give one response per row to use them.", code="unused-labels")
 
 
-def _why_unfit(row: CellRow, columns: Mapping[str, str], seen: set[str], *, is_pair: bool) -> str:
+def _why_unfit(row: CellRow, columns: Mapping[str, str], used_keys: set[str], *, is_pair: bool) -> str:
     key = row.cells.get(columns["key"], "")
-    if key and key in seen:
+    if key and key in used_keys:
         return f"The id {key!r} occurs twice."
     for what in ("question", *(("response_a", "response_b") if is_pair else ("response",))):
         if not row.cells.get(columns[what], "").strip():

@@ -67,12 +67,12 @@ def _from_grid(grid: Grid, findings: Findings) -> Rows:
         if not columns:
             columns = _header(grid, number, cells, findings)
             continue
-        kept = {
+        texts = {
             columns[column]: text_cell(grid, number, column, cell, findings)
             for column, cell in enumerate(cells, start=1)
             if column in columns and not is_blank(cell)
         }
-        rows.append(CellRow(f"{grid.sheet}!{number}" if grid.sheet else f"line {number}", kept))
+        rows.append(CellRow(f"{grid.sheet}!{number}" if grid.sheet else f"line {number}", texts))
         if len(rows) > MOST_ROWS:
             findings.error("", "too-many-rows", f"The table has more than {MOST_ROWS:,} rows.")
             break
@@ -107,9 +107,9 @@ def _from_json(data: bytes, name: str) -> Parsed[Rows]:
         fields = {str(key)[:100]: value for key, value in row.fields.items() if value is not None}
         cells = {key: _as_text(value) for key, value in fields.items()}
         columns |= dict.fromkeys(cells)
-        place = f"line {row.line}"
-        nested = {key: place for key, value in fields.items() if isinstance(value, dict | list)} | nested
-        rows.append(CellRow(place, {key: text for key, text in cells.items() if text != ""}))
+        location = f"line {row.line}"
+        nested = {key: location for key, value in fields.items() if isinstance(value, dict | list)} | nested
+        rows.append(CellRow(location, {key: text for key, text in cells.items() if text != ""}))
     return Parsed(Rows(tuple(columns), tuple(rows)), (*parsed.problems, *_say_nested(name, nested)))
 
 
@@ -117,12 +117,12 @@ def _say_nested(name: str, nested: dict[str, str]) -> list[Problem]:
     return [
         remark(
             name,
-            place,
+            location,
             f"{column!r} contains lists or objects. Chats are shown as messages, everything else as JSON.",
             hint="Use plain text to control how it is shown.",
             code="nested-value",
         )
-        for column, place in nested.items()
+        for column, location in nested.items()
     ]
 
 
@@ -140,11 +140,11 @@ def _is_message(value: object) -> bool:
     return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
 
 
-def remark(file: str, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
+def remark(file: str, location: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
     """Return a warning at one place of a file."""
-    return Problem(Severity.WARNING, file, place, message, offending[:120], hint, code)
+    return Problem(Severity.WARNING, file, location, message, offending[:120], hint, code)
 
 
-def problem(file: str, place: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
+def problem(file: str, location: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
     """Return an error at one place of a file."""
-    return Problem(Severity.ERROR, file, place, message, offending[:120], hint, code)
+    return Problem(Severity.ERROR, file, location, message, offending[:120], hint, code)

@@ -92,8 +92,8 @@ def _revision_form(request: PageRequest, panel: Panel) -> RevisionForm | None:
 
 def _said(request: PageRequest, panel: Panel) -> dict[str, str]:
     """Return what is said of each part of the item's form; "" of those left out, so that they are named."""
-    form, said = panel.content.form, parts_of(request)
-    return {} if form is None else {part.key: said.get(part.key, "") for part in form.parts}
+    form, texts = panel.content.form, parts_of(request)
+    return {} if form is None else {part.key: texts.get(part.key, "") for part in form.parts}
 
 
 def _decided_parts(panel: Panel) -> dict[str, str]:

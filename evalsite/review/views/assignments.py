@@ -70,10 +70,10 @@ def queue_assign(request: PageRequest, slug: str) -> HttpResponse:
         return _refuse(request, "Choose a person and give a reason.", "review:queue-detail", slug)
     person, reason = form.cleaned_data["person"], form.cleaned_data["reason"]
     with refusals_shown(request, ReviewRefused):
-        said = reassignments.hand_items(
+        message = reassignments.hand_items(
             queue=queue, item_ids=chosen, person=person, actor=request.user, reason=reason, at=timezone.now()
         )
-        messages.success(request, f"{person.username}: {said}")
+        messages.success(request, f"{person.username}: {message}")
     return redirect("review:queue-detail", slug)
 
 
@@ -98,8 +98,8 @@ def queue_person(request: PageRequest, slug: str, person_id: int) -> HttpRespons
 
 
 def _person_page(request: PageRequest, queue: Queue, person: User) -> HttpResponse:
-    held = claims.claims_held(queue=queue, person=person, at=timezone.now(), most=reassignments.MOST_AT_ONCE)
-    context = {"queue": queue, "person": person, "held": held, "form": _release_form(request, queue, person)}
+    held_claims = claims.claims_held(queue=queue, person=person, at=timezone.now(), most=reassignments.MOST_AT_ONCE)
+    context = {"queue": queue, "person": person, "held": held_claims, "form": _release_form(request, queue, person)}
     return render(request, "review/queue_person.html", context)
 
 
@@ -126,9 +126,9 @@ def queue_release(request: PageRequest, slug: str, person_id: int) -> HttpRespon
         withdrawn, handed = reassignments.withdraw_all(
             queue=queue, person=person, heir=heir, actor=request.user, reason=reason, at=timezone.now()
         )
-        said = f"{withdrawn} item{'' if withdrawn == 1 else 's'} withdrawn from {person.username}"
-        said += "" if heir is None else f", {handed} of them assigned to {heir.username}"
-        messages.success(request, said)
+        message = f"{withdrawn} item{'' if withdrawn == 1 else 's'} withdrawn from {person.username}"
+        message += "" if heir is None else f", {handed} of them assigned to {heir.username}"
+        messages.success(request, message)
     return redirect("review:queue-person", slug, person.pk)
 
 

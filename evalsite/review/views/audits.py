@@ -84,8 +84,8 @@ def _in_force(subject: AuditSubject) -> int:
     if subject.is_unasked:
         return 0
     default = default_size(subject.population, share=subject.share)
-    wanted = min(subject.plan.size, subject.population) if subject.plan is not None else default
-    return max(wanted, subject.drawn)
+    size = min(subject.plan.size, subject.population) if subject.plan is not None else default
+    return max(size, subject.drawn)
 
 
 def _draw(subject: AuditSubject, *, is_over: bool) -> None:

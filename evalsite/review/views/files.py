@@ -74,7 +74,7 @@ def _with_kept_file(form: QueueFileForm) -> QueueFileForm:
 
 def _create(request: PageRequest, form: QueueFileForm, materials: MaterialFile, file_name: str) -> Queue:
     data = form.cleaned_data
-    wanted = NewQueue(
+    new_queue = NewQueue(
         name=data["name"],
         file_name=file_name,
         guidelines=data["guidelines"],
@@ -85,7 +85,9 @@ def _create(request: PageRequest, form: QueueFileForm, materials: MaterialFile, 
         order=OrderPolicy(data["order"]),
     )
     members = list(data["members"])
-    queue = create_queue(wanted=wanted, found=materials, members=members, actor=request.user, at=timezone.now())
+    queue = create_queue(
+        new_queue=new_queue, material_file=materials, members=members, actor=request.user, at=timezone.now()
+    )
     drop_upload(data["kept"])
     messages.success(request, f"The queue has {queue.total_count:,} items")
     return queue
@@ -129,21 +131,21 @@ def _confirm(request: PageRequest, queue: Queue, token: str, name: str) -> HttpR
     is_sent = "save" in request.POST and not is_member_search(request.POST)
     if is_sent and form.is_valid() and not plan.is_refused and parsed.value.n_rows <= MOST_ROWS:
         try:
-            done = import_annotations(
-                queue=queue, found=parsed.value, people=choice, actor=request.user, at=timezone.now()
+            imported = import_annotations(
+                queue=queue, file=parsed.value, people=choice, actor=request.user, at=timezone.now()
             )
         except AnnotationImportRefused as refusal:
             plan.problems.extend(refusal.problems)
         else:
             drop_upload(token)
-            answers = done.plan.counts()["answers"]
+            answers = imported.plan.counts()["answers"]
             messages.success(request, f"{answers:,} annotation{'' if answers == 1 else 's'} imported")
             return redirect(queue)
     return _preview(request, queue, parsed, plan, {"people": form, "token": token})
 
 
 def _plan(queue: Queue, file: AnnotationFile, people: PeopleChoice) -> AnnotationPlan:
-    plan = plan_import(queue=queue, found=file, people=people, at=timezone.now())
+    plan = plan_import(queue=queue, file=file, people=people, at=timezone.now())
     try:
         check_open(queue)
     except AnnotationImportRefused as refusal:

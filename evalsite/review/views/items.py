@@ -72,11 +72,13 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect(_claim(request, item_id).item)
     form = AnnotationForm(request.POST)
     if form.is_valid():
-        said = parts_of(request)
-        answer = GivenAnnotation(form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=said)
+        part_texts = parts_of(request)
+        answer = GivenAnnotation(
+            form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=part_texts
+        )
         token, at = form.cleaned_data["token"], timezone.now()
         try:
-            done = annotation_store.record_annotation(
+            annotation = annotation_store.record_annotation(
                 item_id=item_id, annotator=request.user, token=token, answer=answer, at=at
             )
         except ItemGone as refusal:
@@ -85,16 +87,16 @@ def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
             form.add_error(None, str(refusal))
         else:
             toast = Toast("Saved", undo_id=item_id)
-            return show_next(request, done.item.queue, toast=toast, done_id=item_id)
+            return show_next(request, annotation.item.queue, toast=toast, done_id=item_id)
     _claim(request, item_id)
-    _keep(request, item_id)
+    _store_draft(request, item_id)
     return show_item(request, item_id, form=form)
 
 
-def _keep(request: PageRequest, item_id: int, **seen: Any) -> bool:
+def _store_draft(request: PageRequest, item_id: int, **page_state: Any) -> bool:
     typed = {name: request.POST.get(name, "") for name in ("label", "note")}
-    typed |= {f"{PREFIX}{key}": said for key, said in parts_of(request).items()}
-    return claims.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **seen)
+    typed |= {f"{PREFIX}{key}": text for key, text in parts_of(request).items()}
+    return claims.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **page_state)
 
 
 @post_view("review.view_queue")
@@ -113,13 +115,14 @@ def item_score(request: PageRequest, item_id: int) -> HttpResponse:
 def item_draft(request: PageRequest, item_id: int) -> HttpResponse:
     """Keep what is typed, without a page: 409 where nothing is kept, 412 where newer text is stored."""
     try:
-        seen = parse_datetime(request.POST["draft_at"]) if "draft_at" in request.POST else False
-        kept = _keep(request, item_id, page=request.POST.get("draft_page", "")[:PAGE_LIMIT], seen=seen)
+        based_on = parse_datetime(request.POST["draft_at"]) if "draft_at" in request.POST else False
+        page = request.POST.get("draft_page", "")[:PAGE_LIMIT]
+        is_stored = _store_draft(request, item_id, page=page, based_on=based_on)
     except ValueError as error:
         raise BadRequest("draft_at is no date and time") from error
     except NewerDraft:
         return HttpResponse(status=PRECONDITION_FAILED)
-    return HttpResponse(status=204 if kept else 409)
+    return HttpResponse(status=204 if is_stored else 409)
 
 
 @post_view("review.add_annotation")
@@ -163,7 +166,7 @@ def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
         return show_again(request, item_id, toast=Toast("Give a reason why you cannot judge this item.", "warning"))
     answer, token = GivenAnnotation(cannot_judge=form.cleaned_data["reason"]), form.cleaned_data["token"]
     try:
-        done = annotation_store.record_annotation(
+        annotation = annotation_store.record_annotation(
             item_id=item_id, annotator=request.user, token=token, answer=answer, at=timezone.now()
         )
     except ItemGone as refusal:
@@ -172,7 +175,7 @@ def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
         _claim(request, item_id)
         return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
     toast = Toast("Stored as “cannot judge”", undo_id=item_id)
-    return show_next(request, done.item.queue, toast=toast, done_id=item_id)
+    return show_next(request, annotation.item.queue, toast=toast, done_id=item_id)
 
 
 @post_view("review.add_annotation")

@@ -111,20 +111,20 @@ class FormParts:
         return any(key == TEN_KEY for row in self.rows for _, key in row.choices)
 
 
-def form_parts(form: AnswerForm | None, said: Mapping[str, str]) -> FormParts | None:
+def form_parts(form: AnswerForm | None, texts: Mapping[str, str]) -> FormParts | None:
     """Return the parts of a form with what is said of each by key; None where people choose a label."""
     if form is None:
         return None
     rows = tuple(
-        PartRow(part, number, said.get(part.key, ""), part_choices(part))
+        PartRow(part, number, texts.get(part.key, ""), part_choices(part))
         for number, part in enumerate(form.parts, start=1)
     )
-    return FormParts(rows, score_so_far(form, said))
+    return FormParts(rows, score_so_far(form, texts))
 
 
 def part_choices(part: FormPart) -> tuple[tuple[Label, str], ...]:
     """Return the values offered of a part, each with the key that gives it."""
-    return tuple((choice, digit_of(part, place)) for place, choice in enumerate(part.choices))
+    return tuple((choice, digit_of(part, index)) for index, choice in enumerate(part.choices))
 
 
 def _typed(panel: Panel, form: Form | None) -> dict[str, str]:
@@ -159,8 +159,14 @@ def material_of(request: PageRequest, content: ItemContent, *, url: str) -> Json
         differences = None  # the answers stay as they read
     pieces = (differences.a, differences.b) if differences else ((), ())
     sides = [
-        {"letter": side.letter, "system": side.system, "text": side.text, "content": side.content, "pieces": own}
-        for side, own in zip(content.sides, pieces, strict=False)
+        {
+            "letter": side.letter,
+            "system": side.system,
+            "text": side.text,
+            "content": side.content,
+            "pieces": side_pieces,
+        }
+        for side, side_pieces in zip(content.sides, pieces, strict=False)
     ]
     shown = {
         "compared": compared,

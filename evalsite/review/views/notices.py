@@ -32,7 +32,7 @@ def notice_read(request: PageRequest) -> HttpResponse:
 @post_view("review.view_queue")
 def notice_mail(request: PageRequest) -> HttpResponse:
     """Choose whether notices come by e-mail as well."""
-    choose_mail(person=request.user, wanted=request.POST.get("wanted") == "1")
+    choose_mail(person=request.user, enabled=request.POST.get("wanted") == "1")
     return redirect("review:notice-list")
 
 

@@ -129,7 +129,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
     count = None if filters.is_set else queue.items.count()
     page = page_of(request, items, count=count)
     listed = [item.pk for item in page.object_list]
-    holders, told = claims.holders_of(listed, at=now), remarks.remarks_on(listed)
+    holders, remarks_by_item = claims.holders_of(listed, at=now), remarks.remarks_on(listed)
     return {
         "page_obj": page,
         "rows": [
@@ -138,7 +138,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
                 "question": pages.question_of(item),
                 "label": _text(item, item.label),
                 "holders": holders.get(item.pk, []),
-                "remarks": told.get(item.pk, []),
+                "remarks": remarks_by_item.get(item.pk, []),
             }
             for item in page.object_list
         ],
@@ -185,11 +185,11 @@ def queue_update(request: PageRequest, slug: str) -> HttpResponse:
 def queue_status(request: PageRequest, slug: str) -> HttpResponse:
     """Pause, resume, archive or bring back a queue."""
     queue = queue_or_404(request, slug)
-    wanted = request.POST.get("status", "")
-    if wanted not in list(QueueStatus):
+    status = request.POST.get("status", "")
+    if status not in list(QueueStatus):
         raise Http404("No such status.")
     with refusals_shown(request, ReviewRefused):
-        changed = services.set_queue_status(queue=queue, status=QueueStatus(wanted), actor=request.user)
+        changed = services.set_queue_status(queue=queue, status=QueueStatus(status), actor=request.user)
         messages.success(request, f"The queue is now {changed.get_status_display().lower()}")
     return redirect("review:queue-detail", slug)
 

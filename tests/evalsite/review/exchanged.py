@@ -47,7 +47,7 @@ def read(data: bytes, kind: str = "csv") -> AnnotationFile:
 
 
 def bring(queue: Queue, found: AnnotationFile, **people: Any) -> Imported:
-    return import_annotations(queue=queue, found=found, people=PeopleChoice(**people), actor=None, at=NOON)
+    return import_annotations(queue=queue, file=found, people=PeopleChoice(**people), actor=None, at=NOON)
 
 
 def emptied(queue: Queue) -> Queue:

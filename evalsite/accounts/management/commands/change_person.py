@@ -60,7 +60,7 @@ class Command(JsonCommand):
 
 def _entered(person: User, options: JsonDict) -> JsonDict:
     role = role_of(person)
-    kept = {name: getattr(person, name) for name in DETAILS} | {"role": role.value if role else ""}
+    current = {name: getattr(person, name) for name in DETAILS} | {"role": role.value if role else ""}
     entered = {name: options[name] for name in (*DETAILS, "role") if options[name] is not None}
     is_active = not options["deactivate"] and (options["activate"] or person.is_active)
-    return kept | entered | {"is_active": is_active}
+    return current | entered | {"is_active": is_active}

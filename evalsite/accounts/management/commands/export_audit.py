@@ -31,13 +31,13 @@ class Command(JsonCommand):
         parser.add_argument("--output", required=True, metavar="FILE", help="file to write")
 
     def run(self, **options: Any) -> JsonDict:
-        given = {name: options[name] for name in FILTERS}
+        filters = {name: options[name] for name in FILTERS}
         if options["person"]:
             person = User.objects.filter(username=options["person"]).first()
             if person is None:
                 raise BadInput(f"There is no person {options['person']!r}.")
-            given["person"] = person.pk
-        form = AuditFilterForm(given)
+            filters["person"] = person.pk
+        form = AuditFilterForm(filters)
         if not form.is_valid():
             raise form_refusal(form)
         entries = audit_entries(form.wanted())
@@ -49,5 +49,5 @@ class Command(JsonCommand):
                     lines += 1
         except OSError as error:
             raise BadInput(f"Cannot write {options['output']}: {error.strerror}.") from error
-        record(None, "audit.exported", "audit log", filter={name: text for name, text in given.items() if text})
+        record(None, "audit.exported", "audit log", filter={name: text for name, text in filters.items() if text})
         return {"output": options["output"], "entries": lines - 1}

@@ -50,7 +50,8 @@ class Command(BaseCommand):
         lines = [f"The demo is ready on http://{plan.address}/ after {seconds:.0f} s (Ctrl-C stops it).", ""]
         lines += ["Sign in with one of these; the passwords are generated at every start and shown only here:", ""]
         lines += [
-            f"  {role_in_demo(one.person.username):<11} {one.person.username:<16} {one.password}" for one in passwords
+            f"  {role_in_demo(issued.person.username):<11} {issued.person.username:<16} {issued.password}"
+            for issued in passwords
         ]
         self.stdout.write("\n".join([*lines, ""]))
         self.stdout.flush()

@@ -57,7 +57,7 @@ def golden_create(request: PageRequest) -> HttpResponse:
             new_set = NewGoldenSet(data["name"], data["seed"], data["with_referred"])
             try:
                 golden_set = make_golden_set(
-                    wanted=new_set, evaluator=evaluator, material=material, actor=request.user, at=timezone.now()
+                    new_set=new_set, evaluator=evaluator, material=material, actor=request.user, at=timezone.now()
                 )
                 messages.success(request, f"{golden_set.name} is created: {material.cases:,} cases.")
                 return redirect(golden_set)

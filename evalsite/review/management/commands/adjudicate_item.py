@@ -109,8 +109,8 @@ def _shown(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
 
 def _decided(item: ReviewItem, person: User, options: JsonDict) -> JsonDict:
     word = _final_word(item, options)
-    done = decisions.adjudicate_item(item_id=item.pk, adjudicator=person, word=word, at=timezone.now())
-    return {"item": done.pk, "queue": done.queue.slug, "status": done.status, "label": done.label}
+    decided = decisions.adjudicate_item(item_id=item.pk, adjudicator=person, word=word, at=timezone.now())
+    return {"item": decided.pk, "queue": decided.queue.slug, "status": decided.status, "label": decided.label}
 
 
 def _revealed(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:

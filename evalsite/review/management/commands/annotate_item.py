@@ -60,14 +60,14 @@ class Command(JsonCommand):
                 claim = claims.claim_next(queue=queue, annotator=person, at=timezone.now())
                 return _shown(claim, person)
             claim = _claim(options["item"], person)
-            done = _act_of(options)(claim, person, options)
+            outcome = _act_of(options)(claim, person, options)
         except (ReviewRefused, NothingNow) as refusal:
             raise BadInput(str(refusal)) from refusal
-        return {"done": done, **_shown(claim, person)}
+        return {"done": outcome, **_shown(claim, person)}
 
 
-def _claim(given: str, person: User) -> Assignment:
-    claim = item_of(given).assignments.filter(annotator=person).select_related("item__subject").first()
+def _claim(reference: str, person: User) -> Assignment:
+    claim = item_of(reference).assignments.filter(annotator=person).select_related("item__subject").first()
     if claim is None:
         raise BadInput("Items are handed out one at a time. Get the next one from the queue (--queue).")
     return claim

@@ -40,12 +40,12 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         queue, person = queue_of(options["queue"]), person_named(options["person"])
         actor = acting_person(options["by"], permission="review.change_queue", act="assign items")
-        told: JsonDict = {"queue": queue.slug, "person": person.username}
+        facts: JsonDict = {"queue": queue.slug, "person": person.username}
         try:
             with transaction.atomic():
                 if options["action"] == "give":
-                    return told | {"said": _give(queue, person, actor, options)}
-                return told | _withdraw(queue, person, actor, options)
+                    return facts | {"said": _give(queue, person, actor, options)}
+                return facts | _withdraw(queue, person, actor, options)
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
 
@@ -70,10 +70,10 @@ def _withdraw(queue: Queue, person: User, actor: User, options: JsonDict) -> Jso
             queue=queue, person=person, heir=heir, actor=actor, reason=reason, at=timezone.now()
         )
         return {"withdrawn": withdrawn, "given": handed}
-    wanted = queue.items.filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)  # locked in this order
-    if wanted.count() < len(set(ids)):
+    chosen_ids = queue.items.filter(pk__in=ids).order_by("pk").values_list("pk", flat=True)  # locked in this order
+    if chosen_ids.count() < len(set(ids)):
         raise BadInput(f"Some of these items are not in the queue {queue.slug}.")
-    for item_id in list(wanted):
+    for item_id in list(chosen_ids):
         withdraw_item(item_id=item_id, person=person, actor=actor, reason=reason)
     return {"withdrawn": len(set(ids)), "given": 0}
 

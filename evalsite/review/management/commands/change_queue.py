@@ -63,7 +63,7 @@ class Command(JsonCommand):
 
 
 def _form(queue: Queue, options: JsonDict) -> QueueForm:
-    values = model_to_dict(queue, fields=QueueForm.CHOICES) | {"members": [one.pk for one in queue.members.all()]}
+    values = model_to_dict(queue, fields=QueueForm.CHOICES) | {"members": [member.pk for member in queue.members.all()]}
     values |= {name: options[name] for name in SETTINGS if options[name] is not None}
     if options["guidelines"] is not None:
         try:
@@ -79,7 +79,7 @@ def _form(queue: Queue, options: JsonDict) -> QueueForm:
 
 
 def _told(queue: Queue) -> JsonDict:
-    kept = model_to_dict(queue, fields=[name for name in QueueForm.CHOICES if name != "guidelines"])
+    settings = model_to_dict(queue, fields=[name for name in QueueForm.CHOICES if name != "guidelines"])
     members = list(queue.members.order_by("username").values_list("username", flat=True))
-    told = {"queue": queue.slug, "status": queue.status, **kept, "guidelines_version": queue.guidelines_version}
-    return told | {"members": members}
+    facts = {"queue": queue.slug, "status": queue.status, **settings, "guidelines_version": queue.guidelines_version}
+    return facts | {"members": members}

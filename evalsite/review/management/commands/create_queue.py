@@ -60,7 +60,7 @@ class Command(JsonCommand):
         }
         if options["dry_run"]:
             return {"dry_run": True, **facts}
-        wanted = NewQueue(
+        new_queue = NewQueue(
             name=options["name"],
             file_name=path.name,
             guidelines=guidelines,
@@ -71,7 +71,9 @@ class Command(JsonCommand):
             order=OrderPolicy(options["order"]),
         )
         try:
-            queue = create_queue(wanted=wanted, found=parsed.value, members=members, actor=None, at=timezone.now())
+            queue = create_queue(
+                new_queue=new_queue, material_file=parsed.value, members=members, actor=None, at=timezone.now()
+            )
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
         return {"queue": queue.slug, "address": queue.get_absolute_url(), **facts}

@@ -23,7 +23,7 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         table = LabelTable.objects.filter(slug=options["table"]).first()
         if table is None:
-            known = ", ".join(LabelTable.objects.order_by("slug").values_list("slug", flat=True)[:20]) or "none"
-            raise BadInput(f"There is no label table {options['table']!r}. There are: {known}.")
+            slugs = ", ".join(LabelTable.objects.order_by("slug").values_list("slug", flat=True)[:20]) or "none"
+            raise BadInput(f"There is no label table {options['table']!r}. There are: {slugs}.")
         delete_labels(table=table, actor=None)
         return {"table": table.slug, "name": table.name, "labels": table.label_count, "deleted": True}

@@ -71,13 +71,13 @@ class Command(JsonCommand):
         raise BadInput("Say what to do with the item: --example, --rule or --doubt.")
 
 
-def _listed(golden_set: GoldenSet, given: str) -> JsonDict:
-    if not given:
+def _listed(golden_set: GoldenSet, name_or_key: str) -> JsonDict:
+    if not name_or_key:
         stock = golden_set.items.filter(part=GoldenPart.EXAMPLES).values_list("pk", flat=True)
         return {"examples": [_facts(row) for row in golden_texts(with_texts(stock), [])]}
-    version = version_of(golden_set, given)
+    version = version_of(golden_set, name_or_key)
     answers = golden_answers(golden_set, GoldenPart.DEVELOPMENT, [version.evaluator])[version.evaluator.pk]
-    differing = {one.golden_id: one for one in answers if not one.agrees}
+    differing = {answer.golden_id: answer for answer in answers if not answer.agrees}
     return {
         "version": version.key,
         "responses": len(answers),
@@ -91,7 +91,7 @@ def _facts(row: GoldenText) -> JsonDict:
         "case": row.item.case_key,
         "response": row.item.response_id,
         "people": row.people,
-        "reasons": [one.reason for one in row.reasons if one.reason],
+        "reasons": [note.reason for note in row.reasons if note.reason],
         **({"judge": row.judges[0].label, "judge_reason": row.judges[0].reason} if row.judges else {}),
     }
 
@@ -99,7 +99,7 @@ def _facts(row: GoldenText) -> JsonDict:
 def _example(item: GoldenItem, options: JsonDict) -> JsonDict:
     judge, reply = choices.judge_of(options["example"]), options["reply"]
     if reply is None:
-        reasons = [one.reason for one in golden_texts(with_texts([item.pk]), [])[0].reasons if one.reason]
+        reasons = [note.reason for note in golden_texts(with_texts([item.pk]), [])[0].reasons if note.reason]
         reply = suggested_reply(item, judge, " ".join(dict.fromkeys(reasons)))
     add_example(item=item, judge=judge, reply=reply, actor=None, at=timezone.now())
     return {"item": item.pk, "judge": judge.name, "reply": reply}
@@ -116,7 +116,7 @@ def _item(golden_set: GoldenSet, item_id: int) -> GoldenItem:
 def _rule_deleted(golden_set: GoldenSet, text: str) -> JsonDict:
     rule = golden_set.rules.select_related("golden_set").filter(text=text).first()
     if rule is None:
-        known = "; ".join(golden_set.rules.order_by("pk").values_list("text", flat=True)) or "none yet"
-        raise BadInput(f"The golden set has no rule {text!r}. Rules: {known}.")
+        texts = "; ".join(golden_set.rules.order_by("pk").values_list("text", flat=True)) or "none yet"
+        raise BadInput(f"The golden set has no rule {text!r}. Rules: {texts}.")
     delete_rule(rule=rule, actor=None)
     return {"golden_set": golden_set.name, "deleted": text}

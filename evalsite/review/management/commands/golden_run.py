@@ -53,8 +53,8 @@ class Command(JsonCommand):
             plan = golden_plan(golden_set=golden_set, choices=chosen, part=GoldenPart.DEVELOPMENT, limits=limits)
             if options["estimate"]:
                 estimate = estimate_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
-                told = {"tasks": estimate.tasks, "calls": estimate.calls, "calls_already_made": estimate.reused}
-                return told | {"cost": estimate.cost, "most_cost": estimate.most, "seconds": estimate.seconds}
+                facts = {"tasks": estimate.tasks, "calls": estimate.calls, "calls_already_made": estimate.reused}
+                return facts | {"cost": estimate.cost, "most_cost": estimate.most, "seconds": estimate.seconds}
             with transaction.atomic():
                 run = run_on_development(golden_set=golden_set, plan=plan, actor=None, at=timezone.now())
                 launch_run(run_id=run.pk, waiting=run.total)

@@ -43,14 +43,16 @@ class Command(JsonCommand):
         evaluator = _question(options)
         material = golden_material(evaluator, with_referred=options["with_referred"])
         if options["dry_run"]:
-            told = {"cases": material.cases, "responses": len(material.rows), "labels": material.counts}
-            return told | {"left_out": material.referred, "lacks": why_too_few(material)}
-        wanted = NewGoldenSet(options["name"], options["seed"], options["with_referred"])
+            facts = {"cases": material.cases, "responses": len(material.rows), "labels": material.counts}
+            return facts | {"left_out": material.referred, "lacks": why_too_few(material)}
+        new_set = NewGoldenSet(options["name"], options["seed"], options["with_referred"])
         try:
-            made = make_golden_set(wanted=wanted, evaluator=evaluator, material=material, actor=None, at=timezone.now())
+            golden_set = make_golden_set(
+                new_set=new_set, evaluator=evaluator, material=material, actor=None, at=timezone.now()
+            )
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        return golden_facts(made)
+        return golden_facts(golden_set)
 
 
 def golden_facts(golden_set: GoldenSet) -> JsonDict:
@@ -80,13 +82,15 @@ def _question(options: JsonDict) -> RunEvaluator:
     questions = golden_questions(choices.suite_of(options["suite"]))
     rubric = choices.rubric_of(options["rubric"]) if options["rubric"] else None
     fitting = [
-        one
-        for one in questions
-        if (rubric is None or one.rubric_id == rubric.pk)
-        and (not options["criterion"] or one.criterion == options["criterion"])
+        evaluator
+        for evaluator in questions
+        if (rubric is None or evaluator.rubric_id == rubric.pk)
+        and (not options["criterion"] or evaluator.criterion == options["criterion"])
     ]
     if len(fitting) == 1:
         return fitting[0]
-    known = "; ".join(question_words(one) for one in questions) or "none, since no run has judged the suite"
-    found = "Several criteria fit" if fitting else "No criterion fits"
-    raise BadInput(f"{found}. Name one by --rubric and --criterion. The suite has: {known}.")
+    criteria = (
+        "; ".join(question_words(evaluator) for evaluator in questions) or "none, since no run has judged the suite"
+    )
+    problem = "Several criteria fit" if fitting else "No criterion fits"
+    raise BadInput(f"{problem}. Name one by --rubric and --criterion. The suite has: {criteria}.")

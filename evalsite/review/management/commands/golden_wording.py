@@ -68,9 +68,9 @@ def _asked(golden_set: GoldenSet, options: JsonDict) -> JsonDict:
     endpoint = choices.endpoint_of(options["endpoint"])
     if options["estimate"]:
         question = wording_question(golden_set, version.evaluator)
-        told = {"disagreements": question.disagreements, "rules": question.rules}
-        return told | {"most_cost": question.most_cost(endpoint)}
-    made = ask_for_wording(
+        facts = {"disagreements": question.disagreements, "rules": question.rules}
+        return facts | {"most_cost": question.most_cost(endpoint)}
+    proposal = ask_for_wording(
         golden_set=golden_set,
         evaluator=version.evaluator,
         endpoint=endpoint,
@@ -78,25 +78,25 @@ def _asked(golden_set: GoldenSet, options: JsonDict) -> JsonDict:
         actor=None,
         at=timezone.now(),
     )
-    return _facts(work_on_proposal(proposal_id=made.pk, at=timezone.now()))
+    return _facts(work_on_proposal(proposal_id=proposal.pk, at=timezone.now()))
 
 
 def _proposal(golden_set: GoldenSet, proposal_id: int) -> WordingProposal:
-    found = golden_set.proposals.filter(pk=proposal_id).first()
-    if found is None:
-        known = ", ".join(str(pk) for pk in golden_set.proposals.order_by("pk").values_list("pk", flat=True))
-        raise BadInput(f"The golden set has no proposal {proposal_id}. Proposals: {known or 'none yet'}.")
-    return found
+    proposal = golden_set.proposals.filter(pk=proposal_id).first()
+    if proposal is None:
+        proposal_ids = ", ".join(str(pk) for pk in golden_set.proposals.order_by("pk").values_list("pk", flat=True))
+        raise BadInput(f"The golden set has no proposal {proposal_id}. Proposals: {proposal_ids or 'none yet'}.")
+    return proposal
 
 
-def _places(proposal: WordingProposal, given: str) -> list[int]:
-    if given == ALL:
+def _places(proposal: WordingProposal, text: str) -> list[int]:
+    if text == ALL:
         lines = wording_lines(proposal.before, proposal.after)
         return [line.place for line in lines if line.place is not None]
-    found = [whole_number(word) for word in choices.names(given)]
-    if None in found:
-        raise BadInput(f"--accept takes places of changes, such as 0,2, or {ALL}; not {given!r}.")
-    return [place for place in found if place is not None]
+    numbers = [whole_number(word) for word in choices.names(text)]
+    if None in numbers:
+        raise BadInput(f"--accept takes places of changes, such as 0,2, or {ALL}; not {text!r}.")
+    return [number for number in numbers if number is not None]
 
 
 def _facts(proposal: WordingProposal) -> JsonDict:

@@ -44,16 +44,16 @@ class Command(JsonCommand):
         try:
             check_open(queue)
             if options["dry_run"]:
-                plan = plan_import(queue=queue, found=file, people=people, at=at)
+                plan = plan_import(queue=queue, file=file, people=people, at=at)
                 if plan.is_refused:
                     raise AnnotationImportRefused(plan.problems)
                 warnings = [str(problem) for problem in plan.problems]
                 return {"dry_run": True, "queue": slug, **plan.counts(), "warnings": warnings}
-            done = import_annotations(queue=queue, found=file, people=people, actor=None, at=at)
+            imported = import_annotations(queue=queue, file=file, people=people, actor=None, at=at)
         except AnnotationImportRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        warnings = [str(problem) for problem in done.plan.problems]
-        return {"queue": slug, **done.plan.counts(), "people_added": list(done.created), "warnings": warnings}
+        warnings = [str(problem) for problem in imported.plan.problems]
+        return {"queue": slug, **imported.plan.counts(), "people_added": list(imported.created), "warnings": warnings}
 
 
 def _read(path: Path) -> AnnotationFile:

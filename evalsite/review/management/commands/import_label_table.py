@@ -97,6 +97,6 @@ def _evaluator(run_id: int | None, name: str) -> RunEvaluator | None:
     every = list(evaluators.order_by("position", "pk"))
     named = [evaluator for evaluator in every if name in ("", evaluator.name)]
     if not named or len({(evaluator.rubric_id, evaluator.criterion) for evaluator in named}) > 1:
-        known = ", ".join(evaluator.name for evaluator in every) or "nobody"
-        raise BadInput(f"Name one evaluator of run {run_id} with --evaluator. It was scored by: {known}.")
+        names = ", ".join(evaluator.name for evaluator in every) or "nobody"
+        raise BadInput(f"Name one evaluator of run {run_id} with --evaluator. It was scored by: {names}.")
     return named[0]

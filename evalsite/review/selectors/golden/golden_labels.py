@@ -56,17 +56,17 @@ def golden_questions(suite: Suite | None = None) -> list[RunEvaluator]:
     rows = RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
     rows = rows.exclude(options__has_key=BASELINE)  # labels of pairs say nothing of one response
     rows = rows.filter(run__suite=suite) if suite is not None else rows
-    found: dict[object, RunEvaluator] = {}
+    newest: dict[object, RunEvaluator] = {}
     for evaluator in rows.select_related("run__suite", "rubric").order_by("-run_id", "position")[:MOST_READ]:
-        found.setdefault((evaluator.run.suite_id, criterion_of(evaluator)), evaluator)
-    return list(found.values())
+        newest.setdefault((evaluator.run.suite_id, criterion_of(evaluator)), evaluator)
+    return list(newest.values())
 
 
 def question_words(evaluator: RunEvaluator) -> str:
     """Return how a criterion is called in a list: its rubric and its name."""
     rubric = str(evaluator.rubric) if evaluator.rubric is not None else ""
-    own = criterion_of(evaluator)[2]
-    return ", ".join(filter(None, (rubric, evaluator.criterion or own))) or "the response as a whole"
+    criterion_name = criterion_of(evaluator)[2]
+    return ", ".join(filter(None, (rubric, evaluator.criterion or criterion_name))) or "the response as a whole"
 
 
 def golden_material(evaluator: RunEvaluator, *, with_referred: bool = False) -> GoldenMaterial:
@@ -76,7 +76,7 @@ def golden_material(evaluator: RunEvaluator, *, with_referred: bool = False) -> 
     judge was unsure of, so figures on them say nothing about other responses.
     """
     subjects = _subjects_by_response(evaluator)
-    labels = blind_labels(pk for own in subjects.values() for pk in own)
+    labels = blind_labels(pk for subject_ids in subjects.values() for pk in subject_ids)
     arms: dict[int, set[str]] = defaultdict(set)
     for ids in chunks(sorted(labels)):
         for referred_id, arm in Referral.objects.filter(subject__in=ids).values_list("subject_id", "arm"):
@@ -84,8 +84,8 @@ def golden_material(evaluator: RunEvaluator, *, with_referred: bool = False) -> 
     scales = scales_of(labels)
     rows: dict[int, LabelledSubjectResponse] = {}
     referred = set[int]()
-    for (response_id, case_key), own in subjects.items():
-        subject_id = next((pk for pk in own if pk in labels), None)
+    for (response_id, case_key), subject_ids in subjects.items():
+        subject_id = next((pk for pk in subject_ids if pk in labels), None)
         if subject_id is None or subject_id in rows:
             continue
         if not with_referred and arms[subject_id] == {ItemArm.ROUTED}:
@@ -98,20 +98,20 @@ def golden_material(evaluator: RunEvaluator, *, with_referred: bool = False) -> 
 
 def scales_of(subject_ids: Iterable[int]) -> dict[int, tuple[Label, ...]]:
     """Return the label scale of each of these subjects."""
-    found: dict[int, tuple[Label, ...]] = {}
+    scales: dict[int, tuple[Label, ...]] = {}
     for ids in chunks(sorted(subject_ids)):
         rows = Subject.objects.filter(pk__in=ids).values_list("pk", "labels")
-        found |= {pk: labels_from_json(labels) for pk, labels in rows}
-    return found
+        scales |= {pk: labels_from_json(labels) for pk, labels in rows}
+    return scales
 
 
 def _subjects_by_response(evaluator: RunEvaluator) -> dict[tuple[int, str], list[int]]:
     """Return the subjects that each current response of the suite is, the one of its content before earlier ones."""
     suite_id, parts, cases = evaluator.run.suite_id, RubricParts(), first_cases(evaluator.run.suite_id)
     responses = Response.objects.filter(prompt__cases__links__suite=suite_id, superseded_at__isnull=True)
-    wanted = list(dict.fromkeys(responses.order_by("pk").values_list("pk", flat=True)))
-    found: dict[tuple[int, str], list[int]] = {}
-    for ids in chunks(wanted):
+    response_ids = list(dict.fromkeys(responses.order_by("pk").values_list("pk", flat=True)))
+    by_response: dict[tuple[int, str], list[int]] = {}
+    for ids in chunks(response_ids):
         rows = list(Response.objects.filter(pk__in=ids).select_related("prompt").defer("text", "prompt__text"))
         keys: dict[int, str] = {}
         for row in rows:
@@ -127,18 +127,18 @@ def _subjects_by_response(evaluator: RunEvaluator) -> dict[tuple[int, str], list
         by_key = dict(Subject.objects.filter(key__in=set(keys.values())).values_list("key", "pk"))
         referred = _referred_as(ids, evaluator.criterion)
         for row in rows:
-            own = [by_key[keys[row.pk]]] if keys[row.pk] in by_key else []
-            own += [pk for pk in referred.get(row.pk, ()) if pk not in own]
-            if own:
-                found[row.pk, row.prompt.key] = own
-    return found
+            subject_ids = [by_key[keys[row.pk]]] if keys[row.pk] in by_key else []
+            subject_ids += [pk for pk in referred.get(row.pk, ()) if pk not in subject_ids]
+            if subject_ids:
+                by_response[row.pk, row.prompt.key] = subject_ids
+    return by_response
 
 
 def _referred_as(response_ids: Sequence[int], criterion: str) -> dict[int, list[int]]:
     """Return the subjects that responses came to people as, the newest first: before their reference changed, say."""
     rows = Referral.objects.filter(response__in=response_ids, subject__criterion=criterion, subject__is_pair=False)
-    found: dict[int, list[int]] = defaultdict(list)
+    subject_ids: dict[int, list[int]] = defaultdict(list)
     for response_id, subject_id in rows.order_by("-pk").values_list("response_id", "subject_id"):
         if response_id is not None:
-            found[response_id].append(subject_id)
-    return found
+            subject_ids[response_id].append(subject_id)
+    return subject_ids

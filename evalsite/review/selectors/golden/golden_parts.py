@@ -30,13 +30,15 @@ def part_counts(golden_set: GoldenSet) -> list[PartCounts]:
     rows = list(GoldenItem.objects.filter(golden_set=golden_set).values_list("part", "case_key", "subject_id"))
     labels = blind_labels(subject_id for _, _, subject_id in rows)
     scale = labels_from_json(golden_set.labels)
-    found = []
+    part_sizes = []
     for part in GoldenPart:
-        own = [(case, subject_id) for one, case, subject_id in rows if one == part]
-        given = Counter(labels[pk].label for _, pk in own if pk in labels)
-        counts = tuple((label, given[label.value]) for label in scale)
-        found.append(PartCounts(part, len({case for case, _ in own}), len(own), len(own) - given.total(), counts))
-    return found
+        members = [(case, subject_id) for row_part, case, subject_id in rows if row_part == part]
+        by_label = Counter(labels[pk].label for _, pk in members if pk in labels)
+        counts = tuple((label, by_label[label.value]) for label in scale)
+        part_sizes.append(
+            PartCounts(part, len({case for case, _ in members}), len(members), len(members) - by_label.total(), counts)
+        )
+    return part_sizes
 
 
 def rare_labels(counts: list[PartCounts]) -> list[str]:

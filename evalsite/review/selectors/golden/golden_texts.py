@@ -43,14 +43,14 @@ class GoldenText:
 
 def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, GoldenAnswer]]) -> list[GoldenText]:
     """Return the texts of items of `with_texts`, with the answers of some versions by golden item. Four queries."""
-    own = [[one[item.pk] for one in answers if item.pk in one] for item in items]
-    verdict_ids = {answer.verdict_id for row in own for answer in row if answer.verdict_id is not None}
-    told = Verdict.objects.filter(pk__in=verdict_ids).values_list("pk", "rationale", "reason")
-    reasons = {pk: rationale or reason for pk, rationale, reason in told}
+    answers_by_item = [[by_item[item.pk] for by_item in answers if item.pk in by_item] for item in items]
+    verdict_ids = {answer.verdict_id for row in answers_by_item for answer in row if answer.verdict_id is not None}
+    verdicts = Verdict.objects.filter(pk__in=verdict_ids).values_list("pk", "rationale", "reason")
+    reasons = {pk: rationale or reason for pk, rationale, reason in verdicts}
     people = people_reasons(item.subject_id for item in items)
     labels = blind_labels(item.subject_id for item in items)
-    found = []
-    for item, row in zip(items, own, strict=True):
+    texts = []
+    for item, row in zip(items, answers_by_item, strict=True):
         scale = {label.value: label for label in labels_from_json(item.subject.labels)}
         words = tuple(
             JudgeWords(
@@ -62,9 +62,9 @@ def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, Gol
             for answer in row
         )
         label = labels[item.subject_id].label if item.subject_id in labels else None
-        said = tuple(ToldReason(_text(scale, one.label), one.reason) for one in people.get(item.subject_id, ()))
-        found.append(GoldenText(item, _text(scale, label), said, words))
-    return found
+        notes = tuple(ToldReason(_text(scale, note.label), note.reason) for note in people.get(item.subject_id, ()))
+        texts.append(GoldenText(item, _text(scale, label), notes, words))
+    return texts
 
 
 def with_texts(golden_ids: Iterable[int]) -> list[GoldenItem]:
@@ -76,14 +76,14 @@ def with_texts(golden_ids: Iterable[int]) -> list[GoldenItem]:
 def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[ToldReason]]:
     """Return by subject what people noted with their labels, then why an adjudicator decided. Two queries."""
     ids = list(subject_ids)
-    found: dict[int, list[ToldReason]] = defaultdict(list)
+    reasons: dict[int, list[ToldReason]] = defaultdict(list)
     notes = Annotation.objects.filter(item__subject__in=ids, item__retest_of=None).exclude(label="")
     for subject_id, label, note in notes.order_by("pk").values_list("item__subject_id", "label", "note"):
-        found[subject_id].append(ToldReason(label, note))
+        reasons[subject_id].append(ToldReason(label, note))
     words = Adjudication.objects.filter(item__subject__in=ids).order_by("pk")
     for subject_id, label, reason in words.values_list("item__subject_id", "label", "reason"):
-        found[subject_id].append(ToldReason(label, reason))
-    return dict(found)
+        reasons[subject_id].append(ToldReason(label, reason))
+    return dict(reasons)
 
 
 def _text(scale: Mapping[str, Label], label: str | None) -> str:

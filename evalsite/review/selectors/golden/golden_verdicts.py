@@ -50,15 +50,15 @@ class GoldenVersion:
 def golden_versions(golden_set: GoldenSet, part: GoldenPart) -> list[GoldenVersion]:
     """Return the versions of judges with a finished run on a part, the newest first. Three queries."""
     runs = golden_set.runs.filter(part=part, run__status=RunStatus.FINISHED).select_related("started_by")
-    by_run = {one.run_id: one for one in runs}
+    by_run = {golden_run.run_id: golden_run for golden_run in runs}
     rows = RunEvaluator.objects.filter(run__in=by_run, kind=EvaluatorKind.JUDGE).select_related("run", "judge")
     evaluators = list(rows.order_by("-run_id", "position"))
     keys = versions_of(evaluators)
-    found: dict[str, GoldenVersion] = {}
-    for one in evaluators:
-        key = keys[one.pk].key
-        found.setdefault(key, GoldenVersion(key, one, by_run[one.run_id]))
-    return list(found.values())
+    versions: dict[str, GoldenVersion] = {}
+    for evaluator in evaluators:
+        key = keys[evaluator.pk].key
+        versions.setdefault(key, GoldenVersion(key, evaluator, by_run[evaluator.run_id]))
+    return list(versions.values())
 
 
 def golden_answers(
@@ -76,15 +76,15 @@ def golden_answers(
     )
     labels = blind_labels(item.subject_id for item in items)
     scales = scales_of(labels)
-    kept = [item for item in items if item.subject_id in labels]
-    found = {}
+    labelled = [item for item in items if item.subject_id in labels]
+    answers = {}
     for evaluator in evaluators:
-        verdicts = _verdicts(evaluator, [item.response_id for item in kept])
-        found[evaluator.pk] = [
+        verdicts = _verdicts(evaluator, [item.response_id for item in labelled])
+        answers[evaluator.pk] = [
             _answer(item, labels[item.subject_id].item_id, labels[item.subject_id].label or "", scales, verdicts)
-            for item in kept
+            for item in labelled
         ]
-    return found
+    return answers
 
 
 def _answer(
@@ -105,7 +105,7 @@ def _answer(
         case_key=item.case_key,
         scale=scale,
         people=label,
-        people_share=next((one.share for one in scale if one.value == label), None),
+        people_share=next((option.share for option in scale if option.value == label), None),
         verdict_id=verdict.pk if verdict is not None else None,
         judge=judge_label(verdict.value, share, scale) if verdict is not None else None,
         judge_share=share,
@@ -115,9 +115,9 @@ def _answer(
 
 def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
     """Return an evaluator's verdicts by response, as this site reads replies now."""
-    found: dict[int, Verdict] = {}
+    verdicts: dict[int, Verdict] = {}
     for ids in chunks(response_ids):
         rows = Verdict.objects.filter(evaluator=evaluator, response__in=ids, parser_version=PARSER_VERSION)
         rows = rows.select_related("score").defer("rationale", "score__detail").order_by("pk")
-        found |= {verdict.response_id: verdict for verdict in rows}
-    return found
+        verdicts |= {verdict.response_id: verdict for verdict in rows}
+    return verdicts

@@ -38,15 +38,15 @@ def audited_systems(subject: AuditSubject) -> list[AuditedSystem]:
         summed = _summed_by_database(subject.run)
         if summed is not None:
             return summed
-        told = _of_run(subject.run)
+        rows = _of_run(subject.run)
     elif subject.debate_set is not None:
-        told = _of_debates(subject.debate_set)
+        rows = _of_debates(subject.debate_set)
     else:
         raise ValueError("an audit of nothing")
     cases: dict[str, dict[int, list[tuple[float | None, bool]]]] = defaultdict(lambda: defaultdict(list))
-    for name, case, share, is_decided in told:
+    for name, case, share, is_decided in rows:
         cases[name][case].append((share, is_decided))
-    return [_system(name, own) for name, own in sorted(cases.items())]
+    return [_system(name, by_case) for name, by_case in sorted(cases.items())]
 
 
 def _summed_by_database(run: Run) -> list[AuditedSystem] | None:
@@ -70,11 +70,11 @@ def _summed_by_database(run: Run) -> list[AuditedSystem] | None:
     if any(responses != cases for _, _, responses, cases, *_ in rows):
         return None
     several = len({criterion for _, criterion, *_ in rows}) > 1
-    found = []
+    systems = []
     for system, criterion, _, cases, decided, with_share, total in rows:
         name = _name(system, criterion, several=several)
-        found.append(_counted(name, decided, cases, (total or 0.0) if with_share == decided else None))
-    return sorted(found, key=lambda row: row.name)
+        systems.append(_counted(name, decided, cases, (total or 0.0) if with_share == decided else None))
+    return sorted(systems, key=lambda row: row.name)
 
 
 def _name(system: str, criterion: str, *, several: bool) -> str:
@@ -109,7 +109,7 @@ def _system(name: str, cases: Mapping[int, list[tuple[float | None, bool]]]) -> 
     decided = [rows for rows in cases.values() if all(is_decided for _, is_decided in rows)]
     shares = [[share for share, _ in rows if share is not None] for rows in decided]
     has_means = all(shares)  # labels that are names have none
-    total = sum(sum(own) / len(own) for own in shares) if has_means else None
+    total = sum(sum(case_shares) / len(case_shares) for case_shares in shares) if has_means else None
     return _counted(name, len(decided), len(cases), total)
 
 

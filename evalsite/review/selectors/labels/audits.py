@@ -46,22 +46,22 @@ def strata_of_run(run: Run, queue: Queue) -> tuple[list[list[str]], list[int]]:
     keys = dict(tasks.values_list("response__prompt__key", "response__prompt_id").distinct())
     if not keys:
         return [], list(queue.audit_strata)
-    known = set(queue.audit_strata)
-    if not known:
+    earlier_ends = set(queue.audit_strata)
+    if not earlier_ends:
         others = Queue.objects.filter(run__suite__benchmark=run.suite.benchmark_id).exclude(pk=queue.pk)
-        known = {last for ends in others.values_list("audit_strata", flat=True) for last in ends}
+        earlier_ends = {last for ends in others.values_list("audit_strata", flat=True) for last in ends}
     newest = max(keys.values())
-    ends = sorted({newest, *(last for last in known if last < newest)})
+    ends = sorted({newest, *(last for last in earlier_ends if last < newest)})
     strata: dict[int, list[str]] = defaultdict(list)
     for key, prompt_id in keys.items():
         strata[bisect_left(ends, prompt_id)].append(key)
-    return [strata[place] for place in sorted(strata)], ends
+    return [strata[index] for index in sorted(strata)], ends
 
 
 def ends_of_strata(run_ids: Iterable[int]) -> list[int]:
     """Return the last prompt of each stratum from which the samples of these runs were drawn, in order."""
     ends = Queue.objects.filter(run__in=run_ids).values_list("audit_strata", flat=True)
-    return sorted({last for own in ends for last in own})
+    return sorted({last for queue_ends in ends for last in queue_ends})
 
 
 def keys_of_debates(debate_set: DebateSet) -> tuple[int, list[str]]:
@@ -149,20 +149,20 @@ def subject_of_debates(debate_set: DebateSet) -> AuditSubject:
 
 
 def _subject(
-    run: Run | None, debate_set: DebateSet | None, queue: Queue | None, cases: int, asked: int
+    run: Run | None, debate_set: DebateSet | None, queue: Queue | None, cases: int, subjects: int
 ) -> AuditSubject:
-    own = _median_seconds(queue) if queue is not None else None
+    queue_seconds = _median_seconds(queue) if queue is not None else None
     return AuditSubject(
         run=run,
         debate_set=debate_set,
         queue=queue,
         plan=plan_of(run=run, debate_set=debate_set),
         population=cases,
-        per_case=asked / cases if cases else 0.0,
+        per_case=subjects / cases if cases else 0.0,
         drawn=round(drawn_share(run=run, debate_set=debate_set) * cases),
         quorum=queue.quorum if queue is not None else DEFAULT_QUORUM,
-        seconds_per_answer=own if own is not None else _median_seconds(None),
-        is_own_time=own is not None,
+        seconds_per_answer=queue_seconds if queue_seconds is not None else _median_seconds(None),
+        is_own_time=queue_seconds is not None,
         share=share_to_draw(run) if run is not None else None,
     )
 
@@ -205,9 +205,9 @@ def quote_audit(cases: int, subjects: int, share: float | None, benchmark_id: in
     if share is None and benchmark_id is not None:
         share = share_of_benchmark(benchmark_id)
     size, seconds = default_size(cases, share=share), _median_seconds(None)
-    asked = ceil(size * subjects / cases)
-    annotations = asked * DEFAULT_QUORUM
-    return PeopleCost(size, cases, asked, annotations, None if seconds is None else annotations * seconds)
+    drawn_subjects = ceil(size * subjects / cases)
+    annotations = drawn_subjects * DEFAULT_QUORUM
+    return PeopleCost(size, cases, drawn_subjects, annotations, None if seconds is None else annotations * seconds)
 
 
 def _median_seconds(queue: Queue | None) -> float | None:

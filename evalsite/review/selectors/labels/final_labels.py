@@ -167,44 +167,44 @@ class LabelReader:
         return self._rows_of(evaluator, drawn, referred)
 
     def _rows_of(
-        self, evaluator: RunEvaluator, wanted: Sequence[int], referred: Mapping[int, _Referred]
+        self, evaluator: RunEvaluator, response_ids: Sequence[int], referred: Mapping[int, _Referred]
     ) -> list[SubjectLabel]:
-        known = self._rows[_shelf(evaluator.run_id, evaluator)]
-        for ids in chunks([pk for pk in wanted if pk not in known]):
-            known |= dict.fromkeys(ids) | self._read(evaluator, ids, referred)
-        rows = [row for row in map(known.__getitem__, wanted) if row is not None]
+        cached = self._rows[_shelf(evaluator.run_id, evaluator)]
+        for ids in chunks([pk for pk in response_ids if pk not in cached]):
+            cached |= dict.fromkeys(ids) | self._read(evaluator, ids, referred)
+        rows = [row for row in map(cached.__getitem__, response_ids) if row is not None]
         options = scoring_options(evaluator)
         return self._as_judged(evaluator, rows, options) if options else rows
 
     def _referred_of(self, evaluator: RunEvaluator) -> dict[int, _Referred] | None:
         """Return what the run referred under the criterion, by response; None where it has not been routed yet."""
-        wanted = evaluator.run_id, evaluator.criterion
-        if wanted not in self._referred:
+        key = evaluator.run_id, evaluator.criterion
+        if key not in self._referred:
             rows = Referral.objects.filter(run=evaluator.run_id, subject__criterion=evaluator.criterion)
             is_routed = Queue.objects.filter(run=evaluator.run_id).exists()
-            self._referred[wanted] = _referred(rows, "response_id") if is_routed else None
-        return self._referred[wanted]
+            self._referred[key] = _referred(rows, "response_id") if is_routed else None
+        return self._referred[key]
 
     def _read(
         self, evaluator: RunEvaluator, ids: Sequence[int], referred: Mapping[int, _Referred]
     ) -> dict[int, SubjectLabel | None]:
         contents = self._contents_of(evaluator, ids)
-        known = self._known(contents, {pk: referred[pk] for pk in contents if pk in referred})
+        labels = self._known(contents, {pk: referred[pk] for pk in contents if pk in referred})
         return {
             pk: _of_response(
                 pk,
                 contents[pk],
                 evaluator.criterion,
-                turned_round(told, turned=contents[pk].is_turned),
+                turned_round(label, turned=contents[pk].is_turned),
                 referred.get(pk, NOT_REFERRED),
             )
-            for pk, told in known.items()
+            for pk, label in labels.items()
         }
 
     def _contents_of(self, evaluator: RunEvaluator, ids: Sequence[int]) -> dict[int, _Content]:
         """Return the contents of these responses; columns alone, since 100,000 objects take longer than all else."""
-        known = self._contents[_shelf(evaluator.run.suite_id, evaluator)]
-        missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in known]).order_by()
+        cached = self._contents[_shelf(evaluator.run.suite_id, evaluator)]
+        missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in cached]).order_by()
         rows = list(missing.values_list("pk", "text_hash", "prompt_id", "system_id", "attempt"))
         self._read_prompts({prompt_id for _, _, prompt_id, _, _ in rows})
         others = others_of(evaluator, [row[0] for row in rows]) if evaluator.compared_with else None
@@ -212,28 +212,28 @@ class LabelReader:
             if others is not None and pk not in others:
                 continue  # nothing to compare it with
             texts = [text_hash] if others is None else [text_hash, others[pk].text_hash]
-            asked = self._asked(evaluator, prompt_id)
-            known[pk] = _Content(
-                key=asked.frame.key(*texts),
+            question = self._asked(evaluator, prompt_id)
+            cached[pk] = _Content(
+                key=question.frame.key(*texts),
                 is_turned=is_turned(texts),
                 prompt_id=prompt_id,
                 case_key=self._prompts[prompt_id][0],
                 system_id=system_id,
                 attempt=attempt,
-                asked=asked,
+                asked=question,
             )
-        return {pk: known[pk] for pk in ids if pk in known}
+        return {pk: cached[pk] for pk in ids if pk in cached}
 
-    def _read_prompts(self, wanted: set[int]) -> None:
+    def _read_prompts(self, prompt_ids: set[int]) -> None:
         """Read prompts that are not known yet: each has many responses, so they are not joined to them."""
-        for ids in chunks(sorted(wanted - self._prompts.keys())):
+        for ids in chunks(sorted(prompt_ids - self._prompts.keys())):
             rows = Prompt.objects.filter(pk__in=ids).values_list("pk", "key", "content_hash")
             self._prompts |= {pk: (key, content_hash) for pk, key, content_hash in rows}
 
     def _asked(self, evaluator: RunEvaluator, prompt_id: int) -> _Question:
         suite_id = evaluator.run.suite_id
-        wanted = suite_id, criterion_of(evaluator), prompt_id
-        if wanted not in self._questions:
+        key = suite_id, criterion_of(evaluator), prompt_id
+        if key not in self._questions:
             if suite_id not in self._cases:
                 self._cases[suite_id] = first_cases(suite_id)
             case = self._cases[suite_id].get(prompt_id)
@@ -241,15 +241,15 @@ class LabelReader:
             part = part_for(evaluator, self._parts, case_key=case_key)
             reference, scenario, lang = (case.reference, case.scenario, case.lang) if case is not None else ("", "", "")
             frame = frame_of(prompt_hash=prompt_hash, reference=reference, part=part, criterion=evaluator.criterion)
-            self._questions[wanted] = _Question(frame, scenario, lang, part.labels)
-        return self._questions[wanted]
+            self._questions[key] = _Question(frame, scenario, lang, part.labels)
+        return self._questions[key]
 
     def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
         """Return the labels of what was referred or has one; those found by content are kept for the next evaluator."""
         fresh = {content.key for content in contents.values()} - self._labels.keys()
         labels = labels_by(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
         self._labels |= dict.fromkeys(fresh) | labels
-        by_key = {pk: told for pk, question in contents.items() if (told := self._labels[question.key]) is not None}
+        by_key = {pk: label for pk, question in contents.items() if (label := self._labels[question.key]) is not None}
         return _with_referred(by_key, referred, order=contents)
 
     def _as_judged(
@@ -277,9 +277,9 @@ def _shelf(owner_id: int, evaluator: RunEvaluator) -> _Shelf:
     return owner_id, criterion_of(evaluator), evaluator.pk if evaluator.compared_with else 0
 
 
-def _of_response(pk: int, content: _Content, criterion: str, known: KnownLabel, told_of: _Referred) -> SubjectLabel:
+def _of_response(pk: int, content: _Content, criterion: str, label: KnownLabel, referred: _Referred) -> SubjectLabel:
     return SubjectLabel(
-        item_id=told_of.item_id or known.item_id,
+        item_id=referred.item_id or label.item_id,
         prompt_id=content.prompt_id,
         case_key=content.case_key,
         scenario=content.asked.scenario,
@@ -289,14 +289,14 @@ def _of_response(pk: int, content: _Content, criterion: str, known: KnownLabel, 
         system_ids=(content.system_id,),
         attempt=content.attempt,
         debate_id=None,
-        label=known.label,
-        share=known.share,
-        provenance=known.provenance,
-        labels=known.labels or content.asked.labels,
-        parts=known.parts,
-        is_routed=told_of.is_routed,
-        is_drawn=told_of.chance is not None,
-        inclusion_probability=told_of.chance,
+        label=label.label,
+        share=label.share,
+        provenance=label.provenance,
+        labels=label.labels or content.asked.labels,
+        parts=label.parts,
+        is_routed=referred.is_routed,
+        is_drawn=referred.chance is not None,
+        inclusion_probability=referred.chance,
     )
 
 
@@ -324,21 +324,21 @@ def _of_debates(
     debates: Sequence[Debate], referred: Mapping[int, _Referred], parts: RubricParts
 ) -> dict[int, SubjectLabel]:
     facts = {debate.pk: pair_facts(debate, parts) for debate in debates}
-    known = _labels_for({pk: one.key for pk, one in facts.items()}, referred)
+    labels = _labels_for({pk: pair.key for pk, pair in facts.items()}, referred)
     return {
         debate.pk: _of_debate(
             debate,
             referred.get(debate.pk, NOT_REFERRED),
-            turned_round(known[debate.pk], turned=facts[debate.pk].is_turned),
+            turned_round(labels[debate.pk], turned=facts[debate.pk].is_turned),
         )
         for debate in debates
-        if debate.pk in known
+        if debate.pk in labels
     }
 
 
-def _of_debate(debate: Debate, told_of: _Referred, known: KnownLabel) -> SubjectLabel:
+def _of_debate(debate: Debate, referred: _Referred, label: KnownLabel) -> SubjectLabel:
     return SubjectLabel(
-        item_id=told_of.item_id or known.item_id,
+        item_id=referred.item_id or label.item_id,
         prompt_id=debate.response_a.prompt_id,
         case_key=debate.case.key,
         scenario=debate.scenario,
@@ -348,14 +348,14 @@ def _of_debate(debate: Debate, told_of: _Referred, known: KnownLabel) -> Subject
         system_ids=(debate.debate_set.system_a_id, debate.debate_set.system_b_id),
         attempt=debate.response_a.attempt,
         debate_id=debate.pk,
-        label=known.label,
-        share=known.share,
-        provenance=known.provenance,
+        label=label.label,
+        share=label.share,
+        provenance=label.provenance,
         labels=PREFERENCE,
         parts={},
-        is_routed=told_of.is_routed,
-        is_drawn=told_of.chance is not None,
-        inclusion_probability=told_of.chance,
+        is_routed=referred.is_routed,
+        is_drawn=referred.chance is not None,
+        inclusion_probability=referred.chance,
     )
 
 

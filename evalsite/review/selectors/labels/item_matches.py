@@ -40,12 +40,12 @@ def match_items(*, queue: Queue, items: Sequence[ActsOfItem], names: Mapping[str
     matches = Matches()
     hashes = _hashes(queue, {item.facts.item for item in items} | {item.facts.retest_of or 0 for item in items})
     same = [item for item in items if hashes.get(item.facts.item) == item.facts.item_hash]
-    matches.found = {one.facts.item: Match(one.facts.item) for one in same}
+    matches.found = {item.facts.item: Match(item.facts.item) for item in same}
     others = [item for item in items if item.facts.item not in matches.found]
     alike = _alike(queue, others)
-    for one in others:
-        if one.facts.retest_of is None:
-            _match_alike(one, alike.get(_identity(one.facts), []), hashes, matches)
+    for item in others:
+        if item.facts.retest_of is None:
+            _match_alike(item, alike.get(_identity(item.facts), []), hashes, matches)
     repeated = [other for other in others if other.facts.retest_of is not None]
     _match_retests(repeated, hashes, names, matches)
     _refuse_twins(items, matches)
@@ -54,9 +54,9 @@ def match_items(*, queue: Queue, items: Sequence[ActsOfItem], names: Mapping[str
 
 def _hashes(queue: Queue, ids: set[int]) -> dict[int, str]:
     hashes: dict[int, str] = {}
-    wanted = sorted(ids)
-    for start in range(0, len(wanted), CHUNK):
-        rows = queue.items.filter(pk__in=wanted[start : start + CHUNK]).values_list("pk", "content_hash")
+    sorted_ids = sorted(ids)
+    for start in range(0, len(sorted_ids), CHUNK):
+        rows = queue.items.filter(pk__in=sorted_ids[start : start + CHUNK]).values_list("pk", "content_hash")
         hashes |= dict(rows)
     return hashes
 
@@ -67,10 +67,10 @@ def _identity(facts: ItemRecord) -> Identity:
 
 
 def _alike(queue: Queue, items: Iterable[ActsOfItem]) -> dict[Identity, list[int]]:
-    wanted = sorted({item.facts.item_hash for item in items})
+    hashes = sorted({item.facts.item_hash for item in items})
     item_ids: dict[Identity, list[int]] = {}
-    for start in range(0, len(wanted), CHUNK):
-        chunk = queue.items.filter(content_hash__in=wanted[start : start + CHUNK], retest_of=None).order_by("pk")
+    for start in range(0, len(hashes), CHUNK):
+        chunk = queue.items.filter(content_hash__in=hashes[start : start + CHUNK], retest_of=None).order_by("pk")
         for identity, pk in _identities(chunk):
             item_ids.setdefault(identity, []).append(pk)
     return item_ids
@@ -115,19 +115,19 @@ def _match_retests(
 
 
 def _known_retest(first_id: int, person: str) -> int | None:
-    known = ReviewItem.objects.filter(retest_of_id=first_id, only_for__username=person)
-    return known.values_list("pk", flat=True).first()
+    retests = ReviewItem.objects.filter(retest_of_id=first_id, only_for__username=person)
+    return retests.values_list("pk", flat=True).first()
 
 
 def _refuse_twins(items: Sequence[ActsOfItem], matches: Matches) -> None:
-    taken: dict[int, ActsOfItem] = {}
+    by_item_id: dict[int, ActsOfItem] = {}
     for item in items:
         match = matches.found.get(item.facts.item)
         if match is None or match.item_id is None:
             continue
-        if match.item_id in taken:
-            text = f"{item.facts.name} and {taken[match.item_id].facts.name} are the same item on this site."
+        if match.item_id in by_item_id:
+            text = f"{item.facts.name} and {by_item_id[match.item_id].facts.name} are the same item on this site."
             matches.problems.append((item.place, text, "Import the annotations of one of them."))
             del matches.found[item.facts.item]
         else:
-            taken[match.item_id] = item
+            by_item_id[match.item_id] = item

@@ -37,14 +37,14 @@ class KnownLabel:
 NO_LABEL = KnownLabel()
 
 
-def turned_round(known: KnownLabel, *, turned: bool) -> KnownLabel:
+def turned_round(label: KnownLabel, *, turned: bool) -> KnownLabel:
     """Return the labels of a pair the other way round."""
     if not turned:
-        return known
+        return label
     return replace(
-        known,
-        label=None if known.label is None else turned_label(known.label, turned=True),
-        share=None if known.share is None else 1.0 - known.share,
+        label,
+        label=None if label.label is None else turned_label(label.label, turned=True),
+        share=None if label.share is None else 1.0 - label.share,
     )
 
 
@@ -52,25 +52,25 @@ def blind_shares(referrals: QuerySet[Referral]) -> dict[int, float | None]:
     """Return what the final blind label of each referred subject is worth, by subject; None: a name."""
     rows = FinalLabel.objects.filter(is_blind=True)
     shares, several = dict[int, float | None](), set[int]()
-    asked = rows.filter(subject__in=referrals.order_by().values("subject")).order_by()
-    for subject_id, share in asked.values_list("subject_id", "share"):
+    referred = rows.filter(subject__in=referrals.order_by().values("subject")).order_by()
+    for subject_id, share in referred.values_list("subject_id", "share"):
         if subject_id in shares:
             several.add(subject_id)
         shares[subject_id] = share
     for ids in chunks(sorted(several)):  # few: only these are worth sorting
-        told = rows.filter(subject__in=ids).order_by("-decided_at", "-pk")
-        ranked = sorted(told.values_list("subject_id", "share", "provenance"), key=lambda row: RANKS[row[2]])
+        repeated = rows.filter(subject__in=ids).order_by("-decided_at", "-pk")
+        ranked = sorted(repeated.values_list("subject_id", "share", "provenance"), key=lambda row: RANKS[row[2]])
         shares |= {subject_id: share for subject_id, share, _ in ranked}
     return shares
 
 
 def blind_labels(subject_ids: Iterable[int]) -> dict[int, KnownLabel]:
     """Return the final blind label of each of these subjects that has one."""
-    found: dict[int, KnownLabel] = {}
+    labels: dict[int, KnownLabel] = {}
     for ids in chunks(sorted(set(subject_ids))):
-        known = labels_by(FinalLabel.objects.filter(subject__in=ids), "subject_id")
-        found |= {subject_id: label for subject_id, label in known.items() if label.label is not None}
-    return found
+        by_subject = labels_by(FinalLabel.objects.filter(subject__in=ids), "subject_id")
+        labels |= {subject_id: label for subject_id, label in by_subject.items() if label.label is not None}
+    return labels
 
 
 def labels_by(rows: QuerySet[FinalLabel], by: str) -> dict[Any, KnownLabel]:

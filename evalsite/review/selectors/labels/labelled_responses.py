@@ -104,12 +104,12 @@ def _read_labels(row: LabelledRow, subject: LabelledSubject, problems: list[Prob
 
 def label_on(scale: Sequence[Label], word: str) -> str | None:
     """Return the value of the label that a word of a file means: its value, its text, or an equal number."""
-    wanted = word.strip().casefold()
+    folded = word.strip().casefold()
     for label in scale:
-        if wanted in (label.value.casefold(), label.text.casefold(), short_of(label).casefold()):
+        if folded in (label.value.casefold(), label.text.casefold(), short_of(label).casefold()):
             return label.value
     try:
-        number = float(wanted)
+        number = float(folded)
         return next((label.value for label in scale if float(label.value) == number), None)
     except ValueError:
         return None

@@ -100,15 +100,15 @@ def parts_text(parts: JsonObject | None) -> str:
 
 
 def _acts(queue: Queue) -> QuerySet[Assignment]:
-    told = Q(annotation__isnull=False) | Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
+    has_act = Q(annotation__isnull=False) | Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
     rank = Case(When(annotation__slot__isnull=False, then=Value(0)), default=Value(1), output_field=IntegerField())
-    acts = Assignment.objects.filter(told, queue=queue).annotate(rank=rank)
+    acts = Assignment.objects.filter(has_act, queue=queue).annotate(rank=rank)
     return acts.order_by("item_id", "rank", "annotation__slot", "annotator__username", "pk")
 
 
 def _typed(row: JsonDict) -> JsonDict:
     is_annotation = row["annotation__id"] is not None
-    told = UNABLE if row["annotation__cannot_judge"] else ANSWERED
+    act = UNABLE if row["annotation__cannot_judge"] else ANSWERED
     is_skip = row["status"] == AssignmentStatus.SKIPPED
     typed = {column: row[path] for column, path in _PATHS.items()} | {
         "subject": kind_of(
@@ -119,7 +119,7 @@ def _typed(row: JsonDict) -> JsonDict:
         "adjudicated_parts": parts_text(row["item__adjudication__parts"]),
         "subject_id": row["item__subject_id"],
         **{name: shown_value(row, name, prefix="item__") for name in SHOWN},
-        "act": told if is_annotation else SKIPPED if is_skip else FLAGGED,
+        "act": act if is_annotation else SKIPPED if is_skip else FLAGGED,
         "active_seconds": row["annotation__active_seconds"] if is_annotation else row["active_seconds"],
         "seen_before": row["annotation__seen_before"] if is_annotation else row["seen_before"],
     }

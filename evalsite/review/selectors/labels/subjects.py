@@ -128,12 +128,12 @@ class ScoreSoFar:
     limits: tuple[str, ...] = ()
 
 
-def score_so_far(form: AnswerForm, said: Mapping[str, str]) -> ScoreSoFar:
+def score_so_far(form: AnswerForm, texts: Mapping[str, str]) -> ScoreSoFar:
     """Return the score of what a person has said of the parts, by key."""
-    left = sum(part.read(said.get(part.key, "")) is None for part in form.parts)
-    if left:
-        return ScoreSoFar("", left)
-    values = form.read(said)
+    missing = sum(part.read(texts.get(part.key, "")) is None for part in form.parts)
+    if missing:
+        return ScoreSoFar("", missing)
+    values = form.read(texts)
     return ScoreSoFar(form.label(values), 0, form.limits(values))
 
 
@@ -303,14 +303,14 @@ def others_of(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int,
     named = {pk: value.get(BASELINE_RESPONSE) for pk, value in verdicts.values_list("response_id", "value") if value}
     bare = Response.objects.defer("text")
     stored = bare.in_bulk([pk for pk in named.values() if pk is not None])
-    found = {pk: stored[other] for pk, other in named.items() if other in stored}
-    rest = list(bare.filter(pk__in=[pk for pk in response_ids if pk not in found]))
+    others = {pk: stored[other] for pk, other in named.items() if other in stored}
+    rest = list(bare.filter(pk__in=[pk for pk in response_ids if pk not in others]))
     baselines = read_baselines(system_ids=[evaluator.compared_with_id], prompt_ids=[row.prompt_id for row in rest])
     for row in rest:
         other = baselines.beside(evaluator.compared_with_id, row)
         if other is not None:
-            found[row.pk] = other
-    return found
+            others[row.pk] = other
+    return others
 
 
 def part_for(evaluator: RunEvaluator, parts: RubricParts, *, case_key: str) -> RubricPart:
@@ -342,11 +342,11 @@ class RubricParts:
         item = items.get(case_key) or items.get("")
         if item is None:
             return NO_RUBRIC
-        known = (item.pk, criterion)
-        if known not in self._parts:
+        key = (item.pk, criterion)
+        if key not in self._parts:
             labels = scale_of(tree_from_json(item.tree), criterion=criterion)
-            self._parts[known] = RubricPart(item.pk, item.tree, part_json(item.tree, criterion), labels)
-        return self._parts[known]
+            self._parts[key] = RubricPart(item.pk, item.tree, part_json(item.tree, criterion), labels)
+        return self._parts[key]
 
     def trees_of(self, rubric_id: int) -> list[JsonDict]:
         """Return all trees of a rubric."""
@@ -390,7 +390,7 @@ def first_cases(suite_id: int) -> dict[int, Case]:
 
 def subjects_by_key(keys: Iterable[str]) -> dict[str, Subject]:
     """Return the stored subjects with these keys."""
-    wanted, subjects = list(dict.fromkeys(keys)), dict[str, Subject]()
-    for start in range(0, len(wanted), CHUNK):
-        subjects |= {row.key: row for row in Subject.objects.filter(key__in=wanted[start : start + CHUNK])}
+    unique_keys, subjects = list(dict.fromkeys(keys)), dict[str, Subject]()
+    for start in range(0, len(unique_keys), CHUNK):
+        subjects |= {row.key: row for row in Subject.objects.filter(key__in=unique_keys[start : start + CHUNK])}
     return subjects

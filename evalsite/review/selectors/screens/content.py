@@ -195,15 +195,15 @@ def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
 def choices_of(labels: tuple[Label, ...]) -> tuple[LabelChoice, ...]:
     """Return the answers offered, each with its key."""
     return tuple(
-        LabelChoice(label.value, label.text, key_of(place, labels), short_of(label), meaning_of(label))
-        for place, label in enumerate(labels)
+        LabelChoice(label.value, label.text, key_of(index, labels), short_of(label), meaning_of(label))
+        for index, label in enumerate(labels)
     )
 
 
 def shown_text(value: str, labels: tuple[Label, ...], *, swapped: bool) -> str:
     """Return a stored label in words, for somebody who sees the sides that way round; "" for no label."""
-    seen = shown_label(value, labels, swapped=swapped) if value else ""
-    return next((label.text for label in labels if label.value == seen), seen)
+    shown = shown_label(value, labels, swapped=swapped) if value else ""
+    return next((label.text for label in labels if label.value == shown), shown)
 
 
 def rubric_lines(subject: ShownSubject) -> tuple[RubricLine, ...]:
@@ -258,12 +258,12 @@ def _verdicts(
     debates = debates_about(item) if item.response_b_id is not None else []
     debated = [_debate_verdict(debate, item, labels, swapped) for debate in debates]
     first_id = item.retest_of_id or item.pk
-    asked = {
+    about_item = {
         "run__referrals__item": first_id,
         "response__referrals__item": first_id,
         "evaluator__criterion": item.criterion,
     }
-    rows = Verdict.objects.filter(**asked).distinct().select_related("evaluator", "score")
+    rows = Verdict.objects.filter(**about_item).distinct().select_related("evaluator", "score")
     shown = [
         MachineVerdict(
             source=row.evaluator.name if ItemPart.MODEL_NAMES in parts else f"Judge {number}",
@@ -274,7 +274,7 @@ def _verdicts(
         )
         for number, row in enumerate(rows.order_by("run_id", "evaluator__position", "pk"), start=1)
     ]
-    ruled = Score.objects.filter(**asked, verdict=None).exclude(evaluator__kind=EvaluatorKind.INDEX).distinct()
+    ruled = Score.objects.filter(**about_item, verdict=None).exclude(evaluator__kind=EvaluatorKind.INDEX).distinct()
     for score in ruled.order_by("run_id", "evaluator__position", "pk"):
         share = score.share
         text = f"could not decide: {score.status}" if share is None else f"{share:.0%} of the points"
@@ -286,21 +286,21 @@ def _member_votes(verdict: Verdict, *, with_names: bool) -> tuple[MachineVerdict
     """Return the votes of a panel's members, by number for those who may not know the judges."""
     score: Score | None = getattr(verdict, "score", None)
     shares = (score.detail.get("votes") or {}) if score is not None else {}
-    found = []
+    votes = []
     for number, vote in enumerate(verdict.votes, start=1):
         share = shares.get(vote["judge"])
         text = f"no vote: {vote['status']}" if share is None else f"{share:.0%} of a full score"
         source = vote["judge"] if with_names else f"Member {number}"
-        found.append(MachineVerdict(source, text, vote["rationale"], vote["confidence"]))
-    return tuple(found)
+        votes.append(MachineVerdict(source, text, vote["rationale"], vote["confidence"]))
+    return tuple(votes)
 
 
 def _debate_verdict(debate: Debate, item: ReviewItem, labels: tuple[Label, ...], swapped: bool) -> MachineVerdict:
     if debate.status == DebateStatus.AGREED:
-        told = "the independent round" if not debate.agreed_round else f"round {debate.agreed_round}"
+        agreed_in = "the independent round" if not debate.agreed_round else f"round {debate.agreed_round}"
         is_same = item.response_a is None or debate.response_a.text_hash == item.response_a.text_hash
-        seen = shown_text(turned_label(str(debate.verdict), turned=not is_same), labels, swapped=swapped)
-        return MachineVerdict("The debate", f"{seen}, agreed in {told}", "", None)
+        text = shown_text(turned_label(str(debate.verdict), turned=not is_same), labels, swapped=swapped)
+        return MachineVerdict("The debate", f"{text}, agreed in {agreed_in}", "", None)
     return MachineVerdict("The debate", f"{debate.get_status_display()} after {debate.round_count} rounds", "", None)
 
 

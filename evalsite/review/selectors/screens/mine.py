@@ -62,11 +62,11 @@ def _agreement(queue: Queue, user: User) -> tuple[int, int]:
     Others say what an adjudicator decided, else what more than half of the other people answered.
     """
     items = ReviewItem.objects.filter(queue=queue, status__in=DECIDED, quorum__gt=1).exclude(arm=ItemArm.RETEST)
-    given = Annotation.objects.filter(queue=queue).exclude(label="")
-    mine = dict(given.filter(annotator=user, item__in=items).values_list("item", "label"))
+    annotations = Annotation.objects.filter(queue=queue).exclude(label="")
+    mine = dict(annotations.filter(annotator=user, item__in=items).values_list("item", "label"))
     final = dict(items.filter(pk__in=mine, status=ItemStatus.ADJUDICATED).values_list("pk", "label"))
     others: dict[int, Counter[str]] = {}
-    answers = given.filter(item__in=list(mine)).exclude(annotator=user)
+    answers = annotations.filter(item__in=list(mine)).exclude(annotator=user)
     for item, label in answers.values_list("item", "label"):
         others.setdefault(item, Counter())[label] += 1
     for item, labels in others.items():

@@ -130,10 +130,10 @@ def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[Re
     if filters.flagged:
         items = items.filter(pk__in=queue.assignments.exclude(flag="").values("item_id"))
     if filters.held:
-        held = queue.assignments.filter(item_open=True, status__in=HELD)
-        live = held.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
-        wanted = live if filters.held == "live" else held.exclude(pk__in=live.values("pk"))
-        items = items.filter(pk__in=wanted.values("item_id"))
+        claims = queue.assignments.filter(item_open=True, status__in=HELD)
+        live = claims.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
+        chosen_claims = live if filters.held == "live" else claims.exclude(pk__in=live.values("pk"))
+        items = items.filter(pk__in=chosen_claims.values("item_id"))
     return items.order_by("status", *ORDERS[OrderPolicy(queue.order)])
 
 
@@ -160,8 +160,8 @@ def full_agreement_of(*, queue: Queue) -> FullAgreement:
 
 def _holds(text: str) -> Q:
     """Return the condition for items in whose question, or in whose answer out of a file, a text stands."""
-    asked = Q(response_a__prompt__text__icontains=text) | Q(material__question__icontains=text)
-    return asked | Q(material__response_a__icontains=text) | Q(material__response_b__icontains=text)
+    in_question = Q(response_a__prompt__text__icontains=text) | Q(material__question__icontains=text)
+    return in_question | Q(material__response_a__icontains=text) | Q(material__response_b__icontains=text)
 
 
 def scenarios_of(*, queue: Queue) -> list[str]:
@@ -259,8 +259,8 @@ def possible_members_of(queue: Queue) -> QuerySet[User]:
 def stuck_items(queue: Queue) -> QuerySet[ReviewItem]:
     """Return the open items of a queue that fewer people are left for than answers are missing."""
     people = possible_members_of(queue).count()
-    done = Count("assignments", filter=Q(assignments__status__in=TOUCHED))
-    items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, only_for=None).annotate(done_with=done)
+    touched = Count("assignments", filter=Q(assignments__status__in=TOUCHED))
+    items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, only_for=None).annotate(done_with=touched)
     return items.filter(quorum__gt=F("answer_count") + people - F("done_with"))
 
 

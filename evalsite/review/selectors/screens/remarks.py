@@ -23,8 +23,8 @@ class Remark:
 def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
     """Return flags, reasons for skipping and for not judging by item, the oldest claim first. One query."""
     unable = Annotation.objects.filter(item__in=items, label="").values("assignment")  # a join would read all of them
-    told = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | Q(pk__in=unable)
-    claims = Assignment.objects.filter(told, item__in=items).select_related("annotator", "annotation")
+    has_remark = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | Q(pk__in=unable)
+    claims = Assignment.objects.filter(has_remark, item__in=items).select_related("annotator", "annotation")
     claims = claims.order_by("claimed_at", "pk")
     by_item: dict[int, list[Remark]] = {}
     for claim in claims:

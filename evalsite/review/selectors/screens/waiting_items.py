@@ -99,10 +99,10 @@ def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[Counted
     touched = mine.filter(item_open=True, status__in=TOUCHED).annotate(n=Count("pk")).values("n")
     again = ReviewItem.objects.filter(queue=OuterRef("pk"), only_for=user_id, assignments__status__in=TOUCHED)
     repeated = again.order_by().values("queue").annotate(n=Count("pk")).values("n")
-    done = mine.filter(status=AssignmentStatus.SUBMITTED).annotate(n=Count("pk")).values("n")
+    submitted = mine.filter(status=AssignmentStatus.SUBMITTED).annotate(n=Count("pk")).values("n")
     return queues.annotate(
         my_touched=Coalesce(Subquery(touched), 0) + Coalesce(Subquery(_seen(user_id)), 0),
-        my_done=Coalesce(Subquery(done), 0),
+        my_done=Coalesce(Subquery(submitted), 0),
         my_repeated=Coalesce(Subquery(repeated), 0),
     )
 
@@ -239,7 +239,7 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
     for row in rows:
         counts.setdefault(row["annotator_id"], {})[row["status"]] = row["n"]
     open_claims = queue.assignments.filter(item_open=True, status__in=HELD).order_by()
-    held = dict(open_claims.values_list("annotator_id").annotate(n=Count("pk")))
+    held_counts = dict(open_claims.values_list("annotator_id").annotate(n=Count("pk")))
     people = User.objects.filter(Q(pk__in=list(counts)) | Q(queues=queue)).distinct().order_by("username", "pk")
     progress = [
         PersonProgress(
@@ -247,7 +247,7 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
             name=person.get_full_name() or person.username,
             answered=(mine := counts.get(person.pk, {})).get(AssignmentStatus.SUBMITTED, 0),
             skipped=mine.get(AssignmentStatus.SKIPPED, 0),
-            in_work=held.get(person.pk, 0),
+            in_work=held_counts.get(person.pk, 0),
         )
         for person in people
     ]

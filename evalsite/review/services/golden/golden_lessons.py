@@ -70,8 +70,8 @@ def add_example(*, item: GoldenItem, judge: Judge, reply: str, actor: User | Non
         saved = save_judge(judge=judge, fields=fields, kind=judge.kind, options=options, actor=actor)
     except (BadJudgeOption, JudgeNotValid) as problem:
         raise ReviewRefused(str(problem)) from None
-    own = GoldenItem.objects.filter(golden_set=item.golden_set_id, case_key=item.case_key)
-    own.filter(part=GoldenPart.DEVELOPMENT).update(part=GoldenPart.EXAMPLES, moved_at=at)
+    same_case = GoldenItem.objects.filter(golden_set=item.golden_set_id, case_key=item.case_key)
+    same_case.filter(part=GoldenPart.DEVELOPMENT).update(part=GoldenPart.EXAMPLES, moved_at=at)
     record(actor, "golden.example", _about(item.golden_set), case=item.case_key, judge=judge.name)
     return saved
 
@@ -90,9 +90,9 @@ def note_rule(
         raise ReviewRefused(f"A rule is a sentence of 1 to {RULE_LIMIT} characters.")
     if item is not None and item.part == GoldenPart.TEST:
         raise ReviewRefused("The test part stays shut: no rule can come from it.")
-    made = GoldenRule.objects.create(golden_set=golden_set, item=item, text=text, written_by=actor, written_at=at)
-    record(actor, "golden.rule_noted", _about(golden_set), rule=made.pk)
-    return made
+    rule = GoldenRule.objects.create(golden_set=golden_set, item=item, text=text, written_by=actor, written_at=at)
+    record(actor, "golden.rule_noted", _about(golden_set), rule=rule.pk)
+    return rule
 
 
 @transaction.atomic
@@ -112,13 +112,13 @@ def doubt_label(*, item: GoldenItem, reason: str, actor: User, at: datetime) -> 
     item = _locked(item)
     if item.part == GoldenPart.TEST:
         raise ReviewRefused("The test part stays shut: its labels are not looked at one by one.")
-    known = blind_labels([item.subject_id]).get(item.subject_id)
-    if known is None:
+    final_label = blind_labels([item.subject_id]).get(item.subject_id)
+    if final_label is None:
         raise ReviewRefused("People are deciding this label again already.")
-    if known.item_id is None:
+    if final_label.item_id is None:
         raise ReviewRefused("This label was imported. Correct it in its table, and import the table again.")
-    reopen_item(item_id=known.item_id, actor=actor, reason=reason, at=at)
-    record(actor, "golden.label_doubted", _about(item.golden_set), item=known.item_id)
+    reopen_item(item_id=final_label.item_id, actor=actor, reason=reason, at=at)
+    record(actor, "golden.label_doubted", _about(item.golden_set), item=final_label.item_id)
 
 
 def subject_of_item(item: GoldenItem) -> JudgeSubject:
@@ -147,11 +147,11 @@ def _locked(item: GoldenItem) -> GoldenItem:
 
 
 def _label(item: GoldenItem) -> Label:
-    known = blind_labels([item.subject_id]).get(item.subject_id)
-    if known is None or known.label is None:
+    final_label = blind_labels([item.subject_id]).get(item.subject_id)
+    if final_label is None or final_label.label is None:
         raise ReviewRefused("People are deciding this label again; wait for them.")
     scale = {label.value: label for label in labels_from_json(item.subject.labels)}
-    return scale.get(known.label, Label(known.label, known.label, known.share))
+    return scale.get(final_label.label, Label(final_label.label, final_label.label, final_label.share))
 
 
 def _share(label: Label) -> float:

@@ -39,15 +39,15 @@ def development_choices(golden_set: GoldenSet, judges: Sequence[Judge], rubric: 
     Raises:
         ReviewRefused: a judge compares two responses, or needs a rubric that the set does not have.
     """
-    found = []
+    choices = []
     for judge in judges:
         if "pair" in needs_of(judge):
             raise ReviewRefused(f"{judge.name} compares two responses; a golden set holds single ones.")
         if needs_rubric(judge) and (rubric is None or not uses_rubric(judge, rubric)):
             raise ReviewRefused(f"{judge.name} needs another rubric than the one of the golden set; choose it.")
         used = rubric if needs_rubric(judge) else None
-        found.append(EvaluatorChoice(judge=judge, rubric=used, criterion=golden_set.criterion))
-    return found
+        choices.append(EvaluatorChoice(judge=judge, rubric=used, criterion=golden_set.criterion))
+    return choices
 
 
 def golden_plan(
@@ -94,8 +94,8 @@ def open_test(
     _check_chosen(locked, evaluator, version.key)
     plan = golden_plan(golden_set=locked, choices=[version_choice(evaluator)], part=GoldenPart.TEST, limits=limits)
     run = _start(locked, plan, GoldenPart.TEST, version.key, actor, at)
-    asked = run.evaluators.get()
-    changes = changes_between(version, versions_of([asked])[asked.pk])
+    run_evaluator = run.evaluators.get()
+    changes = changes_between(version, versions_of([run_evaluator])[run_evaluator.pk])
     if changes:
         raise ReviewRefused(f"The test stays shut: {' '.join(changes)} Run the judge on development again first.")
     before = locked.runs.filter(part=GoldenPart.TEST).count() - 1

@@ -52,14 +52,14 @@ def why_too_few(material: GoldenMaterial) -> str:
 
 @transaction.atomic
 def make_golden_set(
-    *, wanted: NewGoldenSet, evaluator: RunEvaluator, material: GoldenMaterial, actor: User | None, at: datetime
+    *, new_set: NewGoldenSet, evaluator: RunEvaluator, material: GoldenMaterial, actor: User | None, at: datetime
 ) -> GoldenSet:
     """Store the labelled responses of an evaluator's suite and criterion, split by case.
 
     Raises:
         ReviewRefused: too few cases are labelled, or the name is empty or taken.
     """
-    name = wanted.name.strip()
+    name = new_set.name.strip()
     if not name:
         raise ReviewRefused("Give the golden set a name.")
     if GoldenSet.objects.filter(name=name).exists():
@@ -70,22 +70,22 @@ def make_golden_set(
     labels: dict[str, list[str]] = defaultdict(list)
     for row in material.rows:
         labels[row.case_key].append(row.label)
-    parts = split_cases(labels, seed=wanted.seed)
-    made = GoldenSet.objects.create(
+    parts = split_cases(labels, seed=new_set.seed)
+    golden_set = GoldenSet.objects.create(
         name=name,
         suite=evaluator.run.suite,
         rubric=evaluator.rubric,
         criterion=evaluator.criterion,
         labels=labels_to_json(material.scale),
-        seed=wanted.seed,
-        with_referred=wanted.with_referred,
+        seed=new_set.seed,
+        with_referred=new_set.with_referred,
         made_by=actor,
         made_at=at,
     )
     GoldenItem.objects.bulk_create(
         [
             GoldenItem(
-                golden_set=made,
+                golden_set=golden_set,
                 subject_id=row.subject_id,
                 response_id=row.response_id,
                 case_key=row.case_key,
@@ -95,5 +95,5 @@ def make_golden_set(
         ],
         batch_size=BATCH,
     )
-    record(actor, "golden.made", NamedSubject(made.name, made.pk), cases=material.cases, seed=wanted.seed)
-    return made
+    record(actor, "golden.made", NamedSubject(golden_set.name, golden_set.pk), cases=material.cases, seed=new_set.seed)
+    return golden_set

@@ -64,23 +64,23 @@ def wording_question(golden_set: GoldenSet, evaluator: RunEvaluator) -> WordingQ
     if judge is None or not prompt:
         raise ReviewRefused("This judge has no prompt whose wording could be changed.")
     answers = golden_answers(golden_set, GoldenPart.DEVELOPMENT, [evaluator])[evaluator.pk]
-    differing = {one.golden_id: one for one in answers if not one.agrees}
+    differing = {answer.golden_id: answer for answer in answers if not answer.agrees}
     rules = list(golden_set.rules.order_by("pk").values_list("text", flat=True))
     if not differing and not rules:
         raise ReviewRefused("This version agrees with people on all of development, and no rule is noted.")
     chosen = dict(list(differing.items())[:MOST_DISAGREEMENTS])
-    told = [
+    disagreements = [
         JudgeDisagreement(
             question=row.item.response.prompt.text,
             response=row.item.response.text,
             people=row.people,
-            people_reasons=" ".join(dict.fromkeys(one.reason for one in row.reasons if one.reason)),
+            people_reasons=" ".join(dict.fromkeys(note.reason for note in row.reasons if note.reason)),
             judge=row.judges[0].label or "no usable verdict",
             judge_reasons=row.judges[0].reason,
         )
         for row in golden_texts(with_texts(chosen), [chosen])
     ]
-    return WordingQuestion(judge, prompt, len(differing), len(rules), wording_request(prompt, told, rules))
+    return WordingQuestion(judge, prompt, len(differing), len(rules), wording_request(prompt, disagreements, rules))
 
 
 def prompt_of_judge(judge: Judge) -> str:
@@ -114,7 +114,7 @@ def ask_for_wording(
         raise ReviewRefused("Choose an active endpoint of a language model; a lexical baseline words nothing.")
     if budget is not None and question.most_cost(endpoint) is None:
         raise ReviewRefused(price_missing([endpoint.name]))
-    made = WordingProposal.objects.create(
+    proposal = WordingProposal.objects.create(
         golden_set=golden_set,
         evaluator=evaluator,
         judge=question.judge,
@@ -125,7 +125,7 @@ def ask_for_wording(
         asked_at=at,
     )
     record(actor, "golden.wording_asked", NamedSubject(golden_set.name, golden_set.pk), endpoint=endpoint.name)
-    return made
+    return proposal
 
 
 def work_on_proposal(*, proposal_id: int, at: datetime) -> WordingProposal:
@@ -136,21 +136,21 @@ def work_on_proposal(*, proposal_id: int, at: datetime) -> WordingProposal:
         return row
     try:
         question = wording_question(row.golden_set, row.evaluator)
-        held = hold_conversation(propose_wording(question.request), target_of(row.endpoint), at=at, budget=row.budget)
+        trial = hold_conversation(propose_wording(question.request), target_of(row.endpoint), at=at, budget=row.budget)
     except (ReviewRefused, TrialRefused) as refusal:
         row.status, row.reason = ProposalStatus.FAILED, str(refusal)[:REASON_LIMIT]
     else:
-        row.after, row.reason = held.result.text, held.result.problem[:REASON_LIMIT]
+        row.after, row.reason = trial.result.text, trial.result.problem[:REASON_LIMIT]
         if not row.reason and row.after == row.before:
             row.reason = "The model proposed the prompt as it is."
         row.status = ProposalStatus.FAILED if row.reason else ProposalStatus.READY
-        row.cost = _paid(held)
+        row.cost = _paid(trial)
     row.save(update_fields=["after", "reason", "status", "cost"])
     return row
 
 
-def _paid(held: TrialConversation) -> Decimal | None:
-    costs = [call.cost for call in held.calls if not call.reused]
+def _paid(trial: TrialConversation) -> Decimal | None:
+    costs = [call.cost for call in trial.calls if not call.reused]
     return None if None in costs else sum(costs, Decimal(0))
 
 

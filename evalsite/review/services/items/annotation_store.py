@@ -70,8 +70,8 @@ def record_annotation(
     item, claim = locked.item, locked.claim_of(annotator)
     why = answer.cannot_judge.strip()[:REASON_LIMIT]
     decided = GivenLabel("") if why else _given(answer, item, claim)
-    facts, held = locked.facts_for(annotator, at=at), claim_facts(claim)
-    check_can_answer(facts, held, token=token, label=decided.label, at=at, cannot_judge=bool(why))
+    facts, claim_state = locked.facts_for(annotator, at=at), claim_facts(claim)
+    check_can_answer(facts, claim_state, token=token, label=decided.label, at=at, cannot_judge=bool(why))
     if claim is None:
         raise ReviewRefused("This item is no longer assigned to you.")
     before = locked.answers
@@ -116,12 +116,12 @@ def _given(answer: GivenAnnotation, item: ReviewItem, claim: Assignment | None) 
     label = answer.label
     if answer.is_as_seen and claim is not None:
         label = shown_label(label, labels_from_json(item.subject.labels), swapped=claim.swapped)
-    return given_label(item, label=label, said=answer.parts)
+    return given_label(item, label=label, part_texts=answer.parts)
 
 
 def _free_slot(answers: Sequence[Annotation]) -> int:
-    taken = {annotation.slot for annotation in answers}
-    return next(slot for slot in range(len(taken) + 1) if slot not in taken)
+    used_slots = {annotation.slot for annotation in answers}
+    return next(slot for slot in range(len(used_slots) + 1) if slot not in used_slots)
 
 
 @transaction.atomic
@@ -142,9 +142,9 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
         raise ReviewRefused(SEEN)
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
-    seen = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
+    shown = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
     parts = {f"{PREFIX}{key}": said_of(value) for key, value in annotation.parts.items()}
-    claim.draft, claim.draft_at = {"label": seen, "note": annotation.note, **parts}, at
+    claim.draft, claim.draft_at = {"label": shown, "note": annotation.note, **parts}, at
     if unable:
         claim.draft["cannot_judge"] = annotation.cannot_judge
     claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
@@ -192,13 +192,13 @@ def revise_annotation(
     locked = lock_item(item_id)
     item, annotation = locked.item, locked.answer_of(annotator)
     check_can_revise(locked.facts_for(annotator, at=at), reason=reason)
-    given = given_label(item, label=label, said=parts or {})
-    check_label(locked.facts_for(annotator, at=at), given.label)
+    revised = given_label(item, label=label, part_texts=parts or {})
+    check_label(locked.facts_for(annotator, at=at), revised.label)
     if annotation is None or annotation.revealed_at is None:
         raise ReviewRefused("View the verdicts first. Until then you can change the annotation itself.")
-    annotation.revised_label, annotation.revised_parts = given.label, given.parts
+    annotation.revised_label, annotation.revised_parts = revised.label, revised.parts
     annotation.revision_note, annotation.revised_at = reason.strip()[:TEXT_LIMIT], at
     annotation.save(update_fields=["revised_label", "revised_parts", "revision_note", "revised_at"])
     keep_revised_label(item=item, answers=locked.answers, at=at)
-    record(annotator, "annotation.revised", about(item), **{"from": annotation.label, "to": given.label})
+    record(annotator, "annotation.revised", about(item), **{"from": annotation.label, "to": revised.label})
     return annotation

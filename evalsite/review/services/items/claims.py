@@ -74,8 +74,8 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
 
 
 @transaction.atomic
-def _try_claim(queue: Queue, annotator: User, left: Sequence[int], at: datetime) -> Assignment | None:
-    for item_id in left:  # everybody locks in the same order
+def _try_claim(queue: Queue, annotator: User, unfinished_ids: Sequence[int], at: datetime) -> Assignment | None:
+    for item_id in unfinished_ids:  # everybody locks in the same order
         locked = _locked_or_gone(item_id)
         if locked is not None and locked.item.is_open and _may_take(locked, annotator, at):
             return _take(locked, annotator, at)
@@ -99,8 +99,8 @@ def _locked_or_gone(item_id: int) -> LockedItem | None:
 
 def _may_take(locked: LockedItem, annotator: User, at: datetime) -> bool:
     """Whether a slot is free and the person is not done with the item; another page of theirs may have been quicker."""
-    own = locked.claim_of(annotator)
-    return (own is None or own.status not in TOUCHED) and locked.has_slot_for(annotator, at=at)
+    claim = locked.claim_of(annotator)
+    return (claim is None or claim.status not in TOUCHED) and locked.has_slot_for(annotator, at=at)
 
 
 def _candidates(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
@@ -110,11 +110,11 @@ def _candidates(order: OrderPolicy, *, queue_id: int, person_id: int, at: dateti
     """
     touched = Assignment.objects.filter(annotator=person_id, queue=queue_id, item_open=True).values("item")
     live = Assignment.objects.filter(item=OuterRef("pk"), status=AssignmentStatus.LEASED, expires_at__gte=at)
-    held = Coalesce(Subquery(live.order_by().values("item").annotate(n=Count("pk")).values("n")), 0)
-    seen = Look.objects.filter(person=person_id, queue=queue_id).values("item")
+    live_count = Coalesce(Subquery(live.order_by().values("item").annotate(n=Count("pk")).values("n")), 0)
+    looked_at = Look.objects.filter(person=person_id, queue=queue_id).values("item")
     items = ReviewItem.objects.filter(queue=queue_id, status=ItemStatus.OPEN, only_for=None)
-    items = items.exclude(pk__in=touched).exclude(pk__in=seen)
-    return items.filter(quorum__gt=F("answer_count") + held).order_by(*ORDERS[order])
+    items = items.exclude(pk__in=touched).exclude(pk__in=looked_at)
+    return items.filter(quorum__gt=F("answer_count") + live_count).order_by(*ORDERS[order])
 
 
 def _candidate(order: OrderPolicy, *, queue_id: int, person_id: int, at: datetime) -> QuerySet[ReviewItem]:
@@ -217,20 +217,20 @@ def keep_draft(
     values: Mapping[str, str],
     at: datetime,
     page: str = "",
-    seen: datetime | Literal[False] | None = False,
+    based_on: datetime | Literal[False] | None = False,
 ) -> bool:
     """Store what a person has typed, whoever holds the slot now; False where they never had the item.
 
-    `page` names the open page that it was typed in, `seen` the time of the stored draft that this page began with: a
-    page overwrites that draft and its own, not what was typed elsewhere in the meantime.
+    `page` names the open page that it was typed in, `based_on` the time of the stored draft that this page began with:
+    a page overwrites that draft and its own, not what was typed elsewhere in the meantime.
 
     Raises:
         NewerDraft: another page of theirs has stored a draft since.
     """
     draft = {name: value[:TEXT_LIMIT] for name, value in values.items()} | ({"page": page} if page else {})
     mine = Assignment.objects.filter(item_id=item_id, annotator=annotator).exclude(status=AssignmentStatus.SUBMITTED)
-    known = Q() if seen is False else Q(draft_at=seen) | Q(draft__page=page)
-    if mine.filter(known).update(draft=draft, draft_at=at):
+    is_replaceable = Q() if based_on is False else Q(draft_at=based_on) | Q(draft__page=page)
+    if mine.filter(is_replaceable).update(draft=draft, draft_at=at):
         return True
     if mine.exists():
         raise NewerDraft("Newer text was saved from another page.")

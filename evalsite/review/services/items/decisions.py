@@ -57,9 +57,9 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
     """
     if item.status in {ItemStatus.ADJUDICATED, *LEFT_OUT}:
         return False
-    given = list(answers)
-    answers = labelled(given)
-    unable = len(given) - len(answers)
+    every_answer = list(answers)
+    answers = labelled(every_answer)
+    unable = len(every_answer) - len(answers)
     decision = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
     if item.reopened_at is not None and decision.state is ItemStatus.SETTLED:
         decision = replace(decision, state=ItemStatus.SPLIT, label=None)
@@ -83,11 +83,11 @@ def labelled(answers: Iterable[Annotation]) -> list[Annotation]:
 def keep_revised_label(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> None:
     """Store, beside the blind label of a locked item, the majority that its annotators came to after the reveal."""
     answers = labelled(answers)
-    made = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
+    majority = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
     if item.status not in {ItemStatus.SETTLED, ItemStatus.SPLIT}:
         return
-    if made.label and made.label != item.label:
-        keep_final_label(item=item, label=made.label, provenance=Provenance.INFORMED, at=at)
+    if majority.label and majority.label != item.label:
+        keep_final_label(item=item, label=majority.label, provenance=Provenance.INFORMED, at=at)
     elif majority_provenance(answers) is Provenance.MAJORITY:
         drop_final_labels(item=item, informed_only=True)
 
@@ -166,7 +166,7 @@ def _decided(item: ReviewItem, word: FinalWord, adopted: Annotation | None) -> G
     """Return what an adjudicator decided, with the parts of the answer that they adopted, or their own."""
     if adopted is not None:
         return GivenLabel(adopted.label, adopted.parts)
-    return given_label(item, label=word.label, said=word.parts) if word.parts else GivenLabel(word.label)
+    return given_label(item, label=word.label, part_texts=word.parts) if word.parts else GivenLabel(word.label)
 
 
 @transaction.atomic
@@ -200,7 +200,7 @@ def revise_adjudication(
         raise ReviewRefused("You have already revised this decision once.")
     if not reason.strip():
         raise ReviewRefused("Give a reason for the revision.")
-    revised = given_label(item, label=label, said=parts or {})
+    revised = given_label(item, label=label, part_texts=parts or {})
     check_label(_facts(item), revised.label)
     word.revised_label, word.revised_parts = revised.label, revised.parts
     word.revision_note, word.revised_at = reason.strip(), at

@@ -20,7 +20,7 @@ class GivenLabel:
     parts: dict[str, Value] = field(default_factory=dict)
 
 
-def given_label(item: ReviewItem, *, label: str, said: Mapping[str, str]) -> GivenLabel:
+def given_label(item: ReviewItem, *, label: str, part_texts: Mapping[str, str]) -> GivenLabel:
     """Return the score that what somebody said of the parts comes to; the label where the item has no parts.
 
     Raises:
@@ -30,7 +30,7 @@ def given_label(item: ReviewItem, *, label: str, said: Mapping[str, str]) -> Giv
     if form is None:
         return GivenLabel(label)
     try:
-        values = form.read(said)
+        values = form.read(part_texts)
         return GivenLabel(form.label(values), values)
     except PartsOpen as error:
         raise ReviewRefused(str(error)) from error

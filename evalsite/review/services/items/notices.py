@@ -48,12 +48,12 @@ def notify(
 
     Called inside a transaction. Everybody takes the rows in the same order, so that nobody waits in a circle.
     """
-    wanted, address = sorted({person.pk for person in people}), subject.get_absolute_url()
-    unread = Notice.objects.filter(person_id__in=wanted, kind=kind, address=address, read_at=None)
-    told = set(unread.select_for_update().order_by("person_id").values_list("person_id", flat=True))
+    person_ids, address = sorted({person.pk for person in people}), subject.get_absolute_url()
+    unread = Notice.objects.filter(person_id__in=person_ids, kind=kind, address=address, read_at=None)
+    notified_ids = set(unread.select_for_update().order_by("person_id").values_list("person_id", flat=True))
     unread.update(count=F("count") + 1, detail=detail)
-    said = {"kind": kind, "name": subject.name[:NAME_LENGTH], "address": address, "detail": detail, "created_at": at}
-    fresh = [Notice(person_id=pk, **said) for pk in wanted if pk not in told]
+    fields = {"kind": kind, "name": subject.name[:NAME_LENGTH], "address": address, "detail": detail, "created_at": at}
+    fresh = [Notice(person_id=pk, **fields) for pk in person_ids if pk not in notified_ids]
     Notice.objects.bulk_create(fresh, ignore_conflicts=True)
     if fresh and settings.EMAIL_HOST:
         for notice in fresh:
@@ -91,9 +91,9 @@ def read_notices(*, person: User, at: datetime, address: str = "") -> int:
 
 
 @transaction.atomic
-def choose_mail(*, person: User, wanted: bool) -> None:
+def choose_mail(*, person: User, enabled: bool) -> None:
     """Send notices to a person's address as well, or no longer."""
-    if wanted:
+    if enabled:
         MailChoice.objects.get_or_create(person=person)
     else:
         MailChoice.objects.filter(person=person).delete()

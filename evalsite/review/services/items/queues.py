@@ -70,8 +70,8 @@ def queue_for_run(*, run: Run, labels: Sequence[Label], at: datetime) -> Queue:
     queue = Queue.objects.filter(run=run).first()
     if queue is not None:
         return queue
-    wanted = (f"{run.suite}, run {run.pk}", f"Run {run.pk}")
-    name = blind_name(wanted, hidden=names_behind_run(run))
+    names = (f"{run.suite}, run {run.pk}", f"Run {run.pk}")
+    name = blind_name(names, hidden=names_behind_run(run))
     return _make(name, labels, at, {"run": run, "guidelines": SINGLE_GUIDELINES})
 
 
@@ -81,16 +81,18 @@ def queue_for_debates(*, debate_set: DebateSet, labels: Sequence[Label], at: dat
     queue = Queue.objects.filter(debate_set=debate_set).first()
     if queue is not None:
         return queue
-    wanted = (debate_set.name, f"{debate_set.criterion}, debates {debate_set.pk}", f"Debates {debate_set.pk}")
-    name = blind_name(wanted, hidden=names_behind_debates(debate_set))
+    names = (debate_set.name, f"{debate_set.criterion}, debates {debate_set.pk}", f"Debates {debate_set.pk}")
+    name = blind_name(names, hidden=names_behind_debates(debate_set))
     return _make(name, labels, at, {"debate_set": debate_set, "guidelines": PAIR_GUIDELINES})
 
 
 def check_name(name: str, *, hidden: Iterable[str]) -> None:
     """Accept a name that annotators may see. Raises: ReviewRefused where it holds the name of a system or a judge."""
-    told = told_by(name, hidden=hidden)
-    if told:
-        raise ReviewRefused(f"Annotators see this name, and it contains “{told}”, which must stay hidden. Remove it.")
+    hidden_name = told_by(name, hidden=hidden)
+    if hidden_name:
+        raise ReviewRefused(
+            f"Annotators see this name, and it contains “{hidden_name}”, which must stay hidden. Remove it."
+        )
 
 
 def _make(name: str, labels: Sequence[Label], at: datetime, fields: JsonObject) -> Queue:
@@ -107,9 +109,9 @@ def _make(name: str, labels: Sequence[Label], at: datetime, fields: JsonObject) 
 def free_slug(model: type[Queue] | type[LabelTable], name: str) -> str:
     """Return a slug made of the name that no row of the model has yet."""
     base = slugify(name)[:70].strip("-") or "queue"
-    taken = set(model._default_manager.filter(slug__startswith=base).values_list("slug", flat=True))
-    numbers = range(2, len(taken) + 3)
-    return base if base not in taken else next(f"{base}-{n}" for n in numbers if f"{base}-{n}" not in taken)
+    used_slugs = set(model._default_manager.filter(slug__startswith=base).values_list("slug", flat=True))
+    numbers = range(2, len(used_slugs) + 3)
+    return base if base not in used_slugs else next(f"{base}-{n}" for n in numbers if f"{base}-{n}" not in used_slugs)
 
 
 def recount(*, queue_id: int) -> Queue:
@@ -153,8 +155,8 @@ def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User | None) -
 def _withdraw_from(queue: Queue, *, keep: Sequence[int]) -> None:
     """Take back what people hold who are no members any more; what they typed is kept. No members: everybody may."""
     if keep:
-        held = queue.assignments.filter(item_open=True, status__in=HELD).exclude(annotator__in=keep)
-        held.update(status=AssignmentStatus.WITHDRAWN)
+        claims = queue.assignments.filter(item_open=True, status__in=HELD).exclude(annotator__in=keep)
+        claims.update(status=AssignmentStatus.WITHDRAWN)
 
 
 @transaction.atomic

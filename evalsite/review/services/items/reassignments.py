@@ -48,11 +48,13 @@ def hand_items(*, queue: Queue, item_ids: Sequence[int], person: User, actor: Us
     Raises:
         ReviewRefused: nothing was chosen, too much at once, or none of the items can be theirs.
     """
-    wanted = queue.items.filter(pk__in=item_ids).order_by("pk").values_list("pk", flat=True)  # locked in this order
+    ordered_ids = (
+        queue.items.filter(pk__in=item_ids).order_by("pk").values_list("pk", flat=True)
+    )  # locked in this order
     if not 0 < len(item_ids) <= MOST_AT_ONCE:
         raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE}.")
     handed, refusals = 0, dict[str, None]()
-    for item_id in list(wanted):
+    for item_id in list(ordered_ids):
         locked = lock_item(item_id)
         try:
             _hand(locked, person, reason=reason, at=at)
@@ -92,11 +94,11 @@ def withdraw_all(
     Raises:
         ReviewRefused: no reason, or they hold nothing.
     """
-    held = list(held_by(queue=queue, person=person).order_by("item_id").values_list("item_id", flat=True))
-    if not held:
+    item_ids = list(held_by(queue=queue, person=person).order_by("item_id").values_list("item_id", flat=True))
+    if not item_ids:
         raise ReviewRefused("No item of this queue is assigned to this person.")
     handed = 0
-    for item_id in held[:MOST_AT_ONCE]:  # everybody locks in the same order
+    for item_id in item_ids[:MOST_AT_ONCE]:  # everybody locks in the same order
         locked = lock_item(item_id)
         _withdraw(locked, person, reason=reason)
         _record(locked, "item.withdrawn", person, actor, reason)
@@ -106,7 +108,7 @@ def withdraw_all(
             handed += 1
     if heir is not None and handed:
         notify(people=[heir], kind=NoticeKind.ASSIGNED, subject=queue, at=at)
-    return len(held[:MOST_AT_ONCE]), handed
+    return len(item_ids[:MOST_AT_ONCE]), handed
 
 
 def _may_inherit(locked: LockedItem, heir: User, *, reason: str, at: datetime) -> bool:

@@ -38,11 +38,11 @@ def gap_of(item_id: int, person_id: int) -> int:
 
 def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:
     """This person's answers that are old enough for a retest, the newest first; of their items only those are read."""
-    asked = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=person_id)
+    retests = ReviewItem.objects.filter(retest_of=OuterRef("item_id"), only_for=person_id)
     repeatable = ReviewItem.objects.filter(pk=OuterRef("item_id")).exclude(arm=ItemArm.RETEST)
     fits = Exists(repeatable.exclude(status__in=LEFT_OUT))
     mine = Annotation.objects.filter(queue=queue_id, annotator=person_id).exclude(label="")
-    rows = mine.annotate(fits=fits, asked=Exists(asked)).order_by("-created_at", "-pk")
+    rows = mine.annotate(fits=fits, asked=Exists(retests)).order_by("-created_at", "-pk")
     return rows.values_list("item_id", "revealed_at", "fits", "asked")[RETEST_GAP : RETEST_GAP + WINDOW]
 
 

@@ -69,7 +69,7 @@ def check_open(queue: Queue) -> None:
 
 @transaction.atomic
 def import_annotations(
-    *, queue: Queue, found: AnnotationFile, people: PeopleChoice, actor: User | None, at: datetime
+    *, queue: Queue, file: AnnotationFile, people: PeopleChoice, actor: User | None, at: datetime
 ) -> Imported:
     """Store everything of a file that is not here yet, and bring the items where the file left them.
 
@@ -77,9 +77,9 @@ def import_annotations(
         ImportRefused: the file does not fit this queue, its items, its people, or what is here already.
     """
     check_open(queue)
-    seen = plan_import(queue=queue, found=found, people=people, at=at)
-    _lock([change.item_id for change in seen.changes if change.item_id is not None])
-    plan = plan_import(queue=queue, found=found, people=people, at=at)  # again: nobody can answer these now
+    unlocked_plan = plan_import(queue=queue, file=file, people=people, at=at)
+    _lock([change.item_id for change in unlocked_plan.changes if change.item_id is not None])
+    plan = plan_import(queue=queue, file=file, people=people, at=at)  # again: nobody can answer these now
     if plan.is_refused:
         raise AnnotationImportRefused(plan.problems)
     if plan.is_empty:
@@ -88,11 +88,11 @@ def import_annotations(
     ids = _people_of(plan, people)
     stored = [(change, _item_of(change, queue, people, ids, at)) for change in plan.changes]
     for start in range(0, len(stored), BATCH):
-        _store(stored[start : start + BATCH], ids, found.name)
+        _store(stored[start : start + BATCH], ids, file.name)
     if any(change.status == ItemStatus.SPLIT for change in plan.changes):  # before the queue's row, as who answers does
         notify_adjudicators(queue=queue, kind=NoticeKind.SPLIT, at=at)
     recount(queue_id=queue.pk)
-    detail = {"file": found.name, **{name: count for name, count in plan.counts().items() if count}}
+    detail = {"file": file.name, **{name: count for name, count in plan.counts().items() if count}}
     record(actor, "annotations.imported", queue, **detail, people=list(created))
     return Imported(plan, created)
 
@@ -150,8 +150,8 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
         if act.is_answer or act.is_unable
     )
     labels = Annotation.objects.filter(item__in=[item for _, item in stored]).exclude(label="")
-    given = labels.order_by().values("item_id")
-    counts = {row["item_id"]: row["n"] for row in given.annotate(n=Count("pk"))}
+    answered = labels.order_by().values("item_id")
+    counts = {row["item_id"]: row["n"] for row in answered.annotate(n=Count("pk"))}
     for change, item in stored:
         _store_word(change, item, ids)
         item.quorum, item.status, item.label = change.quorum, change.status, change.label
@@ -186,21 +186,21 @@ def _store_claims(
 ) -> dict[tuple[int, int], Assignment]:
     """Make the claims of new acts; one that a person holds here without an act becomes the file's, its draft stays."""
     assignments = Assignment.objects.filter(item__in=[item for _, item in stored]).order_by("pk")
-    known = {(claim.item_id, claim.annotator_id): claim for claim in assignments}
+    existing = {(claim.item_id, claim.annotator_id): claim for claim in assignments}
     claims: dict[tuple[int, int], Assignment] = {}
     fresh: list[Assignment] = []
     for change, item in stored:
         for act in change.acts:
             key = (item.pk, ids[act.annotator])
-            claim = known.get(key) or Assignment(item=item, queue_id=item.queue_id, annotator_id=key[1])
+            claim = existing.get(key) or Assignment(item=item, queue_id=item.queue_id, annotator_id=key[1])
             _write_claim(claim, act, is_open=change.status == ItemStatus.OPEN and change.first_id is None)
             claims[key] = claim
-            if key not in known:
+            if key not in existing:
                 claim.token = uuid.uuid4()
                 fresh.append(claim)
     Assignment.objects.bulk_create(fresh)
-    held = [claim for key, claim in claims.items() if key in known]
-    Assignment.objects.bulk_update(held, CLAIM_FIELDS, batch_size=UPDATES)
+    updated = [claim for key, claim in claims.items() if key in existing]
+    Assignment.objects.bulk_update(updated, CLAIM_FIELDS, batch_size=UPDATES)
     return claims
 
 

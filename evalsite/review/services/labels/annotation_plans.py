@@ -98,17 +98,17 @@ class AnnotationPlan:
         }
 
 
-def plan_import(*, queue: Queue, found: AnnotationFile, people: PeopleChoice, at: datetime) -> AnnotationPlan:
+def plan_import(*, queue: Queue, file: AnnotationFile, people: PeopleChoice, at: datetime) -> AnnotationPlan:
     """Return what the file would bring into the queue; with the items locked, what it will bring."""
     plan = AnnotationPlan()
-    matches = match_items(queue=queue, items=found.items, names=people.names)
-    planner = _Planner(queue, found.name, people, at, plan)
-    plan.unknown = planner.look_for_people(found.items)
-    for place, text, hint in matches.problems:
-        planner.say(place, text, hint=hint)
-    known = [item_acts for item_acts in found.items if item_acts.facts.item in matches.found]
-    for start in range(0, len(known), CHUNK):
-        chunk = known[start : start + CHUNK]
+    matches = match_items(queue=queue, items=file.items, names=people.names)
+    planner = _Planner(queue, file.name, people, at, plan)
+    plan.unknown = planner.look_for_people(file.items)
+    for location, text, hint in matches.problems:
+        planner.say(location, text, hint=hint)
+    matched = [item_acts for item_acts in file.items if item_acts.facts.item in matches.found]
+    for start in range(0, len(matched), CHUNK):
+        chunk = matched[start : start + CHUNK]
         ids = [pk for item_acts in chunk if (pk := matches.found[item_acts.facts.item].item_id) is not None]
         rows = act_rows(queue, item_ids=ids)
         here = {item_acts.facts.item: item_acts for item_acts in group(("", row) for row in rows)}
@@ -145,13 +145,13 @@ class _Planner:
     at: datetime
     plan: AnnotationPlan
 
-    def say(self, place: str, text: str, *, hint: str = "", offending: str = "") -> None:
+    def say(self, location: str, text: str, *, hint: str = "", offending: str = "") -> None:
         if len(self.plan.problems) < MOST_PROBLEMS:
-            self.plan.problems.append(problem(self.file, place, text, hint=hint, offending=offending, code="import"))
+            self.plan.problems.append(problem(self.file, location, text, hint=hint, offending=offending, code="import"))
 
-    def warn(self, place: str, text: str) -> None:
+    def warn(self, location: str, text: str) -> None:
         if len(self.plan.problems) < MOST_PROBLEMS:
-            self.plan.problems.append(Problem(Severity.WARNING, self.file, place, text, code="import"))
+            self.plan.problems.append(Problem(Severity.WARNING, self.file, location, text, code="import"))
 
     def look_for_people(self, items: Iterable[ActsOfItem]) -> tuple[str, ...]:
         """Return the people whom this site does not know, and say what to do about them."""
@@ -162,18 +162,18 @@ class _Planner:
             for placed in item.acts:
                 first.setdefault(placed.act.annotator, placed.place)
         first.pop("", None)
-        wanted = {name: self.people.here(name) for name in first}
-        known = set(User.objects.filter(username__in=set(wanted.values())).values_list("username", flat=True))
-        unknown = [name for name, here in wanted.items() if here not in known]
+        usernames = {name: self.people.here(name) for name in first}
+        existing = set(User.objects.filter(username__in=set(usernames.values())).values_list("username", flat=True))
+        unknown = [name for name, here in usernames.items() if here not in existing]
         hint = "Choose an account, or let the missing people be added (without a password, unable to sign in)."
         for name in unknown:
             if not self.people.create or name in self.people.names:
-                self.say(first[name], f"There is no account {wanted[name]!r}.", hint=hint, offending=name)
+                self.say(first[name], f"There is no account {usernames[name]!r}.", hint=hint, offending=name)
         return tuple(unknown)
 
     def compare(
         self,
-        told_item: ActsOfItem,
+        file_item: ActsOfItem,
         item: ReviewItem | None,
         here: ActsOfItem | None,
         first: ReviewItem | None,
@@ -181,29 +181,29 @@ class _Planner:
     ) -> None:
         """Add what is new of one item to the plan, or say why it cannot be."""
         stored = {placed.act.annotator: placed.act for placed in here.acts} if here else {}
-        mapped = [PlacedAct(placed.place, self._mapped(placed.act)) for placed in told_item.acts]
-        fresh = self._fresh(told_item, mapped, stored)
-        adjudged = self._adjudged(told_item, here)
+        mapped = [PlacedAct(placed.place, self._mapped(placed.act)) for placed in file_item.acts]
+        fresh = self._fresh(file_item, mapped, stored)
+        adjudged = self._adjudged(file_item, here)
         if not fresh and adjudged is None:
             return
         answers = {act.annotator: act for act in stored.values() if act.is_answer}
         answers |= {placed.act.annotator: placed.act for placed in fresh if placed.act.is_answer}
         unable = {act.annotator for act in stored.values() if act.is_unable}
         unable |= {placed.act.annotator for placed in fresh if placed.act.is_unable}
-        quorum = max(told_item.facts.quorum or 1, item.quorum if item else 1)
-        self._check_quorum(told_item, fresh, len(answers), quorum, repeated=told_item.facts.retest_of is not None)
-        self._check_labels(told_item, fresh, first)
-        self._check_parts(told_item, fresh, first)
-        self._check_facts(told_item, here)
-        told = {placed.act.annotator for placed in mapped if placed.act.is_answer or placed.act.is_unable}
-        same = {*answers, *unable} == told
-        is_whole = same and quorum == (told_item.facts.quorum or 1)
+        quorum = max(file_item.facts.quorum or 1, item.quorum if item else 1)
+        self._check_quorum(file_item, fresh, len(answers), quorum, repeated=file_item.facts.retest_of is not None)
+        self._check_labels(file_item, fresh, first)
+        self._check_parts(file_item, fresh, first)
+        self._check_facts(file_item, here)
+        in_file = {placed.act.annotator for placed in mapped if placed.act.is_answer or placed.act.is_unable}
+        same = {*answers, *unable} == in_file
+        is_whole = same and quorum == (file_item.facts.quorum or 1)
         answered = _ItemAnnotations(tuple(answers.values()), len(unable), quorum)
-        status, label, decided_at = self._fate(told_item, item, answered, is_whole=is_whole)
+        status, label, decided_at = self._fate(file_item, item, answered, is_whole=is_whole)
         acts = _seated([placed.act for placed in fresh], stored.values())
         self.plan.changes.append(
             ItemChange(
-                facts=told_item.facts,
+                facts=file_item.facts,
                 item_id=item.pk if item else None,
                 first_id=first_id,
                 acts=acts,
@@ -220,141 +220,151 @@ class _Planner:
         """Return since when an item waits for a researcher although its answers have a majority."""
         if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
             return item.reopened_at
-        made = answered.outcome().state
-        return self.at if (status, made) == (ItemStatus.SPLIT, ItemStatus.SETTLED) else None
+        state = answered.outcome().state
+        return self.at if (status, state) == (ItemStatus.SPLIT, ItemStatus.SETTLED) else None
 
     def _mapped(self, act: Act) -> Act:
         return replace(act, annotator=self.people.here(act.annotator))
 
-    def _fresh(self, one: ActsOfItem, mapped: Sequence[PlacedAct], stored: Mapping[str, Act]) -> list[PlacedAct]:
+    def _fresh(self, file_item: ActsOfItem, mapped: Sequence[PlacedAct], stored: Mapping[str, Act]) -> list[PlacedAct]:
         fresh: dict[str, PlacedAct] = {}
         for placed in mapped:
-            known = stored.get(placed.act.annotator)
-            if placed.act.annotator in fresh:
-                text = f"Two people of the file map to {placed.act.annotator} on {one.facts.name}."
+            annotator = placed.act.annotator
+            stored_act = stored.get(annotator)
+            if annotator in fresh:
+                text = f"Two people of the file map to {annotator} on {file_item.facts.name}."
                 self.say(placed.place, text, hint="Choose another account for one of them.")
-            elif known is None:
-                fresh[placed.act.annotator] = placed
-            elif replace(known, slot=None) == replace(_completed(placed.act, known), slot=None):
+            elif stored_act is None:
+                fresh[annotator] = placed
+            elif replace(stored_act, slot=None) == replace(_completed(placed.act, stored_act), slot=None):
                 self.plan.unchanged += 1
             else:
-                told = _completed(placed.act, known)
-                name = next(one.name for one in fields(Act) if getattr(known, one.name) != getattr(told, one.name))
-                text = f"{one.facts.name} already has another {name} by {placed.act.annotator}; nothing is overwritten."
+                completed = _completed(placed.act, stored_act)
+                names = (column.name for column in fields(Act))
+                name = next(name for name in names if getattr(stored_act, name) != getattr(completed, name))
+                text = f"{file_item.facts.name} already has another {name} by {annotator}; nothing is overwritten."
                 self.say(placed.place, text, hint="Remove the row to keep the stored value.")
         return list(fresh.values())
 
-    def _adjudged(self, told_item: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
-        wanted, known = _adjudged_of(told_item.facts, self.people), _adjudged_of(here.facts) if here else None
-        if wanted is not None and known is not None and replace(wanted, parts=wanted.parts or known.parts) != known:
+    def _adjudged(self, file_item: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
+        imported, stored = _adjudged_of(file_item.facts, self.people), _adjudged_of(here.facts) if here else None
+        if (
+            imported is not None
+            and stored is not None
+            and replace(imported, parts=imported.parts or stored.parts) != stored
+        ):
             self.say(
-                told_item.place, f"{told_item.facts.name} already has another adjudication; nothing is overwritten."
+                file_item.place, f"{file_item.facts.name} already has another adjudication; nothing is overwritten."
             )
-        return wanted if known is None else None
+        return imported if stored is None else None
 
     def _check_quorum(
-        self, told_item: ActsOfItem, fresh: Sequence[PlacedAct], n_answers: int, quorum: int, *, repeated: bool
+        self, file_item: ActsOfItem, fresh: Sequence[PlacedAct], n_answers: int, quorum: int, *, repeated: bool
     ) -> None:
-        place = next((placed.place for placed in reversed(fresh) if placed.act.is_answer), told_item.place)
+        location = next((placed.place for placed in reversed(fresh) if placed.act.is_answer), file_item.place)
         if quorum > MOST_ANSWERS:
-            self.say(place, f"{told_item.facts.name} has a quorum of {quorum}; the maximum is {MOST_ANSWERS}.")
+            self.say(location, f"{file_item.facts.name} has a quorum of {quorum}; the maximum is {MOST_ANSWERS}.")
         elif n_answers > (1 if repeated else quorum):
             text = (
-                f"{told_item.facts.name} would have {n_answers} annotations; its quorum is {1 if repeated else quorum}."
+                f"{file_item.facts.name} would have {n_answers} annotations; its quorum is {1 if repeated else quorum}."
             )
-            self.say(place, text, hint="Remove the surplus rows.")
+            self.say(location, text, hint="Remove the surplus rows.")
 
-    def _check_labels(self, told_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+    def _check_labels(self, file_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
         scale = {label.value for label in labels_from_json(item.subject.labels)} if item is not None else set[str]()
         labels = [
             (placed.place, label) for placed in fresh for label in (placed.act.blind_label, placed.act.revised_label)
         ]
         labels += [
-            (told_item.place, label) for label in (told_item.facts.final_label, told_item.facts.adjudicated_label)
+            (file_item.place, label) for label in (file_item.facts.final_label, file_item.facts.adjudicated_label)
         ]
-        for place, label in labels:
+        for location, label in labels:
             if label and label not in scale:
-                text = f"The label {label!r} is not on the scale of {told_item.facts.name}."
-                self.say(place, text, hint=f"The scale is {', '.join(sorted(scale))}.", offending=label)
+                text = f"The label {label!r} is not on the scale of {file_item.facts.name}."
+                self.say(location, text, hint=f"The scale is {', '.join(sorted(scale))}.", offending=label)
 
-    def _check_parts(self, told_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+    def _check_parts(self, file_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
         answers = [
-            (told_item.place, "adjudicated_parts", told_item.facts.adjudicated_parts, told_item.facts.adjudicated_label)
+            (file_item.place, "adjudicated_parts", file_item.facts.adjudicated_parts, file_item.facts.adjudicated_label)
         ]
         for placed in fresh:
             act = placed.act
             answers.append((placed.place, "blind_parts", act.blind_parts, act.blind_label))
             answers.append((placed.place, "revised_parts", act.revised_parts, act.revised_label))
         form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in answers) else None
-        for place, column, parts, label in answers:
+        for location, column, parts, label in answers:
             if parts and item is not None and label_of_parts(form, parts) != label:
-                text = f"{column} of {told_item.facts.name} do not give the label {label!r}."
+                text = f"{column} of {file_item.facts.name} do not give the label {label!r}."
                 hint = 'Expected: JSON with a value for each part of the rubric, such as {"50.1": true, "clarity": 4}.'
-                self.say(place, text, hint=hint, offending=parts[:100])
+                self.say(location, text, hint=hint, offending=parts[:100])
 
-    def _check_facts(self, told_item: ActsOfItem, here: ActsOfItem | None) -> None:
+    def _check_facts(self, file_item: ActsOfItem, here: ActsOfItem | None) -> None:
         if here is None:
             return
         for name in KEPT_HERE:
-            if getattr(told_item.facts, name) != getattr(here.facts, name):
+            if getattr(file_item.facts, name) != getattr(here.facts, name):
                 self.warn(
-                    told_item.place, f"{name} of {told_item.facts.name} differs from the stored value, which is kept."
+                    file_item.place, f"{name} of {file_item.facts.name} differs from the stored value, which is kept."
                 )
 
     def _fate(
-        self, told_item: ActsOfItem, item: ReviewItem | None, answered: _ItemAnnotations, *, is_whole: bool
+        self, file_item: ActsOfItem, item: ReviewItem | None, answered: _ItemAnnotations, *, is_whole: bool
     ) -> tuple[ItemStatus, str, datetime | None]:
         """Return status, label and time of settling: as the file tells where the answers are just the file's."""
-        facts = told_item.facts
+        facts = file_item.facts
         if item is not None and item.status == ItemStatus.STALE:
             return ItemStatus.STALE, item.label, item.decided_at
-        made = answered.outcome()
+        blind_outcome = answered.outcome()
         # Until labels were kept apart, a revision could decide an item: files of that time are read by their answers.
-        revised = answered.outcome(revised=True)
+        revised_outcome = answered.outcome(revised=True)
         if is_whole and facts.status and facts.status != ItemStatus.STALE:
-            if _is_possible(facts, made.state, made.label or ""):
+            if _is_possible(facts, blind_outcome.state, blind_outcome.label or ""):
                 return ItemStatus(facts.status), facts.final_label, facts.settled_at
-            if not _is_possible(facts, revised.state, revised.label or ""):
+            if not _is_possible(facts, revised_outcome.state, revised_outcome.label or ""):
                 text = f"{facts.name} cannot be {facts.status!r} with the label {facts.final_label!r}: "
-                self.say(told_item.place, text + "its annotations and adjudication contradict this.")
+                self.say(file_item.place, text + "its annotations and adjudication contradict this.")
         if not facts.adjudicated_label and item is not None and item.status == ItemStatus.ADJUDICATED:
             return ItemStatus.ADJUDICATED, item.label, item.decided_at
         if facts.adjudicated_label:
             return ItemStatus.ADJUDICATED, facts.adjudicated_label, facts.adjudicated_at
-        return ItemStatus(made.state.value), made.label or "", self.at if made.state is ItemStatus.SETTLED else None
+        return (
+            ItemStatus(blind_outcome.state.value),
+            blind_outcome.label or "",
+            self.at if blind_outcome.state is ItemStatus.SETTLED else None,
+        )
 
 
-def _completed(act: Act, known: Act) -> Act:
+def _completed(act: Act, stored: Act) -> Act:
     """Return an act with what files of earlier versions do not tell as it is stored here."""
     return replace(
         act,
-        blind_parts=act.blind_parts or known.blind_parts,
-        revised_parts=act.revised_parts or known.revised_parts,
-        mode=act.mode or known.mode,
-        guidelines_version=known.guidelines_version if act.guidelines_version is None else act.guidelines_version,
-        seen_before=known.seen_before if act.seen_before is None else act.seen_before,
+        blind_parts=act.blind_parts or stored.blind_parts,
+        revised_parts=act.revised_parts or stored.revised_parts,
+        mode=act.mode or stored.mode,
+        guidelines_version=stored.guidelines_version if act.guidelines_version is None else act.guidelines_version,
+        seen_before=stored.seen_before if act.seen_before is None else act.seen_before,
     )
 
 
-def _is_possible(facts: ItemRecord, made: ItemStatus, label: str) -> bool:
+def _is_possible(facts: ItemRecord, state: ItemStatus, label: str) -> bool:
     """Return whether a status of the file agrees with its answers; reopened items are split whatever people said."""
     if facts.status == ItemStatus.ADJUDICATED:
         return bool(facts.adjudicated_label) and facts.final_label == facts.adjudicated_label
     if facts.status == ItemStatus.SPLIT:
-        return made is not ItemStatus.OPEN and not facts.final_label
-    return facts.status == made.value and facts.final_label == label
+        return state is not ItemStatus.OPEN and not facts.final_label
+    return facts.status == state.value and facts.final_label == label
 
 
 def _adjudged_of(facts: ItemRecord, people: PeopleChoice | None = None) -> Adjudged | None:
     if facts.adjudicated_at is None:
         return None
-    who = people or PeopleChoice()
+    choice = people or PeopleChoice()
     return Adjudged(
         label=facts.adjudicated_label,
         parts=facts.adjudicated_parts,
-        adjudicator=who.here(facts.adjudicator),
+        adjudicator=choice.here(facts.adjudicator),
         reason=facts.adjudication_reason,
-        adopted=who.here(facts.adjudication_adopted),
+        adopted=choice.here(facts.adjudication_adopted),
         at=facts.adjudicated_at,
         is_blind=bool(facts.adjudication_is_blind),
     )
@@ -362,13 +372,13 @@ def _adjudged_of(facts: ItemRecord, people: PeopleChoice | None = None) -> Adjud
 
 def _seated(acts: Sequence[Act], stored: Iterable[Act]) -> tuple[Act, ...]:
     """Return acts whose answers take the slots that they had, or the next free ones."""
-    taken = {act.slot for act in stored if act.is_answer}
-    seated = []
+    used_slots = {act.slot for act in stored if act.is_answer}
+    with_slots = []
     for act in sorted(acts, key=lambda act: act.slot if act.slot is not None else -1):
         slot = act.slot
-        if act.is_answer and slot in taken:
-            slot = next(number for number in range(len(taken) + 1) if number not in taken)
+        if act.is_answer and slot in used_slots:
+            slot = next(number for number in range(len(used_slots) + 1) if number not in used_slots)
         if act.is_answer:
-            taken.add(slot)
-        seated.append(replace(act, slot=slot))
-    return tuple(seated)
+            used_slots.add(slot)
+        with_slots.append(replace(act, slot=slot))
+    return tuple(with_slots)

@@ -66,10 +66,10 @@ def _keep(debate_ids: Sequence[int], parts: RubricParts, at: datetime) -> int:
     stored = {
         (row.subject_id, row.is_blind): row for row in FinalLabel.objects.filter(subject__in=ids, item=None, table=None)
     }
-    changed = [place for place in sorted({*fresh, *stored}) if _said(fresh.get(place)) != _said(stored.get(place))]
-    FinalLabel.objects.filter(pk__in=[stored[place].pk for place in changed if place in stored]).delete()
-    FinalLabel.objects.bulk_create(fresh[place] for place in changed if place in fresh)
-    return len(changed)
+    changed_keys = [key for key in sorted({*fresh, *stored}) if _said(fresh.get(key)) != _said(stored.get(key))]
+    FinalLabel.objects.filter(pk__in=[stored[key].pk for key in changed_keys if key in stored]).delete()
+    FinalLabel.objects.bulk_create(fresh[key] for key in changed_keys if key in fresh)
+    return len(changed_keys)
 
 
 def _labelled_twins(debates: Iterable[Debate]) -> QuerySet[Debate]:

@@ -43,7 +43,7 @@ class LabelsRefused(ValueError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(one) for one in problems if one.severity is Severity.ERROR))
+        super().__init__("\n".join(str(problem) for problem in problems if problem.severity is Severity.ERROR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class LabelUpload:
     def digest(self) -> str:
         """What is equal where a second import would bring nothing new."""
         evaluator_id = self.evaluator.pk if self.evaluator is not None else None
-        said = [asdict(self.columns), list(self.scale), evaluator_id, self.source, self.is_blind]
-        return sha256(canonical_json([sha256(self.data).hexdigest(), said])).hexdigest()
+        settings = [asdict(self.columns), list(self.scale), evaluator_id, self.source, self.is_blind]
+        return sha256(canonical_json([sha256(self.data).hexdigest(), settings])).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class LabelPlan:
 
     @property
     def is_refused(self) -> bool:
-        return any(one.severity is Severity.ERROR for one in self.problems)
+        return any(problem.severity is Severity.ERROR for problem in self.problems)
 
     def counts(self) -> dict[str, int]:
         """Return how many final labels come of the table, and what becomes of the rest."""
@@ -121,15 +121,15 @@ def _compare(plan: LabelPlan, by_key: dict[str, LabelledSubject], upload: LabelU
     """Sort the subjects by what is known of them already."""
     stored = subjects_by_key(by_key)
     names = {subject.pk: key for key, subject in stored.items()}
-    theirs = FinalLabel.objects.filter(item=None, source=plan.source).select_related("table")
-    known = {names[row.subject_id]: row for row in _of_subjects(theirs, names)}
+    source_labels = FinalLabel.objects.filter(item=None, source=plan.source).select_related("table")
+    stored_labels = {names[row.subject_id]: row for row in _of_subjects(source_labels, names)}
     here = {names[row.subject_id] for row in _of_subjects(FinalLabel.objects.exclude(item=None), names)}
-    asked = ReviewItem.objects.filter(status__in=WAITING, retest_of=None)
+    waiting_items = ReviewItem.objects.filter(status__in=WAITING, retest_of=None)
     plan.decided_here = len(here)
-    plan.waiting = len({row.subject_id for row in _of_subjects(asked, names)})
+    plan.waiting = len({row.subject_id for row in _of_subjects(waiting_items, names)})
     for key, subject in by_key.items():
         label = outcome(subject.labels, quorum=1).label if subject.labels else None
-        former = known.get(key)
+        former = stored_labels.get(key)
         if label is None:
             plan.undecided += 1
         elif former is None:

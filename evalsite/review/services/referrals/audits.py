@@ -68,9 +68,9 @@ def keep_draw(*, queue: Queue, draw: AuditDraw) -> None:
     for key, chance in draw.chances.items():
         by_chance[chance].append(key)
     for chance, keys in by_chance.items():
-        own = drawn.filter(_inside(keys)) if len(by_chance) > 1 else drawn
-        own.filter(pk__in=own.values("pk")).update(inclusion_probability=chance)
-        _bring_in(queue.items.filter(pk__in=own.values("item"), retest_of=None), chance)
+        of_chance = drawn.filter(_inside(keys)) if len(by_chance) > 1 else drawn
+        of_chance.filter(pk__in=of_chance.values("pk")).update(inclusion_probability=chance)
+        _bring_in(queue.items.filter(pk__in=of_chance.values("item"), retest_of=None), chance)
 
 
 def _inside(keys: Collection[str]) -> Q:

@@ -61,7 +61,7 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
 def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: datetime) -> Iterator[Referred]:
     rules, parts = policy(), RubricParts()
     referrals = standing(Referral.objects.filter(debate_set=debate_set))
-    known = known_arms(referrals.values_list("debate_id", "arm"))
+    existing_arms = known_arms(referrals.values_list("debate_id", "arm"))
     ended = debate_set.debates.filter(status__in=ENDED).select_related(
         "case", "response_a__prompt", "response_b__prompt"
     )
@@ -69,16 +69,16 @@ def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: 
     for debate in chain.from_iterable(row_pages(ended, BATCH)):
         shuffle = shuffle_of(queue, f"debate:{debate.pk}")
         decision = route(_debate_facts(debate, draw, shuffle), rules)
-        if decision.arms <= known.get((debate.pk,), frozenset()):
+        if decision.arms <= existing_arms.get((debate.pk,), frozenset()):
             continue
         item = new_item(queue, decision, shuffle, at)
         item.response_a, item.response_b = debate.response_a, debate.response_b
         item.criterion, item.scenario, item.language = debate_set.criterion, debate.scenario, debate.case.lang
-        told = [
+        new_referrals = [
             new_referral(decision, arm, debate_set=debate_set, debate=debate, reason=decision.reason_of(arm))
             for arm in sorted(decision.arms)
         ]
-        yield Referred(pair_facts(debate, parts), item, told)
+        yield Referred(pair_facts(debate, parts), item, new_referrals)
 
 
 @transaction.atomic
@@ -86,9 +86,9 @@ def _follow_retries(queue: Queue, debate_set: DebateSet, draw: AuditDraw, at: da
     """Bring the items of debates that failed and were tried again up to date; what people have begun stays theirs."""
     failed = Q(status=ItemStatus.OPEN, reason=Reason.FAILED_VERDICT.value)
     items = queue.items.filter(failed | Q(status=ItemStatus.EXCLUDED, excluded_because=RETRIED), retest_of=None)
-    own = Q(debate_set=debate_set) & ~Q(debate=None)
+    of_debates = Q(debate_set=debate_set) & ~Q(debate=None)
     for item in items.select_for_update(of=("self",)).select_related("queue").order_by("pk"):
-        referral = item.referrals.filter(own).select_related("debate__case").order_by("pk").first()
+        referral = item.referrals.filter(of_debates).select_related("debate__case").order_by("pk").first()
         debate = referral.debate if referral is not None else None
         if debate is None or debate.status not in ENDED or (item.is_open and debate.status == DebateStatus.FAILED):
             continue
@@ -97,10 +97,10 @@ def _follow_retries(queue: Queue, debate_set: DebateSet, draw: AuditDraw, at: da
             item.reason, item.reason_text, item.priority = decision.reasons[0].value, decision.text, decision.priority
             item.excluded_because = ""
             item.save(update_fields=["reason", "reason_text", "priority", "excluded_because"])
-            item.referrals.filter(own, arm=ItemArm.ROUTED).update(reason=item.reason)
+            item.referrals.filter(of_debates, arm=ItemArm.ROUTED).update(reason=item.reason)
             if not item.is_open:
                 move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
-        elif item.is_open and not item.assignments.exists() and not item.referrals.exclude(own).exists():
+        elif item.is_open and not item.assignments.exists() and not item.referrals.exclude(of_debates).exists():
             item.excluded_because = RETRIED
             item.save(update_fields=["excluded_because"])
             move_item(item=item, status=ItemStatus.EXCLUDED, label="", at=at)
@@ -120,7 +120,9 @@ def _debate_facts(debate: Debate, draw: AuditDraw, shuffle: int) -> Facts:
 
 
 def _last_votes(debate: Debate) -> tuple[int | None, ...]:
-    """Return what each agent said last, in the order of their agents."""
+    """Return what each agent said last, in the order of their numbers."""
     agents = sorted(debate.agents.all(), key=lambda agent: agent.number)
-    said = [max(agent.statements.all(), key=lambda statement: statement.round, default=None) for agent in agents]
-    return tuple(statement.verdict for statement in said if statement is not None)
+    last_statements = [
+        max(agent.statements.all(), key=lambda statement: statement.round, default=None) for agent in agents
+    ]
+    return tuple(statement.verdict for statement in last_statements if statement is not None)

@@ -45,36 +45,36 @@ class NewQueue:
 
 @transaction.atomic
 def create_queue(
-    *, wanted: NewQueue, found: MaterialFile, members: Sequence[User], actor: User | None, at: datetime
+    *, new_queue: NewQueue, material_file: MaterialFile, members: Sequence[User], actor: User | None, at: datetime
 ) -> Queue:
     """Return an open queue with one item per row. Pairs are always asked which side is better.
 
     Raises:
         ReviewRefused: the name gives a system or the file away.
     """
-    labels = PREFERENCE if found.is_pair else wanted.labels or JUDGEMENT
-    check_name(wanted.name, hidden=_names_in(found, wanted.file_name))
-    name = wanted.name[:200] or _neutral_name(found)
+    labels = PREFERENCE if material_file.is_pair else new_queue.labels or JUDGEMENT
+    check_name(new_queue.name, hidden=_names_in(material_file, new_queue.file_name))
+    name = new_queue.name[:200] or _neutral_name(material_file)
     queue = Queue.objects.create(
         slug=free_slug(Queue, name),
         name=name,
-        guidelines=wanted.guidelines or (PAIR_GUIDELINES if found.is_pair else SINGLE_GUIDELINES),
-        question=wanted.question,
+        guidelines=new_queue.guidelines or (PAIR_GUIDELINES if material_file.is_pair else SINGLE_GUIDELINES),
+        question=new_queue.question,
         labels=labels_to_json(labels),
-        quorum=wanted.quorum,
-        mode=wanted.mode,
-        order=wanted.order,
-        retest_share=wanted.retest_share,
-        source_file=wanted.file_name[:200],
+        quorum=new_queue.quorum,
+        mode=new_queue.mode,
+        order=new_queue.order,
+        retest_share=new_queue.retest_share,
+        source_file=new_queue.file_name[:200],
         created_at=at,
     )
     queue.members.set(members)
-    rows = iter(found.rows)
+    rows = iter(material_file.rows)
     while batch := list(islice(rows, BATCH)):
         materials = Material.objects.bulk_create(_material(queue, row) for row in batch)
         _open(queue, list(zip(materials, batch, strict=True)), at)
     queue = recount(queue_id=queue.pk)
-    record(actor, "queue.created", queue, file=wanted.file_name, items=queue.total_count, members=len(members))
+    record(actor, "queue.created", queue, file=new_queue.file_name, items=queue.total_count, members=len(members))
     notify_members(queue=queue, people=members, at=at)
     return queue
 
@@ -111,12 +111,12 @@ def _open(queue: Queue, rows: Sequence[tuple[Material, MaterialRow]], at: dateti
     facts = [material_facts(material, criterion=row.criterion, labels=labels) for material, row in rows]
     subjects = store_subjects(facts=facts, at=at)
     labelled = FinalLabel.objects.filter(subject__in=list(subjects.values()), is_blind=True)
-    known = set(labelled.values_list("subject_id", flat=True))
+    labelled_ids = set(labelled.values_list("subject_id", flat=True))
     ReviewItem.objects.bulk_create(
         (
             _item(queue, material, row, fact, subjects[fact.key].pk, at)
             for (material, row), fact in zip(rows, facts, strict=True)
-            if subjects[fact.key].pk not in known
+            if subjects[fact.key].pk not in labelled_ids
         ),
         ignore_conflicts=True,
     )

@@ -56,9 +56,9 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     Raises:
         ReviewRefused: its response has been replaced, or its run is an index at work.
     """
-    known = people_of(verdict)
-    if known.queue is not None:
-        return ReferredItems(known.queue, 0)
+    people = people_of(verdict)
+    if people.queue is not None:
+        return ReferredItems(people.queue, 0)
     if verdict.response.superseded_at is not None:
         raise ReviewRefused("This response has been replaced, so reports no longer count it.")
     refusal = why_not_yet(verdict.run) if verdict.run.kind == RunKind.ESI else ""
@@ -67,14 +67,14 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     with transaction.atomic():
         chosen = {(verdict.response_id, verdict.evaluator.criterion): verdict.evaluator_id}
         queue, _ = open_chosen_items(run=verdict.run, chosen=chosen, sent_by=actor, at=at)
-        known = people_of(verdict)
-        item = known.item
+        people = people_of(verdict)
+        item = people.item
         is_mine = item is not None and item.sent_by_id == actor.pk and item.created_at == at
         if item is not None and is_mine:
             record(actor, "item.sent", about(item), verdict=verdict.pk)
     if item is None:
-        raise ReviewRefused(f"Nothing was sent: people have decided this, and their label “{known.answer}” is used.")
-    return ReferredItems(queue, 1) if is_mine else ReferredItems(known.queue or queue, 0)
+        raise ReviewRefused(f"Nothing was sent: people have decided this, and their label “{people.answer}” is used.")
+    return ReferredItems(queue, 1) if is_mine else ReferredItems(people.queue or queue, 0)
 
 
 @transaction.atomic

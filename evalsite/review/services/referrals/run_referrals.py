@@ -172,7 +172,7 @@ def close_systems(run: Run) -> frozenset[int]:
 
 def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
     referrals = standing(Referral.objects.filter(run=run))
-    known = known_arms(referrals.values_list("response_id", "subject__criterion", "arm"))
+    existing_arms = known_arms(referrals.values_list("response_id", "subject__criterion", "arm"))
     for findings in batches(_findings(run, routing.only), BATCH):
         responses = Response.objects.select_related("prompt").in_bulk([finding.response_id for finding in findings])
         others = _others(findings)
@@ -184,7 +184,7 @@ def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
                     continue  # nothing to compare it with, which its verdict says
                 shown.append(other)
             yield from _referred(
-                finding, shown, routing, known.get((finding.response_id, finding.criterion), frozenset())
+                finding, shown, routing, existing_arms.get((finding.response_id, finding.criterion), frozenset())
             )
 
 
@@ -194,11 +194,11 @@ def _others(findings: Sequence[_Finding]) -> dict[str, Response]:
     for finding in findings:
         if finding.evaluator.compared_with:
             by_evaluator.setdefault(finding.evaluator.pk, []).append(finding)
-    found: dict[str, Response] = {}
+    by_finding: dict[str, Response] = {}
     for group in by_evaluator.values():
         others = others_of(group[0].evaluator, [finding.response_id for finding in group])
-        found |= {finding.key: others[finding.response_id] for finding in group if finding.response_id in others}
-    return found
+        by_finding |= {finding.key: others[finding.response_id] for finding in group if finding.response_id in others}
+    return by_finding
 
 
 def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
@@ -218,12 +218,12 @@ def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
         for score in scores.filter(response__in=page).order_by("evaluator__position"):
             key = (score.response_id, score.evaluator.criterion)
             by_key.setdefault(key, _Finding(*key)).scores.append(score)
-        found = sorted(by_key.items(), key=lambda pair: pair[0][0])  # stable: evaluators keep their order
-        yield from (finding for key, finding in found if not only or key in only)
+        findings = sorted(by_key.items(), key=lambda pair: pair[0][0])  # stable: evaluators keep their order
+        yield from (finding for key, finding in findings if not only or key in only)
 
 
 def _referred(
-    finding: _Finding, shown: Sequence[Response], routing: _Routing, known: frozenset[str]
+    finding: _Finding, shown: Sequence[Response], routing: _Routing, existing_arms: frozenset[str]
 ) -> Iterator[Referred]:
     """Yield the subject of one response, or of it and what it was compared with, unless it was referred before."""
     shuffle, response = shuffle_of(routing.queue, finding.key), shown[0]
@@ -237,7 +237,7 @@ def _referred(
         audit_probability=None if routing.only else routing.draw.chances.get(case_key),
     )
     decision = route(facts, routing.rules)
-    if decision.arms <= known:
+    if decision.arms <= existing_arms:
         return
     item = new_item(routing.queue, decision, shuffle, routing.at)
     item.sent_by = routing.sent_by if routing.only or item.arm == ItemArm.ROUTED else None
@@ -316,9 +316,9 @@ def _jury(finding: _Finding) -> tuple[str, ...]:
         score = getattr(row, "score", None)
         label = nearest_label(score.share, finding.labels) if score is not None and score.share is not None else ""
         if label:
-            asked = row.evaluator
-            kind = "" if asked.rubric_id is not None else kind_asked(asked.options)
-            panels.setdefault((asked.rubric_id, kind), []).append(label)
+            evaluator = row.evaluator
+            kind = "" if evaluator.rubric_id is not None else kind_asked(evaluator.options)
+            panels.setdefault((evaluator.rubric_id, kind), []).append(label)
     juries = [tuple(panel) for panel in panels.values()]
     return next((panel for panel in juries if len(set(panel)) > 1), next(iter(juries), ()))
 

@@ -74,7 +74,7 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
     judged the new text yet. Content that comes back brings its old item back, with its answers and final label. Final
     labels stay with the subjects that they were given to.
     """
-    done, now = Refreshed(), _Now()
+    refreshed, now = Refreshed(), _Now()
     touched: set[int] = set()
     items = with_subjects(ReviewItem.objects.filter(response_a__prompt__benchmark=benchmark_id))
     for item in chain.from_iterable(row_pages(items.select_related("subject__rubric_item__rubric"), BATCH)):
@@ -82,28 +82,28 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
         is_same = facts is not None and facts.content_hash == item.content_hash
         if (item.status == ItemStatus.STALE) == is_same:
             touched.add(item.queue_id)
-            _refresh(item.pk, facts, done, at)
+            _refresh(item.pk, facts, refreshed, at)
     for queue_id in sorted(touched):
         with transaction.atomic():
             queues.recount(queue_id=queue_id)
-    return done
+    return refreshed
 
 
 @transaction.atomic
-def _refresh(item_id: int, facts: SubjectFacts | None, done: Refreshed, at: datetime) -> None:
+def _refresh(item_id: int, facts: SubjectFacts | None, refreshed: Refreshed, at: datetime) -> None:
     item = lock_row(ReviewItem, item_id, "queue")
     if facts is not None and facts.content_hash == item.content_hash:
         if item.status == ItemStatus.STALE:
             _restore(item, at)
-            done.restored += 1
+            refreshed.restored += 1
         return
     if item.status in LEFT_OUT:
         return
     check_transition(ItemStatus(item.status), ItemStatus.STALE)
     move_item(item=item, status=ItemStatus.STALE, label="", at=at)
-    done.stale += 1
+    refreshed.stale += 1
     if facts is not None and item.retest_of_id is None:
-        done.asked_again += _ask_again(item, facts, at)
+        refreshed.asked_again += _ask_again(item, facts, at)
 
 
 def _restore(item: ReviewItem, at: datetime) -> None:

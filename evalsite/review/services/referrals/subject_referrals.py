@@ -50,27 +50,27 @@ def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
     labelled = dict[int, bool]()  # whether a label of the subject is blind
     for subject_id, is_blind in FinalLabel.objects.filter(subject__in=ids).values_list("subject_id", "is_blind"):
         labelled[subject_id] = is_blind or labelled.get(subject_id, False)
-    asked = {item.subject_id: item for item in [*_asked_elsewhere(queue, ids), *_asked_here(queue, ids)]}
+    items_by_subject = {item.subject_id: item for item in [*_asked_elsewhere(queue, ids), *_asked_here(queue, ids)]}
     fresh: dict[int, ReviewItem] = {}
     for referred_item in referred:
         subject_id = subjects[referred_item.facts.key].pk
         has_label = labelled.get(subject_id, False) if referred_item.is_drawn else subject_id in labelled
-        if not has_label and subject_id not in asked:
+        if not has_label and subject_id not in items_by_subject:
             referred_item.item.subject_id, referred_item.item.is_turned = subject_id, referred_item.facts.is_turned
             referred_item.item.content_hash = referred_item.facts.content_hash
             fresh.setdefault(subject_id, referred_item.item)
     ReviewItem.objects.bulk_create(fresh.values(), ignore_conflicts=True)
-    asked |= {item.subject_id: item for item in _asked_here(queue, list(fresh))}
+    items_by_subject |= {item.subject_id: item for item in _asked_here(queue, list(fresh))}
     rows = list[Referral]()
     for referred_item in referred:
         for referral in referred_item.referrals:
             referral.subject_id, referral.created_at = subjects[referred_item.facts.key].pk, at
-            referral.item = asked.get(referral.subject_id)
+            referral.item = items_by_subject.get(referral.subject_id)
             rows.append(referral)
     Referral.objects.bulk_create(rows, ignore_conflicts=True)
     lost = list(Referral.objects.filter(subject__in=list(fresh), item=None).order_by("pk"))
     for referral in lost:
-        referral.item = asked[referral.subject_id]
+        referral.item = items_by_subject[referral.subject_id]
     Referral.objects.bulk_update(lost, ["item"], batch_size=BATCH)
 
 
@@ -82,8 +82,8 @@ def standing(referrals: QuerySet[Referral]) -> QuerySet[Referral]:
 
 def store_subjects(*, facts: Iterable[SubjectFacts], at: datetime) -> dict[str, Subject]:
     """Return the stored subjects by key, the new ones stored now."""
-    wanted = {content.key: content for content in facts}
-    subjects = subjects_by_key(wanted)
+    facts_by_key = {content.key: content for content in facts}
+    subjects = subjects_by_key(facts_by_key)
     fresh = [
         Subject(
             key=content.key,
@@ -95,7 +95,7 @@ def store_subjects(*, facts: Iterable[SubjectFacts], at: datetime) -> dict[str, 
             labels=labels_to_json(content.labels),
             created_at=at,
         )
-        for content in wanted.values()
+        for content in facts_by_key.values()
         if content.key not in subjects
     ]
     Subject.objects.bulk_create(fresh, ignore_conflicts=True)
@@ -124,8 +124,8 @@ def draw_of(
 ) -> AuditDraw:
     """Return the sample of the plan, or else of the share, None: the site's; never smaller than what was drawn."""
     cases = sum(len(keys) for keys in strata)
-    wanted = min(cases, plan.size) if plan is not None else default_size(cases, share=share)
-    return draw_strata(strata, seed=seed, share=max(wanted / cases, drawn) if cases else 0.0)
+    size = min(cases, plan.size) if plan is not None else default_size(cases, share=share)
+    return draw_strata(strata, seed=seed, share=max(size / cases, drawn) if cases else 0.0)
 
 
 def known_arms(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[Any, ...], frozenset[str]]:

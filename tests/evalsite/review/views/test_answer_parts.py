@@ -242,7 +242,7 @@ def test_a_file_brings_values_revisions_and_decisions_back_to_the_byte() -> None
 
     found = read_annotations(data, "a.jsonl").value
     assert found is not None
-    import_annotations(queue=queue, found=found, people=PeopleChoice(), actor=rita, at=NOON)
+    import_annotations(queue=queue, file=found, people=PeopleChoice(), actor=rita, at=NOON)
 
     assert list(annotation_rows(queue)) == rows
     assert [row["blind_parts"] for row in rows] == ['{"clear": 4, "right": 5}', '{"clear": 1, "right": 1}']

@@ -150,7 +150,7 @@ def test_a_file_brings_it_back_to_the_byte() -> None:
 
     found = read_annotations(data, "a.jsonl").value
     assert found is not None
-    import_annotations(queue=item.queue, found=found, people=PeopleChoice(), actor=None, at=NOON)
+    import_annotations(queue=item.queue, file=found, people=PeopleChoice(), actor=None, at=NOON)
 
     item.refresh_from_db()
     assert [row["act"] for row in rows] == ["cannot judge", "cannot judge"]

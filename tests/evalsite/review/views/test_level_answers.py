@@ -99,7 +99,7 @@ def test_a_file_brings_the_items_back_to_the_byte(queue: Queue) -> None:
 
     found = read_annotations(data, "a.jsonl").value
     assert found is not None
-    import_annotations(queue=queue, found=found, people=PeopleChoice(), actor=ada, at=NOON)
+    import_annotations(queue=queue, file=found, people=PeopleChoice(), actor=ada, at=NOON)
 
     assert list(annotation_rows(queue)) == rows
     assert Annotation.objects.get().parts == PARTS
@@ -115,7 +115,7 @@ def test_a_file_whose_items_come_to_another_score_is_refused(queue: Queue) -> No
 
     found = read_annotations(json.dumps(wrong, default=str).encode(), "a.jsonl").value
     assert found is not None
-    plan = plan_import(queue=queue, found=found, people=PeopleChoice(), at=NOON)
+    plan = plan_import(queue=queue, file=found, people=PeopleChoice(), at=NOON)
 
     (problem,) = plan.problems
     assert "do not give the label '50'" in problem.message

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def made_set(evaluator: RunEvaluator) -> GoldenSet:
     return make_golden_set(
-        wanted=NewGoldenSet("Desk"), evaluator=evaluator, material=golden_material(evaluator), actor=None, at=NOON
+        new_set=NewGoldenSet("Desk"), evaluator=evaluator, material=golden_material(evaluator), actor=None, at=NOON
     )
 
 

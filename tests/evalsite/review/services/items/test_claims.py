@@ -396,12 +396,12 @@ def test_roles_let_annotators_answer() -> None:
 def test_keep_draft_never_replaces_newer_text_of_another_page() -> None:
     item, ada = factories.review_item(), factories.user("ada")
     claim_next(queue=item.queue, annotator=ada, at=NOON)
-    keep_draft(item_id=item.pk, annotator=ada, values={"note": "old"}, at=NOON, page="one", seen=None)
-    keep_draft(item_id=item.pk, annotator=ada, values={"note": "new"}, at=LATER, page="two", seen=NOON)
+    keep_draft(item_id=item.pk, annotator=ada, values={"note": "old"}, at=NOON, page="one", based_on=None)
+    keep_draft(item_id=item.pk, annotator=ada, values={"note": "new"}, at=LATER, page="two", based_on=NOON)
 
     with pytest.raises(NewerDraft):
-        keep_draft(item_id=item.pk, annotator=ada, values={"note": "old, more"}, at=LATER, page="one", seen=None)
-    kept = keep_draft(item_id=item.pk, annotator=ada, values={"note": "new, more"}, at=LATER, page="two", seen=NOON)
+        keep_draft(item_id=item.pk, annotator=ada, values={"note": "old, more"}, at=LATER, page="one", based_on=None)
+    kept = keep_draft(item_id=item.pk, annotator=ada, values={"note": "new, more"}, at=LATER, page="two", based_on=NOON)
 
     assert kept
     assert item.assignments.get().draft == {"note": "new, more", "page": "two"}
