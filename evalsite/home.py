@@ -254,7 +254,9 @@ def researcher_home(*, at: datetime) -> ResearcherHome:
         spend=spend_by_day(at=at),
         live=live_runs(at=at),
         people_work=_people_work(),
-        disagreements=ReviewItem.objects.filter(queue__status=QueueStatus.OPEN, status=ItemStatus.SPLIT).count(),
+        disagreements=ReviewItem.objects.filter(
+            queue__status=QueueStatus.OPEN, status=ItemStatus.NEEDS_ADJUDICATION
+        ).count(),
         finished=list(finished.order_by("-finished_at", "-pk")[:LISTED]),
         failed=_failed_runs(at),
         failed_imports=list(imports.order_by("-created_at", "-pk")[:LISTED]),

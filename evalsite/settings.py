@@ -99,7 +99,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
-FORM_RENDERER = "evalsite.base.form_look.SiteFormRenderer"
+FORM_RENDERER = "evalsite.base.form_renderers.SiteFormRenderer"
 ROOT_URLCONF = "evalsite.urls"
 WSGI_APPLICATION = "evalsite.wsgi.application"
 TEMPLATES = [

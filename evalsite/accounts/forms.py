@@ -93,7 +93,7 @@ class AuditFilterForm(forms.Form):
         check_period(self, "since", "until")
         return filled
 
-    def wanted(self) -> AuditFilter:
+    def filters(self) -> AuditFilter:
         """Return the filter; fields with errors filter nothing."""
         filled = self.cleaned_data if self.is_bound and hasattr(self, "cleaned_data") else {}
         person = filled.get("person")

@@ -94,7 +94,7 @@ def audit_list(request: PageRequest) -> HttpResponse:
     """Show who did what."""
     form = AuditFilterForm(request.GET)
     form.is_valid()
-    page = page_of(request, selectors.audit_entries(form.wanted()), per_page=100)
+    page = page_of(request, selectors.audit_entries(form.filters()), per_page=100)
     return render(request, "accounts/audit_list.html", {"form": form, "page_obj": page})
 
 
@@ -105,7 +105,7 @@ def audit_export(request: PageRequest) -> HttpResponse:
     form.is_valid()
     with transaction.atomic():
         record(request.user, "audit.exported", "audit log", filter=request.GET.urlencode())
-    response = StreamingHttpResponse(audit_csv(selectors.audit_entries(form.wanted())), content_type="text/csv")
+    response = StreamingHttpResponse(audit_csv(selectors.audit_entries(form.filters())), content_type="text/csv")
     response["Content-Disposition"] = 'attachment; filename="audit.csv"'
     return response  # type: ignore[return-value]  # a streaming response is no HttpResponse in the stubs
 

@@ -185,15 +185,15 @@ def interval_shape(
     if not end > start:
         raise ValueError(f"the axis {start}..{end} has no length")
 
-    def place(at: float) -> float:
+    def position(at: float) -> float:
         share = (at - start) / (end - start)
         return round(min(1.0, max(0.0, share)) * width, 2)
 
     return IntervalShape(
-        low=place(low),
-        high=place(high),
-        point=place(value),
-        zero=place(0.0) if start < 0 < end else None,
+        low=position(low),
+        high=position(high),
+        point=position(value),
+        zero=position(0.0) if start < 0 < end else None,
         width=width,
     )
 

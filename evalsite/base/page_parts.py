@@ -1,6 +1,6 @@
 """Parts of pages that apps above the page's own fill in: links, buttons and cards.
 
-A page names its places by `{% parts "judging.run" run %}`. An app above registers, as it is loaded, which template
+A page names its slots by `{% parts "judging.run" run %}`. An app above registers, as it is loaded, which template
 stands there and what that template is given. So templates name only templates and addresses of their own app or below.
 """
 
@@ -21,7 +21,7 @@ Facts = JsonObject
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """One template at a place, and what it is given for the place's subject; None leaves it out."""
+    """One template in a slot, and what it is given for the slot's subject; None leaves it out."""
 
     template: str
     facts: Callable[[Any], Facts | None]
@@ -39,30 +39,30 @@ PARTS: dict[str, list[PagePart]] = {}
 ROW_PARTS: dict[str, RowPart] = {}
 
 
-def add_part(place: str, template: str, facts: Callable[[Any], Facts | None]) -> None:
-    """Show a template at a place of a page; parts of one place stand in the order in which apps are loaded."""
-    PARTS.setdefault(place, []).append(PagePart(template, facts))
+def add_part(slot: str, template: str, facts: Callable[[Any], Facts | None]) -> None:
+    """Show a template in a slot of a page; parts of one slot stand in the order in which apps are loaded."""
+    PARTS.setdefault(slot, []).append(PagePart(template, facts))
 
 
 def subject_as(name: str) -> Callable[[object], Facts]:
-    """Return facts that are the place's subject alone, under the name by which the template knows it."""
+    """Return facts that are the slot's subject alone, under the name by which the template knows it."""
     return lambda subject: {name: subject}
 
 
-def set_row_part(place: str, template: str, facts: Callable[[Any], Mapping[int, Facts]]) -> None:
+def set_row_part(slot: str, template: str, facts: Callable[[Any], Mapping[int, Facts]]) -> None:
     """Show a template in each row of a table."""
-    ROW_PARTS[place] = RowPart(template, facts)
+    ROW_PARTS[slot] = RowPart(template, facts)
 
 
-def render_parts(context: Context, place: str, subject: object) -> SafeString:
-    """Return the HTML of a place."""
-    filled = [(part.template, part.facts(subject)) for part in PARTS.get(place, ())]
+def render_parts(context: Context, slot: str, subject: object) -> SafeString:
+    """Return the HTML of a slot."""
+    filled = [(part.template, part.facts(subject)) for part in PARTS.get(slot, ())]
     return format_html_join("", "{}", ((_render(context, name, facts),) for name, facts in filled if facts is not None))
 
 
-def render_row_parts(context: Context, place: str, rows: Iterable[object]) -> dict[int, SafeString]:
+def render_row_parts(context: Context, slot: str, rows: Iterable[object]) -> dict[int, SafeString]:
     """Return the HTML of each row of a table, by key."""
-    part = ROW_PARTS.get(place)
+    part = ROW_PARTS.get(slot)
     if part is None:
         return {}
     return {key: _render(context, part.template, facts) for key, facts in part.facts(rows).items()}

@@ -1,1 +1,1 @@
-"""Top layer: the review queue, annotations by people, adjudication, and routing of what machines cannot settle."""
+"""Top layer: the review queue, annotations by people, adjudication, and routing of what machines cannot decide."""

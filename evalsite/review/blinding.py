@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from evalsite.base.choices import LabelledEnum
@@ -121,19 +120,6 @@ def is_swapped(shuffle: int, person: str, *, retest: bool = False) -> bool:
     return bool(_digest("sides", shuffle, person)[0] & 1) != retest
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The two responses as one person sees them."""
-
-    left: str
-    right: str
-
-
-def sides(response_a: str, response_b: str, *, swapped: bool) -> Sides:
-    """Return the responses in the order in which they are shown."""
-    return Sides(response_b, response_a) if swapped else Sides(response_a, response_b)
-
-
 def to_system_space(preference: int, *, swapped: bool) -> int:
     """Return 1 = A better, 0 = tie, -1 = B better from 1 = left better, 0 = tie, -1 = right better; its own inverse.
 
@@ -145,7 +131,7 @@ def to_system_space(preference: int, *, swapped: bool) -> int:
     return -preference if swapped else preference
 
 
-def told_by(name: str, *, hidden: Iterable[str]) -> str:
+def hidden_name_in(name: str, *, hidden: Iterable[str]) -> str:
     """Return which of the hidden names stands in a name as a word of its own, whatever its case; "" for none."""
     pattern = r"(?<![^\W_]){}(?![^\W_])"
     secrets = (secret for secret in hidden if secret.strip())

@@ -13,7 +13,7 @@ from django_rq import job
 
 from debate.models import DebateSet
 from evalsite.review.models import ProposalStatus, WordingProposal
-from evalsite.review.selectors.unrouted import run_asks_people, unheard_debate_sets, unheard_runs
+from evalsite.review.selectors.unrouted import run_asks_people, unrouted_debate_sets, unrouted_runs
 from evalsite.review.services.golden.wording_proposals import work_on_proposal
 from evalsite.review.services.items.notices import send_waiting_mail
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
@@ -106,8 +106,8 @@ def launch(work: Callable[[int], None], subject_id: int) -> None:
 
 def route_pending() -> int:
     """Queue the routing of everything that finished unheard; return how much. Called when a worker starts and after."""
-    runs = list(unheard_runs().values_list("pk", flat=True))
-    sets = list(unheard_debate_sets().values_list("pk", flat=True))
+    runs = list(unrouted_runs().values_list("pk", flat=True))
+    sets = list(unrouted_debate_sets().values_list("pk", flat=True))
     for run_id in runs:
         launch(route_run, run_id)
     for debate_set_id in sets:

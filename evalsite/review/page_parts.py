@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from debate.models import DebateSet
 from evalsite.base.page_parts import Facts, add_part, set_row_part
 from evalsite.review.models import Queue
-from evalsite.review.selectors import asked
+from evalsite.review.selectors import verdict_reviews
 from judging.models import Run, RunTask, Verdict
 
 
 def add_parts() -> None:
-    """Fill the places that pages below leave for people's work."""
+    """Fill the slots that pages below leave for people's work."""
     add_part("judging.run", "review/_run_people.html", _run_people)
     add_part("judging.verdict", "review/_verdict_people.html", _verdict_people)
     set_row_part("judging.verdict_rows", "review/_verdict_row_people.html", _people_of_verdicts)
@@ -22,15 +22,15 @@ def add_parts() -> None:
 
 
 def _run_people(run: Run) -> Facts:
-    return {"people": asked.people_of_run(run)}
+    return {"people": verdict_reviews.review_of_run(run)}
 
 
 def _verdict_people(verdict: Verdict) -> Facts:
-    return {"people": asked.people_of(verdict)}
+    return {"people": verdict_reviews.review_of_verdict(verdict)}
 
 
 def _people_of_verdicts(verdicts: Iterable[Verdict]) -> Mapping[int, Facts]:
-    return {key: {"people": people} for key, people in asked.people_of_verdicts(list(verdicts)).items()}
+    return {key: {"people": people} for key, people in verdict_reviews.reviews_of_verdicts(list(verdicts)).items()}
 
 
 def _people_of_tasks(rows: Iterable[tuple[RunTask, object]]) -> Mapping[int, Facts]:
@@ -52,7 +52,7 @@ def _set_queue(debate_set: DebateSet) -> Facts:
 
 def _set_reuse(debate_set: DebateSet) -> Facts | None:
     queue = _queue_of(debate_set)
-    return None if queue is None else {"reuse": asked.reuse_of(queue)}
+    return None if queue is None else {"reuse": verdict_reviews.reuse_of(queue)}
 
 
 def _queue_of(debate_set: DebateSet) -> Queue | None:

@@ -16,7 +16,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import OrderPolicy, Queue
-from evalsite.review.questions.scales import Label, given_scale, words_of
+from evalsite.review.questions.scales import Label, scale_from_words, words_of
 from evalsite.review.selectors.screens.pages import choose_members
 from judging.forms.files import KeptFileForm, SizedFileField
 
@@ -216,7 +216,7 @@ class QueueFileForm(KeptFileForm):
     def clean_scale(self) -> tuple[Label, ...]:
         """Return the labels; numbers are worth their place between the lowest and the highest."""
         try:
-            return given_scale(words_of(self.cleaned_data["scale"]))
+            return scale_from_words(words_of(self.cleaned_data["scale"]))
         except ValueError as error:
             raise forms.ValidationError(str(error)) from error
 

@@ -19,7 +19,7 @@ class Reason(StrEnum):
     DOUBTFUL_VERDICT = "doubtful_verdict"
     GRADER_INCOMPLETE = "grader_incomplete"
     ORDER_FLIP = "order_flip"
-    JURY_SPLIT = "jury_split"
+    JUDGES_DISAGREE = "jury_split"
     PANEL_DISAGREEMENT = "panel_disagreement"
     LOW_CONFIDENCE = "low_confidence"
     AUDIT = "audit"
@@ -62,7 +62,7 @@ class Facts:
     confidence: float | None = None  # 0..1, measured; None: not measured
     own_threshold: float | None = None  # chosen for the judge whose confidence it is; None: the policy's
     order_flipped: bool = False  # the judge changed its preference when the answers were swapped
-    jury: tuple[str, ...] = ()  # labels of several judges on the same subject, by one rubric
+    judge_labels: tuple[str, ...] = ()  # labels of several judges on the same subject, by one rubric
     panel: tuple[float, ...] = ()  # votes of a panel's members that disagree too far, as parts of a full score
     grader_problem: str = ""  # why a rule grader could not decide
     sent: bool = False  # a researcher asked for it
@@ -159,8 +159,8 @@ def _rule_findings(facts: Facts, policy: RoutingPolicy) -> dict[Reason, str]:
         reasons[Reason.GRADER_INCOMPLETE] = f"The rules could not decide: {_plain(facts.grader_problem)}."
     if facts.order_flipped:
         reasons[Reason.ORDER_FLIP] = "The judge's verdict changed when the responses were swapped."
-    if len(set(facts.jury)) > 1:
-        reasons[Reason.JURY_SPLIT] = f"The judges disagree {_tally(facts.jury)}."
+    if len(set(facts.judge_labels)) > 1:
+        reasons[Reason.JUDGES_DISAGREE] = f"The judges disagree {_tally(facts.judge_labels)}."
     if facts.panel:
         votes = ", ".join(f"{vote:.0%}" for vote in sorted(facts.panel))
         text = f"The members of the panel disagree, with votes of {votes} of a full score."
@@ -183,9 +183,10 @@ def _why_unresolved(rounds: int, votes: tuple[int | None, ...]) -> str:
     return f"The agents still disagree{after}."
 
 
-def _tally(jury: tuple[str, ...]) -> str:
+def _tally(judge_labels: tuple[str, ...]) -> str:
     return " to ".join(
-        str(jury.count(label)) for label in sorted(set(jury), key=lambda label: (-jury.count(label), label))
+        str(judge_labels.count(label))
+        for label in sorted(set(judge_labels), key=lambda label: (-judge_labels.count(label), label))
     )
 
 

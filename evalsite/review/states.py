@@ -22,8 +22,8 @@ class ItemStatus(LabelledEnum):
     """Where an item is."""
 
     OPEN = "open", "Open"
-    SETTLED = "settled", "Decided"
-    SPLIT = "split", "Needs adjudication"  # needs adjudication
+    DECIDED = "settled", "Decided"
+    NEEDS_ADJUDICATION = "split", "Needs adjudication"
     ADJUDICATED = "adjudicated", "Adjudicated"
     STALE = "stale", "Stale"
     EXCLUDED = "excluded", "Excluded"  # by its owner: broken, or no use
@@ -48,23 +48,25 @@ class AssignmentStatus(LabelledEnum):
 
 
 ITEM_TRANSITIONS = (
-    Transition(ItemStatus.OPEN, ItemStatus.SETTLED, "quorum reached with a strict majority"),
-    Transition(ItemStatus.OPEN, ItemStatus.SPLIT, "quorum reached without a majority, or too many cannot judge it"),
+    Transition(ItemStatus.OPEN, ItemStatus.DECIDED, "quorum reached with a strict majority"),
+    Transition(
+        ItemStatus.OPEN, ItemStatus.NEEDS_ADJUDICATION, "quorum reached without a majority, or too many cannot judge it"
+    ),
     Transition(ItemStatus.OPEN, ItemStatus.STALE, "rubric or response changed"),
     Transition(ItemStatus.OPEN, ItemStatus.ADJUDICATED, "a researcher decided before all annotations were there"),
-    Transition(ItemStatus.SPLIT, ItemStatus.ADJUDICATED, "a researcher gave the final label"),
-    Transition(ItemStatus.SPLIT, ItemStatus.OPEN, "more annotations were requested, or one was withdrawn"),
-    Transition(ItemStatus.SPLIT, ItemStatus.STALE, "rubric or response changed"),
-    Transition(ItemStatus.SETTLED, ItemStatus.SPLIT, "reopened with a reason"),
-    Transition(ItemStatus.SETTLED, ItemStatus.OPEN, "more annotations were requested, or one was withdrawn"),
-    Transition(ItemStatus.SETTLED, ItemStatus.STALE, "rubric or response changed"),
-    Transition(ItemStatus.ADJUDICATED, ItemStatus.SPLIT, "reopened with a reason"),
+    Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.ADJUDICATED, "a researcher gave the final label"),
+    Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.OPEN, "more annotations were requested, or one was withdrawn"),
+    Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.STALE, "rubric or response changed"),
+    Transition(ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION, "reopened with a reason"),
+    Transition(ItemStatus.DECIDED, ItemStatus.OPEN, "more annotations were requested, or one was withdrawn"),
+    Transition(ItemStatus.DECIDED, ItemStatus.STALE, "rubric or response changed"),
+    Transition(ItemStatus.ADJUDICATED, ItemStatus.NEEDS_ADJUDICATION, "reopened with a reason"),
     Transition(ItemStatus.ADJUDICATED, ItemStatus.STALE, "rubric or response changed"),
     Transition(ItemStatus.STALE, ItemStatus.OPEN, "the earlier rubric and response were restored"),
     Transition(ItemStatus.STALE, ItemStatus.ADJUDICATED, "they were restored, together with a final label"),
     Transition(ItemStatus.OPEN, ItemStatus.EXCLUDED, "excluded with a reason"),
-    Transition(ItemStatus.SPLIT, ItemStatus.EXCLUDED, "excluded with a reason"),
-    Transition(ItemStatus.SETTLED, ItemStatus.EXCLUDED, "excluded with a reason"),
+    Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.EXCLUDED, "excluded with a reason"),
+    Transition(ItemStatus.DECIDED, ItemStatus.EXCLUDED, "excluded with a reason"),
     Transition(ItemStatus.ADJUDICATED, ItemStatus.EXCLUDED, "excluded with a reason"),
     Transition(ItemStatus.EXCLUDED, ItemStatus.OPEN, "restored"),
 )
@@ -122,11 +124,11 @@ def outcome(labels: Sequence[str], *, quorum: int, unable: int = 0) -> ItemOutco
     votes = tuple(sorted(Counter(labels).items(), key=lambda vote: (-vote[1], vote[0])))
     if len(labels) < quorum:
         is_stuck = unable >= max(quorum, FEWEST_UNABLE)
-        return ItemOutcome(ItemStatus.SPLIT if is_stuck else ItemStatus.OPEN, None, votes)
+        return ItemOutcome(ItemStatus.NEEDS_ADJUDICATION if is_stuck else ItemStatus.OPEN, None, votes)
     label, count = votes[0]
     if 2 * count > len(labels):
-        return ItemOutcome(ItemStatus.SETTLED, label, votes)
-    return ItemOutcome(ItemStatus.SPLIT, None, votes)
+        return ItemOutcome(ItemStatus.DECIDED, label, votes)
+    return ItemOutcome(ItemStatus.NEEDS_ADJUDICATION, None, votes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +157,8 @@ class ClaimFacts:
 
 
 _CLOSED = {
-    ItemStatus.SETTLED: "This item is decided.",
-    ItemStatus.SPLIT: "This item has all its annotations and waits for adjudication.",
+    ItemStatus.DECIDED: "This item is decided.",
+    ItemStatus.NEEDS_ADJUDICATION: "This item has all its annotations and waits for adjudication.",
     ItemStatus.ADJUDICATED: "This item has been adjudicated.",
     ItemStatus.STALE: "This item is out of date: its rubric or a response has changed since.",
     ItemStatus.EXCLUDED: "The owner of the queue has excluded this item, so it needs no annotations.",
@@ -249,7 +251,7 @@ def check_can_undo(item: ItemFacts, *, answered_at: datetime | None, at: datetim
     if item.queue is QueueStatus.ARCHIVED:
         raise ReviewRefused(_PAUSED[item.queue])
     is_late = answered_at + UNDO_GRACE < at
-    if item.state in _CLOSED and (is_late or item.state not in (ItemStatus.SETTLED, ItemStatus.SPLIT)):
+    if item.state in _CLOSED and (is_late or item.state not in (ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION)):
         raise ReviewRefused(f"{_CLOSED[item.state]} Your annotation can no longer be changed.")
     if cannot_judge and item.state in _CLOSED and item.answers >= item.quorum:
         raise ReviewRefused(f"{_CLOSED[item.state]} It needs no more annotations.")
@@ -275,7 +277,7 @@ def check_can_adjudicate(item: ItemFacts, *, reason: str) -> None:
     """Accept a final label on an item that people differ on or cannot answer. Raises: ReviewRefused."""
     if item.has_answered:
         raise ReviewRefused("You annotated this item yourself, so another person has to adjudicate it.")
-    if item.state not in (ItemStatus.SPLIT, ItemStatus.OPEN):
+    if item.state not in (ItemStatus.NEEDS_ADJUDICATION, ItemStatus.OPEN):
         raise ReviewRefused(_CLOSED[item.state])
     if not reason.strip():
         raise ReviewRefused("Give a reason; it is stored with the final label.")
@@ -283,7 +285,7 @@ def check_can_adjudicate(item: ItemFacts, *, reason: str) -> None:
 
 def check_can_reopen(item: ItemFacts, *, reason: str) -> None:
     """Accept the reopening of a decided item, with a reason. Raises: ReviewRefused."""
-    if item.state not in (ItemStatus.SETTLED, ItemStatus.ADJUDICATED, ItemStatus.EXCLUDED):
+    if item.state not in (ItemStatus.DECIDED, ItemStatus.ADJUDICATED, ItemStatus.EXCLUDED):
         raise ReviewRefused("Only a decided, adjudicated or excluded item can be reopened.")
     if not reason.strip():
         raise ReviewRefused("Give a reason for reopening this item.")

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+from django.contrib.sessions.models import Session
 from django.db import DatabaseError, connection, connections
+from django.utils import timezone
 from redis.exceptions import RedisError
 from rq import Queue, Worker
 from rq.executions import Execution
 from rq.job import Job
 
-from evalsite.serving.expired_sessions import clear_sessions
 from evalsite.serving.supervisor import die_with_parent
 from judging import jobs, stop_requests
 from judging.llm import prices
@@ -32,6 +33,14 @@ IDLE_SECONDS = 25  # a worker without a job beats and recovers this often
 DEQUEUE_MARGIN_SECONDS = 15  # RQ waits for a job for this much less than the worker's time to live
 LONGEST_WAIT_SECONDS = 15.0  # between two looks at a database or a broker that does not answer
 STOPS = (signal.SIGTERM, signal.SIGINT)
+
+
+def clear_sessions() -> int:
+    """Remove the sessions that have expired; return how many. Nobody can sign in with them any more."""
+    removed, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    return removed
+
+
 # Packages above add theirs when they are ready.
 RECOVERIES: list[Callable[[], int]] = [
     jobs.resume_runs,

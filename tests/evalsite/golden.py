@@ -10,7 +10,7 @@ from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
 from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.golden.golden_labels import golden_material
-from evalsite.review.services.golden.golden_sets import NewGoldenSet, make_golden_set
+from evalsite.review.services.golden.golden_sets import make_golden_set
 from evalsite.review.states import ItemStatus
 from judging.models import Judge, RunEvaluator
 from judging.services.endpoints import JudgeFields, save_judge
@@ -58,7 +58,7 @@ def labelled_suite(*, cases: int = 100, people: int = 3, arm: ItemArm = ItemArm.
         score = factories.score(evaluator=evaluator, response=response, share=1.0)
         label = "right" if kind == "fine" else "wrong"
         item = factories.review_item(
-            queue=queue, score=score, arm=arm, status=ItemStatus.SETTLED, label=label, decided_at=NOON
+            queue=queue, score=score, arm=arm, status=ItemStatus.DECIDED, label=label, decided_at=NOON
         )
         for person in annotators:
             factories.annotation(item=item, label=label, annotator=person, note=f"{kind} answer")
@@ -81,7 +81,8 @@ def grader(url: str, *, name: str = "Grader", prompt: str = PLAIN) -> Judge:
 def golden_set(evaluator: RunEvaluator, name: str = "Desk", *, seed: int = 0) -> GoldenSet:
     """Return a golden set of the labels of `labelled_suite`."""
     return make_golden_set(
-        new_set=NewGoldenSet(name, seed),
+        name=name,
+        seed=seed,
         evaluator=evaluator,
         material=golden_material(evaluator),
         actor=None,

@@ -306,15 +306,15 @@ def markdown(text: str | None) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def parts(context: Context, place: str, subject: object) -> SafeString:
-    """What apps above show at a place of this page."""
-    return page_parts.render_parts(context, place, subject)
+def parts(context: Context, slot: str, subject: object) -> SafeString:
+    """What apps above show in a slot of this page."""
+    return page_parts.render_parts(context, slot, subject)
 
 
 @register.simple_tag(takes_context=True)
-def row_parts(context: Context, place: str, rows: Iterable[object]) -> dict[int, SafeString]:
+def row_parts(context: Context, slot: str, rows: Iterable[object]) -> dict[int, SafeString]:
     """What apps above show in the rows of a table, by key."""
-    return page_parts.render_row_parts(context, place, rows)
+    return page_parts.render_row_parts(context, slot, rows)
 
 
 @register.filter

@@ -10,7 +10,7 @@ class NoticeKind(models.TextChoices):
     """What the site tells people about."""
 
     ASSIGNED = "assigned", "Assigned to you"
-    SPLIT = "split", "Needs adjudication"
+    NEEDS_ADJUDICATION = "split", "Needs adjudication"
     DONE = "done", "Queue complete"
     FLAGGED = "flagged", "Item flagged"
     STUCK = "stuck", "No annotator left"

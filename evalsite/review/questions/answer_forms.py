@@ -42,7 +42,7 @@ BOOLEAN = ScaleSpec("boolean")
 PRECISION = "context_precision"
 
 
-class PartsOpen(ValueError):
+class PartsMissing(ValueError):
     """Some parts have no readable value; the message names them."""
 
 
@@ -91,7 +91,7 @@ class FormPart:
         return value if on_scale(value, self.scale) else None
 
 
-def said_of(value: Value) -> str:
+def value_text(value: Value) -> str:
     """Return a value as forms and drafts hold it; `Part.read` reads it."""
     if isinstance(value, bool):
         return MET if value else NOT_MET
@@ -112,15 +112,15 @@ class AnswerForm:
         """Return key -> value from what a person said, by key.
 
         Raises:
-            PartsOpen: a part is left out, or its value is not on its scale.
+            PartsMissing: a part is left out, or its value is not on its scale.
         """
         answer = {part.key: part.read(texts.get(part.key, "")) for part in self.parts}
         values = {key: value for key, value in answer.items() if value is not None}
         missing = [part.key for part in self.parts if part.key not in values]
         if missing and all(part.is_check for part in self.parts):
-            raise PartsOpen(f"Choose met or not met for: {', '.join(missing)}.")
+            raise PartsMissing(f"Choose met or not met for: {', '.join(missing)}.")
         if missing:
-            raise PartsOpen(f"Choose a value for: {', '.join(missing)}.")
+            raise PartsMissing(f"Choose a value for: {', '.join(missing)}.")
         return values
 
     def holds(self, values: JsonObject) -> bool:
@@ -140,10 +140,10 @@ class AnswerForm:
         return tuple(names[key] for key in flagged if key in names)
 
     def label(self, values: Mapping[str, Value]) -> str:
-        """Return the score as a label of the scale. Raises: PartsOpen: it comes to none."""
+        """Return the score as a label of the scale. Raises: PartsMissing: it comes to none."""
         share = share_of(self.score(values))
         if share is None:
-            raise PartsOpen("No score can be computed from these values.")
+            raise PartsMissing("No score can be computed from these values.")
         return nearest_label(share, self.labels)
 
 
@@ -220,7 +220,7 @@ def words_of_parts(parts: Mapping[str, Value]) -> str:
     """Return what was said of each part, checks by what was met and what not, "" for an answer without parts."""
     in_order = sorted(parts, key=lambda key: [(len(part), part) for part in key.split(".")])
     checks = ((word, [key for key in in_order if parts[key] is is_met]) for word, is_met in WORDS)
-    rated = [f"{key}: {said_of(parts[key])}" for key in in_order if not isinstance(parts[key], bool)]
+    rated = [f"{key}: {value_text(parts[key])}" for key in in_order if not isinstance(parts[key], bool)]
     return "; ".join([*(f"{word}: {', '.join(keys)}" for word, keys in checks if keys), *rated])
 
 

@@ -162,7 +162,7 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
-def given_scale(words: Sequence[str]) -> tuple[Label, ...]:
+def scale_from_words(words: Sequence[str]) -> tuple[Label, ...]:
     """Return the scale that its owner wrote down, lowest first; each label's worth is its place, or its number's.
 
     A word may say what it means: "1 = useless".

@@ -15,7 +15,7 @@ PERTURBATIONS = [perturbation.value for perturbation in Perturbation if perturba
 UNFINISHED = (DebateStatus.WAITING, DebateStatus.RUNNING)
 
 
-def unheard_runs() -> QuerySet[Run]:
+def unrouted_runs() -> QuerySet[Run]:
     """Return finished runs with scores that have not been routed since they finished or their audit was planned."""
     never = Q(queue__isnull=True) | Q(queue__routed_at__isnull=True) | Q(queue__routed_at__lt=F("finished_at"))
     never |= Q(queue__routed_at__lt=F("audit_plan__chosen_at"))
@@ -29,7 +29,7 @@ def run_asks_people(run: Run) -> bool:
     return run.options.get("asks_people") is not False or _was_asked(run=run)
 
 
-def unheard_debate_sets() -> QuerySet[DebateSet]:
+def unrouted_debate_sets() -> QuerySet[DebateSet]:
     """Return the sets people are asked about, over, and not routed since they ended or their audit was planned."""
     debates = Debate.objects.filter(debate_set=OuterRef("pk"))
     ended = DebateSet.objects.filter(Exists(debates), ~Exists(debates.filter(status__in=UNFINISHED)))
@@ -56,5 +56,5 @@ def _was_asked(**about: Run | DebateSet) -> bool:
 
 
 def may_ask_people(debate_set: DebateSet) -> bool:
-    """Return whether people can settle what a set leaves open: a real debate under a criterion as it was written."""
+    """Return whether people can decide what a set leaves open: a real debate under a criterion as it was written."""
     return debate_set.method == Method.DEBATE and debate_set.setup.get("perturbation") not in PERTURBATIONS

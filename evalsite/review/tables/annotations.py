@@ -124,10 +124,10 @@ _LIMITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedAct:
+class LocatedAct:
     """An act and where it stands in its file."""
 
-    place: str
+    location: str
     act: Act
 
 
@@ -135,14 +135,14 @@ class PlacedAct:
 class ActsOfItem:
     """An item with everything that people did with it."""
 
-    place: str  # of the item's first row
+    location: str  # of the item's first row
     facts: ItemRecord
-    acts: tuple[PlacedAct, ...]
+    acts: tuple[LocatedAct, ...]
 
     @property
     def answers(self) -> dict[str, Act]:
         """The answers by person."""
-        return {placed.act.annotator: placed.act for placed in self.acts if placed.act.is_answer}
+        return {located.act.annotator: located.act for located in self.acts if located.act.is_answer}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +176,12 @@ def read_annotations(data: bytes, name: str) -> Parsed[AnnotationFile]:
 
 
 def group(rows: Iterable[tuple[str, JsonObject]]) -> Iterator[ActsOfItem]:
-    """Yield the items of typed rows, each row with its place; rows of one item follow each other or not."""
-    by_item: dict[int, tuple[str, ItemRecord, list[PlacedAct]]] = {}
+    """Yield the items of typed rows, each row with its location; rows of one item follow each other or not."""
+    by_item: dict[int, tuple[str, ItemRecord, list[LocatedAct]]] = {}
     for location, row in rows:
         if row["item"] not in by_item:
             by_item[row["item"]] = (location, ItemRecord(**{name: row[name] for name in ITEM_COLUMNS}), [])
-        by_item[row["item"]][2].append(PlacedAct(location, Act(**{name: row[name] for name in ACT_COLUMNS})))
+        by_item[row["item"]][2].append(LocatedAct(location, Act(**{name: row[name] for name in ACT_COLUMNS})))
     for location, facts, acts in by_item.values():
         yield ActsOfItem(location, facts, tuple(acts))
 

@@ -55,14 +55,14 @@ class RaterLabel:
     rater: str
     label: str
     given_at: datetime | None
-    place: str  # of its cell
+    location: str  # of its cell
 
 
 @dataclass(frozen=True, slots=True)
 class NamedResponse:
     """The response that a row is about: by its id, or by case, system and attempt."""
 
-    place: str  # of the cell that names it
+    location: str  # of the cell that names it
     response_id: str
     case: str
     system: str
@@ -223,7 +223,9 @@ class _LabelReader:
             return None
         columns = self.columns
         texts = {name: row.cells.get(getattr(columns, name), "") for name in ("response", "item", "system", "attempt")}
-        location = self.table.place_of(row, columns.response if texts["response"] else columns.system or columns.item)
+        location = self.table.location_of(
+            row, columns.response if texts["response"] else columns.system or columns.item
+        )
         return NamedResponse(location, texts["response"], texts["item"], texts["system"], texts["attempt"])
 
     def wide(self) -> list[LabelledRow]:
@@ -233,11 +235,11 @@ class _LabelReader:
         for row, key, response in self.rows():
             counts[key] += 1
             if counts[key] == 2:
-                location = self.table.place_of(row, self.columns.item)
+                location = self.table.location_of(row, self.columns.item)
                 self.error(location, f"The item {key!r} occurs twice.", offending=key, code="twin-item")
             cells = [(rater, self._label(row, rater)) for rater in self.columns.raters]
             labels = [
-                RaterLabel(rater, label, None, self.table.place_of(row, rater)) for rater, label in cells if label
+                RaterLabel(rater, label, None, self.table.location_of(row, rater)) for rater, label in cells if label
             ]
             items.append(self._item(key, labels, row.cells, response))
         return items
@@ -259,9 +261,9 @@ class _LabelReader:
                 continue
             first.setdefault(key, (row, response))
             by_rater = groups.setdefault(key, {})
-            label, location = self._label(row, columns.label), self.table.place_of(row, columns.label)
+            label, location = self._label(row, columns.label), self.table.location_of(row, columns.label)
             if rater in by_rater:
-                text = f"{rater!r} labelled the item {key!r} twice; the other is at {by_rater[rater].place}."
+                text = f"{rater!r} labelled the item {key!r} twice; the other is at {by_rater[rater].location}."
                 self.error(location, text, offending=label, code="twin-label")
             elif label:
                 by_rater[rater] = RaterLabel(rater, label, self._moment(row), location)
@@ -287,7 +289,7 @@ class _LabelReader:
         )
 
     def _fits(self, row: CellRow, column: str, text: str, what: str, limit: int) -> bool:
-        location = self.table.place_of(row, column)
+        location = self.table.location_of(row, column)
         if not text:
             self.error(location, f"The row does not name the {what}.", code=f"no-{what}")
         elif len(text) > limit:
@@ -295,7 +297,7 @@ class _LabelReader:
         return 0 < len(text) <= limit
 
     def _label(self, row: CellRow, column: str) -> str:
-        label, location = row.cells.get(column, "").strip(), self.table.place_of(row, column)
+        label, location = row.cells.get(column, "").strip(), self.table.location_of(row, column)
         if label.lower() in MISSING_WORDS and label not in self.declared:
             return ""
         if self.declared and label not in self.declared:
@@ -317,6 +319,6 @@ class _LabelReader:
             moment = datetime.fromisoformat(text)
         except ValueError:
             words = "The time is not in the form 2026-01-31 or 2026-01-31T12:00."
-            self.error(self.table.place_of(row, self.columns.at), words, offending=text, code="time")
+            self.error(self.table.location_of(row, self.columns.at), words, offending=text, code="time")
             return None
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -79,7 +79,7 @@ def read_materials(data: bytes, name: str, *, has_scale: bool = False) -> Parsed
     for number, row in enumerate(parsed.value.rows, start=1):
         wrong = _why_unfit(row, columns, used_keys, is_pair=is_pair)
         if wrong:
-            problems.append(problem(name, row.place, wrong, code="queue-row"))
+            problems.append(problem(name, row.location, wrong, code="queue-row"))
         else:
             rows.append(_material(row.cells, columns, number, is_pair=is_pair))
             used_keys.add(rows[-1].key)

@@ -1,4 +1,4 @@
-"""Rows of a CSV, XLSX or JSONL file as texts by column, each with the place where its author finds it."""
+"""Rows of a CSV, XLSX or JSONL file as texts by column, each with its location in the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_COLUMNS = 200
 class CellRow:
     """One row; blank cells are left out of `cells`."""
 
-    place: str
+    location: str
     cells: dict[str, str]
 
 
@@ -33,12 +33,12 @@ class Rows:
     rows: tuple[CellRow, ...]
     letters: Mapping[str, str] = field(default_factory=dict)  # of each column; a workbook's only
 
-    def place_of(self, row: CellRow, column: str) -> str:
+    def location_of(self, row: CellRow, column: str) -> str:
         """Return where a cell is: `Sheet1!C14` in a workbook, `line 14, label` elsewhere."""
         if not column:
-            return row.place
-        sheet, mark, number = row.place.rpartition("!")
-        return f"{sheet}!{self.letters[column]}{number}" if mark and self.letters else f"{row.place}, {column}"
+            return row.location
+        sheet, mark, number = row.location.rpartition("!")
+        return f"{sheet}!{self.letters[column]}{number}" if mark and self.letters else f"{row.location}, {column}"
 
 
 def read_rows(data: bytes, name: str) -> Parsed[Rows]:
@@ -141,10 +141,10 @@ def _is_message(value: object) -> bool:
 
 
 def remark(file: str, location: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
-    """Return a warning at one place of a file."""
+    """Return a warning at one location of a file."""
     return Problem(Severity.WARNING, file, location, message, offending[:120], hint, code)
 
 
 def problem(file: str, location: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:
-    """Return an error at one place of a file."""
+    """Return an error at one location of a file."""
     return Problem(Severity.ERROR, file, location, message, offending[:120], hint, code)

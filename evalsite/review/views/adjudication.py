@@ -11,12 +11,12 @@ from django.views.decorators.cache import never_cache
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown
 from evalsite.review.forms import AdjudicationForm, ReasonForm, RevisionForm
 from evalsite.review.models import ReviewItem
-from evalsite.review.questions.answer_forms import said_of
+from evalsite.review.questions.answer_forms import value_text
 from evalsite.review.questions.scales import labels_from_json, shown_label
 from evalsite.review.selectors.screens import pages
 from evalsite.review.selectors.screens.content import CANNOT_JUDGE, in_order
 from evalsite.review.selectors.screens.looks import has_seen_verdicts
-from evalsite.review.selectors.screens.panels import Panel, read_adjudication
+from evalsite.review.selectors.screens.panels import ItemPanel, read_adjudication
 from evalsite.review.services.items import decisions
 from evalsite.review.services.items.decisions import FinalWord
 from evalsite.review.services.items.looks import check_may_look, note_look
@@ -64,17 +64,17 @@ def item_adjudicate(request: PageRequest, item_id: int) -> HttpResponse:
         "content": panel.content,
         "form": form,
         "reason_form": ReasonForm(),
-        "is_split": panel.item.status in {ItemStatus.SPLIT, ItemStatus.OPEN},
+        "is_split": panel.item.status in {ItemStatus.NEEDS_ADJUDICATION, ItemStatus.OPEN},
         "is_informed": has_seen_verdicts(item=panel.item, person=request.user),
         "revision_form": _revision_form(request, panel),
         "parts": form_parts(panel.content.form, parts_of(request) or _decided_parts(panel)),
         **material_of(request, panel.content, url=request.path),
-        "is_decided": panel.item.status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED},
+        "is_decided": panel.item.status in {ItemStatus.DECIDED, ItemStatus.ADJUDICATED},
     }
     return render(request, "review/item_adjudicate.html", context)
 
 
-def _read(request: PageRequest, item_id: int) -> Panel:
+def _read(request: PageRequest, item_id: int) -> ItemPanel:
     """Return the item with all answers, and note that this person has seen them, and what of machines they see."""
     panel = read_adjudication(item_id=item_id, user=request.user, at=timezone.now())
     check_may_look(item=panel.item, person=request.user)
@@ -82,7 +82,7 @@ def _read(request: PageRequest, item_id: int) -> Panel:
     return panel
 
 
-def _revision_form(request: PageRequest, panel: Panel) -> RevisionForm | None:
+def _revision_form(request: PageRequest, panel: ItemPanel) -> RevisionForm | None:
     """Return the form of whoever decided the item and has looked at the machine verdicts since, once."""
     word = getattr(panel.item, "adjudication", None)
     if word is None or word.adjudicator_id != request.user.pk or not panel.is_revealed or word.revised_at is not None:
@@ -90,19 +90,19 @@ def _revision_form(request: PageRequest, panel: Panel) -> RevisionForm | None:
     return RevisionForm(choices=panel.content.choices)
 
 
-def _said(request: PageRequest, panel: Panel) -> dict[str, str]:
+def _said(request: PageRequest, panel: ItemPanel) -> dict[str, str]:
     """Return what is said of each part of the item's form; "" of those left out, so that they are named."""
     form, texts = panel.content.form, parts_of(request)
     return {} if form is None else {part.key: texts.get(part.key, "") for part in form.parts}
 
 
-def _decided_parts(panel: Panel) -> dict[str, str]:
+def _decided_parts(panel: ItemPanel) -> dict[str, str]:
     """Return the values that an adjudication gave the parts."""
     word = getattr(panel.item, "adjudication", None)
-    return {key: said_of(value) for key, value in word.parts.items()} if word is not None else {}
+    return {key: value_text(value) for key, value in word.parts.items()} if word is not None else {}
 
 
-def _store(request: PageRequest, panel: Panel, form: AdjudicationForm) -> bool:
+def _store(request: PageRequest, panel: ItemPanel, form: AdjudicationForm) -> bool:
     labels = labels_from_json(panel.item.subject.labels)
     word = FinalWord(
         label=shown_label(form.label, labels, swapped=panel.swapped),

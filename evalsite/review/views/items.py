@@ -20,7 +20,7 @@ from evalsite.review.questions.scales import labels_from_json, shown_label
 from evalsite.review.selectors.labels.subjects import form_of_item, score_so_far
 from evalsite.review.selectors.screens.content import choices_of
 from evalsite.review.selectors.screens.pages import queue_to_take_from
-from evalsite.review.selectors.screens.panels import NotHandedOut
+from evalsite.review.selectors.screens.panels import ItemNotAssigned
 from evalsite.review.services.items import annotation_store, claims
 from evalsite.review.services.items.annotation_store import GivenAnnotation, ItemGone
 from evalsite.review.services.items.claims import NewerDraft
@@ -57,7 +57,7 @@ def item_detail(request: PageRequest, item_id: int) -> HttpResponse:
         return show_item(request, item_id)
     except ReviewItem.DoesNotExist as error:
         raise Http404("No such item.") from error
-    except NotHandedOut as refusal:
+    except ItemNotAssigned as refusal:
         messages.info(request, str(refusal))
         return redirect("review:queue-list")
 
@@ -130,7 +130,9 @@ def item_heartbeat(request: PageRequest, item_id: int) -> HttpResponse:
     """Keep a claim alive while its page is open; tell the page once it is lost."""
     token = request.POST.get("token", "")
     idle_seconds = float(whole_number(request.POST.get("idle", "")) or 0)
-    if claims.beat(item_id=item_id, annotator=request.user, token=token, at=timezone.now(), idle_seconds=idle_seconds):
+    if claims.record_heartbeat(
+        item_id=item_id, annotator=request.user, token=token, at=timezone.now(), idle_seconds=idle_seconds
+    ):
         return HttpResponse(status=204)
     response = HttpResponse(status=STOP_POLLING)
     response["HX-Trigger"] = Toast(LOST, "warning").as_header()

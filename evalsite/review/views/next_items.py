@@ -21,7 +21,7 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import PAIR_SKIP_REASONS, SINGLE_SKIP_REASONS, UNABLE_REASONS, AnnotationForm, RevisionForm
 from evalsite.review.models import Queue
-from evalsite.review.questions.answer_forms import MOST_PARTS, PREFIX, AnswerForm, FormPart, digit_of, said_of
+from evalsite.review.questions.answer_forms import MOST_PARTS, PREFIX, AnswerForm, FormPart, digit_of, value_text
 from evalsite.review.questions.scales import TEN_KEY, Label
 from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far
 from evalsite.review.selectors.screens.content import ItemContent
@@ -29,14 +29,14 @@ from evalsite.review.selectors.screens.panels import (
     ANSWERED,
     OVERVIEW,
     WORK,
-    Footing,
-    Panel,
+    ItemPanel,
+    QueuePosition,
     claimed_panel,
-    footing_of,
+    queue_position_of,
     read_panel,
 )
 from evalsite.review.selectors.screens.waiting_items import progress_of, queues_to_answer, read_waiting, standing_of
-from evalsite.review.services.items.claims import NothingNow, claim_next, start_work
+from evalsite.review.services.items.claims import NoItemAvailable, claim_next, start_work
 from evalsite.review.services.items.looks import note_look
 
 PANEL = "review/_item_panel.html"
@@ -63,12 +63,12 @@ class Toast:
         return json.dumps({"toast": shown})
 
 
-def context_of(request: PageRequest, panel: Panel, **extra: Any) -> JsonDict:
+def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict:
     """Return what the item's templates need."""
     context: JsonDict = {"panel": panel, "item": panel.item, "queue": panel.item.queue, "content": panel.content}
     context |= material_of(request, panel.content, url=panel.item.get_absolute_url())
-    if panel.claim is not None and "footing" not in extra:
-        context["footing"] = footing_of(item=panel.item, user=request.user, at=timezone.now())
+    if panel.claim is not None and "position" not in extra:
+        context["position"] = queue_position_of(item=panel.item, user=request.user, at=timezone.now())
     if panel.state == WORK and panel.claim is not None:
         initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
         context["form"] = AnnotationForm(initial=initial)
@@ -127,16 +127,16 @@ def part_choices(part: FormPart) -> tuple[tuple[Label, str], ...]:
     return tuple((choice, digit_of(part, index)) for index, choice in enumerate(part.choices))
 
 
-def _typed(panel: Panel, form: Form | None) -> dict[str, str]:
+def _typed(panel: ItemPanel, form: Form | None) -> dict[str, str]:
     """Return what a person has said of the parts by key: just now, in their draft, or in their answer."""
     if form is not None:
-        return shown_statements(form.data)
+        return part_texts_in(form.data)
     if panel.annotation is not None:
-        return {key: said_of(value) for key, value in panel.annotation.parts.items()}
-    return shown_statements(panel.draft)
+        return {key: value_text(value) for key, value in panel.annotation.parts.items()}
+    return part_texts_in(panel.draft)
 
 
-def shown_statements(values: JsonObject) -> dict[str, str]:
+def part_texts_in(values: JsonObject) -> dict[str, str]:
     """Return what fields say of parts, by key."""
     names = [name for name in values if name.startswith(PREFIX)][:MOST_PARTS]
     return {name.removeprefix(PREFIX): str(values[name]) for name in names}
@@ -144,7 +144,7 @@ def shown_statements(values: JsonObject) -> dict[str, str]:
 
 def parts_of(request: PageRequest) -> dict[str, str]:
     """Return what a sent form says of the parts, by key."""
-    return shown_statements(request.POST)
+    return part_texts_in(request.POST)
 
 
 def material_of(request: PageRequest, content: ItemContent, *, url: str) -> JsonDict:
@@ -190,7 +190,7 @@ def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None,
     return _fragment(request, panel, context, toast)
 
 
-def _fragment(request: PageRequest, panel: Panel, context: JsonDict, toast: Toast | None) -> HttpResponse:
+def _fragment(request: PageRequest, panel: ItemPanel, context: JsonDict, toast: Toast | None) -> HttpResponse:
     if request.method != "POST":  # a GET is for a part of the page that the reader is on
         return _with_toast(render(request, PANEL, context), toast)
     response = render(request, PANEL, context | _after_act(request))
@@ -217,14 +217,16 @@ def show_next(
     standing = standing_of(queue=queue, user=request.user)
     try:
         claim = claim_next(queue=queue, annotator=request.user, at=timezone.now(), standing=standing)
-    except NothingNow as nothing:
+    except NoItemAvailable as nothing:
         return _show_nothing(request, queue, str(nothing), toast, done_id)
     if request.htmx:
         panel = claimed_panel(claim=claim, user=request.user, at=timezone.now())
-        footing = Footing(standing.progress, done_id)  # what was just done with is the last act
+        position = QueuePosition(standing.progress, done_id)  # what was just done with is the last act
         if not done_id:
-            footing = footing_of(item=claim.item, user=request.user, at=timezone.now(), progress=standing.progress)
-        return _fragment(request, panel, context_of(request, panel, footing=footing, done_id=_key_of(done_id)), toast)
+            position = queue_position_of(
+                item=claim.item, user=request.user, at=timezone.now(), progress=standing.progress
+            )
+        return _fragment(request, panel, context_of(request, panel, position=position, done_id=_key_of(done_id)), toast)
     _tell(request, toast)
     return redirect("review:item-detail", claim.item_id)
 

@@ -16,15 +16,16 @@ from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown, table_response
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, Table
-from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.queue_forms import HandForm, QueueForm, is_member_search
+from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.selectors.screens import claims, pages, remarks, waiting_items
 from evalsite.review.selectors.screens.content import shown_text
 from evalsite.review.selectors.screens.panels import own_text
 from evalsite.review.services.items import queues as services
 from evalsite.review.states import ItemStatus, QueueStatus, ReviewRefused
+from evalsite.review.tables.annotations import COLUMNS
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue
@@ -201,5 +202,5 @@ def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse |
     if format not in CONTENT_TYPES:
         raise Http404("No such format.")
     record(request.user, "annotations.exported", queue, format=format)
-    table = Table("Annotations", ANNOTATION_COLUMNS, annotation_rows(queue))
+    table = Table("Annotations", COLUMNS, act_rows(queue))
     return table_response(table, format, file_name=f"{queue.slug}-annotations")

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalsite.base.http import PageRequest, get_view, post_view, whole_number
 from evalsite.review.jobs import launch_rest
 from evalsite.review.models import ReviewItem
-from evalsite.review.selectors.asked import people_of, people_of_run
+from evalsite.review.selectors.verdict_reviews import review_of_run, review_of_verdict
 from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.states import ReviewRefused
 from evalsite.review.views.next_items import LEVELS, Toast
@@ -59,7 +59,7 @@ def run_people(request: PageRequest, run_id: int) -> HttpResponse:
     run = get_object_or_404(Run, pk=run_id)
     if not request.htmx:
         return redirect(run)
-    return render(request, "review/_run_people.html", {"people": people_of_run(run)})
+    return render(request, "review/_run_people.html", {"people": review_of_run(run)})
 
 
 @post_view("review.change_queue")
@@ -102,7 +102,7 @@ def _show_verdict(request: PageRequest, verdict: Verdict, toast: Toast) -> HttpR
         return _redirect(request, verdict.get_absolute_url(), toast)
     is_row = str(request.htmx.target or "").startswith("verdict-row-people")
     template = "review/_verdict_row_people.html" if is_row else "review/_verdict_people.html"
-    response = render(request, template, {"people": people_of(verdict)})
+    response = render(request, template, {"people": review_of_verdict(verdict)})
     response["HX-Trigger"] = toast.as_header()
     return response
 
@@ -110,7 +110,7 @@ def _show_verdict(request: PageRequest, verdict: Verdict, toast: Toast) -> HttpR
 def _show_run(request: PageRequest, run: Run, toast: Toast) -> HttpResponse:
     if not request.htmx:
         return _redirect(request, run.get_absolute_url(), toast)
-    response = render(request, "review/_run_people.html", {"people": people_of_run(run)})
+    response = render(request, "review/_run_people.html", {"people": review_of_run(run)})
     response["HX-Trigger"] = toast.as_header()
     return response
 

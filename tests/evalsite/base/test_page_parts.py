@@ -1,4 +1,4 @@
-"""Tests of the places that upper apps fill in pages of lower ones."""
+"""Tests of the slots that upper apps fill in pages of lower ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalsite.base import page_parts
 from evalsite.base.page_parts import add_part, set_row_part, subject_as
 
 PAGE = Template(
-    '{% load ui %}{% parts "test.place" run %}|{% row_parts "test.rows" rows as cells %}{{ cells|of_key:2 }}'
+    '{% load ui %}{% parts "test.slot" run %}|{% row_parts "test.rows" rows as cells %}{{ cells|of_key:2 }}'
 )
 
 
@@ -23,14 +23,14 @@ def page() -> str:
     return PAGE.render(Context({"run": "<b>", "rows": [1, 2]}))
 
 
-def test_parts_shows_nothing_where_no_app_fills_the_place() -> None:
+def test_parts_shows_nothing_where_no_app_fills_the_slot() -> None:
     assert page() == "|"
 
 
-def test_parts_shows_the_templates_of_a_place_in_order_and_leaves_out_those_without_facts() -> None:
-    add_part("test.place", "_stat.html", lambda run: {"label": run, "value": 7})
-    add_part("test.place", "_stat.html", lambda run: None)
-    add_part("test.place", "_stat.html", subject_as("label"))
+def test_parts_shows_the_templates_of_a_slot_in_order_and_leaves_out_those_without_facts() -> None:
+    add_part("test.slot", "_stat.html", lambda run: {"label": run, "value": 7})
+    add_part("test.slot", "_stat.html", lambda run: None)
+    add_part("test.slot", "_stat.html", subject_as("label"))
 
     shown = page()
 

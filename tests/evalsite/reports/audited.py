@@ -74,7 +74,7 @@ def audited_judge(
             verdict=verdict,
             arm=ItemArm.AUDIT,
             inclusion_probability=1.0,
-            status=ItemStatus.SETTLED,
+            status=ItemStatus.DECIDED,
             label=label,
             decided_at=factories.NOON,
         )

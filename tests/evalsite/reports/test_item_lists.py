@@ -17,7 +17,7 @@ from pytest_django.asserts import assertContains
 from debate.models import Debate
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Assignment, LabelTable, Queue, ReviewItem
-from evalsite.review.questions.scales import given_scale, labels_to_json
+from evalsite.review.questions.scales import labels_to_json, scale_from_words
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -128,7 +128,7 @@ def test_every_number_of_a_queue_report_is_the_number_of_items_listed(queue: Que
 def test_every_number_of_criteria_on_scales_of_their_own_is_the_number_of_items_listed(
     queue: Queue, researcher: Client
 ) -> None:
-    words = given_scale(["poor", "fair", "good"])
+    words = scale_from_words(["poor", "fair", "good"])
     for row in (("poor", "fair"), ("good", "good"), ("good", "1")):  # 1 is on the scale of the other criteria only
         item = factories.review_item(queue=queue, criterion="tone")
         item.subject.labels = labels_to_json(words)

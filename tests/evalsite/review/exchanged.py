@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 
 from evalsite.accounts.roles import Role
 from evalsite.base.tables import write_csv, write_jsonl, write_xlsx
-from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.models import Adjudication, Annotation, Assignment, FinalLabel, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.services.items.annotation_store import (
     GivenAnnotation,
     record_annotation,
@@ -23,10 +23,14 @@ from evalsite.review.services.items.annotation_store import (
 from evalsite.review.services.items.claims import claim_next, flag_item, skip_item
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, ask_more, reopen_item
 from evalsite.review.services.items.queues import recount
-from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, Imported, import_annotations
+from evalsite.review.services.labels.annotation_imports import (
+    AnnotationImportRefused,
+    ImportedAnnotations,
+    import_annotations,
+)
 from evalsite.review.services.labels.annotation_plans import PeopleChoice
 from evalsite.review.states import ItemStatus
-from evalsite.review.tables.annotations import AnnotationFile, read_annotations
+from evalsite.review.tables.annotations import COLUMNS, AnnotationFile, read_annotations
 from tests import factories
 from tests.factories import NOON
 
@@ -34,10 +38,10 @@ KINDS = ["csv", "jsonl", "xlsx"]
 
 
 def exported(queue: Queue, kind: str) -> bytes:
-    rows = list(annotation_rows(queue))
+    rows = list(act_rows(queue))
     if kind == "xlsx":
-        return write_xlsx(rows, columns=ANNOTATION_COLUMNS, title="Annotations")
-    return b"".join((write_csv if kind == "csv" else write_jsonl)(rows, columns=ANNOTATION_COLUMNS))
+        return write_xlsx(rows, columns=COLUMNS, title="Annotations")
+    return b"".join((write_csv if kind == "csv" else write_jsonl)(rows, columns=COLUMNS))
 
 
 def read(data: bytes, kind: str = "csv") -> AnnotationFile:
@@ -46,7 +50,7 @@ def read(data: bytes, kind: str = "csv") -> AnnotationFile:
     return parsed.value
 
 
-def bring(queue: Queue, found: AnnotationFile, **people: Any) -> Imported:
+def bring(queue: Queue, found: AnnotationFile, **people: Any) -> ImportedAnnotations:
     return import_annotations(queue=queue, file=found, people=PeopleChoice(**people), actor=None, at=NOON)
 
 
@@ -113,8 +117,8 @@ def busy_queue() -> Queue:
 
 
 def refusal_of(queue: Queue, found: AnnotationFile, **people: Any) -> list[str]:
-    before = list(annotation_rows(queue)), User.objects.count()
+    before = list(act_rows(queue)), User.objects.count()
     with pytest.raises(AnnotationImportRefused) as caught:
         bring(queue, found, **people)
-    assert (list(annotation_rows(queue)), User.objects.count()) == before
+    assert (list(act_rows(queue)), User.objects.count()) == before
     return [f"{one.place}: {one.message}" for one in caught.value.problems]

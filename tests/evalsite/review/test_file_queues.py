@@ -21,7 +21,7 @@ from evalsite.reports.services.people.agreements import compute_agreement
 from evalsite.review.models import Annotation, Assignment, Notice, NoticeKind, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation, undo_annotation
-from evalsite.review.services.items.claims import beat, claim_next
+from evalsite.review.services.items.claims import claim_next, record_heartbeat
 from tests import factories
 from tests.factories import NOON
 
@@ -191,7 +191,7 @@ def test_idle_time_is_not_counted_as_work() -> None:
     claim = claim_next(queue=queue, annotator=ada, at=NOON)
     for seconds, idle in ((30, 0.0), (60, 30.0), (90, 60.0)):
         at = NOON + timedelta(seconds=seconds)
-        assert beat(item_id=claim.item_id, annotator=ada, token=str(claim.token), at=at, idle_seconds=idle)
+        assert record_heartbeat(item_id=claim.item_id, annotator=ada, token=str(claim.token), at=at, idle_seconds=idle)
 
     done = record_annotation(
         item_id=claim.item_id,
@@ -212,7 +212,7 @@ def test_splits_and_the_end_of_a_queue_are_told_to_adjudicators_once_while_unrea
             answer_next(queue, person, minute, label)
 
     kinds = dict(Notice.objects.filter(person__username="rosa").values_list("kind", "count"))
-    assert kinds == {NoticeKind.SPLIT: 2, NoticeKind.DONE: 1}
+    assert kinds == {NoticeKind.NEEDS_ADJUDICATION: 2, NoticeKind.DONE: 1}
     assert not Notice.objects.filter(person=ada).exists()
 
 

@@ -18,7 +18,7 @@ def routed(reason: Reason, text: str, priority: int = USUAL) -> RoutingDecision:
         (Facts("v1", verdict_status="ok", confidence=0.9), NOBODY),
         (Facts("v1", verdict_status="ok", confidence=0.7), NOBODY),
         (Facts("v1", verdict_status="ok"), NOBODY),
-        (Facts("v1", jury=("A", "A", "A")), NOBODY),
+        (Facts("v1", judge_labels=("A", "A", "A")), NOBODY),
         (
             Facts("d1", debate_rounds=3),
             routed(Reason.UNRESOLVED_DEBATE, "The agents still disagree after 3 rounds.", URGENT),
@@ -61,7 +61,7 @@ def routed(reason: Reason, text: str, priority: int = USUAL) -> RoutingDecision:
             Facts("v1", order_flipped=True, can_flip_rank=True),
             routed(Reason.ORDER_FLIP, "The judge's verdict changed when the responses were swapped.", URGENT),
         ),
-        (Facts("v1", jury=("A", "B", "A")), routed(Reason.JURY_SPLIT, "The judges disagree 2 to 1.")),
+        (Facts("v1", judge_labels=("A", "B", "A")), routed(Reason.JUDGES_DISAGREE, "The judges disagree 2 to 1.")),
         (
             Facts("v1", confidence=0.55),
             routed(Reason.LOW_CONFIDENCE, "The judge's confidence is 0.55, below 0.70."),
@@ -114,7 +114,7 @@ def test_route_fits_the_columns_it_is_stored_in() -> None:
         verdict_status="unparsed",
         confidence=0.123,
         order_flipped=True,
-        jury=("A", "B", "tie", "A", "B"),
+        judge_labels=("A", "B", "tie", "A", "B"),
         grader_problem="x" * 500,
         audit_probability=0.05,
     )

@@ -41,15 +41,19 @@ CLAIM = ClaimFacts(state=AssignmentStatus.LEASED, token="t1", expires_at=NOON + 
     [
         ([], 2, ItemOutcome(ItemStatus.OPEN, None, ())),
         (["1"], 2, ItemOutcome(ItemStatus.OPEN, None, (("1", 1),))),
-        (["1", "1"], 2, ItemOutcome(ItemStatus.SETTLED, "1", (("1", 2),))),
-        (["1", "0"], 2, ItemOutcome(ItemStatus.SPLIT, None, (("0", 1), ("1", 1)))),
-        (["1", "0", "1"], 3, ItemOutcome(ItemStatus.SETTLED, "1", (("1", 2), ("0", 1)))),
-        (["1", "0", "-1"], 3, ItemOutcome(ItemStatus.SPLIT, None, (("-1", 1), ("0", 1), ("1", 1)))),
+        (["1", "1"], 2, ItemOutcome(ItemStatus.DECIDED, "1", (("1", 2),))),
+        (["1", "0"], 2, ItemOutcome(ItemStatus.NEEDS_ADJUDICATION, None, (("0", 1), ("1", 1)))),
+        (["1", "0", "1"], 3, ItemOutcome(ItemStatus.DECIDED, "1", (("1", 2), ("0", 1)))),
+        (["1", "0", "-1"], 3, ItemOutcome(ItemStatus.NEEDS_ADJUDICATION, None, (("-1", 1), ("0", 1), ("1", 1)))),
         # A plurality of two in five is no majority.
-        (["a", "a", "b", "c", "d"], 5, ItemOutcome(ItemStatus.SPLIT, None, (("a", 2), ("b", 1), ("c", 1), ("d", 1)))),
+        (
+            ["a", "a", "b", "c", "d"],
+            5,
+            ItemOutcome(ItemStatus.NEEDS_ADJUDICATION, None, (("a", 2), ("b", 1), ("c", 1), ("d", 1))),
+        ),
         # Exactly half is no majority.
-        (["a", "a", "b", "b"], 4, ItemOutcome(ItemStatus.SPLIT, None, (("a", 2), ("b", 2)))),
-        (["1"], 1, ItemOutcome(ItemStatus.SETTLED, "1", (("1", 1),))),
+        (["a", "a", "b", "b"], 4, ItemOutcome(ItemStatus.NEEDS_ADJUDICATION, None, (("a", 2), ("b", 2)))),
+        (["1"], 1, ItemOutcome(ItemStatus.DECIDED, "1", (("1", 1),))),
     ],
 )
 def test_outcome_needs_quorum_and_strict_majority(labels: list[str], quorum: int, expected: ItemOutcome) -> None:
@@ -70,10 +74,10 @@ def test_check_transition_accepts_every_row(row: Transition) -> None:
     ("before", "after", "words"),
     [
         (ItemStatus.STALE, ItemStatus.EXCLUDED, "An item that is stale cannot become excluded."),
-        (ItemStatus.STALE, ItemStatus.SETTLED, "An item that is stale cannot become settled."),
+        (ItemStatus.STALE, ItemStatus.DECIDED, "An item that is stale cannot become settled."),
         (QueueStatus.ARCHIVED, QueueStatus.OPEN, "A queue that is archived cannot become open."),
         (AssignmentStatus.SUBMITTED, AssignmentStatus.LAPSED, "A claim that is submitted cannot become lapsed."),
-        (QueueStatus.OPEN, ItemStatus.SETTLED, "A queue that is open cannot become settled."),
+        (QueueStatus.OPEN, ItemStatus.DECIDED, "A queue that is open cannot become settled."),
     ],
 )
 def test_check_transition_refuses_the_rest(before: ItemStatus, after: ItemStatus, words: str) -> None:
@@ -92,7 +96,7 @@ def test_check_transition_refuses_the_rest(before: ItemStatus, after: ItemStatus
             "This queue is paused and accepts annotations again when it is resumed.",
         ),
         (ANSWERED, "You have already annotated this item."),
-        (replace(OPEN_ITEM, state=ItemStatus.SETTLED), "This item is decided."),
+        (replace(OPEN_ITEM, state=ItemStatus.DECIDED), "This item is decided."),
         (
             replace(OPEN_ITEM, answers=1, leased=1),
             "Enough other people are working on this item.",
@@ -145,9 +149,9 @@ def test_check_can_answer_refuses_in_words(
 
 
 def test_check_can_undo_holds_until_shortly_after_the_item_is_settled() -> None:
-    settled, late = replace(ANSWERED, state=ItemStatus.SETTLED), NOON + UNDO_GRACE + timedelta(seconds=1)
+    settled, late = replace(ANSWERED, state=ItemStatus.DECIDED), NOON + UNDO_GRACE + timedelta(seconds=1)
     check_can_undo(ANSWERED, answered_at=NOON, at=late)
-    for state in (ItemStatus.SETTLED, ItemStatus.SPLIT):
+    for state in (ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION):
         check_can_undo(replace(ANSWERED, state=state), answered_at=NOON, at=NOON + UNDO_GRACE)
     with pytest.raises(ReviewRefused, match="can no longer be changed"):
         check_can_undo(settled, answered_at=NOON, at=late)
@@ -160,7 +164,7 @@ def test_check_can_undo_holds_until_shortly_after_the_item_is_settled() -> None:
 
 
 def test_check_can_revise_allows_one_revision_with_a_reason() -> None:
-    check_can_revise(replace(ANSWERED, state=ItemStatus.SETTLED), reason="I misread B")
+    check_can_revise(replace(ANSWERED, state=ItemStatus.DECIDED), reason="I misread B")
     with pytest.raises(ReviewRefused, match="already revised"):
         check_can_revise(replace(ANSWERED, has_revised=True), reason="again")
     with pytest.raises(ReviewRefused, match="Give a reason"):
@@ -180,9 +184,9 @@ def test_check_can_revise_refuses_who_could_not_judge() -> None:
     ("labels", "quorum", "unable", "state"),
     [
         ([], 2, 1, ItemStatus.OPEN),
-        ([], 2, 2, ItemStatus.SPLIT),  # as many as were to answer
-        (["1"], 2, 2, ItemStatus.SPLIT),
-        (["1"], 1, 5, ItemStatus.SETTLED),
+        ([], 2, 2, ItemStatus.NEEDS_ADJUDICATION),  # as many as were to answer
+        (["1"], 2, 2, ItemStatus.NEEDS_ADJUDICATION),
+        (["1"], 1, 5, ItemStatus.DECIDED),
         ([], 1, 1, ItemStatus.OPEN),  # one person alone does not close it
         (["1"], 3, 2, ItemStatus.OPEN),
     ],
@@ -194,17 +198,17 @@ def test_outcome_splits_what_too_many_cannot_judge(
 
 
 def test_check_can_adjudicate_takes_undecided_items_with_a_reason() -> None:
-    split = replace(OPEN_ITEM, state=ItemStatus.SPLIT, answers=2)
+    split = replace(OPEN_ITEM, state=ItemStatus.NEEDS_ADJUDICATION, answers=2)
     check_can_adjudicate(split, reason="B invents a source")
     with pytest.raises(ReviewRefused, match="Give a reason"):
         check_can_adjudicate(split, reason="")
     check_can_adjudicate(OPEN_ITEM, reason="everybody skipped it")
     with pytest.raises(ReviewRefused, match="decided"):
-        check_can_adjudicate(replace(split, state=ItemStatus.SETTLED), reason="x")
+        check_can_adjudicate(replace(split, state=ItemStatus.DECIDED), reason="x")
 
 
 def test_check_can_reopen_takes_decided_items_with_a_reason() -> None:
-    check_can_reopen(replace(OPEN_ITEM, state=ItemStatus.SETTLED), reason="new evidence")
+    check_can_reopen(replace(OPEN_ITEM, state=ItemStatus.DECIDED), reason="new evidence")
     with pytest.raises(ReviewRefused, match="Only a decided, adjudicated or excluded item"):
         check_can_reopen(OPEN_ITEM, reason="x")
 

@@ -7,13 +7,15 @@ import signal
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import connection, connections
+from django.utils import timezone
 from rq import Queue
 from rq.job import Job
 
 from evalsite.health import WORKER_SILENCE
 from evalsite.serving import workers
-from evalsite.serving.workers import SiteWorker
+from evalsite.serving.workers import RECOVERIES, SiteWorker, clear_sessions
 from judging import stop_requests
 from tests.own_redis import OwnRedis
 
@@ -88,3 +90,14 @@ def test_an_idle_worker_beats_and_recovers_every_half_minute(own_redis: OwnRedis
 
     assert (worker.dequeue_timeout, worker.maintenance_interval) == (25, 20)
     assert timedelta(seconds=2 * worker.dequeue_timeout) < WORKER_SILENCE
+
+
+@pytest.mark.django_db
+def test_clear_sessions_removes_what_has_expired() -> None:
+    moment = timezone.now()
+    Session.objects.create(session_key="old", session_data="", expire_date=moment - timedelta(minutes=1))
+    Session.objects.create(session_key="live", session_data="", expire_date=moment + timedelta(days=1))
+
+    assert (clear_sessions(), clear_sessions()) == (1, 0)
+    assert list(Session.objects.values_list("session_key", flat=True)) == ["live"]
+    assert clear_sessions in RECOVERIES

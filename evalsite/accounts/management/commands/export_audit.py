@@ -40,7 +40,7 @@ class Command(JsonCommand):
         form = AuditFilterForm(filters)
         if not form.is_valid():
             raise form_refusal(form)
-        entries = audit_entries(form.wanted())
+        entries = audit_entries(form.filters())
         lines = 0
         try:
             with open(options["output"], "w", encoding="utf-8", newline="") as file:

@@ -12,7 +12,7 @@ import numpy as np
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.options import Options
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.questions.answer_forms import FormPart, said_of
+from evalsite.review.questions.answer_forms import FormPart, value_text
 from evalsite.review.selectors.labels.subjects import form_of_item
 from judging.statistics.coefficients.alpha import Metric, metric_of_scale
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
@@ -81,12 +81,12 @@ def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _PartAnnot
 def _table(values: Mapping[tuple[int, str], Any], part: FormPart) -> RatingTable:
     """Return the table of one part, its labels in the order of the scale."""
     scale_values = sorted(set(values.values())) if not part.choices else []
-    labels = [choice.value for choice in part.choices] or [said_of(value) for value in scale_values]
+    labels = [choice.value for choice in part.choices] or [value_text(value) for value in scale_values]
     numbers = None if metric_of(part) is Metric.NOMINAL else tuple(float(label) for label in labels)
     items, people = sorted({item for item, _ in values}), sorted({person for _, person in values})
     rows, columns = {item: n for n, item in enumerate(items)}, {person: n for n, person in enumerate(people)}
     codes = np.full((len(items), len(people)), MISSING, dtype=np.int64)
     position = defaultdict(lambda: MISSING, {label: code for code, label in enumerate(labels)})
     for (item, person), value in values.items():
-        codes[rows[item], columns[person]] = position[said_of(value)]
+        codes[rows[item], columns[person]] = position[value_text(value)]
     return RatingTable(tuple(map(str, items)), tuple(people), tuple(labels), codes, numbers)

@@ -29,7 +29,7 @@ from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.judges.panel_reports import panel_part
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.review.questions.answer_forms import said_of
+from evalsite.review.questions.answer_forms import value_text
 from evalsite.review.questions.scales import MOST_LABELS
 from judging.judges.kinds.panel import endpoints_asked
 from judging.judges.replies.reply_rows import JudgeRecord, Spent, record_of
@@ -294,7 +294,7 @@ def _parts_with_people(people: PeopleComparison) -> list[ReportContent]:
 
 def _part_with_people(rows: Sequence[PartComparison], key: str) -> ReportContent:
     """Return the figures of one part, from the rows that have it; alpha leaves the sample out of account."""
-    labelled = [(said_of(row.judge[key]), said_of(row.people[key])) for row in rows]
+    labelled = [(value_text(row.judge[key]), value_text(row.people[key])) for row in rows]
     is_number = not isinstance(rows[0].people[key], (bool, str))
     labels = sorted({label for pair in labelled for label in pair}, key=float if is_number else None)
     codes_by_label = {label: code for code, label in enumerate(labels)}

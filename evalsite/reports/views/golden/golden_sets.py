@@ -24,7 +24,6 @@ from evalsite.review.selectors.golden.golden_parts import listed_sets, part_coun
 from evalsite.review.services.golden.golden_sets import (
     FEWEST_FOR_KAPPA,
     FEWEST_GOLDEN,
-    NewGoldenSet,
     make_golden_set,
     why_too_few,
 )
@@ -54,10 +53,14 @@ def golden_create(request: PageRequest) -> HttpResponse:
         evaluator = next(question for question in questions if question.pk == data["question"])
         material = golden_material(evaluator, with_referred=data["with_referred"])
         if "look" not in request.POST:
-            new_set = NewGoldenSet(data["name"], data["seed"], data["with_referred"])
             try:
                 golden_set = make_golden_set(
-                    new_set=new_set, evaluator=evaluator, material=material, actor=request.user, at=timezone.now()
+                    name=data["name"],
+                    seed=data["seed"],
+                    evaluator=evaluator,
+                    material=material,
+                    actor=request.user,
+                    at=timezone.now(),
                 )
                 messages.success(request, f"{golden_set.name} is created: {material.cases:,} cases.")
                 return redirect(golden_set)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.review.management.named import add_parts, item_of, parts_given
+from evalsite.review.management.lookups import add_parts, item_of, part_texts
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import form_of_item
@@ -54,7 +54,7 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         """Return the list, the item with its annotations, or what was stored of it."""
         if not options["item"]:
-            return {"items": [_listed(item) for item in items_to_adjudicate(queue_slug=options["queue"])]}
+            return {"items": [_list(item) for item in items_to_adjudicate(queue_slug=options["queue"])]}
         person = acting_person(options["by"], permission="review.adjudicate", act="adjudicate")
         item = item_of(options["item"])
         try:
@@ -73,7 +73,7 @@ class Command(JsonCommand):
         return "\n".join(lines) or "No item waits for adjudication."
 
 
-def _listed(item: ReviewItem) -> JsonDict:
+def _list(item: ReviewItem) -> JsonDict:
     return {
         "item": item.pk,
         "queue": item.queue.slug,
@@ -87,14 +87,14 @@ def _listed(item: ReviewItem) -> JsonDict:
 
 def _act_of(options: JsonDict) -> Callable[[ReviewItem, User, JsonDict], JsonDict]:
     if options["reveal"]:
-        return _revealed
+        return _reveal
     if options["revise"]:
-        return _revised
+        return _revise
     has_word = options["label"] is not None or options["adopt"] is not None or options["part"]
-    return _decided if has_word else _shown
+    return _decide if has_word else _show
 
 
-def _shown(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
+def _show(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
     check_may_look(item=item, person=person)
     note_look(item=item, person=person, at=timezone.now(), saw_verdicts=False)
     return {
@@ -107,27 +107,27 @@ def _shown(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
     }
 
 
-def _decided(item: ReviewItem, person: User, options: JsonDict) -> JsonDict:
+def _decide(item: ReviewItem, person: User, options: JsonDict) -> JsonDict:
     word = _final_word(item, options)
     decided = decisions.adjudicate_item(item_id=item.pk, adjudicator=person, word=word, at=timezone.now())
     return {"item": decided.pk, "queue": decided.queue.slug, "status": decided.status, "label": decided.label}
 
 
-def _revealed(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
+def _reveal(item: ReviewItem, person: User, _options: JsonDict) -> JsonDict:
     decisions.reveal_adjudication(item_id=item.pk, person=person, at=timezone.now())
     panel = read_adjudication(item_id=item.pk, user=person, at=timezone.now())
     verdicts = [asdict(verdict) for verdict in panel.content.verdicts]
     return {"item": item.pk, "queue": item.queue.slug, "verdicts": verdicts}
 
 
-def _revised(item: ReviewItem, person: User, options: JsonDict) -> JsonDict:
+def _revise(item: ReviewItem, person: User, options: JsonDict) -> JsonDict:
     word = decisions.revise_adjudication(
         item_id=item.pk,
         adjudicator=person,
         label=options["label"] or "",
         reason=options["reason"],
         at=timezone.now(),
-        parts=parts_given(options["part"]),
+        parts=part_texts(options["part"]),
     )
     return {"item": item.pk, "queue": item.queue.slug, "label": word.label, "revised_label": word.revised_label}
 
@@ -149,7 +149,7 @@ def _parts(item: ReviewItem) -> JsonDict:
 
 def _final_word(item: ReviewItem, options: JsonDict) -> FinalWord:
     if options["part"]:
-        return FinalWord("", options["reason"], parts=parts_given(options["part"]))
+        return FinalWord("", options["reason"], parts=part_texts(options["part"]))
     if options["adopt"] is None:
         return FinalWord(options["label"], options["reason"])
     adopted = item.annotations.filter(pk=options["adopt"]).exclude(label="").first()

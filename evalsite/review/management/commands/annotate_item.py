@@ -14,13 +14,13 @@ from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.review.addresses import address_of
-from evalsite.review.management.named import add_parts, item_of, parts_given, queue_of
+from evalsite.review.management.lookups import add_parts, item_of, part_texts, queue_of
 from evalsite.review.models import Assignment
 from evalsite.review.questions.scales import labels_from_json, shown_label
-from evalsite.review.selectors.screens.panels import WORK, Panel, read_panel
+from evalsite.review.selectors.screens.panels import WORK, ItemPanel, read_panel
 from evalsite.review.services.items import annotation_store, claims
 from evalsite.review.services.items.annotation_store import GivenAnnotation
-from evalsite.review.services.items.claims import NothingNow
+from evalsite.review.services.items.claims import NoItemAvailable
 from evalsite.review.states import ReviewRefused
 
 Act = Callable[[Assignment, User, JsonDict], str]
@@ -58,12 +58,12 @@ class Command(JsonCommand):
             if options["queue"]:
                 queue = queue_of(options["queue"])
                 claim = claims.claim_next(queue=queue, annotator=person, at=timezone.now())
-                return _shown(claim, person)
+                return _item_facts(claim, person)
             claim = _claim(options["item"], person)
             outcome = _act_of(options)(claim, person, options)
-        except (ReviewRefused, NothingNow) as refusal:
+        except (ReviewRefused, NoItemAvailable) as refusal:
             raise BadInput(str(refusal)) from refusal
-        return {"done": outcome, **_shown(claim, person)}
+        return {"done": outcome, **_item_facts(claim, person)}
 
 
 def _claim(reference: str, person: User) -> Assignment:
@@ -88,7 +88,7 @@ def _look(claim: Assignment, _person: User, _options: JsonDict) -> str:
 
 
 def _annotate(claim: Assignment, person: User, options: JsonDict) -> str:
-    parts = parts_given(options["part"])
+    parts = part_texts(options["part"])
     answer = GivenAnnotation(
         options["label"], options["note"], is_as_seen=True, parts=parts, cannot_judge=options["cannot_judge"]
     )
@@ -130,12 +130,12 @@ def _revise(claim: Assignment, person: User, options: JsonDict) -> str:
         label=shown_label(options["label"], labels, swapped=claim.swapped),
         reason=options["note"],
         at=timezone.now(),
-        parts=parts_given(options["part"]),
+        parts=part_texts(options["part"]),
     )
     return "revised"
 
 
-def _shown(claim: Assignment, person: User) -> JsonDict:
+def _item_facts(claim: Assignment, person: User) -> JsonDict:
     """Return what the item's page shows this person."""
     panel = read_panel(item_id=claim.item_id, user=person, at=timezone.now())
     if panel.state == WORK and panel.claim is not None and panel.claim.beat_at is None:
@@ -158,7 +158,7 @@ def _shown(claim: Assignment, person: User) -> JsonDict:
     return shown | _parts(panel) | ({"annotation": panel.own_text} if panel.annotation is not None else {})
 
 
-def _parts(panel: Panel) -> JsonDict:
+def _parts(panel: ItemPanel) -> JsonDict:
     form = panel.content.form
     if form is None:
         return {}

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
-from evalsite.review.management.named import item_ids, person_named, queue_of
+from evalsite.review.management.lookups import item_ids, person_named, queue_of
 from evalsite.review.models import Queue
 from evalsite.review.queue_forms import HandForm, ReleaseForm
 from evalsite.review.selectors.screens.pages import possible_members_of

@@ -13,7 +13,7 @@ from django.utils import timezone
 from evalsite.base.command_base import BadInput, JsonCommand, form_refusal
 from evalsite.base.json_types import JsonDict
 from evalsite.review.blinding import QueueMode
-from evalsite.review.management.named import people_named, queue_of
+from evalsite.review.management.lookups import people_named, queue_of
 from evalsite.review.models import OrderPolicy, Queue
 from evalsite.review.queue_forms import QueueForm
 from evalsite.review.selectors.screens.pages import possible_members
@@ -59,7 +59,7 @@ class Command(JsonCommand):
                     set_queue_status(queue=stored, status=QueueStatus(options["status"]), actor=None)
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
-        return _told(Queue.objects.get(pk=queue.pk))
+        return _settings_of(Queue.objects.get(pk=queue.pk))
 
 
 def _form(queue: Queue, options: JsonDict) -> QueueForm:
@@ -78,7 +78,7 @@ def _form(queue: Queue, options: JsonDict) -> QueueForm:
     return QueueForm(values, instance=queue, people=possible_members())
 
 
-def _told(queue: Queue) -> JsonDict:
+def _settings_of(queue: Queue) -> JsonDict:
     settings = model_to_dict(queue, fields=[name for name in QueueForm.CHOICES if name != "guidelines"])
     members = list(queue.members.order_by("username").values_list("username", flat=True))
     facts = {"queue": queue.slug, "status": queue.status, **settings, "guidelines_version": queue.guidelines_version}

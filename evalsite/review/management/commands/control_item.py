@@ -10,7 +10,7 @@ from django.utils import timezone
 from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.review.management.named import item_of
+from evalsite.review.management.lookups import item_of
 from evalsite.review.services.items import decisions
 from evalsite.review.states import ReviewRefused
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.review.blinding import QueueMode
-from evalsite.review.management.named import people_named
+from evalsite.review.management.lookups import people_named
 from evalsite.review.models import OrderPolicy
-from evalsite.review.questions.scales import given_scale, words_of
+from evalsite.review.questions.scales import scale_from_words, words_of
 from evalsite.review.services.referrals.file_queues import NewQueue, create_queue
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.materials import read_materials
@@ -42,7 +42,7 @@ class Command(JsonCommand):
         try:
             data = path.read_bytes()
             guidelines = options["guidelines"].read_text() if options["guidelines"] else ""
-            labels = given_scale(words_of(options["labels"]))
+            labels = scale_from_words(words_of(options["labels"]))
         except OSError as error:
             raise BadInput(f"{error.filename} cannot be read: {error.strerror}.") from error
         except ValueError as error:

@@ -10,8 +10,9 @@ from evalsite.accounts.audit import record
 from evalsite.base.command_base import JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, Table, table_bytes
-from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
-from evalsite.review.management.named import queue_of
+from evalsite.review.management.lookups import queue_of
+from evalsite.review.selectors.labels.provenance import act_rows
+from evalsite.review.tables.annotations import COLUMNS
 from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
 
@@ -30,7 +31,7 @@ class Command(JsonCommand):
         check_output(options["output"], as_json=options["as_json"])
         queue = queue_of(options["queue"])
         with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
-            rows = ProgressRows(Table("Annotations", ANNOTATION_COLUMNS, annotation_rows(queue)), watch)
+            rows = ProgressRows(Table("Annotations", COLUMNS, act_rows(queue)), watch)
             written = write_output(options["output"], table_bytes(rows.table, options["format_name"]))
         record(None, "annotations.exported", queue, format=options["format_name"])
         return {"queue": queue.slug, "output": options["output"], "rows": rows.rows, "bytes": written}

@@ -52,13 +52,13 @@ class Command(JsonCommand):
         """Return the disagreements, or what was done."""
         golden_set = set_of(options["golden_set"])
         if options["delete_rule"]:
-            return _rule_deleted(golden_set, options["delete_rule"])
+            return _delete_rule(golden_set, options["delete_rule"])
         if options["item"] is None:
-            return _listed(golden_set, options["of"])
+            return _list(golden_set, options["of"])
         item = _item(golden_set, options["item"])
         try:
             if options["example"]:
-                return _example(item, options)
+                return _add_example(item, options)
             if options["rule"]:
                 rule = note_rule(golden_set=golden_set, item=item, text=options["rule"], actor=None, at=timezone.now())
                 return {"item": item.pk, "rule": rule.text}
@@ -71,7 +71,7 @@ class Command(JsonCommand):
         raise BadInput("Say what to do with the item: --example, --rule or --doubt.")
 
 
-def _listed(golden_set: GoldenSet, name_or_key: str) -> JsonDict:
+def _list(golden_set: GoldenSet, name_or_key: str) -> JsonDict:
     if not name_or_key:
         stock = golden_set.items.filter(part=GoldenPart.EXAMPLES).values_list("pk", flat=True)
         return {"examples": [_facts(row) for row in golden_texts(with_texts(stock), [])]}
@@ -96,7 +96,7 @@ def _facts(row: GoldenText) -> JsonDict:
     }
 
 
-def _example(item: GoldenItem, options: JsonDict) -> JsonDict:
+def _add_example(item: GoldenItem, options: JsonDict) -> JsonDict:
     judge, reply = choices.judge_of(options["example"]), options["reply"]
     if reply is None:
         reasons = [note.reason for note in golden_texts(with_texts([item.pk]), [])[0].reasons if note.reason]
@@ -113,7 +113,7 @@ def _item(golden_set: GoldenSet, item_id: int) -> GoldenItem:
     return item
 
 
-def _rule_deleted(golden_set: GoldenSet, text: str) -> JsonDict:
+def _delete_rule(golden_set: GoldenSet, text: str) -> JsonDict:
     rule = golden_set.rules.select_related("golden_set").filter(text=text).first()
     if rule is None:
         texts = "; ".join(golden_set.rules.order_by("pk").values_list("text", flat=True)) or "none yet"

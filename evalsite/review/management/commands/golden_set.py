@@ -13,7 +13,7 @@ from evalsite.review.management.golden import set_of
 from evalsite.review.models import GoldenSet
 from evalsite.review.selectors.golden.golden_labels import golden_material, golden_questions, question_words
 from evalsite.review.selectors.golden.golden_parts import part_counts, rare_labels
-from evalsite.review.services.golden.golden_sets import NewGoldenSet, make_golden_set, why_too_few
+from evalsite.review.services.golden.golden_sets import make_golden_set, why_too_few
 from evalsite.review.states import ReviewRefused
 from judging.management import choices
 from judging.models import RunEvaluator
@@ -45,10 +45,14 @@ class Command(JsonCommand):
         if options["dry_run"]:
             facts = {"cases": material.cases, "responses": len(material.rows), "labels": material.counts}
             return facts | {"left_out": material.referred, "lacks": why_too_few(material)}
-        new_set = NewGoldenSet(options["name"], options["seed"], options["with_referred"])
         try:
             golden_set = make_golden_set(
-                new_set=new_set, evaluator=evaluator, material=material, actor=None, at=timezone.now()
+                name=options["name"],
+                seed=options["seed"],
+                evaluator=evaluator,
+                material=material,
+                actor=None,
+                at=timezone.now(),
             )
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal

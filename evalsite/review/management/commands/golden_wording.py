@@ -52,10 +52,10 @@ class Command(JsonCommand):
         golden_set = set_of(options["golden_set"])
         try:
             if options["proposal"] is None:
-                return _asked(golden_set, options)
+                return _ask(golden_set, options)
             proposal = _proposal(golden_set, options["proposal"])
             if options["accept"]:
-                places = _places(proposal, options["accept"])
+                places = _accepted_changes(proposal, options["accept"])
                 judge = accept_wording(proposal=proposal, accepted=places, actor=None, at=timezone.now())
                 return {"proposal": proposal.pk, "judge": judge.name, "accepted": places}
         except ReviewRefused as refusal:
@@ -63,7 +63,7 @@ class Command(JsonCommand):
         return _facts(proposal)
 
 
-def _asked(golden_set: GoldenSet, options: JsonDict) -> JsonDict:
+def _ask(golden_set: GoldenSet, options: JsonDict) -> JsonDict:
     version = version_of(golden_set, options["of"])
     endpoint = choices.endpoint_of(options["endpoint"])
     if options["estimate"]:
@@ -89,7 +89,7 @@ def _proposal(golden_set: GoldenSet, proposal_id: int) -> WordingProposal:
     return proposal
 
 
-def _places(proposal: WordingProposal, text: str) -> list[int]:
+def _accepted_changes(proposal: WordingProposal, text: str) -> list[int]:
     if text == ALL:
         lines = wording_lines(proposal.before, proposal.after)
         return [line.place for line in lines if line.place is not None]

@@ -10,7 +10,7 @@ from django.utils import timezone
 from debate.models import DebateSet
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
+from evalsite.review.selectors.unrouted import unrouted_debate_sets, unrouted_runs
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import Run
@@ -28,15 +28,15 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> JsonDict:
         """Return how many items were opened for how many runs and debate sets."""
-        runs, sets = self._wanted(options)
+        runs, sets = self._chosen(options)
         at = timezone.now()
         opened = sum(open_items_for_run(run=run, at=at) for run in runs)
         opened += sum(open_items_for_debates(debate_set=debate_set, at=at) for debate_set in sets)
         return {"runs": len(runs), "debate_sets": len(sets), "items_opened": opened}
 
-    def _wanted(self, options: JsonDict) -> tuple[list[Run], list[DebateSet]]:
+    def _chosen(self, options: JsonDict) -> tuple[list[Run], list[DebateSet]]:
         if options["run"] is None and options["debate_set"] is None:
-            return list(unheard_runs().select_related("suite")), list(unheard_debate_sets().select_related("rubric"))
+            return list(unrouted_runs().select_related("suite")), list(unrouted_debate_sets().select_related("rubric"))
         runs = list(Run.objects.filter(pk=options["run"]).select_related("suite"))
         sets = list(DebateSet.objects.filter(pk=options["debate_set"]).select_related("rubric"))
         if options["run"] is not None and not runs:

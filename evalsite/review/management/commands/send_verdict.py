@@ -12,7 +12,7 @@ from evalsite.accounts.management.acting_person import acting_person, add_by
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Queue
-from evalsite.review.selectors.asked import people_of
+from evalsite.review.selectors.verdict_reviews import review_of_verdict
 from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.states import ReviewRefused
 from judging.management import choices
@@ -37,12 +37,12 @@ class Command(JsonCommand):
     def run(self, **options: Any) -> JsonDict:
         sender = acting_person(options["by"], permission="review.change_queue", act="send verdicts to review")
         try:
-            return _taken_back(options, sender) if options["take_back"] else _sent(options, sender)
+            return _take_back(options, sender) if options["take_back"] else _send(options, sender)
         except ReviewRefused as refusal:
             raise BadInput(str(refusal)) from refusal
 
 
-def _sent(options: JsonDict, sender: User) -> JsonDict:
+def _send(options: JsonDict, sender: User) -> JsonDict:
     if options["run"] is not None:
         run = choices.run_of(options["run"])
         sent = researcher_referrals.send_rest(run=run, actor=sender, at=timezone.now())
@@ -52,10 +52,10 @@ def _sent(options: JsonDict, sender: User) -> JsonDict:
     return {"verdict": verdict.pk, "queue": sent.queue.slug, "items": sent.count}
 
 
-def _taken_back(options: JsonDict, sender: User) -> JsonDict:
+def _take_back(options: JsonDict, sender: User) -> JsonDict:
     if options["verdict"] is not None:
         verdict = _verdict(options["verdict"])
-        item = people_of(verdict).item
+        item = review_of_verdict(verdict).item
         if item is None:
             raise BadInput(f"Nobody has been asked about verdict {verdict.pk}.")
         queue = researcher_referrals.take_item_back(item_id=item.pk, actor=sender, at=timezone.now())

@@ -34,6 +34,7 @@ class GoldenMaterial:
 
     rows: tuple[LabelledSubjectResponse, ...]
     referred: int  # labelled responses left out: a rule sent them to people because of a verdict
+    with_referred: bool  # none is left out
 
     @property
     def cases(self) -> int:
@@ -93,7 +94,7 @@ def golden_material(evaluator: RunEvaluator, *, with_referred: bool = False) -> 
             continue
         label = labels[subject_id].label or ""
         rows[subject_id] = LabelledSubjectResponse(response_id, case_key, subject_id, label, scales[subject_id])
-    return GoldenMaterial(tuple(rows.values()), len(referred))
+    return GoldenMaterial(tuple(rows.values()), len(referred), with_referred)
 
 
 def scales_of(subject_ids: Iterable[int]) -> dict[int, tuple[Label, ...]]:

@@ -14,7 +14,7 @@ from judging.models import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class ToldReason:
+class AnnotationNote:
     """What somebody said of a response, and why. Pages name nobody."""
 
     label: str
@@ -37,7 +37,7 @@ class GoldenText:
 
     item: GoldenItem
     people: str  # the text of the final label
-    reasons: tuple[ToldReason, ...]  # of people, the adjudicator's last
+    reasons: tuple[AnnotationNote, ...]  # of people, the adjudicator's last
     judges: tuple[JudgeWords, ...]  # one for each version asked for
 
 
@@ -62,7 +62,7 @@ def golden_texts(items: Sequence[GoldenItem], answers: Sequence[Mapping[int, Gol
             for answer in row
         )
         label = labels[item.subject_id].label if item.subject_id in labels else None
-        notes = tuple(ToldReason(_text(scale, note.label), note.reason) for note in people.get(item.subject_id, ()))
+        notes = tuple(AnnotationNote(_text(scale, note.label), note.reason) for note in people.get(item.subject_id, ()))
         texts.append(GoldenText(item, _text(scale, label), notes, words))
     return texts
 
@@ -73,16 +73,16 @@ def with_texts(golden_ids: Iterable[int]) -> list[GoldenItem]:
     return list(rows.select_related("response__prompt", "response__system", "subject").order_by("pk"))
 
 
-def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[ToldReason]]:
+def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[AnnotationNote]]:
     """Return by subject what people noted with their labels, then why an adjudicator decided. Two queries."""
     ids = list(subject_ids)
-    reasons: dict[int, list[ToldReason]] = defaultdict(list)
+    reasons: dict[int, list[AnnotationNote]] = defaultdict(list)
     notes = Annotation.objects.filter(item__subject__in=ids, item__retest_of=None).exclude(label="")
     for subject_id, label, note in notes.order_by("pk").values_list("item__subject_id", "label", "note"):
-        reasons[subject_id].append(ToldReason(label, note))
+        reasons[subject_id].append(AnnotationNote(label, note))
     words = Adjudication.objects.filter(item__subject__in=ids).order_by("pk")
     for subject_id, label, reason in words.values_list("item__subject_id", "label", "reason"):
-        reasons[subject_id].append(ToldReason(label, reason))
+        reasons[subject_id].append(AnnotationNote(label, reason))
     return dict(reasons)
 
 

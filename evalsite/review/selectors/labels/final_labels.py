@@ -128,7 +128,7 @@ class _Content:
 
 
 _Criterion = tuple[int | None, str, str]  # rubric, criterion, and the kind of judge that rates parts of its own
-_Shelf = tuple[int, _Criterion, int]  # a run or suite, the criterion, and an evaluator that compares, else 0
+_CacheKey = tuple[int, _Criterion, int]  # a run or suite, the criterion, and an evaluator that compares, else 0
 
 
 class LabelReader:
@@ -139,10 +139,10 @@ class LabelReader:
         self._cases = dict(cases or {})  # by suite and prompt
         self._prompts: dict[int, tuple[str, str]] = {}  # key and hash
         self._questions: dict[tuple[int, _Criterion, int], _Question] = {}
-        self._contents: dict[_Shelf, dict[int, _Content]] = defaultdict(dict)  # by suite, then by response
+        self._contents: dict[_CacheKey, dict[int, _Content]] = defaultdict(dict)  # by suite, then by response
         self._labels: dict[str, KnownLabel | None] = {}  # by the subject's key
         self._referred: dict[tuple[int, str], dict[int, _Referred] | None] = {}  # by run; None: not routed yet
-        self._rows: dict[_Shelf, dict[int, SubjectLabel | None]] = defaultdict(dict)  # by run, then by response
+        self._rows: dict[_CacheKey, dict[int, SubjectLabel | None]] = defaultdict(dict)  # by run, then by response
 
     def labels_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
         """Return the labels of what one evaluator judged, ordered by response. `evaluator.run` is loaded."""
@@ -169,7 +169,7 @@ class LabelReader:
     def _rows_of(
         self, evaluator: RunEvaluator, response_ids: Sequence[int], referred: Mapping[int, _Referred]
     ) -> list[SubjectLabel]:
-        cached = self._rows[_shelf(evaluator.run_id, evaluator)]
+        cached = self._rows[_cache_key(evaluator.run_id, evaluator)]
         for ids in chunks([pk for pk in response_ids if pk not in cached]):
             cached |= dict.fromkeys(ids) | self._read(evaluator, ids, referred)
         rows = [row for row in map(cached.__getitem__, response_ids) if row is not None]
@@ -203,7 +203,7 @@ class LabelReader:
 
     def _contents_of(self, evaluator: RunEvaluator, ids: Sequence[int]) -> dict[int, _Content]:
         """Return the contents of these responses; columns alone, since 100,000 objects take longer than all else."""
-        cached = self._contents[_shelf(evaluator.run.suite_id, evaluator)]
+        cached = self._contents[_cache_key(evaluator.run.suite_id, evaluator)]
         missing = Response.objects.filter(pk__in=[pk for pk in ids if pk not in cached]).order_by()
         rows = list(missing.values_list("pk", "text_hash", "prompt_id", "system_id", "attempt"))
         self._read_prompts({prompt_id for _, _, prompt_id, _, _ in rows})
@@ -272,7 +272,7 @@ def criterion_of(evaluator: RunEvaluator) -> _Criterion:
     return evaluator.rubric_id, evaluator.criterion, own_parts_of(evaluator)
 
 
-def _shelf(owner_id: int, evaluator: RunEvaluator) -> _Shelf:
+def _cache_key(owner_id: int, evaluator: RunEvaluator) -> _CacheKey:
     """Return where what was read of a run's or suite's responses is kept: what was compared is an evaluator's own."""
     return owner_id, criterion_of(evaluator), evaluator.pk if evaluator.compared_with else 0
 

@@ -26,7 +26,7 @@ class Match:
 
 @dataclass(slots=True)
 class Matches:
-    """What was found, by the file's own item numbers, and what was not: place, sentence, what to do."""
+    """What was found, by the file's own item numbers, and what was not: location, sentence, what to do."""
 
     found: dict[int, Match] = field(default_factory=dict)
     problems: list[tuple[str, str, str]] = field(default_factory=list)
@@ -91,10 +91,10 @@ def _match_alike(item: ActsOfItem, item_ids: Sequence[int], hashes: dict[int, st
     elif facts.item in hashes:
         text = f"{facts.name} has different content on this site: its hash begins with {hashes[facts.item][:12]}, "
         hint = "The annotations are about another text or rubric and cannot be imported."
-        matches.problems.append((item.place, f"{text}in the file with {facts.item_hash[:12]}.", hint))
+        matches.problems.append((item.location, f"{text}in the file with {facts.item_hash[:12]}.", hint))
     else:
         hint = "Import into the queue that the file was exported from, or into one created from the same file."
-        matches.problems.append((item.place, f"{facts.name} is not in this queue.", hint))
+        matches.problems.append((item.location, f"{facts.name} is not in this queue.", hint))
 
 
 def _match_retests(
@@ -107,7 +107,7 @@ def _match_retests(
             first_id = item.facts.retest_of
         if first_id is None:
             text = f"{item.facts.name} repeats item {item.facts.retest_of}, which is not in this queue."
-            matches.problems.append((item.place, text, "Import both items together."))
+            matches.problems.append((item.location, text, "Import both items together."))
         else:
             matches.found[item.facts.item] = Match(
                 _known_retest(first_id, names.get(item.facts.only_for, item.facts.only_for)), first_id
@@ -127,7 +127,7 @@ def _refuse_twins(items: Sequence[ActsOfItem], matches: Matches) -> None:
             continue
         if match.item_id in by_item_id:
             text = f"{item.facts.name} and {by_item_id[match.item_id].facts.name} are the same item on this site."
-            matches.problems.append((item.place, text, "Import the annotations of one of them."))
+            matches.problems.append((item.location, text, "Import the annotations of one of them."))
             del matches.found[item.facts.item]
         else:
             by_item_id[match.item_id] = item

@@ -46,7 +46,7 @@ class LabelledSubject:
     """A subject with what all raters said of it, on its own scale."""
 
     facts: SubjectFacts
-    place: str  # of the first row about it
+    location: str  # of the first row about it
     labels: list[str] = field(default_factory=list)
 
 
@@ -64,19 +64,21 @@ def labelled_subjects(*, evaluator: RunEvaluator, rows: Iterable[LabelledRow], f
     Responses of one content are one subject, and what was said of each counts for it.
     """
     subjects, named = LabelledSubjects(), _Responses(evaluator)
-    placed: list[tuple[LabelledRow, NamedResponse, int]] = []
+    resolved: list[tuple[LabelledRow, NamedResponse, int]] = []
     for row in rows:
         if row.response is None or not row.labels:
             continue
         response_id = named.find(row.response)
         if isinstance(response_id, str):
             text, name = response_id, row.response.response_id or row.response.system
-            subjects.problems.append(problem(file, row.response.place, text, offending=name, code="unknown-response"))
+            subjects.problems.append(
+                problem(file, row.response.location, text, offending=name, code="unknown-response")
+            )
         else:
-            placed.append((row, row.response, response_id))
+            resolved.append((row, row.response, response_id))
     parts, cases = RubricParts(), first_cases(evaluator.run.suite_id)
-    for start in range(0, len(placed), CHUNK):
-        chunk = placed[start : start + CHUNK]
+    for start in range(0, len(resolved), CHUNK):
+        chunk = resolved[start : start + CHUNK]
         responses = Response.objects.filter(pk__in={pk for _, _, pk in chunk}).select_related("prompt")
         facts = dict[int, SubjectFacts]()
         for stored in responses.defer("text", "prompt__text"):
@@ -85,7 +87,7 @@ def labelled_subjects(*, evaluator: RunEvaluator, rows: Iterable[LabelledRow], f
                 responses=[stored], case=case, part=part, criterion=evaluator.criterion, labels=part.labels
             )
         for row, response, pk in chunk:
-            subject = subjects.by_key.setdefault(facts[pk].key, LabelledSubject(facts[pk], response.place))
+            subject = subjects.by_key.setdefault(facts[pk].key, LabelledSubject(facts[pk], response.location))
             _read_labels(row, subject, subjects.problems, file)
     return subjects
 
@@ -97,7 +99,7 @@ def _read_labels(row: LabelledRow, subject: LabelledSubject, problems: list[Prob
             scale = ", ".join(short_of(label_name) for label_name in subject.facts.labels)
             text = f"The label {rated.label!r} is not on the scale of this response."
             hint = f"Write one of: {scale}."
-            problems.append(problem(file, rated.place, text, offending=rated.label, hint=hint, code="off-scale"))
+            problems.append(problem(file, rated.location, text, offending=rated.label, hint=hint, code="off-scale"))
         else:
             subject.labels.append(label)
 

@@ -82,7 +82,11 @@ def kind_of(*, has_material: bool, is_pair: bool) -> str:
 
 
 def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterator[JsonDict]:
-    """Yield each answer, skip and flag of a queue in a fixed order: by item, answers first by slot, then by person."""
+    """Yield each answer, skip and flag of a queue in a fixed order: by item, answers first by slot, then by person.
+
+    Labels are in system space: 1 = system A is better, whatever side the person saw it on. The rows hold all that
+    `import_annotations` needs to bring the answers back; a second export then gives the same bytes.
+    """
     acts = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
     named = [f"item__{path}" for paths in SHOWN.values() for path in paths]
     about = [f"item__{name}_id" for name in ("subject", "material", "response_b")]

@@ -15,7 +15,7 @@ from evalsite.review.selectors.screens.pages import queues_for
 from evalsite.review.states import ItemStatus
 
 RECENT = 200
-DECIDED = (ItemStatus.SETTLED, ItemStatus.ADJUDICATED)
+DECIDED = (ItemStatus.DECIDED, ItemStatus.ADJUDICATED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ _QUEUE, _QUEUE_FOR = PreparedQuery(_queue_query), PreparedQuery(_queue_for_query
 
 def disagreement_counts(queues: Sequence[Queue]) -> dict[int, int]:
     """Return how many items of each queue wait for adjudication."""
-    rows = ReviewItem.objects.filter(queue__in=queues, status=ItemStatus.SPLIT).order_by()
+    rows = ReviewItem.objects.filter(queue__in=queues, status=ItemStatus.NEEDS_ADJUDICATION).order_by()
     return {row["queue_id"]: row["n"] for row in rows.values("queue_id").annotate(n=Count("pk"))}
 
 
@@ -193,7 +193,7 @@ def question_of(item: ReviewItem) -> str:
 
 def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
     """Return the items that people split on, by queue."""
-    items = ReviewItem.objects.filter(status=ItemStatus.SPLIT).exclude(queue__status=QueueStatus.ARCHIVED)
+    items = ReviewItem.objects.filter(status=ItemStatus.NEEDS_ADJUDICATION).exclude(queue__status=QueueStatus.ARCHIVED)
     if queue_slug:
         items = items.filter(queue__slug=queue_slug)
     items = items.select_related("queue", *QUESTIONS)

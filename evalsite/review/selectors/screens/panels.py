@@ -26,12 +26,12 @@ WORK, SKIPPED, WITHDRAWN, ANSWERED = "work", "skipped", "withdrawn", "answered"
 OVERVIEW, CLOSED = "overview", "closed"
 
 
-class NotHandedOut(Exception):
+class ItemNotAssigned(Exception):
     """The person never got this item, and may not look at it without."""
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class ItemPanel:
     """One item as one person sees it."""
 
     item: ReviewItem
@@ -63,7 +63,7 @@ class Panel:
         return (
             self.annotation is not None
             and self.annotation.revealed_at is None
-            and self.item.status in (ItemStatus.OPEN, ItemStatus.SETTLED, ItemStatus.SPLIT)
+            and self.item.status in (ItemStatus.OPEN, ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION)
             and (self.item.is_open or self.annotation.created_at + UNDO_GRACE >= self.at)
             and (self.item.is_open or not self.annotation.cannot_judge or self.item.answer_count < self.item.quorum)
         )
@@ -86,12 +86,12 @@ class Panel:
         return self.item.material_id is None or (self.item.answer_count > 1 and not self.item.is_open)
 
 
-def read_panel(*, item_id: int, user: User, at: datetime) -> Panel:
+def read_panel(*, item_id: int, user: User, at: datetime) -> ItemPanel:
     """Return an item as this person may see it.
 
     Raises:
         ReviewItem.DoesNotExist: there is no such item.
-        NotHandedOut: it was not handed to them, and they do not own queues.
+        ItemNotAssigned: it was not handed to them, and they do not own queues.
     """
     item = with_subjects(ReviewItem.objects.all()).get(pk=item_id)
     claim = Assignment.objects.filter(item=item, annotator=user).first()
@@ -103,11 +103,11 @@ def read_panel(*, item_id: int, user: User, at: datetime) -> Panel:
         is_owner=user.has_perm("review.change_queue"),
     )
     if viewer is Viewer.STRANGER:
-        raise NotHandedOut("Items are handed out one at a time. Get the next one from the queue.")
+        raise ItemNotAssigned("Items are handed out one at a time. Get the next one from the queue.")
     return _panel(item, user, viewer, claim, annotation, at)
 
 
-def claimed_panel(*, claim: Assignment, user: User, at: datetime) -> Panel:
+def claimed_panel(*, claim: Assignment, user: User, at: datetime) -> ItemPanel:
     """Return the item of a claim that this person has been given just now; they have not answered it."""
     return _panel(load_subject(claim.item), user, Viewer.ANNOTATOR, claim, None, at)
 
@@ -119,12 +119,12 @@ def _panel(
     claim: Assignment | None,
     annotation: Annotation | None,
     at: datetime,
-) -> Panel:
+) -> ItemPanel:
     is_revealed = annotation is not None and annotation.revealed_at is not None
     parts = _parts(viewer, item, is_revealed)
     swapped = claim is not None and claim.swapped
     labels = labels_from_json(item.subject.labels)
-    return Panel(
+    return ItemPanel(
         item=item,
         state=_state(item, claim, annotation),
         content=read_content(item=item, parts=parts, swapped=swapped),
@@ -171,7 +171,7 @@ def _state(item: ReviewItem, claim: Assignment | None, annotation: Annotation | 
     return SKIPPED if claim.status == AssignmentStatus.SKIPPED else WORK
 
 
-def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
+def read_adjudication(*, item_id: int, user: User, at: datetime) -> ItemPanel:
     """Return an item with all answers and their reasons, for somebody who decides it.
 
     What machines said is there once the item is decided and the person has asked for it, or has annotated it.
@@ -187,7 +187,7 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
     is_revealed = annotation is not None or (is_decided and has_seen_verdicts(item=item, person=user))
     stage = stage_of(has_answered=is_revealed, takes_answers=item.is_open)
     parts = visible(viewer, QueueMode(item.queue.mode), stage)
-    return Panel(
+    return ItemPanel(
         item=item,
         state=ANSWERED,
         content=read_content(item=item, parts=parts, swapped=swapped),
@@ -205,14 +205,14 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
+class QueuePosition:
     """Where a person stands in the queue, and the item of their last act where they may still take it back."""
 
     progress: Progress
     previous_id: int | None
 
 
-def footing_of(*, item: ReviewItem, user: User, at: datetime, progress: Progress | None = None) -> Footing:
+def queue_position_of(*, item: ReviewItem, user: User, at: datetime, progress: Progress | None = None) -> QueuePosition:
     """Return the person's progress in the item's queue and their last act that can be undone, a skip included.
 
     A caller who knows the progress spares reading it.
@@ -220,13 +220,13 @@ def footing_of(*, item: ReviewItem, user: User, at: datetime, progress: Progress
     progress = progress or progress_of(queue=item.queue, user=user)
     rows = _LAST.rows(queue_id=item.queue_id, user_id=user.pk, item_id=item.pk, since=at - UNDO_GRACE)
     undoable = [row[0] for row in rows if _is_undoable(*row[1:])]
-    return Footing(progress, undoable[0] if undoable else None)
+    return QueuePosition(progress, undoable[0] if undoable else None)
 
 
 def _is_undoable(acted: str, item_status: str, is_recent: int, revealed_at: object) -> bool:
     if acted == AssignmentStatus.SKIPPED:
         return item_status == ItemStatus.OPEN
-    closed = item_status in (ItemStatus.SETTLED, ItemStatus.SPLIT)
+    closed = item_status in (ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION)
     return revealed_at is None and (item_status == ItemStatus.OPEN or (closed and bool(is_recent)))
 
 

@@ -42,6 +42,8 @@ def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
 
 def flag_counts(queues: Collection[Queue]) -> dict[int, int]:
     """Return how many items of each queue are flagged and not closed yet."""
-    claims = Assignment.objects.filter(queue__in=queues, item__status__in=(ItemStatus.OPEN, ItemStatus.SPLIT))
+    claims = Assignment.objects.filter(
+        queue__in=queues, item__status__in=(ItemStatus.OPEN, ItemStatus.NEEDS_ADJUDICATION)
+    )
     rows = claims.exclude(flag="").order_by().values("queue_id").annotate(n=Count("item", distinct=True))
     return {row["queue_id"]: row["n"] for row in rows}

@@ -69,7 +69,7 @@ class Progress:
         return self.done + self.waiting + self.again
 
     @property
-    def place(self) -> int:
+    def number(self) -> int:
         """Which item this is, counted from 1."""
         return min(self.done + 1, self.total) if self.total else 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -22,15 +21,6 @@ from judging.statistics.estimators.strata import FEWEST_CASES, FEWEST_FOR_CLAIMS
 FEWEST_GOLDEN = math.ceil(FEWEST_CASES / GOLDEN_SHARES[GoldenPart.TEST])  # labelled cases, so that the test has figures
 FEWEST_FOR_KAPPA = math.ceil(FEWEST_FOR_CLAIMS / GOLDEN_SHARES[GoldenPart.TEST])
 BATCH = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class NewGoldenSet:
-    """How a golden set is to be called and split."""
-
-    name: str
-    seed: int = 0
-    with_referred: bool = False
 
 
 def why_too_few(material: GoldenMaterial) -> str:
@@ -52,14 +42,14 @@ def why_too_few(material: GoldenMaterial) -> str:
 
 @transaction.atomic
 def make_golden_set(
-    *, new_set: NewGoldenSet, evaluator: RunEvaluator, material: GoldenMaterial, actor: User | None, at: datetime
+    *, name: str, seed: int, evaluator: RunEvaluator, material: GoldenMaterial, actor: User | None, at: datetime
 ) -> GoldenSet:
     """Store the labelled responses of an evaluator's suite and criterion, split by case.
 
     Raises:
         ReviewRefused: too few cases are labelled, or the name is empty or taken.
     """
-    name = new_set.name.strip()
+    name = name.strip()
     if not name:
         raise ReviewRefused("Give the golden set a name.")
     if GoldenSet.objects.filter(name=name).exists():
@@ -70,15 +60,15 @@ def make_golden_set(
     labels: dict[str, list[str]] = defaultdict(list)
     for row in material.rows:
         labels[row.case_key].append(row.label)
-    parts = split_cases(labels, seed=new_set.seed)
+    parts = split_cases(labels, seed=seed)
     golden_set = GoldenSet.objects.create(
         name=name,
         suite=evaluator.run.suite,
         rubric=evaluator.rubric,
         criterion=evaluator.criterion,
         labels=labels_to_json(material.scale),
-        seed=new_set.seed,
-        with_referred=new_set.with_referred,
+        seed=seed,
+        with_referred=material.with_referred,
         made_by=actor,
         made_at=at,
     )
@@ -95,5 +85,5 @@ def make_golden_set(
         ],
         batch_size=BATCH,
     )
-    record(actor, "golden.made", NamedSubject(golden_set.name, golden_set.pk), cases=material.cases, seed=new_set.seed)
+    record(actor, "golden.made", NamedSubject(golden_set.name, golden_set.pk), cases=material.cases, seed=seed)
     return golden_set

@@ -11,11 +11,11 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, Assignment, ReviewItem
-from evalsite.review.questions.answer_forms import PREFIX, said_of
+from evalsite.review.questions.answer_forms import PREFIX, value_text
 from evalsite.review.questions.scales import labels_from_json, shown_label
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
-from evalsite.review.services.items.decisions import keep_revised_label, move_item, settle
+from evalsite.review.services.items.decisions import keep_revised_label, move_item, update_outcome
 from evalsite.review.services.items.given_labels import GivenLabel, given_label
 from evalsite.review.services.items.item_locks import claim_facts, lock_item
 from evalsite.review.states import (
@@ -55,7 +55,7 @@ class GivenAnnotation:
 def record_annotation(
     *, item_id: int, annotator: User, token: str, answer: GivenAnnotation, at: datetime
 ) -> Annotation:
-    """Store one blind answer and settle the item once its quorum is reached.
+    """Store one blind answer and update the item once its quorum is reached.
 
     Who cannot judge the item leaves its slot to somebody else, and is not asked about it again.
 
@@ -87,7 +87,7 @@ def record_annotation(
         annotator, "annotation.recorded", about(item), **({"cannot_judge": why} if why else {"label": decided.label})
     )
     item.answer_count += not why
-    if not settle(item=item, answers=(*before, annotation), at=at) and not why:
+    if not update_outcome(item=item, answers=(*before, annotation), at=at) and not why:
         item.save(update_fields=["answer_count"])
     if why:
         notify_if_stuck(item, at=at)
@@ -143,7 +143,7 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
     shown = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
-    parts = {f"{PREFIX}{key}": said_of(value) for key, value in annotation.parts.items()}
+    parts = {f"{PREFIX}{key}": value_text(value) for key, value in annotation.parts.items()}
     claim.draft, claim.draft_at = {"label": shown, "note": annotation.note, **parts}, at
     if unable:
         claim.draft["cannot_judge"] = annotation.cannot_judge

@@ -42,10 +42,10 @@ MOST_TRIES = 20  # items lost to others between looking and locking
 OWN_CLAIMS = 5  # items that a person left in the middle
 TEXT_LIMIT = 20_000  # characters of a note
 REASON_LIMIT = 300
-GIVEN_AWAY = "The owner of the queue has withdrawn this item. Your draft has been kept. Get the next item."
+ITEM_WITHDRAWN = "The owner of the queue has withdrawn this item. Your draft has been kept. Get the next item."
 
 
-class NothingNow(Exception):
+class NoItemAvailable(Exception):
     """No item for this person; the message says why and when to come back."""
 
 
@@ -59,7 +59,7 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
     The claim's item and the item's queue are at hand. `standing` spares reading again how the person stands.
 
     Raises:
-        NothingNow: nothing is left for them, or the queue hands nothing out.
+        NoItemAvailable: nothing is left for them, or the queue hands nothing out.
     """
     standing = standing or standing_of(queue=queue, user=annotator)
     if standing.may_take:
@@ -70,7 +70,7 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
             order = OrderPolicy(queue.order)
             if not _candidates(order, queue_id=queue.pk, person_id=annotator.pk, at=at).exists():
                 break
-    raise NothingNow(why_nothing_for(queue=queue, user=annotator, at=at))
+    raise NoItemAvailable(why_nothing_for(queue=queue, user=annotator, at=at))
 
 
 @transaction.atomic
@@ -170,14 +170,14 @@ def take_back(*, item_id: int, annotator: User, at: datetime) -> Assignment:
     if claim is None:
         raise ReviewRefused("Items are handed out one at a time. Get the next one from the queue.")
     if claim.status == AssignmentStatus.WITHDRAWN:
-        raise ReviewRefused(GIVEN_AWAY)
+        raise ReviewRefused(ITEM_WITHDRAWN)
     may_answer = is_member(queue=locked.item.queue, user=annotator)
     check_can_claim(locked.facts_for(annotator, at=at, is_member=may_answer))
     return _take(locked, annotator, at)
 
 
 @transaction.atomic
-def beat(*, item_id: int, annotator: User, token: str, at: datetime, idle_seconds: float = 0.0) -> bool:
+def record_heartbeat(*, item_id: int, annotator: User, token: str, at: datetime, idle_seconds: float = 0.0) -> bool:
     """Keep a claim alive; False where it was lost to somebody else or is over, or the item is gone.
 
     `idle_seconds` is how long nothing has moved on the page; that time is not counted as work. After

@@ -49,7 +49,7 @@ MOST_ANSWERS = 20
 REASON_LIMIT = 300
 
 
-def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> bool:
+def update_outcome(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> bool:
     """Bring a locked item's status and label up to date with the first answers; adjudicated and stale ones stay.
 
     What people came to after a reveal changes nothing here. A reopened item waits for a researcher, whatever its
@@ -61,8 +61,8 @@ def settle(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> 
     answers = labelled(every_answer)
     unable = len(every_answer) - len(answers)
     decision = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
-    if item.reopened_at is not None and decision.state is ItemStatus.SETTLED:
-        decision = replace(decision, state=ItemStatus.SPLIT, label=None)
+    if item.reopened_at is not None and decision.state is ItemStatus.DECIDED:
+        decision = replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
     label = decision.label or ""
     if decision.state == item.status and label == item.label:
         return False
@@ -84,7 +84,7 @@ def keep_revised_label(*, item: ReviewItem, answers: Iterable[Annotation], at: d
     """Store, beside the blind label of a locked item, the majority that its annotators came to after the reveal."""
     answers = labelled(answers)
     majority = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
-    if item.status not in {ItemStatus.SETTLED, ItemStatus.SPLIT}:
+    if item.status not in {ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION}:
         return
     if majority.label and majority.label != item.label:
         keep_final_label(item=item, label=majority.label, provenance=Provenance.INFORMED, at=at)
@@ -101,14 +101,14 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
     if item.decided_at is not None and status != ItemStatus.STALE:  # a label outlives the item's question
         drop_final_labels(item=item)
     item.status, item.label = status, label
-    item.decided_at = at if status in {ItemStatus.SETTLED, ItemStatus.ADJUDICATED} else None
+    item.decided_at = at if status in {ItemStatus.DECIDED, ItemStatus.ADJUDICATED} else None
     if status == ItemStatus.ADJUDICATED:
         item.reopened_at = None
     item.save(update_fields=["status", "label", "decided_at", "reopened_at", "quorum", "answer_count"])
     if was_open != is_open and item.retest_of_id is None:
         Assignment.objects.filter(item=item).update(item_open=is_open)
-        if status == ItemStatus.SPLIT:
-            notify_adjudicators(queue=item.queue, kind=NoticeKind.SPLIT, at=at)
+        if status == ItemStatus.NEEDS_ADJUDICATION:
+            notify_adjudicators(queue=item.queue, kind=NoticeKind.NEEDS_ADJUDICATION, at=at)
         Queue.objects.filter(pk=item.queue_id).update(open_count=F("open_count") + (1 if is_open else -1))
         if not is_open and not Queue.objects.values_list("open_count", flat=True).get(pk=item.queue_id):
             notify_adjudicators(queue=item.queue, kind=NoticeKind.DONE, at=at)
@@ -230,7 +230,7 @@ def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Revi
         detail |= {"former_reason": former.reason, "former_adjudicator": str(former.adjudicator_id)}
         former.delete()
     item.reopened_at = at
-    move_item(item=item, status=ItemStatus.SPLIT, label="", at=at)
+    move_item(item=item, status=ItemStatus.NEEDS_ADJUDICATION, label="", at=at)
     record(actor, "item.reopened", about(item), **detail)
     return item
 
@@ -243,7 +243,7 @@ def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
         ReviewRefused: it is not split, or has been asked too often.
     """
     item = lock_row(ReviewItem, item_id, "queue", "subject")
-    if item.status != ItemStatus.SPLIT:
+    if item.status != ItemStatus.NEEDS_ADJUDICATION:
         raise ReviewRefused("Only an item on which annotators disagree can get one more annotator.")
     if item.quorum >= MOST_ANSWERS:
         raise ReviewRefused(f"{MOST_ANSWERS} people have annotated this item. Decide it yourself.")
@@ -258,7 +258,7 @@ def _bring_back(item: ReviewItem, *, actor: User, reason: str, at: datetime) -> 
     item.excluded_because = ""
     item.save(update_fields=["excluded_because"])
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
-    settle(item=item, answers=item.annotations.all(), at=at)
+    update_outcome(item=item, answers=item.annotations.all(), at=at)
     recount(queue_id=item.queue_id)
     record(actor, "item.brought_back", about(item), **detail)
     return item

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.review.models import Annotation, ReviewItem
-from evalsite.review.questions.answer_forms import PartsOpen, majority_parts
+from evalsite.review.questions.answer_forms import PartsMissing, majority_parts
 from evalsite.review.selectors.labels.subjects import form_of_item
 from evalsite.review.states import ReviewRefused
 from judging.grading.rubric_tree import Value
@@ -32,7 +32,7 @@ def given_label(item: ReviewItem, *, label: str, part_texts: Mapping[str, str]) 
     try:
         values = form.read(part_texts)
         return GivenLabel(form.label(values), values)
-    except PartsOpen as error:
+    except PartsMissing as error:
         raise ReviewRefused(str(error)) from error
 
 

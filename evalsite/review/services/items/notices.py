@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 SENTENCES = {
     NoticeKind.ASSIGNED: "You were added to the review queue “{name}”.",
-    NoticeKind.SPLIT: "Annotators disagree on an item of “{name}”; it needs adjudication.",
+    NoticeKind.NEEDS_ADJUDICATION: "Annotators disagree on an item of “{name}”; it needs adjudication.",
     NoticeKind.FLAGGED: "An item of “{name}” was flagged.",
     NoticeKind.STUCK: "An item of “{name}” has no annotator left: decide it, exclude it or add people.",
     NoticeKind.DONE: "All items of “{name}” have their annotations.",

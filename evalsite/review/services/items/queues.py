@@ -13,7 +13,7 @@ from debate.models import Agent, DebateSet
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonObject
 from evalsite.base.row_locks import lock_row
-from evalsite.review.blinding import blind_name, told_by
+from evalsite.review.blinding import blind_name, hidden_name_in
 from evalsite.review.models import LEFT_OUT, LabelTable, Queue, ReviewItem
 from evalsite.review.questions.scales import Label, labels_to_json
 from evalsite.review.routing import ItemArm
@@ -88,7 +88,7 @@ def queue_for_debates(*, debate_set: DebateSet, labels: Sequence[Label], at: dat
 
 def check_name(name: str, *, hidden: Iterable[str]) -> None:
     """Accept a name that annotators may see. Raises: ReviewRefused where it holds the name of a system or a judge."""
-    hidden_name = told_by(name, hidden=hidden)
+    hidden_name = hidden_name_in(name, hidden=hidden)
     if hidden_name:
         raise ReviewRefused(
             f"Annotators see this name, and it contains “{hidden_name}”, which must stay hidden. Remove it."

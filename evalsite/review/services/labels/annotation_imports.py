@@ -54,7 +54,7 @@ class AnnotationImportRefused(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedAnnotations:
     """What an import has done."""
 
     plan: AnnotationPlan
@@ -70,7 +70,7 @@ def check_open(queue: Queue) -> None:
 @transaction.atomic
 def import_annotations(
     *, queue: Queue, file: AnnotationFile, people: PeopleChoice, actor: User | None, at: datetime
-) -> Imported:
+) -> ImportedAnnotations:
     """Store everything of a file that is not here yet, and bring the items where the file left them.
 
     Raises:
@@ -83,18 +83,20 @@ def import_annotations(
     if plan.is_refused:
         raise AnnotationImportRefused(plan.problems)
     if plan.is_empty:
-        return Imported(plan, ())
+        return ImportedAnnotations(plan, ())
     created = _add_people(plan.unknown, actor)
     ids = _people_of(plan, people)
     stored = [(change, _item_of(change, queue, people, ids, at)) for change in plan.changes]
     for start in range(0, len(stored), BATCH):
         _store(stored[start : start + BATCH], ids, file.name)
-    if any(change.status == ItemStatus.SPLIT for change in plan.changes):  # before the queue's row, as who answers does
-        notify_adjudicators(queue=queue, kind=NoticeKind.SPLIT, at=at)
+    if any(
+        change.status == ItemStatus.NEEDS_ADJUDICATION for change in plan.changes
+    ):  # before the queue's row, as who answers does
+        notify_adjudicators(queue=queue, kind=NoticeKind.NEEDS_ADJUDICATION, at=at)
     recount(queue_id=queue.pk)
     detail = {"file": file.name, **{name: count for name, count in plan.counts().items() if count}}
     record(actor, "annotations.imported", queue, **detail, people=list(created))
-    return Imported(plan, created)
+    return ImportedAnnotations(plan, created)
 
 
 def _lock(item_ids: Sequence[int]) -> None:
@@ -124,7 +126,7 @@ def _add_people(names: Sequence[str], actor: User | None) -> tuple[str, ...]:
 
 def _people_of(plan: AnnotationPlan, people: PeopleChoice) -> dict[str, int]:
     names = {act.annotator for change in plan.changes for act in change.acts}
-    names |= {change.adjudged.adjudicator for change in plan.changes if change.adjudged is not None}
+    names |= {change.adjudication.adjudicator for change in plan.changes if change.adjudication is not None}
     names |= {people.here(change.facts.only_for) for change in plan.changes}
     return dict(User.objects.filter(username__in=names).values_list("username", "pk"))
 
@@ -170,7 +172,7 @@ def _keep_labels(item: ReviewItem) -> None:
     if item.decided_at is None or item.status == ItemStatus.STALE:
         return
     provenance, answers = Provenance.INFORMED, labelled(item.annotations.all())
-    if item.status == ItemStatus.SETTLED:
+    if item.status == ItemStatus.DECIDED:
         provenance, parts = majority_provenance(answers), agreed_parts(item, answers, label=item.label)
     else:
         parts = item.adjudication.parts
@@ -245,7 +247,7 @@ def _annotation(act: Act, claim: Assignment, file: str) -> Annotation:
 
 
 def _store_word(change: ItemChange, item: ReviewItem, ids: Mapping[str, int]) -> None:
-    word = change.adjudged
+    word = change.adjudication
     if word is None:
         return
     adopted = item.annotations.filter(annotator__username=word.adopted).first() if word.adopted else None

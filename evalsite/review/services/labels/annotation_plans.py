@@ -15,7 +15,7 @@ from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.selectors.labels.subjects import form_of_item, label_of_parts
 from evalsite.review.services.items.decisions import MOST_ANSWERS
 from evalsite.review.states import ItemOutcome, ItemStatus, outcome
-from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemRecord, PlacedAct, group
+from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemRecord, LocatedAct, group
 from evalsite.review.tables.rows import problem
 from judging.specs.files.problems import Problem, Severity
 
@@ -37,7 +37,7 @@ class PeopleChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjudged:
+class ImportedAdjudication:
     """A final label as a file tells it."""
 
     label: str
@@ -57,7 +57,7 @@ class ItemChange:
     item_id: int | None
     first_id: int | None  # of the item that a test-retest repeats
     acts: tuple[Act, ...]  # new ones, under the names of people here
-    adjudged: Adjudged | None
+    adjudication: ImportedAdjudication | None
     quorum: int
     status: ItemStatus
     label: str
@@ -92,7 +92,7 @@ class AnnotationPlan:
             "cannot_judge": sum(act.is_unable for act in acts),
             "skips": sum(act.act == "skipped" for act in acts),
             "flags": sum(bool(act.flag) for act in acts),
-            "adjudications": sum(change.adjudged is not None for change in self.changes),
+            "adjudications": sum(change.adjudication is not None for change in self.changes),
             "retests": sum(change.item_id is None for change in self.changes),
             "unchanged": self.unchanged,
         }
@@ -157,10 +157,10 @@ class _Planner:
         """Return the people whom this site does not know, and say what to do about them."""
         first: dict[str, str] = {}
         for item in items:
-            first.setdefault(item.facts.adjudicator, item.place)
-            first.setdefault(item.facts.only_for, item.place)
-            for placed in item.acts:
-                first.setdefault(placed.act.annotator, placed.place)
+            first.setdefault(item.facts.adjudicator, item.location)
+            first.setdefault(item.facts.only_for, item.location)
+            for file_act in item.acts:
+                first.setdefault(file_act.act.annotator, file_act.location)
         first.pop("", None)
         usernames = {name: self.people.here(name) for name in first}
         existing = set(User.objects.filter(username__in=set(usernames.values())).values_list("username", flat=True))
@@ -180,34 +180,34 @@ class _Planner:
         first_id: int | None,
     ) -> None:
         """Add what is new of one item to the plan, or say why it cannot be."""
-        stored = {placed.act.annotator: placed.act for placed in here.acts} if here else {}
-        mapped = [PlacedAct(placed.place, self._mapped(placed.act)) for placed in file_item.acts]
+        stored = {file_act.act.annotator: file_act.act for file_act in here.acts} if here else {}
+        mapped = [LocatedAct(file_act.location, self._mapped(file_act.act)) for file_act in file_item.acts]
         fresh = self._fresh(file_item, mapped, stored)
-        adjudged = self._adjudged(file_item, here)
-        if not fresh and adjudged is None:
+        adjudication = self._adjudged(file_item, here)
+        if not fresh and adjudication is None:
             return
         answers = {act.annotator: act for act in stored.values() if act.is_answer}
-        answers |= {placed.act.annotator: placed.act for placed in fresh if placed.act.is_answer}
+        answers |= {file_act.act.annotator: file_act.act for file_act in fresh if file_act.act.is_answer}
         unable = {act.annotator for act in stored.values() if act.is_unable}
-        unable |= {placed.act.annotator for placed in fresh if placed.act.is_unable}
+        unable |= {file_act.act.annotator for file_act in fresh if file_act.act.is_unable}
         quorum = max(file_item.facts.quorum or 1, item.quorum if item else 1)
         self._check_quorum(file_item, fresh, len(answers), quorum, repeated=file_item.facts.retest_of is not None)
         self._check_labels(file_item, fresh, first)
         self._check_parts(file_item, fresh, first)
         self._check_facts(file_item, here)
-        in_file = {placed.act.annotator for placed in mapped if placed.act.is_answer or placed.act.is_unable}
+        in_file = {file_act.act.annotator for file_act in mapped if file_act.act.is_answer or file_act.act.is_unable}
         same = {*answers, *unable} == in_file
         is_whole = same and quorum == (file_item.facts.quorum or 1)
         answered = _ItemAnnotations(tuple(answers.values()), len(unable), quorum)
         status, label, decided_at = self._fate(file_item, item, answered, is_whole=is_whole)
-        acts = _seated([placed.act for placed in fresh], stored.values())
+        acts = _seated([file_act.act for file_act in fresh], stored.values())
         self.plan.changes.append(
             ItemChange(
                 facts=file_item.facts,
                 item_id=item.pk if item else None,
                 first_id=first_id,
                 acts=acts,
-                adjudged=adjudged,
+                adjudication=adjudication,
                 quorum=quorum,
                 status=status,
                 label=label,
@@ -221,32 +221,34 @@ class _Planner:
         if item is not None and item.reopened_at is not None and status != ItemStatus.ADJUDICATED:
             return item.reopened_at
         state = answered.outcome().state
-        return self.at if (status, state) == (ItemStatus.SPLIT, ItemStatus.SETTLED) else None
+        return self.at if (status, state) == (ItemStatus.NEEDS_ADJUDICATION, ItemStatus.DECIDED) else None
 
     def _mapped(self, act: Act) -> Act:
         return replace(act, annotator=self.people.here(act.annotator))
 
-    def _fresh(self, file_item: ActsOfItem, mapped: Sequence[PlacedAct], stored: Mapping[str, Act]) -> list[PlacedAct]:
-        fresh: dict[str, PlacedAct] = {}
-        for placed in mapped:
-            annotator = placed.act.annotator
+    def _fresh(
+        self, file_item: ActsOfItem, mapped: Sequence[LocatedAct], stored: Mapping[str, Act]
+    ) -> list[LocatedAct]:
+        fresh: dict[str, LocatedAct] = {}
+        for file_act in mapped:
+            annotator = file_act.act.annotator
             stored_act = stored.get(annotator)
             if annotator in fresh:
                 text = f"Two people of the file map to {annotator} on {file_item.facts.name}."
-                self.say(placed.place, text, hint="Choose another account for one of them.")
+                self.say(file_act.location, text, hint="Choose another account for one of them.")
             elif stored_act is None:
-                fresh[annotator] = placed
-            elif replace(stored_act, slot=None) == replace(_completed(placed.act, stored_act), slot=None):
+                fresh[annotator] = file_act
+            elif replace(stored_act, slot=None) == replace(_completed(file_act.act, stored_act), slot=None):
                 self.plan.unchanged += 1
             else:
-                completed = _completed(placed.act, stored_act)
+                completed = _completed(file_act.act, stored_act)
                 names = (column.name for column in fields(Act))
                 name = next(name for name in names if getattr(stored_act, name) != getattr(completed, name))
                 text = f"{file_item.facts.name} already has another {name} by {annotator}; nothing is overwritten."
-                self.say(placed.place, text, hint="Remove the row to keep the stored value.")
+                self.say(file_act.location, text, hint="Remove the row to keep the stored value.")
         return list(fresh.values())
 
-    def _adjudged(self, file_item: ActsOfItem, here: ActsOfItem | None) -> Adjudged | None:
+    def _adjudged(self, file_item: ActsOfItem, here: ActsOfItem | None) -> ImportedAdjudication | None:
         imported, stored = _adjudged_of(file_item.facts, self.people), _adjudged_of(here.facts) if here else None
         if (
             imported is not None
@@ -254,14 +256,16 @@ class _Planner:
             and replace(imported, parts=imported.parts or stored.parts) != stored
         ):
             self.say(
-                file_item.place, f"{file_item.facts.name} already has another adjudication; nothing is overwritten."
+                file_item.location, f"{file_item.facts.name} already has another adjudication; nothing is overwritten."
             )
         return imported if stored is None else None
 
     def _check_quorum(
-        self, file_item: ActsOfItem, fresh: Sequence[PlacedAct], n_answers: int, quorum: int, *, repeated: bool
+        self, file_item: ActsOfItem, fresh: Sequence[LocatedAct], n_answers: int, quorum: int, *, repeated: bool
     ) -> None:
-        location = next((placed.place for placed in reversed(fresh) if placed.act.is_answer), file_item.place)
+        location = next(
+            (file_act.location for file_act in reversed(fresh) if file_act.act.is_answer), file_item.location
+        )
         if quorum > MOST_ANSWERS:
             self.say(location, f"{file_item.facts.name} has a quorum of {quorum}; the maximum is {MOST_ANSWERS}.")
         elif n_answers > (1 if repeated else quorum):
@@ -270,27 +274,34 @@ class _Planner:
             )
             self.say(location, text, hint="Remove the surplus rows.")
 
-    def _check_labels(self, file_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+    def _check_labels(self, file_item: ActsOfItem, fresh: Sequence[LocatedAct], item: ReviewItem | None) -> None:
         scale = {label.value for label in labels_from_json(item.subject.labels)} if item is not None else set[str]()
         labels = [
-            (placed.place, label) for placed in fresh for label in (placed.act.blind_label, placed.act.revised_label)
+            (file_act.location, label)
+            for file_act in fresh
+            for label in (file_act.act.blind_label, file_act.act.revised_label)
         ]
         labels += [
-            (file_item.place, label) for label in (file_item.facts.final_label, file_item.facts.adjudicated_label)
+            (file_item.location, label) for label in (file_item.facts.final_label, file_item.facts.adjudicated_label)
         ]
         for location, label in labels:
             if label and label not in scale:
                 text = f"The label {label!r} is not on the scale of {file_item.facts.name}."
                 self.say(location, text, hint=f"The scale is {', '.join(sorted(scale))}.", offending=label)
 
-    def _check_parts(self, file_item: ActsOfItem, fresh: Sequence[PlacedAct], item: ReviewItem | None) -> None:
+    def _check_parts(self, file_item: ActsOfItem, fresh: Sequence[LocatedAct], item: ReviewItem | None) -> None:
         answers = [
-            (file_item.place, "adjudicated_parts", file_item.facts.adjudicated_parts, file_item.facts.adjudicated_label)
+            (
+                file_item.location,
+                "adjudicated_parts",
+                file_item.facts.adjudicated_parts,
+                file_item.facts.adjudicated_label,
+            )
         ]
-        for placed in fresh:
-            act = placed.act
-            answers.append((placed.place, "blind_parts", act.blind_parts, act.blind_label))
-            answers.append((placed.place, "revised_parts", act.revised_parts, act.revised_label))
+        for file_act in fresh:
+            act = file_act.act
+            answers.append((file_act.location, "blind_parts", act.blind_parts, act.blind_label))
+            answers.append((file_act.location, "revised_parts", act.revised_parts, act.revised_label))
         form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in answers) else None
         for location, column, parts, label in answers:
             if parts and item is not None and label_of_parts(form, parts) != label:
@@ -304,7 +315,8 @@ class _Planner:
         for name in KEPT_HERE:
             if getattr(file_item.facts, name) != getattr(here.facts, name):
                 self.warn(
-                    file_item.place, f"{name} of {file_item.facts.name} differs from the stored value, which is kept."
+                    file_item.location,
+                    f"{name} of {file_item.facts.name} differs from the stored value, which is kept.",
                 )
 
     def _fate(
@@ -322,7 +334,7 @@ class _Planner:
                 return ItemStatus(facts.status), facts.final_label, facts.settled_at
             if not _is_possible(facts, revised_outcome.state, revised_outcome.label or ""):
                 text = f"{facts.name} cannot be {facts.status!r} with the label {facts.final_label!r}: "
-                self.say(file_item.place, text + "its annotations and adjudication contradict this.")
+                self.say(file_item.location, text + "its annotations and adjudication contradict this.")
         if not facts.adjudicated_label and item is not None and item.status == ItemStatus.ADJUDICATED:
             return ItemStatus.ADJUDICATED, item.label, item.decided_at
         if facts.adjudicated_label:
@@ -330,7 +342,7 @@ class _Planner:
         return (
             ItemStatus(blind_outcome.state.value),
             blind_outcome.label or "",
-            self.at if blind_outcome.state is ItemStatus.SETTLED else None,
+            self.at if blind_outcome.state is ItemStatus.DECIDED else None,
         )
 
 
@@ -350,16 +362,16 @@ def _is_possible(facts: ItemRecord, state: ItemStatus, label: str) -> bool:
     """Return whether a status of the file agrees with its answers; reopened items are split whatever people said."""
     if facts.status == ItemStatus.ADJUDICATED:
         return bool(facts.adjudicated_label) and facts.final_label == facts.adjudicated_label
-    if facts.status == ItemStatus.SPLIT:
+    if facts.status == ItemStatus.NEEDS_ADJUDICATION:
         return state is not ItemStatus.OPEN and not facts.final_label
     return facts.status == state.value and facts.final_label == label
 
 
-def _adjudged_of(facts: ItemRecord, people: PeopleChoice | None = None) -> Adjudged | None:
+def _adjudged_of(facts: ItemRecord, people: PeopleChoice | None = None) -> ImportedAdjudication | None:
     if facts.adjudicated_at is None:
         return None
     choice = people or PeopleChoice()
-    return Adjudged(
+    return ImportedAdjudication(
         label=facts.adjudicated_label,
         parts=facts.adjudicated_parts,
         adjudicator=choice.here(facts.adjudicator),

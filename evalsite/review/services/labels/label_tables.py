@@ -34,7 +34,7 @@ from judging.specs.files.problems import Parsed, Problem, Severity
 
 BATCH = 2_000
 MOST_PROBLEMS = 200
-WAITING = (ItemStatus.OPEN, ItemStatus.SPLIT)
+WAITING = (ItemStatus.OPEN, ItemStatus.NEEDS_ADJUDICATION)
 SOURCE_LIMIT = 200
 
 
@@ -155,7 +155,7 @@ def _contradiction(
     else:
         text = f"This label of {plan.source} is stored as {'blind' if former.is_blind else 'not blind'}{where}."
     hint = "Delete that table first, or name another source for these labels."
-    return problem(upload.file_name, subject.place, text, offending=label, hint=hint, code="other-label")
+    return problem(upload.file_name, subject.location, text, offending=label, hint=hint, code="other-label")
 
 
 @transaction.atomic

@@ -23,7 +23,7 @@ from evalsite.review.services.items.decisions import move_item
 from evalsite.review.services.referrals.audits import keep_draw
 from evalsite.review.services.referrals.subject_referrals import (
     BATCH,
-    Referred,
+    ReferredSubject,
     draw_of,
     known_arms,
     new_item,
@@ -58,7 +58,7 @@ def open_items_for_debates(*, debate_set: DebateSet, at: datetime) -> int:
     return opened
 
 
-def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: datetime) -> Iterator[Referred]:
+def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: datetime) -> Iterator[ReferredSubject]:
     rules, parts = policy(), RubricParts()
     referrals = standing(Referral.objects.filter(debate_set=debate_set))
     existing_arms = known_arms(referrals.values_list("debate_id", "arm"))
@@ -78,7 +78,7 @@ def _debates_referred(debate_set: DebateSet, queue: Queue, draw: AuditDraw, at: 
             new_referral(decision, arm, debate_set=debate_set, debate=debate, reason=decision.reason_of(arm))
             for arm in sorted(decision.arms)
         ]
-        yield Referred(pair_facts(debate, parts), item, new_referrals)
+        yield ReferredSubject(pair_facts(debate, parts), item, new_referrals)
 
 
 @transaction.atomic

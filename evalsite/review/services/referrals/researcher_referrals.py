@@ -13,8 +13,8 @@ from django.db.models import Exists, OuterRef
 from evalsite.accounts.audit import record
 from evalsite.review.models import Assignment, Queue, Referral, ReviewItem
 from evalsite.review.routing import ItemArm
-from evalsite.review.selectors.asked import items_to_take_back, people_of, why_not_yet
 from evalsite.review.selectors.chosen_questions import ChosenQuestion
+from evalsite.review.selectors.verdict_reviews import items_to_take_back, review_of_verdict, why_not_yet
 from evalsite.review.services.items import queues
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.item_locks import lock_item
@@ -56,7 +56,7 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     Raises:
         ReviewRefused: its response has been replaced, or its run is an index at work.
     """
-    people = people_of(verdict)
+    people = review_of_verdict(verdict)
     if people.queue is not None:
         return ReferredItems(people.queue, 0)
     if verdict.response.superseded_at is not None:
@@ -67,7 +67,7 @@ def send_verdict(*, verdict: Verdict, actor: User, at: datetime) -> ReferredItem
     with transaction.atomic():
         chosen = {(verdict.response_id, verdict.evaluator.criterion): verdict.evaluator_id}
         queue, _ = open_chosen_items(run=verdict.run, chosen=chosen, sent_by=actor, at=at)
-        people = people_of(verdict)
+        people = review_of_verdict(verdict)
         item = people.item
         is_mine = item is not None and item.sent_by_id == actor.pk and item.created_at == at
         if item is not None and is_mine:

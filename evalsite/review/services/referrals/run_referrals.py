@@ -16,7 +16,6 @@ from evalsite.review.questions.answer_forms import scale_of
 from evalsite.review.questions.scales import COMPARED, Label, joined_scale, nearest_label
 from evalsite.review.routing import Facts, ItemArm, Reason, RoutingDecision, RoutingPolicy, route
 from evalsite.review.sampling import AuditDraw
-from evalsite.review.selectors.asked import FLIP_FLAGS
 from evalsite.review.selectors.labels.audits import drawn_share, plan_of, share_to_draw, strata_of_run
 from evalsite.review.selectors.labels.subjects import (
     RubricParts,
@@ -27,11 +26,12 @@ from evalsite.review.selectors.labels.subjects import (
     subject_facts,
 )
 from evalsite.review.selectors.thresholds import thresholds_of
+from evalsite.review.selectors.verdict_reviews import FLIP_FLAGS
 from evalsite.review.services.items import queues
 from evalsite.review.services.referrals.audits import keep_draw
 from evalsite.review.services.referrals.subject_referrals import (
     BATCH,
-    Referred,
+    ReferredSubject,
     batches,
     draw_of,
     known_arms,
@@ -170,7 +170,7 @@ def close_systems(run: Run) -> frozenset[int]:
     return frozenset(system_ids)
 
 
-def _run_referred(run: Run, routing: _Routing) -> Iterator[Referred]:
+def _run_referred(run: Run, routing: _Routing) -> Iterator[ReferredSubject]:
     referrals = standing(Referral.objects.filter(run=run))
     existing_arms = known_arms(referrals.values_list("response_id", "subject__criterion", "arm"))
     for findings in batches(_findings(run, routing.only), BATCH):
@@ -224,7 +224,7 @@ def _findings(run: Run, only: ChosenQuestions) -> Iterator[_Finding]:
 
 def _referred(
     finding: _Finding, shown: Sequence[Response], routing: _Routing, existing_arms: frozenset[str]
-) -> Iterator[Referred]:
+) -> Iterator[ReferredSubject]:
     """Yield the subject of one response, or of it and what it was compared with, unless it was referred before."""
     shuffle, response = shuffle_of(routing.queue, finding.key), shown[0]
     case_key = response.prompt.key
@@ -247,7 +247,7 @@ def _referred(
     if case is not None:
         item.scenario, item.language = case.scenario, case.lang
     subject = subject_facts(responses=shown, case=case, part=part, criterion=finding.criterion, labels=part.labels)
-    yield Referred(subject, item, _referrals(finding, decision, routing))
+    yield ReferredSubject(subject, item, _referrals(finding, decision, routing))
 
 
 def _referrals(finding: _Finding, decision: RoutingDecision, routing: _Routing) -> list[Referral]:
@@ -284,7 +284,7 @@ def _run_facts(finding: _Finding, routing: _Routing) -> Facts:
         confidence=confidence,
         own_threshold=threshold,
         order_flipped=any(FLIP_FLAGS.intersection(row.flags) for row in finding.verdicts),
-        jury=_jury(finding),
+        judge_labels=_judge_labels(finding),
         panel=next((votes for row in finding.verdicts if (votes := _disputed_votes(row))), ()),
         grader_problem=_problem(undecided) if undecided is not None else "",
         sent=bool(routing.only),
@@ -306,7 +306,7 @@ def _disputed_votes(verdict: Verdict) -> tuple[float, ...]:
     return tuple(share for share in score.detail["votes"].values() if share is not None)
 
 
-def _jury(finding: _Finding) -> tuple[str, ...]:
+def _judge_labels(finding: _Finding) -> tuple[str, ...]:
     """Return the labels of the judges that answered one question and split over it, else of the first such judges.
 
     Judges by one rubric are a panel; two rubrics, or two kinds of judge without one, ask different questions.

@@ -20,8 +20,8 @@ from evalsite.review.selectors.labels.subjects import (
     with_subjects,
 )
 from evalsite.review.services.items import queues
-from evalsite.review.services.items.decisions import move_item, settle
-from evalsite.review.services.referrals.subject_referrals import Referred, refer
+from evalsite.review.services.items.decisions import move_item, update_outcome
+from evalsite.review.services.referrals.subject_referrals import ReferredSubject, refer
 from evalsite.review.states import ItemStatus, check_transition
 from judging.models import Rubric
 
@@ -29,7 +29,7 @@ BATCH = 500
 
 
 @dataclass(slots=True)
-class Refreshed:
+class RefreshCounts:
     """How many items a refresh changed."""
 
     stale: int = 0
@@ -37,7 +37,7 @@ class Refreshed:
     restored: int = 0
 
 
-class _Now:
+class _CurrentFacts:
     """What items would show now: under the newest version of their rubrics."""
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class _Now:
         return self._newest[rubric.pk]
 
 
-def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
+def refresh_items(*, benchmark_id: int, at: datetime) -> RefreshCounts:
     """Compare every item of a benchmark with the content as it stands now. Safe to repeat.
 
     A changed rubric makes the item stale and opens a new one; a replaced response makes it stale only, since nobody has
     judged the new text yet. Content that comes back brings its old item back, with its answers and final label. Final
     labels stay with the subjects that they were given to.
     """
-    refreshed, now = Refreshed(), _Now()
+    refreshed, now = RefreshCounts(), _CurrentFacts()
     touched: set[int] = set()
     items = with_subjects(ReviewItem.objects.filter(response_a__prompt__benchmark=benchmark_id))
     for item in chain.from_iterable(row_pages(items.select_related("subject__rubric_item__rubric"), BATCH)):
@@ -90,7 +90,7 @@ def refresh_items(*, benchmark_id: int, at: datetime) -> Refreshed:
 
 
 @transaction.atomic
-def _refresh(item_id: int, facts: SubjectFacts | None, refreshed: Refreshed, at: datetime) -> None:
+def _refresh(item_id: int, facts: SubjectFacts | None, refreshed: RefreshCounts, at: datetime) -> None:
     item = lock_row(ReviewItem, item_id, "queue")
     if facts is not None and facts.content_hash == item.content_hash:
         if item.status == ItemStatus.STALE:
@@ -114,7 +114,7 @@ def _restore(item: ReviewItem, at: datetime) -> None:
         return
     check_transition(ItemStatus.STALE, ItemStatus.OPEN)
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
-    settle(item=item, answers=item.annotations.all(), at=at)
+    update_outcome(item=item, answers=item.annotations.all(), at=at)
 
 
 def _ask_again(item: ReviewItem, facts: SubjectFacts, at: datetime) -> bool:
@@ -140,5 +140,5 @@ def _ask_again(item: ReviewItem, facts: SubjectFacts, at: datetime) -> bool:
     referrals = list(item.referrals.order_by("pk"))
     for referral in referrals:
         referral.pk = None
-    refer(queue=item.queue, referred=[Referred(facts, again, referrals)], at=at)
+    refer(queue=item.queue, referred=[ReferredSubject(facts, again, referrals)], at=at)
     return item.queue.items.count() > before

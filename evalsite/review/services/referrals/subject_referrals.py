@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 BATCH = 500
 
-WAITING = (ItemStatus.OPEN, ItemStatus.SPLIT)
+WAITING = (ItemStatus.OPEN, ItemStatus.NEEDS_ADJUDICATION)
 
 
 @dataclass(slots=True)
-class Referred:
+class ReferredSubject:
     """A subject that a run or a debate set refers: the item to open for it, and the reasons; neither is stored yet."""
 
     facts: SubjectFacts
@@ -43,7 +43,7 @@ class Referred:
 
 
 @transaction.atomic
-def refer(*, queue: Queue, referred: Sequence[Referred], at: datetime) -> None:
+def refer(*, queue: Queue, referred: Sequence[ReferredSubject], at: datetime) -> None:
     """Store referrals, and open an item for each subject that has no label and is with nobody. Safe to repeat."""
     subjects = store_subjects(facts=[referred_item.facts for referred_item in referred], at=at)
     ids = [subject.pk for subject in subjects.values()]
@@ -162,7 +162,7 @@ def new_item(queue: Queue, decision: RoutingDecision, shuffle: int, at: datetime
     )
 
 
-def refer_all(queue: Queue, referred: Iterable[Referred], at: datetime) -> int:
+def refer_all(queue: Queue, referred: Iterable[ReferredSubject], at: datetime) -> int:
     """Refer batch by batch, then bring the counters up to date; an outage in the middle is mended by a repeat."""
     before = ReviewItem.objects.filter(queue=queue).count()
     for batch in batches(referred, BATCH):

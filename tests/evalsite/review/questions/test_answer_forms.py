@@ -10,11 +10,11 @@ import pytest
 from evalsite.review.questions.answer_forms import (
     AnswerForm,
     FormPart,
-    PartsOpen,
+    PartsMissing,
     form_of,
     majority_parts,
-    said_of,
     scale_of,
+    value_text,
     words_of_parts,
 )
 from evalsite.review.questions.scales import JUDGEMENT, Label, points_scale
@@ -117,7 +117,7 @@ def test_dimensions_are_rated_on_one_scale_each() -> None:
 
     assert [[choice.value for choice in part.choices] for part in dimensions.parts] == [["1", "2", "3", "4", "5"]] * 3
     assert dimensions.label(dimensions.read({"clear": "4", "right": "5", "kind": "3"})) == "80"  # 12 of 15
-    with pytest.raises(PartsOpen, match=r"Choose a value for: right, kind\."):
+    with pytest.raises(PartsMissing, match=r"Choose a value for: right, kind\."):
         dimensions.read({"clear": "4", "right": "6", "kind": "x"})
 
 
@@ -145,9 +145,9 @@ def test_a_long_scale_is_answered_by_a_number() -> None:
 
     assert one.parts[0].choices == ()
     assert one.label(one.read({"quality": "73"})) == "73"
-    with pytest.raises(PartsOpen):
+    with pytest.raises(PartsMissing):
         one.read({"quality": "nan"})
-    with pytest.raises(PartsOpen):
+    with pytest.raises(PartsMissing):
         one.read({"quality": "101"})
 
 
@@ -186,17 +186,17 @@ def test_scale_of_other_scales(scale: ScaleSpec, expected: tuple[Label, ...]) ->
 
 @pytest.mark.parametrize("said", [{}, {"100.1": "met", "50.1": "perhaps", "50.2": "met", "25.1": "met"}])
 def test_read_wants_a_word_on_each_check(said: dict[str, str]) -> None:
-    with pytest.raises(PartsOpen, match=r"Choose met or not met for: .*50\.1"):
+    with pytest.raises(PartsMissing, match=r"Choose met or not met for: .*50\.1"):
         form(LEVELS).read(said)
 
 
 def test_values_are_read_back_as_they_are_said() -> None:
     part = FormPart("x", "x", scale=ScaleSpec("numeric", 0, 10, 0.5))
 
-    assert part.read(said_of(7.5)) == 7.5
-    assert part.read(said_of(7)) == 7
+    assert part.read(value_text(7.5)) == 7.5
+    assert part.read(value_text(7)) == 7
     assert part.read("7.3") is None
-    assert FormPart("c", "c").read(said_of(False)) is False
+    assert FormPart("c", "c").read(value_text(False)) is False
 
 
 def test_words_of_parts_name_what_is_met_and_the_values_of_scales() -> None:

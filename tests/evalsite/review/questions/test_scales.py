@@ -8,7 +8,6 @@ from evalsite.review.questions.scales import (
     JUDGEMENT,
     PREFERENCE,
     Label,
-    given_scale,
     is_number_scale,
     joined_scale,
     key_of,
@@ -18,6 +17,7 @@ from evalsite.review.questions.scales import (
     meaning_of,
     nearest_label,
     points_scale,
+    scale_from_words,
     short_of,
     shown_label,
     words_about_worth,
@@ -42,7 +42,7 @@ def test_joined_scale_unites_levels_and_leaves_worth_out_where_scales_differ() -
 
     assert [label.value for label in levels] == ["0", "25", "50", "75", "100"]
     assert joined_scale([JUDGEMENT, JUDGEMENT]) == JUDGEMENT
-    assert joined_scale([JUDGEMENT[:2], given_scale(["1", "2"])]) == (
+    assert joined_scale([JUDGEMENT[:2], scale_from_words(["1", "2"])]) == (
         Label("right", "Right"),
         Label("partly", "Partly right"),
         Label("1", "1"),
@@ -94,7 +94,7 @@ def test_words_of_takes_a_list_as_people_type_it() -> None:
 
 
 def test_given_scale_keeps_what_a_label_means() -> None:
-    scale = given_scale(("1 = useless", "2", "3", "4=complete"))
+    scale = scale_from_words(("1 = useless", "2", "3", "4=complete"))
 
     assert scale == (
         Label("1", "1: useless", 0.0),
@@ -115,14 +115,14 @@ def test_given_scale_keeps_what_a_label_means() -> None:
 @pytest.mark.parametrize("words", [("1 = a", "1 = b"), ("1 = " + "x" * 81, "2")])
 def test_given_scale_refuses_what_cannot_be_shown(words: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="label"):
-        given_scale(words)
+        scale_from_words(words)
 
 
 def test_key_of_a_scale_from_0_to_10_is_its_own_digit_and_t_for_ten() -> None:
-    scale = given_scale(tuple(str(number) for number in range(11)))
+    scale = scale_from_words(tuple(str(number) for number in range(11)))
 
     assert [key_of(place, scale) for place in range(11)] == [*"0123456789", "t"]
-    assert [key_of(place, given_scale(("0", "12", "34"))) for place in range(3)] == ["1", "2", "3"]
+    assert [key_of(place, scale_from_words(("0", "12", "34"))) for place in range(3)] == ["1", "2", "3"]
 
 
 def test_words_about_worth_relate_the_choices_to_the_rubric() -> None:
@@ -131,4 +131,4 @@ def test_words_about_worth_relate_the_choices_to_the_rubric() -> None:
     assert words_about_worth(level_scale([50])) == (
         "The choices are the scores from 0 to 100 that the rubric's levels allow."
     )
-    assert words_about_worth(given_scale(("1", "2", "3"))) == ""
+    assert words_about_worth(scale_from_words(("1", "2", "3"))) == ""

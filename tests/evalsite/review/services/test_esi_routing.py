@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.selectors.unrouted import unheard_runs
+from evalsite.review.selectors.unrouted import unrouted_runs
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from evalsite.review.services.referrals.stale_items import refresh_items
 from judging.models import EvaluatorKind, Run, RunKind, RunTask
@@ -33,18 +33,18 @@ def index_run(accuracy: dict[str, Any], integrity: dict[str, Any]) -> Run:
 
 def test_each_judge_of_an_index_run_asks_people_its_own_question() -> None:
     run = index_run({"status": "unparsed", "value": None, "share": None}, {"share": 0.2})
-    assert list(unheard_runs()) == [run]
+    assert list(unrouted_runs()) == [run]
 
     opened = [open_items_for_run(run=run, at=NOON) for _ in range(2)]
 
-    # So few answers are all audited. Two judges who differ are no split jury: they were asked different things.
+    # So few answers are all audited. Two judges who differ are no disagreement: they were asked different things.
     items = list(ReviewItem.objects.order_by("criterion"))
     assert opened == [2, 0]
     assert [(item.criterion, item.reason) for item in items] == [
         ("accuracy", "unparsed_verdict"),
         ("integrity", "audit"),
     ]
-    assert list(unheard_runs()) == []
+    assert list(unrouted_runs()) == []
     assert [label["value"] for label in Queue.objects.get().labels] == ["right", "partly", "wrong"]
 
 

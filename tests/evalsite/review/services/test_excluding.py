@@ -13,7 +13,7 @@ from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, Assignment, Notice
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.screens.pages import ItemFilters, items_of, stuck_items
-from evalsite.review.services.items.claims import beat, claim_next, flag_item, skip_item
+from evalsite.review.services.items.claims import claim_next, flag_item, record_heartbeat, skip_item
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, exclude_item, reopen_item
 from evalsite.review.services.items.queues import update_queue
 from evalsite.review.states import ItemStatus, ReviewRefused
@@ -101,9 +101,9 @@ def test_beat_keeps_no_slot_for_a_page_on_which_nothing_moves() -> None:
     claim = claim_next(queue=item.queue, annotator=ada, at=NOON)
     later = NOON + timedelta(minutes=1)
 
-    assert beat(item_id=item.pk, annotator=ada, token=str(claim.token), at=later, idle_seconds=1_199)
+    assert record_heartbeat(item_id=item.pk, annotator=ada, token=str(claim.token), at=later, idle_seconds=1_199)
     kept = Assignment.objects.get().expires_at
-    assert beat(
+    assert record_heartbeat(
         item_id=item.pk, annotator=ada, token=str(claim.token), at=later + timedelta(minutes=1), idle_seconds=1_200
     )
 

@@ -9,14 +9,14 @@ import pytest
 from debate.models import DebateSet, DebateSource, DebateStatus
 from evalsite.review.models import FinalLabel, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import PREFERENCE
-from evalsite.review.selectors.asked import Reuse, reuse_of
 from evalsite.review.selectors.labels.audits import subject_of_debates
 from evalsite.review.selectors.labels.final_labels import (
     labels_of_debates,
     labels_of_evaluators,
 )
 from evalsite.review.selectors.labels.subjects import NO_RUBRIC, SubjectFacts, subject_facts
-from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
+from evalsite.review.selectors.unrouted import unrouted_debate_sets, unrouted_runs
+from evalsite.review.selectors.verdict_reviews import Reuse, reuse_of
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
@@ -169,11 +169,11 @@ def test_an_imported_record_opens_nothing_unasked() -> None:
     factories.debate(debate_set=factories.debate_set(source=DebateSource.IMPORT))
     owner = DebateSet.objects.get()
 
-    unasked = open_items_for_debates(debate_set=owner, at=NOON), list(unheard_debate_sets())
+    unasked = open_items_for_debates(debate_set=owner, at=NOON), list(unrouted_debate_sets())
     plan_audit(subject=subject_of_debates(owner), size=0, actor=None, at=NOON)
 
     assert unasked == (0, [])
-    assert list(unheard_debate_sets()) == [owner]
+    assert list(unrouted_debate_sets()) == [owner]
     assert open_items_for_debates(debate_set=owner, at=NOON) == 1
 
 
@@ -181,7 +181,7 @@ def test_a_run_that_asks_nobody_waits_until_somebody_sends_it() -> None:
     """Every run sent its responses to people when it ended, and nobody could choose otherwise."""
     run = run_over([factories.response()])
     Run.objects.filter(pk=run.pk).update(options={"asks_people": False})
-    unheard = list(unheard_runs())
+    unheard = list(unrouted_runs())
 
     opened = open_items_for_run(run=Run.objects.get(), at=NOON)  # the button "Send the remaining responses"
 

@@ -6,8 +6,8 @@ import pytest
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.review.models import EvaluatorThreshold, ReviewItem
-from evalsite.review.selectors.asked import people_of_verdicts
 from evalsite.review.selectors.thresholds import thresholds_of
+from evalsite.review.selectors.verdict_reviews import reviews_of_verdicts
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from evalsite.review.services.thresholds import ChosenThreshold, remove_threshold, save_threshold
 from judging.models import EvaluatorKind, RunEvaluator
@@ -65,9 +65,9 @@ def test_people_of_verdicts_knows_the_threshold_of_the_version() -> None:
     save(first)
     verdicts = [first.verdicts.get(), other.verdicts.get()]
 
-    found = people_of_verdicts(verdicts)
+    found = reviews_of_verdicts(verdicts)
 
-    assert [found[verdict.pk].is_unsettled for verdict in verdicts] == [True, False]
+    assert [found[verdict.pk].is_undecided for verdict in verdicts] == [True, False]
 
 
 def test_remove_threshold_brings_the_sites_default_back() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalsite.base.tables import write_csv, write_jsonl, write_xlsx
-from evalsite.review.tables.annotations import COLUMNS, Act, ItemRecord, PlacedAct, read_annotations
+from evalsite.review.tables.annotations import COLUMNS, Act, ItemRecord, LocatedAct, read_annotations
 
 pytestmark = pytest.mark.backend_free
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -177,4 +177,4 @@ def test_read_annotations_reads_columns_in_any_order_and_ignores_further_ones() 
 
     facts, act = typed(ROW)
     assert parsed.value is not None
-    assert [(one.facts, one.acts) for one in parsed.value.items] == [(facts, (PlacedAct("line 2", act),))]
+    assert [(one.facts, one.acts) for one in parsed.value.items] == [(facts, (LocatedAct("line 2", act),))]

@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from evalsite.reports.services.people.agreements import compute_agreement
-from evalsite.review.exports import annotation_rows
 from evalsite.review.models import Adjudication, Annotation, FinalLabel, Queue, ReviewItem, Subject
 from evalsite.review.selectors.labels.final_labels import labels_of_evaluators
+from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.services.labels.annotation_imports import import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
@@ -232,7 +232,7 @@ def test_a_file_brings_values_revisions_and_decisions_back_to_the_byte() -> None
     lead, rita = signed_in("lea", Role.RESEARCHER)
     values = {"decision": "parts", "reason": "Between", "part-clear": "3", "part-right": "3"}
     lead.post(reverse("review:item-adjudicate", args=[item.pk]), values)
-    rows = list(annotation_rows(queue))
+    rows = list(act_rows(queue))
     data = "\n".join(json.dumps(row, default=str) for row in rows).encode()
     Adjudication.objects.all().delete()
     Annotation.objects.all().delete()
@@ -244,7 +244,7 @@ def test_a_file_brings_values_revisions_and_decisions_back_to_the_byte() -> None
     assert found is not None
     import_annotations(queue=queue, file=found, people=PeopleChoice(), actor=rita, at=NOON)
 
-    assert list(annotation_rows(queue)) == rows
+    assert list(act_rows(queue)) == rows
     assert [row["blind_parts"] for row in rows] == ['{"clear": 4, "right": 5}', '{"clear": 1, "right": 1}']
     assert FinalLabel.objects.get().parts == {"clear": 3, "right": 3}
 

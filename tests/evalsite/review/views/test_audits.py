@@ -21,8 +21,8 @@ from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import draw_sample
 from evalsite.review.selectors.labels.audit_progress import AuditedSystem
 from evalsite.review.selectors.labels.audits import quote_audit, share_of_benchmark, subject_of_run
-from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
-from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, settle
+from evalsite.review.selectors.unrouted import unrouted_debate_sets, unrouted_runs
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, update_outcome
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
@@ -126,7 +126,7 @@ def test_enlarging_adds_items_and_corrects_every_probability(kind: str) -> None:
     url = reverse(f"review:audit-{kind}", args=[owner.pk])
     opener: Any = open_items_for_run if kind == "run" else open_items_for_debates
     subject = {"run" if kind == "run" else "debate_set": owner}
-    unheard: Any = unheard_runs if kind == "run" else unheard_debate_sets
+    unheard: Any = unrouted_runs if kind == "run" else unrouted_debate_sets
 
     opener(**subject, at=NOON)
     before = sizes_of(owner)
@@ -223,7 +223,7 @@ def test_the_page_says_how_much_is_decided_and_bounds_the_rest() -> None:
     for item, label in zip(ReviewItem.objects.order_by("pk")[:3], ("right", "right", "wrong"), strict=True):
         for person in (ada, bob):
             factories.annotation(item=item, label=label, annotator=person)
-        settle(item=ReviewItem.objects.get(pk=item.pk), answers=item.annotations.all(), at=NOON)
+        update_outcome(item=ReviewItem.objects.get(pk=item.pk), answers=item.annotations.all(), at=NOON)
     systems = Response.objects.update(system=factories.system("solo"))
 
     page = signed_in("rita", Role.RESEARCHER).get(reverse("review:audit-run", args=[run.pk]))

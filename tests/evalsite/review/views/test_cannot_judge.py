@@ -13,8 +13,8 @@ from django.urls import reverse
 from evalsite.accounts.roles import Role
 from evalsite.reports.selectors.annotations import read_answers
 from evalsite.reports.services.people.agreements import compute_agreement
-from evalsite.review.exports import annotation_rows
 from evalsite.review.models import Annotation, Assignment, FinalLabel, Queue, ReviewItem
+from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.services.labels.annotation_imports import import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice
 from evalsite.review.tables.annotations import read_annotations
@@ -142,7 +142,7 @@ def test_no_figure_counts_it_as_a_label() -> None:
 def test_a_file_brings_it_back_to_the_byte() -> None:
     item = factories.review_item()
     unable(item.queue, "ada", "ben")
-    rows = list(annotation_rows(item.queue))
+    rows = list(act_rows(item.queue))
     data = "\n".join(json.dumps(row, default=str) for row in rows).encode()
     Annotation.objects.all().delete()
     ReviewItem.objects.update(answer_count=0, status="open")
@@ -154,7 +154,7 @@ def test_a_file_brings_it_back_to_the_byte() -> None:
 
     item.refresh_from_db()
     assert [row["act"] for row in rows] == ["cannot judge", "cannot judge"]
-    assert list(annotation_rows(item.queue)) == rows
+    assert list(act_rows(item.queue)) == rows
     assert (item.status, item.answer_count) == ("split", 0)
 
 

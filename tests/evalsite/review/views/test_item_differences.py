@@ -69,7 +69,7 @@ def test_item_adjudicate_marks_differences_on_demand() -> None:
     item = _fox_item()
     for label in ("1", "-1"):
         factories.annotation(item=item, label=label)
-    ReviewItem.objects.filter(pk=item.pk).update(status=ItemStatus.SPLIT)
+    ReviewItem.objects.filter(pk=item.pk).update(status=ItemStatus.NEEDS_ADJUDICATION)
     client, _ = signed_in("rosa", Role.RESEARCHER)
     url = reverse("review:item-adjudicate", args=[item.pk])
 

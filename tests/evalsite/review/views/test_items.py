@@ -319,7 +319,7 @@ def test_settled_items_refuse_undo_with_a_sentence() -> None:
     response = client.post(reverse("review:item-undo", args=[item.pk]), headers=HTMX)
 
     item.refresh_from_db()
-    assert item.status == ItemStatus.SETTLED
+    assert item.status == ItemStatus.DECIDED
     assert "This item is decided" in response["HX-Trigger"]
 
 

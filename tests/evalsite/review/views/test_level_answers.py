@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from evalsite.review.exports import annotation_rows
 from evalsite.review.models import Annotation, Queue, ReviewItem
+from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.services.labels.annotation_imports import import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice, plan_import
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
@@ -91,7 +91,7 @@ def test_undo_brings_the_items_back(queue: Queue) -> None:
 def test_a_file_brings_the_items_back_to_the_byte(queue: Queue) -> None:
     client, ada = signed_in("ada")
     send(client, take(client, queue), HTMX, **SAID, by_parts="on", label="")
-    rows = list(annotation_rows(queue))
+    rows = list(act_rows(queue))
     data = "\n".join(json.dumps(row, default=str) for row in rows).encode()
     Annotation.objects.all().delete()
     ReviewItem.objects.update(answer_count=0)
@@ -101,14 +101,14 @@ def test_a_file_brings_the_items_back_to_the_byte(queue: Queue) -> None:
     assert found is not None
     import_annotations(queue=queue, file=found, people=PeopleChoice(), actor=ada, at=NOON)
 
-    assert list(annotation_rows(queue)) == rows
+    assert list(act_rows(queue)) == rows
     assert Annotation.objects.get().parts == PARTS
 
 
 def test_a_file_whose_items_come_to_another_score_is_refused(queue: Queue) -> None:
     client, _ = signed_in("ada")
     send(client, take(client, queue), HTMX, **SAID, by_parts="on", label="")
-    (row,) = annotation_rows(queue)
+    (row,) = act_rows(queue)
     queue.assignments.all().update(status="lapsed")
     Annotation.objects.all().delete()
     wrong = dict(row) | {"blind_parts": json.dumps(PARTS | {"50.2": True})}

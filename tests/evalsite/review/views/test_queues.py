@@ -16,12 +16,12 @@ from django.urls import reverse
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.exports import ANNOTATION_COLUMNS
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.screens import pages
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
 from evalsite.review.states import ItemStatus, QueueStatus
+from evalsite.review.tables.annotations import COLUMNS
 from tests import factories
 from tests.debate import rows
 from tests.factories import NOON
@@ -263,7 +263,7 @@ def test_item_reopen_and_ask_more_by_a_researcher() -> None:
         client.post(reverse(f"review:item-{name}", args=[item.pk]), data)
         statuses.append(ReviewItem.objects.get(pk=item.pk).status)
 
-    assert statuses == [ItemStatus.SETTLED, ItemStatus.SPLIT, ItemStatus.OPEN]
+    assert statuses == [ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION, ItemStatus.OPEN]
 
 
 def test_queue_list_says_once_what_queue_and_debates_are_both_called() -> None:
@@ -291,7 +291,7 @@ def test_item_adjudicate_begins_a_new_draft_once_the_item_was_reopened() -> None
     draft_keys += re.findall(r'data-draft-key="([^"]+)"', client.get(address).text)
 
     # What a browser keeps under the first key is not brought back under the second.
-    assert ReviewItem.objects.get(pk=item.pk).status == ItemStatus.SPLIT
+    assert ReviewItem.objects.get(pk=item.pk).status == ItemStatus.NEEDS_ADJUDICATION
     assert len(set(draft_keys)) == len(draft_keys) == 2
 
 
@@ -309,7 +309,7 @@ def test_queue_export_sends_the_same_rows_in_every_format() -> None:
     line = json.loads(sent["jsonl"])
     wanted = {"queue": item.queue.slug, "blind_label": "1", "criterion": "helpfulness", "scenario": "coding"}
     assert {name: line[name] for name in wanted} == {name: table[0][name] for name in wanted} == wanted
-    assert (list(line), list(table[0])) == (list(ANNOTATION_COLUMNS), list(ANNOTATION_COLUMNS))
+    assert (list(line), list(table[0])) == (list(COLUMNS), list(COLUMNS))
     assert (line["note"], table[0]["note"]) == ("=why", "'=why")
     assert item.response_a is not None
     assert line["system_a"] == item.response_a.system.name

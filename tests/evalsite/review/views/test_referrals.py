@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.selectors.asked import people_of_verdicts
+from evalsite.review.selectors.verdict_reviews import reviews_of_verdicts
 from evalsite.review.views import referrals
 from judging.models import RunTask, Verdict
 from tests import factories
@@ -137,6 +137,6 @@ def test_people_of_verdicts_needs_one_query_for_any_number(
     verdicts = list(Verdict.objects.select_related("evaluator"))
 
     with django_assert_num_queries(1):
-        found = people_of_verdicts(verdicts)
+        found = reviews_of_verdicts(verdicts)
 
     assert len(found) == count

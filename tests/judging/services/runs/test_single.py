@@ -11,7 +11,7 @@ import pytest
 from evalsite.home import live_runs
 from evalsite.reports.selectors.judges.judge_rows import judge_exists
 from evalsite.reports.selectors.leaderboards import evaluators_of
-from evalsite.review.selectors.unrouted import unheard_runs
+from evalsite.review.selectors.unrouted import unrouted_runs
 from judging.models import Response, Run, RunKind, Score
 from judging.selectors import benchmarks, responses
 from judging.selectors.runs import list_runs
@@ -39,7 +39,7 @@ def test_judge_once_makes_a_run_that_only_those_who_ask_for_it_see() -> None:
     rows = (*benchmarks.benchmark_rows(), *benchmarks.suite_rows(suite.benchmark))
     assert [vars(row)["run_count"] for row in rows] == [0, 0]
     assert list(responses.scores_of(response)) == []
-    assert (list(unheard_runs()), judge_exists(run.evaluators.get().name)) == ([], False)
+    assert (list(unrouted_runs()), judge_exists(run.evaluators.get().name)) == ([], False)
     assert evaluators_of([suite.pk])[suite.pk].every == ()
     assert (list(list_runs(single=True)), Score.objects.get().run) == ([run], run)
     assert Run.objects.get() == run

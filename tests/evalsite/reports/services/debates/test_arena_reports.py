@@ -13,7 +13,7 @@ from django.core.management import call_command
 
 from evalsite.reports.services.debates.arena_reports import compute_arena
 from evalsite.review.models import Queue
-from evalsite.review.selectors.unrouted import unheard_debate_sets
+from evalsite.review.selectors.unrouted import unrouted_debate_sets
 from tests import factories
 from tests.debate import rows
 from tests.debated_sets import Part, label_debates, store_debates
@@ -111,4 +111,4 @@ def test_recorded_debates_are_ranked_under_each_rule_and_ask_nobody(shared_data:
 
     assert computed == recorded
     assert sum(sum(counts[:3]) for (rule, *_), counts in computed.items() if rule == "unanimous") == 56  # of 120
-    assert (list(unheard_debate_sets()), Queue.objects.count()) == ([], 0)
+    assert (list(unrouted_debate_sets()), Queue.objects.count()) == ([], 0)

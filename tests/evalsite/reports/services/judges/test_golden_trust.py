@@ -9,7 +9,7 @@ from evalsite.review.models import GoldenItem, GoldenRun, GoldenSet
 from evalsite.review.questions.scales import labels_to_json
 from evalsite.review.sampling import GoldenPart
 from evalsite.review.selectors.golden.golden_labels import golden_material
-from evalsite.review.services.golden.golden_sets import NewGoldenSet, make_golden_set
+from evalsite.review.services.golden.golden_sets import make_golden_set
 from judging.judges.verdicts import PARSER_VERSION
 from judging.models import EvaluatorKind, RunEvaluator, RunKind
 from tests import factories
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def made_set(evaluator: RunEvaluator) -> GoldenSet:
     return make_golden_set(
-        new_set=NewGoldenSet("Desk"), evaluator=evaluator, material=golden_material(evaluator), actor=None, at=NOON
+        name="Desk", seed=0, evaluator=evaluator, material=golden_material(evaluator), actor=None, at=NOON
     )
 
 

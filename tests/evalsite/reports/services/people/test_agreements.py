@@ -10,7 +10,7 @@ from evalsite.reports.exports import agreement_tables
 from evalsite.reports.services.people.agreements import ORDERED_SCALE, OWN_CHANCE, compute_agreement
 from evalsite.reports.services.report_papers import agreement_papers
 from evalsite.review.models import Queue
-from evalsite.review.questions.scales import Label, given_scale, labels_from_words, labels_to_json
+from evalsite.review.questions.scales import Label, labels_from_words, labels_to_json, scale_from_words
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def scales() -> Queue:
     for name in ("ann", "ben"):
         factories.user(name)
     queue = factories.queue(slug="scales")
-    words, numbers = given_scale(["poor", "fair", "good"]), given_scale([str(value) for value in range(11)])
+    words, numbers = scale_from_words(["poor", "fair", "good"]), scale_from_words([str(value) for value in range(11)])
     good = ("good", "good")
     add_items(queue, "clarity", words, ("poor", "fair"), good, ("poor", "poor"), good)
     add_items(queue, "depth", numbers, ("0", "1"), ("10", "10"), ("5", "5"), ("9", "10"))
@@ -208,7 +208,7 @@ def test_compute_agreement_measures_each_criterion_on_its_own_scale(scales: Queu
 
 
 def test_compute_agreement_orders_the_values_of_a_scale_written_in_another_order(scales: Queue) -> None:
-    turned = given_scale(["2", "1", "3"])
+    turned = scale_from_words(["2", "1", "3"])
     add_items(scales, "ease", turned, ("1", "2"), ("3", "3"), ("1", "1"), ("3", "3"))
 
     rows = {row["name"]: row for row in compute_agreement(scales.pk, {}).content["criteria"]}

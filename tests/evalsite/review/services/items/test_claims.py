@@ -27,11 +27,11 @@ from evalsite.review.selectors.screens.waiting_items import (
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import (
     NewerDraft,
-    NothingNow,
-    beat,
+    NoItemAvailable,
     claim_next,
     flag_item,
     keep_draft,
+    record_heartbeat,
     skip_item,
     take_back,
 )
@@ -86,7 +86,7 @@ def test_claim_next_gives_no_more_slots_than_the_quorum() -> None:
     for person in people[:2]:
         claim_next(queue=queue, annotator=person, at=NOON)
 
-    with pytest.raises(NothingNow, match=r"assigned to other people\. Check again in 3 minutes"):
+    with pytest.raises(NoItemAvailable, match=r"assigned to other people\. Check again in 3 minutes"):
         claim_next(queue=queue, annotator=people[2], at=NOON)
 
     assert claim_next(queue=queue, annotator=people[2], at=LATER).item_id == queue.items.get().pk
@@ -96,22 +96,22 @@ def test_claim_next_gives_no_more_slots_than_the_quorum() -> None:
 def test_claim_next_says_why_there_is_nothing() -> None:
     queue, ada = factories.queue(quorum=2), factories.user("ada")
 
-    with pytest.raises(NothingNow, match="All items of this queue have their annotations"):
+    with pytest.raises(NoItemAvailable, match="All items of this queue have their annotations"):
         claim_next(queue=queue, annotator=ada, at=NOON)
 
     factories.review_item(queue=queue)
     answer(claim_next(queue=queue, annotator=ada, at=NOON))
-    with pytest.raises(NothingNow, match="They are waiting for other people"):
+    with pytest.raises(NoItemAvailable, match="They are waiting for other people"):
         claim_next(queue=queue, annotator=ada, at=NOON)
 
     queue.members.add(factories.user("bob"))
-    with pytest.raises(NothingNow, match="not a member"):
+    with pytest.raises(NoItemAvailable, match="not a member"):
         claim_next(queue=queue, annotator=ada, at=NOON)
 
     queue.status = QueueStatus.PAUSED
     queue.save()
     queue.members.clear()
-    with pytest.raises(NothingNow, match="paused"):
+    with pytest.raises(NoItemAvailable, match="paused"):
         claim_next(queue=queue, annotator=ada, at=NOON)
 
 
@@ -170,7 +170,7 @@ def test_skip_item_gives_the_slot_back_and_does_not_return() -> None:
         skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason=" ", at=NOON)
     skip_item(item_id=item.pk, annotator=ada, token=str(claim.token), reason="not my field", at=NOON)
 
-    with pytest.raises(NothingNow, match="annotated or skipped"):
+    with pytest.raises(NoItemAvailable, match="annotated or skipped"):
         claim_next(queue=queue, annotator=ada, at=NOON)
     assert claim_next(queue=queue, annotator=bob, at=NOON).item_id == item.pk
 
@@ -196,11 +196,11 @@ def test_beat_keeps_a_claim_until_somebody_else_has_it() -> None:
     claim = claim_next(queue=queue, annotator=ada, at=NOON)
 
     def alive(token: str, *, minutes: int) -> bool:
-        return beat(item_id=item.pk, annotator=ada, token=token, at=NOON + timedelta(minutes=minutes))
+        return record_heartbeat(item_id=item.pk, annotator=ada, token=token, at=NOON + timedelta(minutes=minutes))
 
     assert alive(str(claim.token), minutes=1)
     assert not alive("another", minutes=1)
-    with pytest.raises(NothingNow):
+    with pytest.raises(NoItemAvailable):
         claim_next(queue=queue, annotator=bob, at=NOON + timedelta(minutes=2, seconds=30))
     claim_next(queue=queue, annotator=bob, at=NOON + timedelta(minutes=4))
 
@@ -276,7 +276,7 @@ def test_claims_of_many_people_at_once_never_exceed_the_quorum() -> None:
             while True:
                 claim = claim_next(queue=Queue.objects.get(pk=queue.pk), annotator=person, at=NOON)
                 answer(claim, str(person.pk % 3 - 1))
-        except NothingNow:
+        except NoItemAvailable:
             pass
         except BaseException as error:
             failures.append(error)
@@ -292,7 +292,7 @@ def test_claims_of_many_people_at_once_never_exceed_the_quorum() -> None:
         for person in people:
             try:
                 answer(claim_next(queue=queue, annotator=person, at=NOON))
-            except NothingNow:
+            except NoItemAvailable:
                 continue
             break
         else:
@@ -324,7 +324,7 @@ def test_two_pages_of_one_person_never_answer_an_item_twice() -> None:
                     answer(claim)
                 except ReviewRefused:  # another page of theirs took the item over, or has answered it
                     continue
-        except NothingNow:
+        except NoItemAvailable:
             pass
         except BaseException as error:
             failures.append(error)

@@ -65,10 +65,10 @@ def state(item: ReviewItem) -> tuple[str, str, int, int]:
     ("labels", "quorum", "expected"),
     [
         (("1",), 2, (ItemStatus.OPEN, "", 1, 1)),
-        (("1", "1"), 2, (ItemStatus.SETTLED, "1", 2, 0)),
-        (("1", "-1"), 2, (ItemStatus.SPLIT, "", 2, 0)),
-        (("1", "0", "-1"), 3, (ItemStatus.SPLIT, "", 3, 0)),
-        (("1", "0", "0"), 3, (ItemStatus.SETTLED, "0", 3, 0)),
+        (("1", "1"), 2, (ItemStatus.DECIDED, "1", 2, 0)),
+        (("1", "-1"), 2, (ItemStatus.NEEDS_ADJUDICATION, "", 2, 0)),
+        (("1", "0", "-1"), 3, (ItemStatus.NEEDS_ADJUDICATION, "", 3, 0)),
+        (("1", "0", "0"), 3, (ItemStatus.DECIDED, "0", 3, 0)),
     ],
 )
 def test_answers_settle_an_item(labels: tuple[str, ...], quorum: int, expected: tuple[str, str, int, int]) -> None:
@@ -99,7 +99,7 @@ def test_revise_annotation_leaves_a_disagreement_and_keeps_the_new_majority_besi
 
     revise_annotation(item_id=item.pk, annotator=second.annotator, label="1", reason="convinced", at=NOON)
 
-    assert state(item) == (ItemStatus.SPLIT, "", 2, 0)
+    assert state(item) == (ItemStatus.NEEDS_ADJUDICATION, "", 2, 0)
     assert labels_of(item) == [("1", "informed", False)]
 
 
@@ -112,7 +112,7 @@ def test_revise_annotation_of_everybody_changes_no_blind_label() -> None:
         revise_annotation(item_id=item.pk, annotator=answer.annotator, label="-1", reason="the judge is right", at=NOON)
 
     assert blind == [("1", "majority", True)]
-    assert state(item) == (ItemStatus.SETTLED, "1", 2, 0)
+    assert state(item) == (ItemStatus.DECIDED, "1", 2, 0)
     assert labels_of(item) == [("-1", "informed", False), ("1", "majority", True)]
 
 
@@ -215,7 +215,7 @@ def test_reopen_item_keeps_the_former_word_in_the_audit_log() -> None:
     reopen_item(item_id=item.pk, actor=rita, reason="the rubric was misread", at=NOON)
 
     entry = AuditEntry.objects.get(action="item.reopened")
-    assert state(item) == (ItemStatus.SPLIT, "", 2, 0)
+    assert state(item) == (ItemStatus.NEEDS_ADJUDICATION, "", 2, 0)
     assert entry.detail == {
         "reason": "the rubric was misread",
         "label": "1",
@@ -233,7 +233,7 @@ def test_ask_more_opens_a_split_item_for_one_more_person() -> None:
     third = factories.user()
     claim = claim_next(queue=item.queue, annotator=third, at=NOON)
     record_annotation(item_id=item.pk, annotator=third, token=str(claim.token), answer=GivenAnnotation("1"), at=NOON)
-    assert state(item) == (ItemStatus.SETTLED, "1", 3, 0)
+    assert state(item) == (ItemStatus.DECIDED, "1", 3, 0)
 
 
 def test_an_item_that_comes_back_decides_nothing() -> None:
@@ -249,7 +249,7 @@ def test_an_item_that_comes_back_decides_nothing() -> None:
     )
 
     again.refresh_from_db()
-    assert (again.status, Annotation.objects.count()) == (ItemStatus.SETTLED, 2)
+    assert (again.status, Annotation.objects.count()) == (ItemStatus.DECIDED, 2)
     assert [pk for pk, _ in decided] == [item.pk]
     assert list(FinalLabel.objects.values_list("item", "label")) == decided
 
@@ -264,6 +264,6 @@ def test_reopen_item_waits_for_a_researcher_whatever_a_revision_says() -> None:
     waiting = state(item)
     adjudicate_item(item_id=item.pk, adjudicator=rita, word=FinalWord("0", "neither"), at=NOON)
 
-    assert waiting == (ItemStatus.SPLIT, "", 2, 0)
+    assert waiting == (ItemStatus.NEEDS_ADJUDICATION, "", 2, 0)
     assert state(item) == (ItemStatus.ADJUDICATED, "0", 2, 0)
     assert item.reopened_at is None

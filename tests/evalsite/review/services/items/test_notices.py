@@ -31,9 +31,9 @@ def _started(**fields: Any) -> Run:
 def test_notify_counts_up_what_is_unread_and_begins_anew_once_it_is_read() -> None:
     ada, queue = factories.user("ada"), factories.queue(name="Pilot")
     for _ in range(2):
-        notify(people=[ada], kind=NoticeKind.SPLIT, subject=queue, at=NOON)
+        notify(people=[ada], kind=NoticeKind.NEEDS_ADJUDICATION, subject=queue, at=NOON)
     read = read_notices(person=ada, at=NOON, address=queue.get_absolute_url())
-    notify(people=[ada], kind=NoticeKind.SPLIT, subject=queue, at=NOON)
+    notify(people=[ada], kind=NoticeKind.NEEDS_ADJUDICATION, subject=queue, at=NOON)
 
     text, address = "Annotators disagree on an item of “Pilot”; it needs adjudication.", queue.get_absolute_url()
     assert read == 1

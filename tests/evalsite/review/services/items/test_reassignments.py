@@ -11,7 +11,7 @@ from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment, Notice, ReviewItem
 from evalsite.review.services.items.annotation_store import GivenAnnotation, record_annotation
-from evalsite.review.services.items.claims import NothingNow, claim_next, keep_draft, take_back
+from evalsite.review.services.items.claims import NoItemAvailable, claim_next, keep_draft, take_back
 from evalsite.review.services.items.reassignments import HANDED_TIME, hand_item, withdraw_all, withdraw_item
 from evalsite.review.states import AssignmentStatus, ReviewRefused
 from tests import factories
@@ -48,7 +48,7 @@ def test_a_handed_item_waits_for_its_person_and_for_nobody_else(item: ReviewItem
 
     claim = hand(item, ada, owner)
 
-    with pytest.raises(NothingNow):
+    with pytest.raises(NoItemAvailable):
         claim_next(queue=item.queue, annotator=ben, at=LATER)
     assert claim.expires_at == NOON + HANDED_TIME
     assert claim_next(queue=item.queue, annotator=ada, at=LATER).pk == claim.pk
@@ -110,7 +110,7 @@ def test_an_item_taken_back_does_not_return_by_itself_but_by_hand(item: ReviewIt
     claim_next(queue=item.queue, annotator=ada, at=NOON)
     withdraw(item, ada, owner)
 
-    with pytest.raises(NothingNow):
+    with pytest.raises(NoItemAvailable):
         claim_next(queue=item.queue, annotator=ada, at=LATER)
     with pytest.raises(ReviewRefused, match="has withdrawn this item"):
         take_back(item_id=item.pk, annotator=ada, at=LATER)

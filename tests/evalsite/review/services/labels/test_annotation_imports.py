@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.base.tables import write_csv
-from evalsite.review.exports import ANNOTATION_COLUMNS, annotation_rows
 from evalsite.review.models import Adjudication, Annotation, Assignment, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.services.items.claims import claim_next
 from evalsite.review.services.items.decisions import reopen_item
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused
 from evalsite.review.states import ItemStatus, QueueStatus
+from evalsite.review.tables.annotations import COLUMNS
 from tests import factories
 from tests.evalsite.review.exchanged import KINDS, answer, bring, busy_queue, emptied, exported, read
 from tests.factories import NOON
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.django_db
 def test_an_export_into_the_emptied_queue_exports_the_same_bytes(kind: str) -> None:
     queue = busy_queue()
     before = exported(queue, kind)
-    rows = list(annotation_rows(queue))
+    rows = list(act_rows(queue))
     items = list(queue.items.order_by("pk").values())
 
     done = bring(emptied(queue), read(before, kind))
@@ -76,7 +77,7 @@ def test_the_queue_counts_and_hands_out_what_is_left_after_an_import() -> None:
 
     queue = Queue.objects.get(pk=queue.pk)
     assert [getattr(queue, name) for name in fields] == before
-    assert queue.items.filter(answer_count=2, status=ItemStatus.SETTLED).count() == 1
+    assert queue.items.filter(answer_count=2, status=ItemStatus.DECIDED).count() == 1
     entry = AuditEntry.objects.filter(action="annotations.imported").get()
     assert entry.detail["answers"] == 9
     bob = User.objects.get(username="bob")
@@ -189,8 +190,8 @@ def test_terms_of_an_annotation_come_back_and_it_names_its_file() -> None:
 def test_files_of_earlier_versions_tell_nothing_of_the_terms() -> None:
     queue = factories.queue()
     answer(factories.review_item(queue=queue), factories.user("ada", Role.ANNOTATOR), "1")
-    columns = [name for name in ANNOTATION_COLUMNS if name not in {"mode", "guidelines_version", "seen_before"}]
-    found = read(b"".join(write_csv(list(annotation_rows(queue)), columns=columns)))
+    columns = [name for name in COLUMNS if name not in {"mode", "guidelines_version", "seen_before"}]
+    found = read(b"".join(write_csv(list(act_rows(queue)), columns=columns)))
 
     again = bring(queue, found)
     bring(emptied(queue), found)
@@ -212,4 +213,4 @@ def test_a_reopened_item_comes_back_reopened() -> None:
     bring(queue, found)
 
     item.refresh_from_db()
-    assert (item.status, item.reopened_at) == (ItemStatus.SPLIT, NOON)
+    assert (item.status, item.reopened_at) == (ItemStatus.NEEDS_ADJUDICATION, NOON)

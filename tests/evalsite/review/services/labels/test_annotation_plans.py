@@ -36,7 +36,7 @@ def test_an_item_with_another_hash_is_refused_by_name() -> None:
         f"line 2: Item {here.pk} ({case}) has different content on this site: its hash begins with "
         f"{here.content_hash[:12]}, in the file with ffffffffffff.",
         # the first item has two rows, of which a note fills several lines
-        f"{gone.place}: Item 999999 ({gone.facts.case}) is not in this queue.",
+        f"{gone.location}: Item 999999 ({gone.facts.case}) is not in this queue.",
     ]
 
 
@@ -83,7 +83,7 @@ def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> No
     bring(queue, found)
 
     item.refresh_from_db()
-    assert (item.status, item.label, item.answer_count, item.decided_at) == (ItemStatus.SETTLED, "1", 2, NOON)
+    assert (item.status, item.label, item.answer_count, item.decided_at) == (ItemStatus.DECIDED, "1", 2, NOON)
     assert dict(item.annotations.values_list("annotator__username", "slot")) == {"bob": 0, "ada": 1}
     assert bring(queue, found).plan.is_empty
 

@@ -10,10 +10,10 @@ from debate.models import Debate, DebateStatus
 from debate.services.labels import import_labels
 from evalsite.reports.selectors.debate_votes import people_labels
 from evalsite.review.models import FinalLabel, Provenance, Referral, ReviewItem
-from evalsite.review.selectors.asked import Reuse, reuse_of
 from evalsite.review.selectors.labels.audit_progress import AuditedSystem, audited_systems
 from evalsite.review.selectors.labels.audits import subject_of_debates
 from evalsite.review.selectors.labels.final_labels import labels_of_debates
+from evalsite.review.selectors.verdict_reviews import Reuse, reuse_of
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.items.final_labels import keep_final_label
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates

@@ -11,9 +11,9 @@ import pytest
 
 from evalsite.reports.selectors.judges.audited_verdicts import audited_responses
 from evalsite.review.models import FinalLabel, ImportedLabel, LabelTable, Queue, Referral, ReviewItem
-from evalsite.review.selectors.asked import Reuse, reuse_of
 from evalsite.review.selectors.labels.audits import subject_of_run
 from evalsite.review.selectors.labels.final_labels import labels_of_evaluators
+from evalsite.review.selectors.verdict_reviews import Reuse, reuse_of
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.labels.label_tables import (
     LabelsRefused,

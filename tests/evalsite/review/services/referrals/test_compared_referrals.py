@@ -11,12 +11,12 @@ from evalsite.reports.services.judges.judge_trust import compute_judge_trust
 from evalsite.review.blinding import ItemPart
 from evalsite.review.models import FinalLabel, Queue, ReviewItem, Subject
 from evalsite.review.questions.scales import COMPARED, labels_to_json
-from evalsite.review.selectors.asked import people_of, people_of_run
 from evalsite.review.selectors.labels.final_labels import LabelReader
 from evalsite.review.selectors.labels.labelled_responses import evaluators_to_label
 from evalsite.review.selectors.labels.machine_labels import machine_labels
 from evalsite.review.selectors.labels.subjects import RubricParts, part_for, subject_facts, with_subjects
 from evalsite.review.selectors.screens.content import read_content
+from evalsite.review.selectors.verdict_reviews import review_of_run, review_of_verdict
 from evalsite.review.services.referrals.researcher_referrals import send_rest, send_verdict
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import Response, Run, RunEvaluator, System, Verdict
@@ -51,13 +51,13 @@ def people_say(item: ReviewItem, label: str, people: list[Any]) -> None:
 def test_what_two_orders_left_open_goes_to_people_as_a_pair(fake_llm: FakeLLM, no_audit: None) -> None:
     run, evaluator = flipped_run(fake_llm, cases=1)
     verdict = Verdict.objects.get()
-    told = people_of(verdict)
+    told = review_of_verdict(verdict)
 
     opened = [open_items_for_run(run=run, at=NOON) for _ in range(2)]
 
     item, queue = ReviewItem.objects.get(), Queue.objects.get()
     other, base = Response.objects.get(system__name="other"), Response.objects.get(system__name="base")
-    assert (told.is_unsettled, told.item, people_of_run(run).refusal) == (True, None, "")
+    assert (told.is_undecided, told.item, review_of_run(run).refusal) == (True, None, "")
     assert opened == [1, 0]
     assert (item.response_a, item.response_b, item.criterion, item.arm) == (other, base, "against base", "routed")
     assert (item.subject.is_pair, item.subject.labels, queue.labels) == (
@@ -98,7 +98,7 @@ def test_labels_of_pairs_come_back_the_right_way_round(
         assert (row.label, row.share, row.provenance) == (label, share, "majority")
     # The second run asks nobody: its pair has its label.
     assert (opened, ReviewItem.objects.count(), Subject.objects.count()) == (0, 1, 1)
-    assert [people_of(verdict).answer for verdict in Verdict.objects.order_by("pk")] == [words] * 2
+    assert [review_of_verdict(verdict).answer for verdict in Verdict.objects.order_by("pk")] == [words] * 2
 
 
 def base_system() -> System:

@@ -8,9 +8,9 @@ import pytest
 
 from evalsite.review.blinding import EVERYTHING, QueueMode, Stage, Viewer, visible
 from evalsite.review.models import ReviewItem
-from evalsite.review.selectors.asked import people_of_verdicts
 from evalsite.review.selectors.labels.subjects import with_subjects
 from evalsite.review.selectors.screens.content import read_content
+from evalsite.review.selectors.verdict_reviews import reviews_of_verdicts
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import EvaluatorKind, Run, Score, Verdict
 from tests import factories
@@ -94,4 +94,4 @@ def test_a_disputed_verdict_is_marked_as_unsettled_on_its_page() -> None:
     panel_run([], ["panel_disagreement"])
     verdicts = list(Verdict.objects.select_related("evaluator", "run").order_by("pk"))
 
-    assert [one.is_unsettled for one in people_of_verdicts(verdicts).values()] == [False, True]
+    assert [one.is_undecided for one in reviews_of_verdicts(verdicts).values()] == [False, True]

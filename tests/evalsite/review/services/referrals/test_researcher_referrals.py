@@ -8,9 +8,9 @@ import pytest
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.selectors.asked import people_of, people_of_run
 from evalsite.review.selectors.chosen_questions import ChosenQuestion
-from evalsite.review.selectors.unrouted import unheard_runs
+from evalsite.review.selectors.unrouted import unrouted_runs
+from evalsite.review.selectors.verdict_reviews import review_of_run, review_of_verdict
 from evalsite.review.services.items.claims import claim_next, keep_draft
 from evalsite.review.services.referrals.researcher_referrals import (
     MOST_CHOSEN,
@@ -54,14 +54,14 @@ def test_send_verdict_opens_one_item_and_says_where_it_is_already() -> None:
     assert (queue.open_count, queue.total_count, queue.routed_at) == (1, 1, None)
     assert sent[0].words == f"Sent 1 item to the queue “{queue}”."
     assert list(AuditEntry.objects.values_list("action", "actor")) == [("item.sent", ada.pk)]
-    assert [people_of(verdict).can_take_back for verdict in (first, same_response)] == [True, True]
+    assert [review_of_verdict(verdict).can_take_back for verdict in (first, same_response)] == [True, True]
 
 
 def test_send_verdict_leaves_the_rest_of_a_run_to_its_routing() -> None:
     run = judged_run({"status": "ok", "confidence": 0.9}, {"status": "unparsed", "value": None, "shares": (None,)})
     send_verdict(verdict=Verdict.objects.earliest("pk"), actor=factories.user(), at=LATER)
 
-    assert list(unheard_runs()) == [run]
+    assert list(unrouted_runs()) == [run]
     assert open_items_for_run(run=run, at=LATER) == 1
     assert sorted(ReviewItem.objects.values_list("reason", flat=True)) == ["sent_by_hand", "unparsed_verdict"]
 
@@ -92,7 +92,7 @@ def test_send_chosen_sends_what_was_chosen_of_each_run_and_can_be_taken_back() -
         [(run, 0) for run in runs],
     ]
     assert {item.response_a_id for item in ReviewItem.objects.all()} == {first.response_id, later.response_id}
-    assert people_of(other).item is None
+    assert review_of_verdict(other).item is None
     assert [take_rest_back(run=run, actor=ada, at=LATER) for run in runs] == [1, 1]
 
 
@@ -127,7 +127,7 @@ def test_send_rest_sends_everything_unsettled_that_is_in_no_queue() -> None:
 
     assert [one.count for one in sent] == [3, 0]  # unparsed, refused and unsure; the failed one is there
     assert sent[1].words == "All undecided responses are in review."
-    assert people_of_run(run).unanswered == 4
+    assert review_of_run(run).unanswered == 4
     assert AuditEntry.objects.filter(action="queue.rest_sent").count() == 2
 
 
@@ -216,4 +216,4 @@ def test_take_back_keeps_items_for_which_somebody_left_a_draft() -> None:
     taken = take_rest_back(run=run, actor=rita, at=lapsed)
 
     claim.refresh_from_db()
-    assert (taken, claim.draft, people_of_run(run).unanswered) == (0, {"note": "half a thought"}, 0)
+    assert (taken, claim.draft, review_of_run(run).unanswered) == (0, {"note": "half a thought"}, 0)

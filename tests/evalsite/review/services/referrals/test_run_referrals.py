@@ -18,14 +18,14 @@ from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, labels_to_js
 from evalsite.review.sampling import draw_sample
 from evalsite.review.selectors.labels.audits import subject_of_debates
 from evalsite.review.selectors.labels.final_labels import labels_of_evaluators
-from evalsite.review.selectors.unrouted import unheard_debate_sets, unheard_runs
+from evalsite.review.selectors.unrouted import unrouted_debate_sets, unrouted_runs
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item
 from evalsite.review.services.items.queues import update_queue
 from evalsite.review.services.referrals import debate_referrals, run_referrals, stale_items, subject_referrals
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.services.referrals.debate_referrals import open_items_for_debates
 from evalsite.review.services.referrals.run_referrals import close_systems, open_items_for_run
-from evalsite.review.services.referrals.stale_items import Refreshed, refresh_items
+from evalsite.review.services.referrals.stale_items import RefreshCounts, refresh_items
 from evalsite.review.states import ItemStatus, ReviewRefused
 from judging.models import Benchmark, EvaluatorKind, Response, Run, System
 from tests import factories
@@ -293,27 +293,27 @@ def test_unheard_finds_what_was_never_routed_or_finished_again() -> None:
     run = judged_run({})
     owner = factories.debate().debate_set
     factories.run(status="running")
-    assert (list(unheard_runs()), list(unheard_debate_sets())) == ([run], [owner])
+    assert (list(unrouted_runs()), list(unrouted_debate_sets())) == ([run], [owner])
 
     open_items_for_run(run=run, at=NOON)
     open_items_for_debates(debate_set=owner, at=NOON)
-    assert (list(unheard_runs()), list(unheard_debate_sets())) == ([], [])
+    assert (list(unrouted_runs()), list(unrouted_debate_sets())) == ([], [])
 
     Run.objects.filter(pk=run.pk).update(finished_at=NOON.replace(hour=13))
-    assert list(unheard_runs()) == [run]
+    assert list(unrouted_runs()) == [run]
 
 
 def test_refresh_items_marks_items_of_replaced_responses_stale() -> None:
     debate = factories.debate()
     open_items_for_debates(debate_set=debate.debate_set, at=NOON)
     benchmark_id = debate.case.prompt.benchmark_id
-    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == Refreshed()
+    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == RefreshCounts()
 
     debate.response_a.superseded_at = NOON
     debate.response_a.save()
 
-    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == Refreshed(stale=1)
-    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == Refreshed()
+    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == RefreshCounts(stale=1)
+    assert refresh_items(benchmark_id=benchmark_id, at=NOON) == RefreshCounts()
     queue = Queue.objects.get()
     assert (queue.items.get().status, queue.open_count, queue.total_count) == (ItemStatus.STALE, 0, 0)
 
@@ -328,7 +328,7 @@ def test_refresh_items_asks_again_under_a_changed_rubric_and_restores_the_former
     asked = refresh_items(benchmark_id=benchmark_id, at=NOON)
 
     old, new = ReviewItem.objects.order_by("pk")
-    assert asked == Refreshed(stale=1, asked_again=1)
+    assert asked == RefreshCounts(stale=1, asked_again=1)
     assert (old.status, new.status, old.shuffle == new.shuffle) == (ItemStatus.STALE, ItemStatus.OPEN, True)
     assert old.content_hash != new.content_hash
 
@@ -337,7 +337,7 @@ def test_refresh_items_asks_again_under_a_changed_rubric_and_restores_the_former
 
     old.refresh_from_db()
     new.refresh_from_db()
-    assert restored == Refreshed(stale=1, restored=1)
+    assert restored == RefreshCounts(stale=1, restored=1)
     assert (old.status, new.status) == (ItemStatus.OPEN, ItemStatus.STALE)
     queue = Queue.objects.get()
     assert (queue.open_count, queue.total_count) == (1, 1)
@@ -348,7 +348,7 @@ def test_refresh_items_brings_a_final_word_back_with_its_item() -> None:
     debate = factories.debate(debate_set=factories.debate_set(rubric=rubric))
     open_items_for_debates(debate_set=debate.debate_set, at=NOON)
     item, benchmark_id = ReviewItem.objects.get(), debate.case.prompt.benchmark_id
-    ReviewItem.objects.filter(pk=item.pk).update(status=ItemStatus.SPLIT)
+    ReviewItem.objects.filter(pk=item.pk).update(status=ItemStatus.NEEDS_ADJUDICATION)
     Queue.objects.update(open_count=0)
     adjudicate_item(item_id=item.pk, adjudicator=factories.user(), word=FinalWord("-1", "B is right"), at=NOON)
     factories.rubric(slug="r", version=2, trees={"": TREE | {"text": "Be brief."}})
@@ -361,7 +361,7 @@ def test_refresh_items_brings_a_final_word_back_with_its_item() -> None:
 
     item.refresh_from_db()
     assert between == (ItemStatus.STALE, "")
-    assert restored == Refreshed(stale=1, restored=1)
+    assert restored == RefreshCounts(stale=1, restored=1)
     assert (item.status, item.label, item.adjudication.reason) == (ItemStatus.ADJUDICATED, "-1", "B is right")
 
 
@@ -398,7 +398,7 @@ def test_open_items_for_debates_asks_nobody_about_baselines_and_perturbed_criter
 
     opened = open_items_for_debates(debate_set=owner, at=NOON)
 
-    assert (opened, Queue.objects.count(), list(unheard_debate_sets())) == (0, 0, [])
+    assert (opened, Queue.objects.count(), list(unrouted_debate_sets())) == (0, 0, [])
     with pytest.raises(ReviewRefused, match="not sent to review"):
         plan_audit(subject=subject_of_debates(owner), size=1, actor=None, at=NOON)
 

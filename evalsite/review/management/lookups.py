@@ -27,7 +27,7 @@ def add_parts(parser: CommandParser) -> None:
     )
 
 
-def parts_given(texts: Iterable[str]) -> dict[str, str]:
+def part_texts(texts: Iterable[str]) -> dict[str, str]:
     """Return the values of parts by key."""
     return dict(text.rpartition("=")[::2] for text in texts)
 

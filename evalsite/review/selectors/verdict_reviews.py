@@ -25,13 +25,13 @@ UNUSABLE = frozenset({"failed", "refused", "unparsed"})
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictPeople:
-    """One verdict's way to people."""
+class VerdictReview:
+    """The review of one verdict by people."""
 
     verdict: Verdict
     item: ReviewItem | None  # the newest about its response and criterion
     queue: Queue | None
-    is_unsettled: bool  # the rules would send it
+    is_undecided: bool  # the rules would send it
     label: str = ""  # of its subject, where that had one before anybody was asked
     labels: tuple[Label, ...] = ()  # the scale
 
@@ -51,7 +51,7 @@ class VerdictPeople:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPeople:
+class RunReview:
     """How much of a run is with people."""
 
     run: Run
@@ -66,12 +66,12 @@ class RunPeople:
         return self.run.status in ACTIVE
 
 
-def people_of(verdict: Verdict) -> VerdictPeople:
+def review_of_verdict(verdict: Verdict) -> VerdictReview:
     """Return where the question behind one verdict is."""
-    return people_of_verdicts([verdict])[verdict.pk]
+    return reviews_of_verdicts([verdict])[verdict.pk]
 
 
-def people_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictPeople]:
+def reviews_of_verdicts(verdicts: Sequence[Verdict]) -> dict[int, VerdictReview]:
     """Return the same for many verdicts with their evaluators, by verdict, with two queries, and two more
     where confidence was measured, one where panels voted, and three where responses were compared.
     """
@@ -123,16 +123,16 @@ def _referrals(verdicts: Sequence[Verdict]) -> QuerySet[Referral]:
     return referrals.order_by("pk")  # the newest wins
 
 
-def _people_of(verdict: Verdict, referral: Referral | None, *, is_unsure: bool, is_swapped: bool) -> VerdictPeople:
-    is_unsettled = verdict.status in UNUSABLE or is_unsure or bool({*FLIP_FLAGS, *DOUBTFUL}.intersection(verdict.flags))
+def _people_of(verdict: Verdict, referral: Referral | None, *, is_unsure: bool, is_swapped: bool) -> VerdictReview:
+    is_undecided = verdict.status in UNUSABLE or is_unsure or bool({*FLIP_FLAGS, *DOUBTFUL}.intersection(verdict.flags))
     if referral is None:
-        return VerdictPeople(verdict, None, None, is_unsettled)
+        return VerdictReview(verdict, None, None, is_undecided)
     item, labels = referral.item, labels_from_json(referral.subject.labels)
     final_labels = sorted(referral.subject.final_labels.all(), key=lambda row: (row.is_blind, row.pk))
     label = turned_label(final_labels[-1].label, turned=is_swapped) if final_labels else ""
     if referral.subject.is_pair:
         labels = _words_against(labels, verdict.evaluator.criterion.removeprefix(AGAINST))
-    return VerdictPeople(verdict, item, item.queue if item else None, is_unsettled, label, labels)
+    return VerdictReview(verdict, item, item.queue if item else None, is_undecided, label, labels)
 
 
 def _words_against(labels: Sequence[Label], baseline: str) -> tuple[Label, ...]:
@@ -141,12 +141,12 @@ def _words_against(labels: Sequence[Label], baseline: str) -> tuple[Label, ...]:
     return tuple(replace(label, text=words.get(label.value, label.text)) for label in labels)
 
 
-def people_of_run(run: Run) -> RunPeople:
+def review_of_run(run: Run) -> RunReview:
     """Return how much of a run is with people, from its queue's counters and one count."""
     queue = Queue.objects.filter(run=run).first()
     unanswered = items_to_take_back(queue).count() if queue else 0
     refusal = why_not_yet(run) or ("" if run.done + run.failed else NOTHING_ENDED)
-    return RunPeople(run, queue, unanswered, refusal, reuse_of(queue) if queue is not None else None)
+    return RunReview(run, queue, unanswered, refusal, reuse_of(queue) if queue is not None else None)
 
 
 @dataclass(frozen=True, slots=True)
