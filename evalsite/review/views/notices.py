@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from evalsite.base.http import PageRequest, get_view, page_of, post_view
 from evalsite.review.models import MailChoice, Notice
-from evalsite.review.selectors.screens.mine import my_queues
+from evalsite.review.selectors.screens.pages import my_queues
 from evalsite.review.services.items.notices import choose_mail, read_notices, sentence_of
 
 

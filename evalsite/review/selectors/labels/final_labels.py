@@ -124,7 +124,7 @@ class _Content:
     case_key: str
     system_id: int
     attempt: int
-    asked: _Question
+    question: _Question
 
 
 _Criterion = tuple[int | None, str, str]  # rubric, criterion, and the kind of judge that rates parts of its own
@@ -163,7 +163,7 @@ class LabelReader:
     def drawn_of(self, evaluator: RunEvaluator) -> list[SubjectLabel]:
         """Return the labels of what the audit of the evaluator's run drew."""
         referred = self._referred_of(evaluator) or {}
-        drawn = sorted(pk for pk, told_of in referred.items() if told_of.chance is not None)
+        drawn = sorted(pk for pk, referral in referred.items() if referral.chance is not None)
         return self._rows_of(evaluator, drawn, referred)
 
     def _rows_of(
@@ -189,7 +189,7 @@ class LabelReader:
         self, evaluator: RunEvaluator, ids: Sequence[int], referred: Mapping[int, _Referred]
     ) -> dict[int, SubjectLabel | None]:
         contents = self._contents_of(evaluator, ids)
-        labels = self._known(contents, {pk: referred[pk] for pk in contents if pk in referred})
+        labels = self._labels_for(contents, {pk: referred[pk] for pk in contents if pk in referred})
         return {
             pk: _of_response(
                 pk,
@@ -212,7 +212,7 @@ class LabelReader:
             if others is not None and pk not in others:
                 continue  # nothing to compare it with
             texts = [text_hash] if others is None else [text_hash, others[pk].text_hash]
-            question = self._asked(evaluator, prompt_id)
+            question = self._question_of(evaluator, prompt_id)
             cached[pk] = _Content(
                 key=question.frame.key(*texts),
                 is_turned=is_turned(texts),
@@ -220,7 +220,7 @@ class LabelReader:
                 case_key=self._prompts[prompt_id][0],
                 system_id=system_id,
                 attempt=attempt,
-                asked=question,
+                question=question,
             )
         return {pk: cached[pk] for pk in ids if pk in cached}
 
@@ -230,7 +230,7 @@ class LabelReader:
             rows = Prompt.objects.filter(pk__in=ids).values_list("pk", "key", "content_hash")
             self._prompts |= {pk: (key, content_hash) for pk, key, content_hash in rows}
 
-    def _asked(self, evaluator: RunEvaluator, prompt_id: int) -> _Question:
+    def _question_of(self, evaluator: RunEvaluator, prompt_id: int) -> _Question:
         suite_id = evaluator.run.suite_id
         key = suite_id, criterion_of(evaluator), prompt_id
         if key not in self._questions:
@@ -244,7 +244,7 @@ class LabelReader:
             self._questions[key] = _Question(frame, scenario, lang, part.labels)
         return self._questions[key]
 
-    def _known(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
+    def _labels_for(self, contents: Mapping[int, _Content], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
         """Return the labels of what was referred or has one; those found by content are kept for the next evaluator."""
         fresh = {content.key for content in contents.values()} - self._labels.keys()
         labels = labels_by(FinalLabel.objects.filter(subject__key__in=fresh), "subject__key") if fresh else {}
@@ -282,8 +282,8 @@ def _of_response(pk: int, content: _Content, criterion: str, label: KnownLabel, 
         item_id=referred.item_id or label.item_id,
         prompt_id=content.prompt_id,
         case_key=content.case_key,
-        scenario=content.asked.scenario,
-        language=content.asked.language,
+        scenario=content.question.scenario,
+        language=content.question.language,
         criterion=criterion,
         response_ids=(pk,),
         system_ids=(content.system_id,),
@@ -292,7 +292,7 @@ def _of_response(pk: int, content: _Content, criterion: str, label: KnownLabel, 
         label=label.label,
         share=label.share,
         provenance=label.provenance,
-        labels=label.labels or content.asked.labels,
+        labels=label.labels or content.question.labels,
         parts=label.parts,
         is_routed=referred.is_routed,
         is_drawn=referred.chance is not None,
@@ -315,25 +315,17 @@ def labels_of_debates(debate_set_ids: Iterable[int]) -> dict[int, SubjectLabel]:
     parts, labels = RubricParts(), dict[int, SubjectLabel]()
     debates = Debate.objects.filter(debate_set__in=set_ids).order_by("pk")
     for ids in chunks(list(debates.values_list("pk", flat=True))):
-        rows = with_pairs(Debate.objects.filter(pk__in=ids)).order_by("pk")
-        labels |= _of_debates(list(rows), referred, parts)
+        rows = list(with_pairs(Debate.objects.filter(pk__in=ids)).order_by("pk"))
+        pairs = {debate.pk: pair_facts(debate, parts) for debate in rows}
+        stored = FinalLabel.objects.filter(subject__key__in={pair.key for pair in pairs.values()})
+        by_key = labels_by(stored, "subject__key")
+        by_content = {pk: by_key[pair.key] for pk, pair in pairs.items() if pair.key in by_key}
+        by_debate = _with_referred(by_content, referred, order=pairs)
+        for debate in rows:
+            if debate.pk in by_debate:
+                label = turned_round(by_debate[debate.pk], turned=pairs[debate.pk].is_turned)
+                labels[debate.pk] = _of_debate(debate, referred.get(debate.pk, NOT_REFERRED), label)
     return labels
-
-
-def _of_debates(
-    debates: Sequence[Debate], referred: Mapping[int, _Referred], parts: RubricParts
-) -> dict[int, SubjectLabel]:
-    facts = {debate.pk: pair_facts(debate, parts) for debate in debates}
-    labels = _labels_for({pk: pair.key for pk, pair in facts.items()}, referred)
-    return {
-        debate.pk: _of_debate(
-            debate,
-            referred.get(debate.pk, NOT_REFERRED),
-            turned_round(labels[debate.pk], turned=facts[debate.pk].is_turned),
-        )
-        for debate in debates
-        if debate.pk in labels
-    }
 
 
 def _of_debate(debate: Debate, referred: _Referred, label: KnownLabel) -> SubjectLabel:
@@ -391,12 +383,6 @@ def _referred(referrals: QuerySet[Referral], by: str) -> dict[int, _Referred]:
     for pk, item_id, subject_id, arm, chance in referrals.order_by("pk").values_list(*fields).iterator(CHUNK):
         referred[pk].add(item_id, subject_id, arm, chance)
     return dict(referred)
-
-
-def _labels_for(keys: Mapping[int, str], referred: Mapping[int, _Referred]) -> dict[int, KnownLabel]:
-    """Return the labels of what was referred or has one: by content, else by the subject that it was referred as."""
-    by_key = labels_by(FinalLabel.objects.filter(subject__key__in=set(keys.values())), "subject__key")
-    return _with_referred({pk: by_key[key] for pk, key in keys.items() if key in by_key}, referred, order=keys)
 
 
 def _with_referred(

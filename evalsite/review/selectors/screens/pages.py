@@ -1,10 +1,12 @@
-"""Lists for the pages of queues, items and adjudications; filters come from allow lists."""
+"""Lists for the pages of queues, items, adjudications and a person's own work; filters come from allow lists."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from statistics import median
 from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import Permission, User
@@ -14,7 +16,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet
 from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
 from evalsite.review.routing import ItemArm, Reason
-from evalsite.review.selectors.screens.waiting_items import HELD, TOUCHED, member_filter, with_my_counts
+from evalsite.review.selectors.screens.waiting_items import HELD, RECENT, TOUCHED, member_filter, with_my_counts
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
 from judging.selectors.prepared_queries import PreparedQuery
 
@@ -30,6 +32,7 @@ ORDERS = {  # in which items are handed out
     OrderPolicy.GIVEN: ("pk",),
     OrderPolicy.RANDOM: ("shuffle", "pk"),
 }
+FINAL = (ItemStatus.DECIDED, ItemStatus.ADJUDICATED)
 HOLDING = {"live": "In progress", "lapsed": "Started and left"}
 
 
@@ -138,8 +141,8 @@ def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[Re
 
 
 @dataclass(frozen=True, slots=True)
-class FullAgreement:
-    """On how many of the items with two annotations or more all annotators gave the same label at first."""
+class AgreementCount:
+    """How many items there are to compare, and on how many of them the labels are the same."""
 
     items: int
     agreed: int
@@ -149,13 +152,13 @@ class FullAgreement:
         return self.agreed / self.items if self.items else None
 
 
-def full_agreement_of(*, queue: Queue) -> FullAgreement:
-    """Return how far the annotators of a queue agree, in one query."""
+def full_agreement_of(*, queue: Queue) -> AgreementCount:
+    """Return on how many items with two annotations or more all first labels are the same, in one query."""
     rows = Annotation.objects.filter(queue=queue).exclude(label="").order_by().values("item")
     # the least and the greatest are the same where all are: counting different ones would sort each item's
     counted = rows.annotate(n=Count("pk"), least=Min("label"), greatest=Max("label")).filter(n__gte=2)
     counts = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(least=F("greatest"))))
-    return FullAgreement(items=counts["items"], agreed=counts["agreed"])
+    return AgreementCount(items=counts["items"], agreed=counts["agreed"])
 
 
 def _holds(text: str) -> Q:
@@ -272,3 +275,54 @@ def is_stuck(item: ReviewItem) -> bool:
 def reasons() -> list[tuple[str, str]]:
     """Return the reasons with their words, for a filter."""
     return [(reason.value, reason.value.replace("_", " ").capitalize()) for reason in Reason]
+
+
+@dataclass(frozen=True, slots=True)
+class MyQueue:
+    """One queue as one person works in it."""
+
+    queue: Queue
+    waiting: int
+    done: int
+    today: int
+    median_seconds: float | None
+    agreement: AgreementCount | None  # None: the owner does not show it
+
+
+def my_queues(*, user: User, at: datetime) -> list[MyQueue]:
+    """Return the queues of a person that are not archived; those with work first."""
+    rows = []
+    for queue in queues_for(user=user)[:50]:
+        mine = Annotation.objects.filter(queue=queue, annotator=user).order_by("-created_at", "-pk")
+        times = [row for row in mine.values_list("active_seconds", flat=True)[:RECENT] if row is not None]
+        rows.append(
+            MyQueue(
+                queue=queue,
+                waiting=max(0, queue.open_count - queue.my_touched),
+                done=queue.my_done,
+                today=mine.filter(created_at__gte=at - timedelta(hours=24)).count(),
+                median_seconds=median(times) if times else None,
+                agreement=_my_agreement(queue, user) if queue.shows_agreement else None,
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.waiting, row.queue.name))
+
+
+def _my_agreement(queue: Queue, user: User) -> AgreementCount:
+    """Return on how many decided items this person's blind label is what others say without them.
+
+    Others say what an adjudicator decided, else what more than half of the other people answered.
+    """
+    items = ReviewItem.objects.filter(queue=queue, status__in=FINAL, quorum__gt=1).exclude(arm=ItemArm.RETEST)
+    annotations = Annotation.objects.filter(queue=queue).exclude(label="")
+    mine = dict(annotations.filter(annotator=user, item__in=items).values_list("item", "label"))
+    final = dict(items.filter(pk__in=mine, status=ItemStatus.ADJUDICATED).values_list("pk", "label"))
+    others: dict[int, Counter[str]] = {}
+    answers = annotations.filter(item__in=list(mine)).exclude(annotator=user)
+    for item, label in answers.values_list("item", "label"):
+        others.setdefault(item, Counter())[label] += 1
+    for item, labels in others.items():
+        label, count = labels.most_common(1)[0]
+        if item not in final and 2 * count > labels.total():
+            final[item] = label
+    return AgreementCount(items=len(final), agreed=sum(mine[item] == label for item, label in final.items()))

@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment
-from evalsite.review.selectors.screens.mine import my_queues
-from evalsite.review.selectors.screens.pages import ItemFilters, items_of
+from evalsite.review.selectors.screens.pages import AgreementCount, ItemFilters, items_of, my_queues
 from evalsite.review.services.items.queues import update_queue
 from evalsite.review.services.items.reassignments import hand_item
 from tests import factories
@@ -72,7 +71,7 @@ def test_my_queues_compares_with_others_and_not_with_oneself() -> None:
 
     (row,) = my_queues(user=ada, at=NOON)
 
-    assert (row.agreed, row.decided) == (1, 2)
+    assert row.agreement == AgreementCount(items=2, agreed=1)
 
 
 def test_queue_detail_lists_items_in_the_order_in_which_they_are_handed_out() -> None:
