@@ -1,4 +1,4 @@
-"""Hears that something finished or changed below, and queues a job.
+"""Queues a job when something finished or changed in a package below.
 
 Final labels of debates alone are stored at once, in the transaction of the labels that they come from.
 """
@@ -20,37 +20,37 @@ from judging.signals import content_changed, run_finished, run_stopped
 
 
 @receiver(run_finished)
-def hear_run(sender: object, *, run_id: int, kind: str, **extra: Any) -> None:
+def route_finished_run(sender: object, *, run_id: int, kind: str, **extra: Any) -> None:
     """Route a finished run of judges, rules or an index; debates announce themselves."""
     if kind in SCORED_KINDS:
         jobs.launch(jobs.route_run, run_id)
 
 
 @receiver(run_stopped)
-def hear_stop(sender: object, *, run_id: int, **extra: Any) -> None:
+def notify_run_owner(sender: object, *, run_id: int, **extra: Any) -> None:
     """Tell whoever started a run that it ended or paused, in the same transaction."""
     notify_owner(run=Run.objects.select_related("created_by").get(pk=run_id), at=timezone.now())
 
 
 @receiver(debates_finished)
-def hear_debates(sender: object, *, debate_set_id: int, **extra: Any) -> None:
+def route_finished_debates(sender: object, *, debate_set_id: int, **extra: Any) -> None:
     """Route finished debates."""
     jobs.launch(jobs.route_debates, debate_set_id)
 
 
 @receiver(labels_changed)
-def hear_labels(sender: object, *, debate_ids: list[int], **extra: Any) -> None:
+def store_debate_labels(sender: object, *, debate_ids: list[int], **extra: Any) -> None:
     """Store what raters elsewhere agree about, so that nobody is asked between their labels and the final ones."""
     keep_debate_labels(debate_ids=debate_ids, at=timezone.now())
 
 
 @receiver(notices_left)
-def hear_notices(sender: object, *, person_id: int, **extra: Any) -> None:
+def mail_new_notices(sender: object, *, person_id: int, **extra: Any) -> None:
     """Mail what was left for somebody."""
     jobs.launch(jobs.mail_notices, person_id)
 
 
 @receiver(content_changed)
-def hear_content(sender: object, *, benchmark_id: int, **extra: Any) -> None:
+def refresh_stale_items(sender: object, *, benchmark_id: int, **extra: Any) -> None:
     """Look for items that the new content made stale."""
     jobs.launch(jobs.refresh_benchmark, benchmark_id)

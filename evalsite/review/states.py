@@ -1,4 +1,4 @@
-"""Where items, queues and claims may go, when an item is settled, and the sentences that refuse the rest. Pure."""
+"""The states of items, queues and claims, when an item is decided, and the sentences that refuse the rest. Pure."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def check_transition(before: LabelledEnum, after: LabelledEnum) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """What the answers so far make of an item; `label` only when it is settled."""
+    """What the answers so far make of an item; `label` only when it is decided."""
 
     state: ItemStatus
     label: str | None
@@ -112,9 +112,10 @@ class ItemOutcome:
 
 
 def outcome(labels: Sequence[str], *, quorum: int, unable: int = 0) -> ItemOutcome:
-    """Return settled when the quorum is reached and one label has more than half of the answers, else open or split.
+    """Return decided when one label has more than half of a full quorum, else open or needs adjudication.
 
-    `unable` people cannot judge the item. Once they are as many as were to answer it, and two at least, it is split.
+    `unable` people cannot judge the item. Once they are as many as were to answer it, and two at least, it needs
+    adjudication.
 
     Raises:
         ValueError: the quorum is not positive.

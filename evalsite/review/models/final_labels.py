@@ -19,7 +19,7 @@ class Provenance(models.TextChoices):
 
 
 class Adjudication(models.Model):
-    """The final human word on an item that people split on."""
+    """The final human word on an item that people disagree about."""
 
     item = models.OneToOneField(ReviewItem, on_delete=models.CASCADE, related_name="adjudication")
     adjudicator = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications")

@@ -1,4 +1,4 @@
-"""Settling what people split on: all answers with their reasons, one word that counts."""
+"""Adjudication of disagreements: all answers with their reasons, and the final label."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from evalsite.review.views.next_items import form_parts, material_of, parts_of
 
 @get_view("review.adjudicate")
 def adjudication_list(request: PageRequest) -> HttpResponse:
-    """Show what people split on."""
+    """List the items that need adjudication."""
     slug = request.GET.get("queue", "")
     page = page_of(request, pages.items_to_adjudicate(queue_slug=slug))
     rows = []
@@ -158,7 +158,7 @@ def item_reopen(request: PageRequest, item_id: int) -> HttpResponse:
 
 @post_view("review.adjudicate")
 def item_ask_more(request: PageRequest, item_id: int) -> HttpResponse:
-    """Ask one more person about an item that people split on."""
+    """Ask one more person about an item that people disagree about."""
     item = get_object_or_404(ReviewItem, pk=item_id)
     with refusals_shown(request, ReviewRefused):
         decisions.ask_more(item_id=item.pk, actor=request.user, at=timezone.now())

@@ -195,7 +195,7 @@ def question_of(item: ReviewItem) -> str:
 
 
 def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
-    """Return the items that people split on, by queue."""
+    """Return the items that need adjudication, by queue."""
     items = ReviewItem.objects.filter(status=ItemStatus.NEEDS_ADJUDICATION).exclude(queue__status=QueueStatus.ARCHIVED)
     if queue_slug:
         items = items.filter(queue__slug=queue_slug)
@@ -204,7 +204,7 @@ def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
 
 
 def next_to_adjudicate(*, item: ReviewItem) -> int | None:
-    """Return the next split item, of the same queue first."""
+    """Return the next item that needs adjudication, of the same queue first."""
     waiting = items_to_adjudicate().exclude(pk=item.pk).order_by("pk")
     same = waiting.filter(queue_id=item.queue_id).values_list("pk", flat=True).first()
     return same if same is not None else waiting.values_list("pk", flat=True).first()

@@ -182,7 +182,7 @@ def reveal_item(*, item_id: int, annotator: User, at: datetime) -> Annotation:
 def revise_annotation(
     *, item_id: int, annotator: User, label: str, reason: str, at: datetime, parts: Mapping[str, str] | None = None
 ) -> Annotation:
-    """Store the one revision after the reveal beside the blind answer; what the item settled on stays.
+    """Store the one revision after the reveal beside the blind answer; the label of the item stays.
 
     `parts` is what they say now of the parts of the criterion's form, by key.
 

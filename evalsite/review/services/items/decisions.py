@@ -95,7 +95,7 @@ def keep_revised_label(*, item: ReviewItem, answers: Iterable[Annotation], at: d
 def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime) -> None:
     """Store a locked item's new status and label, and bring the counters with it.
 
-    The queue's row comes last: everybody who settles an item of it waits for that row.
+    The queue's row comes last: everybody who decides an item of it waits for that row.
     """
     was_open, is_open = item.is_open, status == ItemStatus.OPEN
     if item.decided_at is not None and status != ItemStatus.STALE:  # a label outlives the item's question
@@ -129,7 +129,7 @@ class FinalWord:
 
 @transaction.atomic
 def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: datetime) -> ReviewItem:
-    """Store the final human word on an item that people split on, or that nobody is left to answer.
+    """Store the final human word on an item that people disagree about, or that nobody is left to answer.
 
     The label is blind where the adjudicator has been shown no machine verdict of the item.
 
@@ -237,10 +237,10 @@ def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Revi
 
 @transaction.atomic
 def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
-    """Ask one more person about an item that people split on.
+    """Ask one more person about an item that people disagree about.
 
     Raises:
-        ReviewRefused: it is not split, or has been asked too often.
+        ReviewRefused: it does not need adjudication, or people were asked too often.
     """
     item = lock_row(ReviewItem, item_id, "queue", "subject")
     if item.status != ItemStatus.NEEDS_ADJUDICATION:

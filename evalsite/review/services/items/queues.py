@@ -117,7 +117,7 @@ def free_slug(model: type[Queue] | type[LabelTable], name: str) -> str:
 def recount(*, queue_id: int) -> Queue:
     """Bring a queue's counters up to date with its items, inside the caller's transaction.
 
-    The queue's row is locked before counting: whoever settles an item meanwhile has either been counted or waits to
+    The queue's row is locked before counting: whoever decides an item meanwhile has either been counted or waits to
     count down after this.
     """
     queue = lock_row(Queue, queue_id)

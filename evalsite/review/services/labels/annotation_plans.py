@@ -359,7 +359,7 @@ def _completed(act: Act, stored: Act) -> Act:
 
 
 def _is_possible(facts: ItemRecord, state: ItemStatus, label: str) -> bool:
-    """Return whether a status of the file agrees with its answers; reopened items are split whatever people said."""
+    """Return whether a status of the file agrees with its answers; reopened items need adjudication in any case."""
     if facts.status == ItemStatus.ADJUDICATED:
         return bool(facts.adjudicated_label) and facts.final_label == facts.adjudicated_label
     if facts.status == ItemStatus.NEEDS_ADJUDICATION:

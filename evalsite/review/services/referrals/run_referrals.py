@@ -262,12 +262,12 @@ def _referrals(finding: _Finding, decision: RoutingDecision, routing: _Routing) 
         reasons = {routing.only[finding.response_id, finding.criterion]: Reason.SENT_BY_HAND}
     else:
         reasons = {
-            alone.rows[0].evaluator_id: found_alone.reasons[0]
+            alone.rows[0].evaluator_id: decision_alone.reasons[0]
             for alone in finding.by_evaluator()
-            if (found_alone := route(_run_facts(alone, routing), routing.rules)).is_routed
+            if (decision_alone := route(_run_facts(alone, routing), routing.rules)).is_routed
         }
     joint = decision.reason_of(ItemArm.ROUTED)
-    reasons = reasons or {row.evaluator_id: joint for row in finding.rows}  # a split of judges is everybody's
+    reasons = reasons or {row.evaluator_id: joint for row in finding.rows}  # a disagreement of judges is everybody's
     for evaluator_id, reason in reasons.items():
         referrals.append(new_referral(decision, ItemArm.ROUTED, reason=reason, evaluator_id=evaluator_id, **about))
     return referrals
@@ -299,7 +299,7 @@ def _least_sure(finding: _Finding, thresholds: dict[int, float]) -> tuple[float 
 
 
 def _disputed_votes(verdict: Verdict) -> tuple[float, ...]:
-    """Return the votes of a panel that lie beyond its margin, or have no majority; nothing where they settle it."""
+    """Return the votes of a panel that lie beyond its margin, or have no majority; nothing where they decide it."""
     score: Score | None = getattr(verdict, "score", None)
     if score is None or not DISPUTED.intersection(score.flags):
         return ()
@@ -307,20 +307,20 @@ def _disputed_votes(verdict: Verdict) -> tuple[float, ...]:
 
 
 def _judge_labels(finding: _Finding) -> tuple[str, ...]:
-    """Return the labels of the judges that answered one question and split over it, else of the first such judges.
+    """Return the labels of the judges that answered one question and disagree, else of the first such judges.
 
     Judges by one rubric are a panel; two rubrics, or two kinds of judge without one, ask different questions.
     """
-    panels: dict[tuple[int | None, str], list[str]] = {}
+    by_question: dict[tuple[int | None, str], list[str]] = {}
     for row in finding.verdicts:
         score = getattr(row, "score", None)
         label = nearest_label(score.share, finding.labels) if score is not None and score.share is not None else ""
         if label:
             evaluator = row.evaluator
             kind = "" if evaluator.rubric_id is not None else kind_asked(evaluator.options)
-            panels.setdefault((evaluator.rubric_id, kind), []).append(label)
-    juries = [tuple(panel) for panel in panels.values()]
-    return next((panel for panel in juries if len(set(panel)) > 1), next(iter(juries), ()))
+            by_question.setdefault((evaluator.rubric_id, kind), []).append(label)
+    panels = [tuple(labels) for labels in by_question.values()]
+    return next((labels for labels in panels if len(set(labels)) > 1), next(iter(panels), ()))
 
 
 def _problem(score: Score) -> str:
