@@ -15,7 +15,7 @@ from judging.specs.types import NodeSpec
 TOP = 100
 STANDARD = frozenset({25, 50, 100})
 GRID = 25  # every score of the documented levels is a multiple of this
-PARTIAL_STEP = 20  # what the original prompt says a level-25 criterion is worth
+PARTIAL_STEP = 20  # what the prompt of ORD-MMBench says a level-25 criterion is worth
 
 
 class BadCascadeOption(ValueError):
@@ -26,7 +26,7 @@ class BadCascadeOption(ValueError):
 class CascadeOptions:
     """The points that the source texts leave open; the defaults follow the recorded scores."""
 
-    level_25_value: int = 25  # 20: as the original prompt says
+    level_25_value: int = 25  # 20: as the prompt of ORD-MMBench says
     level_100: str = "any"  # "all": every level-100 criterion must be met
     clip: bool = True  # to 0..100
     off_grid: str = "keep"  # a judge's 20/40/60/80: keep and flag | normalise | reject

@@ -25,7 +25,7 @@ DEFAULT_WEIGHTS = {
 
 
 class EsiStatus(StrEnum):
-    """The original's words for where an item ended."""
+    """The words of Lunar-Bench's program for where an item ended."""
 
     COMPLETED = "COMPLETED"
     WORKER_ERROR = "ERROR_WORKER_API"
@@ -37,7 +37,7 @@ class EsiStatus(StrEnum):
 
 
 def judged_status(*, accuracy_failed: bool, integrity_failed: bool) -> EsiStatus:
-    """Return the status of an answer that both judges were asked about; an accuracy error wins, as in the original."""
+    """Return the status of an answer that both judges were asked about; an accuracy error wins, as in Lunar-Bench."""
     if accuracy_failed:
         return EsiStatus.ACCURACY_ERROR
     return EsiStatus.INTEGRITY_ERROR if integrity_failed else EsiStatus.COMPLETED
@@ -58,7 +58,7 @@ class EsiOptions:
     length_penalty: float = 10.0
     unsafe_keywords: tuple[str, ...] = ("unsafe_example", "another_keyword")
     length_rule: str = "documented"  # "original": subtract the ratio
-    unknown_as_zero: bool = False  # True, as in the original: no tokens or no integrity verdict count as 0
+    unknown_as_zero: bool = False  # True, as in Lunar-Bench: no tokens or no integrity verdict count as 0
 
     def __post_init__(self) -> None:
         if set(self.weights) != set(SUB_SCORES):

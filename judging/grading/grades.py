@@ -35,14 +35,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class GradingFault:
-    """An error that in the original program throws away the whole case."""
+    """An error that in InfiBench throws away the whole case."""
 
-    kind: str  # class name of the original's exception, e.g. "KeyError"
+    kind: str  # class name of InfiBench's exception, e.g. "KeyError"
     message: str
 
 
 class BadSpecification(Exception):
-    """The grading specification cannot be applied; `kind` names the exception the original program raises."""
+    """The grading specification cannot be applied; `kind` names the exception InfiBench raises."""
 
     def __init__(self, kind: str, message: str, code: str = "13.07") -> None:
         super().__init__(message)
@@ -97,7 +97,7 @@ class ResponseGrade:
 
 @dataclass(frozen=True, slots=True)
 class GradingOptions:
-    """How to grade. `compat`: do as the original program did wherever our default deliberately differs."""
+    """How to grade. `compat`: do as InfiBench does wherever our default deliberately differs."""
 
     compat: bool = False
     regex_timeout_seconds: float = 0.25  # for one search

@@ -1,8 +1,8 @@
 """The suite's table: overall, by language, by question type and by metric, with mean and deviation over groups of
 attempts.
 
-Two properties of the original are kept and belong beside the table: metric rows are not capped by max_score, so they
-need not sum to the overall row; language and type rows add shares of cases and do not multiply by a case's full
+Two properties of InfiBench's table are kept and belong beside the table: metric rows are not capped by max_score, so
+they need not sum to the overall row; language and type rows add shares of cases and do not multiply by a case's full
 score.
 """
 
@@ -105,7 +105,7 @@ def metric_points(grade: ResponseGrade) -> dict[str, tuple[float, float]]:
 
 
 def suite_report(cases: Iterable[CaseAttempts], *, group_size: int = 10) -> SuiteReport:
-    """Return the table over cases whose every attempt has a score. A missing group counts 0, as in the original.
+    """Return the table over cases whose every attempt has a score. A missing group counts 0, as in InfiBench.
 
     Per case and group of `group_size` attempts the one with the highest sum of points counts, the last on a tie.
     """

@@ -61,8 +61,8 @@ def chosen_prompt(name: str, own_text: str) -> VersionedPrompt:
         return shipped
     edited = VersionedPrompt(name, own_text.strip())
     if edited.placeholders not in (shipped.placeholders, _EARLIER.get(name)):
-        wrong = ", ".join(f"{{{{{word}}}}}" for word in sorted(edited.placeholders ^ shipped.placeholders))
-        raise BadPrompt(f"The prompt must use exactly the placeholders of {name}.md; these differ: {wrong}.")
+        differing = ", ".join(f"{{{{{word}}}}}" for word in sorted(edited.placeholders ^ shipped.placeholders))
+        raise BadPrompt(f"The prompt must use exactly the placeholders of {name}.md; these differ: {differing}.")
     return edited
 
 

@@ -62,9 +62,13 @@ class JudgeSubject:
         of_answers = (self.response_images, self.other_images)
         first, second = reversed(of_answers) if swapped else of_answers
         is_pair = bool(self.other_response)
-        named = (("question", self.images), ("response A" if is_pair else "response", first), ("response B", second))
+        images_by_owner = (
+            ("question", self.images),
+            ("response A" if is_pair else "response", first),
+            ("response B", second),
+        )
         parts: list[MessagePart] = []
-        for owner, images in named:
+        for owner, images in images_by_owner:
             for number, image in enumerate(images, start=1):
                 alt = f" ({image.alt})" if image.alt else ""
                 parts.append(MessagePart(f"Image {number} of the {owner}{alt}:"))

@@ -55,8 +55,10 @@ def find_rubric_tables(bundle: Bundle) -> list[str]:
     tables = [path for path in bundle if path.lower().endswith(TABLE_ENDINGS) and kind_of_table(bundle, path) is None]
     books = [path for path in tables if path.lower().endswith(SHEET_ENDINGS)]
     loose = [path for path in tables if path not in books and "/" not in path and is_rubric_table(bundle, path)]
-    named = {name for path in yaml_paths(bundle) for name in named_files(bundle.read(path), path)} if loose else set()
-    return books + [path for path in loose if path not in named]
+    named_paths = (
+        {name for path in yaml_paths(bundle) for name in named_files(bundle.read(path), path)} if loose else set()
+    )
+    return books + [path for path in loose if path not in named_paths]
 
 
 def kind_of_table(bundle: Bundle, path: str) -> str | None:
@@ -64,7 +66,7 @@ def kind_of_table(bundle: Bundle, path: str) -> str | None:
     if path in bundle.columns:
         fields = bundle.columns[path]
         return TABLES.kind if holds_mapped_responses(fields) else UploadKind.QUESTIONS
-    fitting = [form for form in RESPONSE_FORMATS.values() if path.lower().endswith(form.endings)]
-    read = [(form, form.names(bundle, path)) for form in fitting]
+    formats = [form for form in RESPONSE_FORMATS.values() if path.lower().endswith(form.endings)]
+    read = [(form, form.names(bundle, path)) for form in formats]
     responses = next((form.kind for form, names in read if form.holds(names)), None)
     return responses or (UploadKind.QUESTIONS if any(form.asks(names) for form, names in read) else None)

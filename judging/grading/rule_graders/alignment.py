@@ -1,4 +1,4 @@
-"""The character alignment behind blank filling: a longest common subsequence with the original program's quirks.
+"""The character alignment behind blank filling: a longest common subsequence with the quirks of InfiBench's grader.
 
 Tables over template index i and response index j: f (length) and s (response index of the last matched character). On
 the border (i = 0 or j = 0): equal characters give f = 1, s = j; others f = 0, s = 0; the border does not inherit from
@@ -192,7 +192,7 @@ def _run_maximum(columns: _Ints) -> None:
 
 
 def _back_track(template: str, response: str, keys: _Ints, columns: _Columns, ends: tuple[int, int]) -> Alignment:
-    """Return positions by walking up from the last cell; column -1 is the last one, as in the original."""
+    """Return positions by walking up from the last cell; column -1 is the last one, as in InfiBench."""
     start, end = ends
     depth, width = columns.depth, columns.width
     low = (1 << columns.bits) - 1

@@ -1,6 +1,6 @@
 """Blank filling: answers are cut out of a response by aligning it with a template, then compared with targets.
 
-Which blank got what, and the texts handed to post handlers, are the original program's to the letter.
+Which blank got what, and the texts handed to post handlers, are those of InfiBench's grader to the letter.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _read_target(raw: Any) -> _Target:
     if "content" not in raw:
         raise BadSpecification("KeyError", "A target needs `content`.")
     content = raw["content"]
-    # A mapping is gone through by its keys, as the original does: {or: [...]} asks for the answer "or".
+    # A mapping is gone through by its keys, as InfiBench does: {or: [...]} asks for the answer "or".
     answers = [content] if isinstance(content, str) else content
     if not isinstance(answers, (list, tuple, Mapping)):
         raise BadSpecification("TypeError", f"`content` must be text or a list, not {content!r}.")

@@ -1,6 +1,6 @@
 """Keyword rules: and/or trees of literal texts and regular expressions, with weights, negation and conditions.
 
-Order of work and quirks are those of the original program: `to_lower` counts at rule level only and lower-cases a
+Order of work and quirks are those of InfiBench's grader: `to_lower` counts at rule level only and lower-cases a
 regular expression too; `regex` is inherited downwards; `or` beats `and` beats `content`; a condition may veto, never
 rescue.
 """

@@ -38,7 +38,7 @@ SCHEMA = {
 }
 _ORIGINAL = re.compile(r'\{\s*"is_judged_correct"\s*:\s*(?:true|false)\s*,\s*"reasoning"\s*:\s*"', re.IGNORECASE)
 _ORIGINAL_END = re.compile(r'"\s*\}')
-ORIGINAL_QUOTE = 300  # characters of an unreadable reply that the original quotes in its reasoning
+ORIGINAL_QUOTE = 300  # characters of an unreadable reply that Lunar-Bench quotes in its reasoning
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class AccuracyJudge(AskingOnce):
 
 
 def strictness_of(dataset: str) -> str:
-    """Return the strictness that the original picks from a data set's short name; L2 where the name says nothing."""
+    """Return the strictness that Lunar-Bench picks from a data set's short name; L2 where the name says nothing."""
     return next((level for level in STRICTNESS if level.lower() in dataset.lower()), "L2")
 
 
@@ -120,7 +120,7 @@ def read_accuracy(text: str, material: str = "") -> JudgeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class OriginalReading:
-    """What the original program makes of a reply. `counts_as_error` is how it decides that the judge failed."""
+    """How Lunar-Bench reads a reply. `counts_as_error` is how it decides that the judge failed."""
 
     value: bool | int | None
     counts_as_error: bool
@@ -128,14 +128,14 @@ class OriginalReading:
 
 
 def original_part(text: str, start: re.Pattern[str]) -> str | None:
-    """Return what the original's expression matches, from `start` to the first quote before a brace, in one pass."""
+    """Return what Lunar-Bench's expression matches, from `start` to the first quote before a brace, in one pass."""
     first = start.search(text)
     end = _ORIGINAL_END.search(text, first.end()) if first else None
     return text[first.start() : end.end()] if first and end else None
 
 
 def read_as_original(text: str) -> OriginalReading:
-    """Return the original's reading: the two keys in this order, else "not correct"; an error is the word "Error"."""
+    """Return Lunar-Bench's reading: the two keys in this order, else "not correct"; an error is the word "Error"."""
     part = original_part(text, _ORIGINAL)
     if part is None:
         return OriginalReading(False, "Error" in text[:ORIGINAL_QUOTE])

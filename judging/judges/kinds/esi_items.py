@@ -178,7 +178,7 @@ def failure_of(verdicts: Mapping[str, JudgeVerdict], status: EsiStatus) -> str:
 def _refused(reply: ChatReply, reading: ReplyReading) -> EsiOutcome | None:
     """Return the end of an item without an answer; None where there is one.
 
-    A truncated answer is one, and to the original program so is an empty one, or one of nothing but thinking.
+    A truncated answer is one, and to Lunar-Bench so is an empty one, or one of nothing but thinking.
     """
     if is_answer(reply):
         return None
@@ -193,7 +193,7 @@ def _is_cut_off_text(reply: ChatReply) -> bool:
 
 
 def response_text(text: str, reading: ReplyReading) -> str:
-    """Return the response that a reply's text is; to the original program all of it, as it came."""
+    """Return the response that a reply's text is; to Lunar-Bench all of it, as it came."""
     return text if reading is ReplyReading.ORIGINAL else answer_text(text)
 
 
@@ -221,7 +221,7 @@ def _not_asked(reason: str) -> Conversation[JudgeVerdict]:
 
 
 def _as_original(name: str, judge: JudgeProgram, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
-    """Ask once and read as the original does."""
+    """Ask once and read as Lunar-Bench does."""
     (reply,) = yield (judge.request(subject),)
     return read_reply(reply, _original_accuracy if name == "accuracy" else _original_integrity)
 
@@ -235,7 +235,7 @@ def _original_integrity(text: str) -> JudgeVerdict:
 
 
 def _verdict_of(original: OriginalReading, strict: JudgeVerdict, key: str) -> JudgeVerdict:
-    """Return the original's reading as a verdict that says where ours differs."""
+    """Return Lunar-Bench's reading as a verdict that says where ours differs."""
     if original.counts_as_error or original.value is None:
         return JudgeVerdict(
             VerdictStatus.UNPARSED,

@@ -103,7 +103,7 @@ def read_integrity(text: str, material: str = "") -> JudgeVerdict:
 
 
 def read_as_original(text: str) -> OriginalReading:
-    """Return the original's reading: a whole number and the two keys in this order, else no score and an error."""
+    """Return Lunar-Bench's reading: a whole number and the two keys in this order, else no score and an error."""
     part = original_part(text, _ORIGINAL)
     try:
         data = json.loads(part) if part else None

@@ -1,4 +1,4 @@
-"""The level-cascade judge: one holistic score as in the original, or each criterion met or not.
+"""The level-cascade judge: one holistic score as in ORD-MMBench, or each criterion met or not.
 
 Holistic replies hold `<analysis>` and `<score>`; itemised replies are JSON. Source: LLM-Score of ORD-MMBench.
 """
@@ -274,8 +274,8 @@ def _tag_flags(body: str, before: str) -> list[str]:
 def _closing_flags(block: _Block, body: str) -> list[str]:
     if not block.closing:
         return ["score_unclosed"]
-    wrong = ["wrong_closing_tag"] if block.closing != "</score>" else []
-    return wrong + (["text_after"] if body[block.end :].strip() else [])
+    flags = ["wrong_closing_tag"] if block.closing != "</score>" else []
+    return flags + (["text_after"] if body[block.end :].strip() else [])
 
 
 def _block_number(block: str) -> tuple[int | None, str]:

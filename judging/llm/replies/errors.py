@@ -41,10 +41,10 @@ def refused_fields(page: ErrorPage, *, sent: frozenset[str]) -> frozenset[str]:
     at_param = frozenset(name for name in sent if _stands_for(name, _tokens(page.param)))
     if not UNSUPPORTED.search(page.words):
         return at_param - LIMITS  # "max_tokens is too large" is no refusal of the field
-    named = at_param or frozenset(name for name in sent if _is_named(name, page.words))
-    if "cannot both be" in page.words and "top_p" in named:
+    named_fields = at_param or frozenset(name for name in sent if _is_named(name, page.words))
+    if "cannot both be" in page.words and "top_p" in named_fields:
         return frozenset({"top_p"})
-    return named
+    return named_fields
 
 
 def dispensable_field(sent: frozenset[str]) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """What a case says that the graders ignore, cannot do, or that no response can win.
 
 The points come from reading and running InfiBench's grader: an author who moves a file over learns what it did
-silently. A warning keeps the meaning the original gives the file; an error marks what stops the original's grading.
+silently. A warning keeps the meaning InfiBench gives the file; an error marks what stops its grading.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _raw(owner: Node, key: str) -> str:
 
 
 def _lint_type_and_lang(lint: Lint, case: Node, path: str) -> None:
-    """`type` and `lang` matter to graded cases: the original's report groups by them, and stops without `lang`."""
+    """`type` and `lang` matter to graded cases: InfiBench's report groups by them, and stops without `lang`."""
     kind = case.get("type")
     if kind is None or not kind.raw:
         lint.report(MISSING_TYPE, kind or case, join(path, "type"), "The case has no `type`.", "")

@@ -77,14 +77,14 @@ def shelf_of(bundle: Bundle) -> PictureShelf:
 
 def read_images(bundle: Bundle, findings: Findings, source: ImageSource, values: Iterable[object]) -> list[ImageSpec]:
     """Return the images that fields name, with every fault among the findings; empty fields name none."""
-    named = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
-    named = [entry for entry in named if entry not in (None, "", {})]
-    if len(named) > MAX_IMAGES:
-        message = f"{source.owner} has {len(named)} images; {MAX_IMAGES} at most."
+    entries = [entry for value in values for entry in (value if isinstance(value, list) else [value])]
+    entries = [entry for entry in entries if entry not in (None, "", {})]
+    if len(entries) > MAX_IMAGES:
+        message = f"{source.owner} has {len(entries)} images; {MAX_IMAGES} at most."
         findings.add(TOO_MANY_IMAGES, source.file, source.location, message)
         return []
     reader = _ImageReader(bundle, findings, source, shelf_of(bundle))
-    return [spec for entry in named if (spec := reader.image(entry)) is not None]
+    return [spec for entry in entries if (spec := reader.image(entry)) is not None]
 
 
 def fields_of(fields: JsonObject, names: Iterable[str]) -> list[object]:

@@ -268,11 +268,11 @@ def _csv_cells(reader: Reader, path: str, width: int, findings: Findings) -> Ite
 
 
 def _check_names(names: Sequence[str], path: str, location: str, findings: Findings) -> bool:
-    named = [name for name in names if name]
+    given_names = [name for name in names if name]
     message = ""
     if not _is_known(names):
         message = "There are no columns for case and response."
-    elif len(set(named)) < len(named):
+    elif len(set(given_names)) < len(given_names):
         message = "Two columns have the same name."
     if message:
         findings.add(BAD_HEADER, path, location, message, ", ".join(names))

@@ -22,7 +22,7 @@ SHOWN = 200  # characters of a bad line that are kept
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """A line without an item. `status` is the original's word."""
+    """A line without an item. `status` is the word of Lunar-Bench's program."""
 
     line: int
     status: str
@@ -39,7 +39,7 @@ class EsiLines:
 
 
 def read_esi_lines(text: str, *, name: str) -> EsiLines:
-    """Return every item of a data set and every line without one. Lines are numbered from 1, as the original does."""
+    """Return every item of a data set and every line without one. Lines are numbered from 1."""
     lines = text.removeprefix("\ufeff").split("\n")
     if lines and lines[-1] == "":
         lines.pop()

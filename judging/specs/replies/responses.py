@@ -165,8 +165,8 @@ class _ResponseFolder:
     @property
     def model(self) -> str:
         node = self.params.get("model_name")
-        named = node.raw.strip() if node is not None and node.content is not None else ""
-        return named or posixpath.basename(folder_of(self.path))
+        model_name = node.raw.strip() if node is not None and node.content is not None else ""
+        return model_name or posixpath.basename(folder_of(self.path))
 
     @property
     def metadata(self) -> JsonDict:
@@ -192,32 +192,32 @@ def _read_folder(
         )
         return
     metadata = folder.metadata
-    for case_path, listed in with_progress(list(answers.fields.items()), report_progress):
+    for case_path, path_nodes in with_progress(list(answers.fields.items()), report_progress):
         key = (collector.known_cases or KnownCases()).key_for_path(case_path)
-        if not listed.is_list:
+        if not path_nodes.is_list:
             lint.report(
-                NOT_A_LIST, listed, f"answer_paths.{case_path}", "The responses to a case must be a list of files."
+                NOT_A_LIST, path_nodes, f"answer_paths.{case_path}", "The responses to a case must be a list of files."
             )
-        for attempt, named in enumerate(listed.items):
-            path, text = _read_answer(bundle, lint, named, missing)
+        for attempt, path_node in enumerate(path_nodes.items):
+            path, text = _read_answer(bundle, lint, path_node, missing)
             if text is not None:
                 response = ResponseSpec(key, system, attempt, text, path, metadata)
-                collector.add(response, Origin(folder.path, at_line(named.line)))
+                collector.add(response, Origin(folder.path, at_line(path_node.line)))
 
 
-def _read_answer(bundle: Bundle, lint: Lint, named: Node, missing: MissingFiles) -> tuple[str, str | None]:
+def _read_answer(bundle: Bundle, lint: Lint, path_node: Node, missing: MissingFiles) -> tuple[str, str | None]:
     """Return the path and text of one answer file; no text, with a finding, where it cannot be read."""
-    if not isinstance(named.content, str):
-        lint.report(NOT_TEXT, named, "answer_paths", "The name of a response file must be text.")
+    if not isinstance(path_node.content, str):
+        lint.report(NOT_TEXT, path_node, "answer_paths", "The name of a response file must be text.")
         return "", None
     try:
-        path = join_path(folder_of(lint.file), named.content)
+        path = join_path(folder_of(lint.file), path_node.content)
     except UnsafePath as refusal:
-        lint.report(UNSAFE_PATH, named, "answer_paths", str(refusal))
+        lint.report(UNSAFE_PATH, path_node, "answer_paths", str(refusal))
         return "", None
     if path not in bundle:
         rule = MISSING_ERROR if missing == "error" else MISSING_WARNING
-        lint.report(rule, named, "answer_paths", f"The file {path} is not in the upload.")
+        lint.report(rule, path_node, "answer_paths", f"The file {path} is not in the upload.")
         return path, None
     text = read_text(bundle, path)
     lint.findings.extend(text.problems)

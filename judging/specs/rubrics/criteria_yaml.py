@@ -109,8 +109,10 @@ def _criterion(lint: Lint, key: str, node: Node) -> NodeSpec:
     low, high = min(levels), max(levels)
     missing = [level for level in range(low, high + 1) if level not in levels][:20]
     if missing or low == high:
-        named = ", ".join(str(level) for level in missing) or str(low + 1)
-        lint.report(MISSING_LEVEL, node, path, f"Between level {low} and the highest, {named} is missing.", key)
+        missing_levels = ", ".join(str(level) for level in missing) or str(low + 1)
+        lint.report(
+            MISSING_LEVEL, node, path, f"Between level {low} and the highest, {missing_levels} is missing.", key
+        )
     anchors = tuple(AnchorSpec(float(level), float(level), levels[level]) for level in sorted(levels))
     scale = ScaleSpec(kind="ordinal", minimum=float(low), maximum=float(high), step=1.0)
     return NodeSpec(key=key, kind="dimension", text=key, scale=scale, anchors=anchors)

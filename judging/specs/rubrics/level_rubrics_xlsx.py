@@ -199,9 +199,9 @@ def _check_layout(grid: Grid, layout: _Layout, findings: Findings) -> None:
         ):
             _check_header(grid, layout, number, row, findings)
     last_header = layout.header_row + layout.rows - 1
-    used = {layout.id_column, *layout.levels.values()}
+    used_columns = {layout.id_column, *layout.levels.values()}
     for (top, left_column), (bottom, right_column) in grid.merged:
-        if bottom > last_header and any(left_column <= column <= right_column for column in used):
+        if bottom > last_header and any(left_column <= column <= right_column for column in used_columns):
             findings.error(
                 grid.location(top, left_column),
                 "merged-cells",

@@ -178,11 +178,17 @@ class _SheetScan(_Scan):
 
     def begin_row(self, attributes: Attributes) -> None:
         self.begin_unit()
-        written = attributes.get("r")
-        number = self.row + 1 if written is None else int(written) if written.isdecimal() and len(written) < 8 else 0
+        row_reference = attributes.get("r")
+        number = (
+            self.row + 1
+            if row_reference is None
+            else int(row_reference)
+            if row_reference.isdecimal() and len(row_reference) < 8
+            else 0
+        )
         if not self.row < number <= MAX_ROWS:
             raise WorkbookRefused(
-                f"{self.subject} has the row {written} after the row {self.row}, which is not valid; "
+                f"{self.subject} has the row {row_reference} after the row {self.row}, which is not valid; "
                 "save the workbook again."
             )
         self.row, self.column, self.digits = number, 0, str(number)

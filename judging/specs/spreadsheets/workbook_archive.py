@@ -79,10 +79,10 @@ def inspect_archive(data: bytes) -> Archive:
         raise WorkbookRefused("This is not an .xlsx workbook, or it is damaged; save it again as .xlsx.") from problem
     _check_members(members)
     _measure(data, members)
-    named = {member.filename: member for member in members}
-    if not named.keys() >= {CONTENT_TYPES, WORKBOOK, WORKBOOK_LINKS}:
+    members_by_name = {member.filename: member for member in members}
+    if not members_by_name.keys() >= {CONTENT_TYPES, WORKBOOK, WORKBOOK_LINKS}:
         raise WorkbookRefused("The archive contains no xl/workbook.xml, so it is not an .xlsx workbook.")
-    return Archive(data, named)
+    return Archive(data, members_by_name)
 
 
 def _check_members(members: list[zipfile.ZipInfo]) -> None:

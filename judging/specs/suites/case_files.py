@@ -65,42 +65,44 @@ class CaseFiles:
 
     def grading(self, node: Node, key_path: str) -> JsonDict:
         """Return a `grading` mapping as plain data with every named file put next to its path."""
-        plain = node.plain()
-        if not isinstance(plain, dict):
+        grading = node.plain()
+        if not isinstance(grading, dict):
             return {}
-        _read_numbers(plain)
-        self._put_tests(node, plain, key_path)
-        self._put_references(node, plain, key_path)
+        _read_numbers(grading)
+        self._put_tests(node, grading, key_path)
+        self._put_references(node, grading, key_path)
         for handler_path, handler in handlers_of(node, key_path):
             self._take_handler(handler, handler_path)
         custom = node.get("customized")
         if custom is not None:
             self._take_handler(custom, join(key_path, "customized"))
-        return plain
+        return grading
 
-    def _put_tests(self, grading: Node, plain: JsonDict, key_path: str) -> None:
+    def _put_tests(self, grading: Node, plain_grading: JsonDict, key_path: str) -> None:
         unit_test = grading.get("unit_test")
         tests = unit_test.get("tests") if unit_test is not None else None
         for index, test in enumerate(tests.items if tests is not None else ()):
             for key, target in _TEST_FILES.items():
-                named = test.get(key)
-                if named is not None:
+                path_node = test.get(key)
+                if path_node is not None:
                     test_path = f"{key_path}.unit_test.tests[{index}].{key}"
-                    plain["unit_test"]["tests"][index][target] = self.read(named, test_path)
+                    plain_grading["unit_test"]["tests"][index][target] = self.read(path_node, test_path)
 
-    def _put_references(self, grading: Node, plain: JsonDict, key_path: str) -> None:
+    def _put_references(self, grading: Node, plain_grading: JsonDict, key_path: str) -> None:
         similarity = grading.get("similarity")
         for number, metric in enumerate(similarity.items if similarity is not None else ()):
             references = metric.get("references")
             for index, reference in enumerate(references.items if references is not None else ()):
-                named = reference.get("path")
-                if named is not None:
+                path_node = reference.get("path")
+                if path_node is not None:
                     reference_path = f"{key_path}.similarity[{number}].references[{index}].path"
-                    text = self.read(named, reference_path)
-                    plain["similarity"][number]["references"][index]["content"] = text
+                    text = self.read(path_node, reference_path)
+                    plain_grading["similarity"][number]["references"][index]["content"] = text
                     if text is not None and not has_words(text):
                         message = "The reference has no words that ROUGE can read, so every score is 0."
-                        self.findings.add(NO_WORDS, self.file, at_line(named.line, reference_path), message, named.raw)
+                        self.findings.add(
+                            NO_WORDS, self.file, at_line(path_node.line, reference_path), message, path_node.raw
+                        )
 
     def _take_handler(self, handler: Node, key_path: str) -> None:
         module = handler.get("module")
@@ -130,7 +132,7 @@ class CaseFiles:
 
 
 def _read_numbers(value: object) -> None:
-    """Turn quoted numbers such as `weight: "2"` into numbers, in place, as the original's float() does."""
+    """Turn quoted numbers such as `weight: "2"` into numbers, in place, as InfiBench's float() does."""
     stack = [value]
     while stack:
         part = stack.pop()

@@ -80,8 +80,8 @@ def _message(turn: JsonObject, images: Sequence[JsonObject]) -> JsonDict:
             {"id": call["id"], "type": "function", "function": {name: call[name] for name in ("name", "arguments")}}
             for call in turn["calls"]
         ]
-    same = {"tool_call_id": turn.get("call_id"), "name": turn.get("name")}
-    return message | {name: value for name, value in same.items() if value}
+    optional_fields = {"tool_call_id": turn.get("call_id"), "name": turn.get("name")}
+    return message | {name: value for name, value in optional_fields.items() if value}
 
 
 def _further(turns: Sequence[JsonObject], images: Sequence[JsonObject]) -> list[JsonDict]:

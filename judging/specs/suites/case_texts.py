@@ -64,9 +64,9 @@ def case_to_yaml(case: CaseSpec) -> str:
     """Return the editable part of a case."""
     grading = copy.deepcopy(dict(case.grading))
     for owner in _owners(grading):
-        for named, content in _FILES.items():
-            if owner.get(named) is not None:
-                owner.pop(content, None)
+        for path_key, content_key in _FILES.items():
+            if owner.get(path_key) is not None:
+                owner.pop(content_key, None)
     values = (case.question_type, case.lang, case.full_score, case.null_score, grading)
     document = {
         name: value for name, value in zip(FIELDS, values, strict=True) if value not in (None, "") or name == "grading"

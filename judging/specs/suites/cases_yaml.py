@@ -74,7 +74,7 @@ def source_url(text: str) -> str:
 def read_case(case: Node, files: CaseFiles, source: CaseSource) -> CaseSpec | None:
     """Return the case at a node with every named file inlined; None, with findings, where it has no identity.
 
-    Keys that nothing reads become metadata, as the original carries them into its results.
+    Keys that nothing reads become metadata, as InfiBench carries them into its results.
     """
     lint = Lint(files.findings, files.file)
     if not case.is_mapping:
@@ -181,14 +181,14 @@ def _prompt(case: Node, files: CaseFiles, lint: Lint, source: CaseSource) -> str
 
 def _text_or_file(case: Node, key: str, files: CaseFiles, path: str) -> str | None:
     """Return the text at `key`, or of the file at `key_path`; None where there is neither."""
-    text, named = case.get(key), case.get(f"{key}_path")
+    text, path_node = case.get(key), case.get(f"{key}_path")
     lint = Lint(files.findings, files.file)
-    if named is not None:
+    if path_node is not None:
         if text is not None:
             lint.report(BOTH_GIVEN, text, join(path, key), f"`{key}` is ignored next to `{key}_path`.")
-        if not named.is_text:
-            lint.report(NOT_TEXT, named, join(path, f"{key}_path"), f"`{key}_path` must be text.")
-        return files.read(named, join(path, f"{key}_path"))
+        if not path_node.is_text:
+            lint.report(NOT_TEXT, path_node, join(path, f"{key}_path"), f"`{key}_path` must be text.")
+        return files.read(path_node, join(path, f"{key}_path"))
     if text is None or text.content is None:
         return None
     if text.is_mapping or text.is_list:

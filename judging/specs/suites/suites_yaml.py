@@ -254,29 +254,32 @@ class _SuiteReader:
             case = read_case(entry, files, CaseSource("", weight, key_path))
             self._keep(case, lint.file, at_line(entry.line, key_path))
             return
-        named = entry.get("path") or entry
-        path = self._case_path(lint, named, key_path)
+        path_node = entry.get("path") or entry
+        path = self._case_path(lint, path_node, key_path)
         if path is not None:
-            source = CaseSource(str(named.content), weight)
+            source = CaseSource(str(path_node.content), weight)
             self._add_case_file(path, source, at_line(entry.line, key_path), lint.file)
 
-    def _case_path(self, lint: Lint, named: Node, key_path: str) -> str | None:
+    def _case_path(self, lint: Lint, path_node: Node, key_path: str) -> str | None:
         """Return where a case file lies: below the suite's folder, else below the top of the upload."""
-        if not isinstance(named.content, str):
-            lint.report(BAD_ENTRY, named, key_path, "The path of a case must be text.")
+        if not isinstance(path_node.content, str):
+            lint.report(BAD_ENTRY, path_node, key_path, "The path of a case must be text.")
             return None
         tried: list[str] = []
         for folder in (folder_of(lint.file), ""):
             try:
-                path = join_path(folder, named.content)
+                path = join_path(folder, path_node.content)
             except UnsafePath as refusal:
-                lint.report(UNSAFE_PATH, named, key_path, str(refusal))
+                lint.report(UNSAFE_PATH, path_node, key_path, str(refusal))
                 return None
             if path in self.bundle:
                 return path
             tried.append(path)
         lint.report(
-            MISSING_CASE, named, key_path, f"The case file {' or '.join(dict.fromkeys(tried))} is not in the upload."
+            MISSING_CASE,
+            path_node,
+            key_path,
+            f"The case file {' or '.join(dict.fromkeys(tried))} is not in the upload.",
         )
         return None
 

@@ -161,7 +161,7 @@ def weighted_kappa(
         raise ValueError("kappa needs at least one item")
     clusters = cluster_codes(pairs.cases)
     heaviest = float(weights.max()) * (len(first) / (clusters.max() + 1)) ** 0.5
-    plain = _table(pairs, labels, 0.0)
+    plain_table = _table(pairs, labels, 0.0)
     table = _table(pairs, labels, pseudo * heaviest / labels**2)
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     observed, expected = float(np.trace(table)), float(rows @ columns)
@@ -178,8 +178,8 @@ def weighted_kappa(
     m = len(sums) + pseudo
     error = float(np.sqrt(squares * m / (m - 1)) / (weights.sum() + pseudo * heaviest))
     reach = (t_quantile(degrees, level) if critical is None else critical) * error
-    chance = float(plain.sum(axis=1) @ plain.sum(axis=0))
-    point = (float(np.trace(plain)) - chance) / (1 - chance) if chance < 1 - 1e-12 else None
+    chance = float(plain_table.sum(axis=1) @ plain_table.sum(axis=0))
+    point = (float(np.trace(plain_table)) - chance) / (1 - chance) if chance < 1 - 1e-12 else None
     return KappaInference(point, kappa, error, max(-1.0, kappa - reach), min(1.0, kappa + reach), len(first))
 
 
