@@ -20,7 +20,7 @@ from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.services.systems import question_of
 
 CHUNK = 500
-MOST_STEM_BYTES = 200  # file systems take names of 255 bytes
+MAX_STEM_BYTES = 200  # file systems take names of 255 bytes
 NO_ITEM = "N/A"
 NO_ANSWER = "N/A_WORKER_ERROR"
 NO_MEAN = "N/A (0 items scored)"
@@ -88,9 +88,9 @@ def file_stem(run: Run, system: System) -> str:
     parts = (run.suite.name, model, system.prompt_version or "IMPORTED")
     stem = "_".join(part.replace("/", "__").replace(":", "_").replace("\\", "_").replace("\0", "") for part in parts)
     name = stem.encode()
-    if len(name) <= MOST_STEM_BYTES:
+    if len(name) <= MAX_STEM_BYTES:
         return stem
-    return f"{name[: MOST_STEM_BYTES - 9].decode(errors='ignore')}_{text_hash(stem)[:8]}"
+    return f"{name[: MAX_STEM_BYTES - 9].decode(errors='ignore')}_{text_hash(stem)[:8]}"
 
 
 def _write_system(run: Run, system: System, folder: Path, stem: str) -> list[Path]:

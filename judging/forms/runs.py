@@ -32,7 +32,7 @@ from judging.selectors.endpoints import active_judges
 from judging.selectors.judges.judge_needs import is_baseline, needs_of, needs_rubric, uses_rubric
 from judging.selectors.judges.suggested_judges import suggest_judges
 from judging.selectors.responses import askable_systems
-from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup
+from judging.services.runs.ask_plans import MAX_ATTEMPTS, AskSetup
 from judging.services.runs.run_archive import tags_in
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.systems import plain_system
@@ -137,7 +137,7 @@ class RunForm(NewRunForm, SelectionForm):
     attempts = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=MOST_ATTEMPTS,
+        max_value=MAX_ATTEMPTS,
         label="Responses per case",
         help_text="How many each asked system gives, each by a call of its own. Default: 1.",
     )

@@ -19,7 +19,7 @@ from judging.services.tasks.recovery import unfinished_runs
 logger = logging.getLogger(__name__)
 
 TASKS_PER_JOB = 500
-MOST_JOBS = 16
+MAX_JOBS = 16
 RUNS_PREFIX = "runs-"  # of the ids of jobs that work on whatever waits
 
 
@@ -43,7 +43,7 @@ def launch_run(*, run_id: int, waiting: int) -> None:
 
     A worker that has other runs in work finds it by itself within a second or so.
     """
-    jobs = max(1, min(MOST_JOBS, -(-waiting // TASKS_PER_JOB)))
+    jobs = max(1, min(MAX_JOBS, -(-waiting // TASKS_PER_JOB)))
     transaction.on_commit(partial(_wake_workers, run_id, jobs))
 
 

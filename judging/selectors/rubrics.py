@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from judging.models import Case, Rubric, RubricItem
 
-MOST_CHANGES = 200
+MAX_CHANGES = 200
 
 
 def rubric_items(rubric: Rubric, *, query: str = "") -> QuerySet[RubricItem]:
@@ -72,7 +72,7 @@ def rubric_diff(*, before: Rubric, after: Rubric) -> RubricDiff:
     changed = [key for key, item in new.items() if key not in old or old[key].digest != item.digest]
     gone = [key for key in old if key not in new]
     added = sum(key not in old for key in changed)
-    shown = [*changed, *gone][:MOST_CHANGES]
+    shown = [*changed, *gone][:MAX_CHANGES]
     trees = RubricItem.objects.in_bulk([side[key].pk for key in shown for side in (old, new) if key in side])
     changes = (TreeChange(key, *(trees[side[key].pk] if key in side else None for side in (old, new))) for key in shown)
     return RubricDiff(added, len(changed) - added, len(gone), tuple(changes))

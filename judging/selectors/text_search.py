@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 
 from judging.models import Prompt, Response
 
-MOST_INDEXED = 200_000  # characters of a text; a tsvector of PostgreSQL holds no more than a megabyte
+MAX_INDEXED = 200_000  # characters of a text; a tsvector of PostgreSQL holds no more than a megabyte
 _WIDE = re.compile("([\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef])")
 _SIGNS = re.compile(r"[!-/:-@\[-`{-~]+")
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
@@ -25,7 +25,7 @@ _TERM = re.compile(r'"([^"]+)"|(\S+)')
 
 def separate_words(text: str) -> str:
     """Return the text with blanks between its words."""
-    spaced = _SIGNS.sub(" ", text[:MOST_INDEXED])
+    spaced = _SIGNS.sub(" ", text[:MAX_INDEXED])
     return spaced if spaced.isascii() else _WIDE.sub(r" \1 ", spaced)
 
 

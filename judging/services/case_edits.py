@@ -25,7 +25,7 @@ from judging.specs.types import CaseSpec, SuiteSpec, image_specs
 
 INLINE_RESPONSES = 1000  # tried while the reader waits; more, or programs to run, are tried by a worker
 INLINE_PROGRAMS = 6
-MOST_RESPONSES = 20_000
+MAX_RESPONSES = 20_000
 ROWS_LISTED = 200
 
 
@@ -90,7 +90,7 @@ def try_edit(*, case: Case, suite: Suite, edited: CaseSpec) -> JsonDict:
     responses = list(
         Response.objects.filter(prompt=case.prompt_id, superseded_at__isnull=True)
         .select_related("system")
-        .order_by("system__name", "attempt", "pk")[:MOST_RESPONSES]
+        .order_by("system__name", "attempt", "pk")[:MAX_RESPONSES]
     )
     texts = [response.text for response in responses]
     runner, options = program_runner(compat=False), GradingOptions()

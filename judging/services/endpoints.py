@@ -35,11 +35,11 @@ from judging.models import Judge, ModelEndpoint
 from judging.selectors.judges.panel_members import PanelRefused, defined_members, panels_with
 from judging.selectors.targets import address_policy
 
-MOST_EXTRA = 4_000  # characters
+MAX_EXTRA = 4_000  # characters
 EXTRA_EXAMPLE = '{"reasoning_effort": "low"}'
 HEADERS_EXAMPLE = '{"X-Title": "Evalsite"}'
-MOST_TOKENS = 1_000_000
-MOST_DAYS = 3_650
+MAX_TOKENS = 1_000_000
+MAX_DAYS = 3_650
 SHORTEST_WAIT, LONGEST_WAIT = 10, 1_800  # seconds for a reply
 QUERY = re.compile(r"(?:[\w.~-]+=[\w.~%:+-]*(?:&[\w.~-]+=[\w.~%:+-]*)*)?", re.ASCII)
 HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,60}")
@@ -167,12 +167,10 @@ def _checked(fields: EndpointFields) -> str:
     _check_extra(fields.extra)
     _check_sending(fields)
     _check_headers(fields.headers)
-    if fields.min_output_tokens is not None and fields.min_output_tokens > MOST_TOKENS:
-        raise EndpointNotValid(f"The minimum output limit can be at most {MOST_TOKENS:,} tokens.")
-    if fields.reuse_days is not None and not 1 <= fields.reuse_days <= MOST_DAYS:
-        raise EndpointNotValid(
-            f"Replies can be reused for 1 to {MOST_DAYS:,} days; leave the field empty for no limit."
-        )
+    if fields.min_output_tokens is not None and fields.min_output_tokens > MAX_TOKENS:
+        raise EndpointNotValid(f"The minimum output limit can be at most {MAX_TOKENS:,} tokens.")
+    if fields.reuse_days is not None and not 1 <= fields.reuse_days <= MAX_DAYS:
+        raise EndpointNotValid(f"Replies can be reused for 1 to {MAX_DAYS:,} days; leave the field empty for no limit.")
     if (fields.input_price is None) != (fields.output_price is None):
         raise EndpointNotValid("Enter both prices or neither.")
     if fields.input_price is None and (fields.cached_price is not None or fields.reasoning_price is not None):
@@ -210,8 +208,8 @@ def _check_sending(fields: EndpointFields) -> None:
 def _check_object(title: str, value: object, example: str) -> None:
     if not isinstance(value, Mapping):
         raise EndpointNotValid(f"{title} must be a JSON object, such as {example}.")
-    if len(canonical_json(value)) > MOST_EXTRA:
-        raise EndpointNotValid(f"{title} can have at most {MOST_EXTRA:,} characters.")
+    if len(canonical_json(value)) > MAX_EXTRA:
+        raise EndpointNotValid(f"{title} can have at most {MAX_EXTRA:,} characters.")
 
 
 def _check_headers(headers: JsonObject) -> None:

@@ -31,7 +31,7 @@ from judging.specs.types import image_specs
 
 NAME_LENGTH = 120
 SEES_IMAGES = "sees_images"  # in what a run keeps of a system whose endpoint sees
-MOST_SEED = 2**31 - 1
+MAX_SEED = 2**31 - 1
 
 
 class SystemRefused(ValueError):
@@ -170,7 +170,7 @@ def _check_asking(asking: ResponseSettings) -> None:
         ("temperature", asking.temperature, 0, 2),
         ("top p", asking.top_p, 0, 1),
         ("limit of tokens", asking.max_tokens, 1, 1_000_000),
-        ("random seed", asking.seed, 0, MOST_SEED),
+        ("random seed", asking.seed, 0, MAX_SEED),
     ):
         if value is not None and not low <= value <= high:
             raise SystemRefused(f"The {setting} is a number from {low} to {high:,}, not {value:g}.")

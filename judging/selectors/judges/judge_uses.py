@@ -22,9 +22,9 @@ from judging.models import (
 )
 from judging.selectors.judges.judge_needs import needs_rubric, uses_rubric
 
-MOST_SUITES = 100  # that are offered
+MAX_SUITES = 100  # that are offered
 TRIED_CASES = 10  # of a suite
-MOST_TRIALS = 10
+MAX_TRIALS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def suites_to_try() -> list[Suite]:
     """Return the newest suites with responses."""
     responses = Response.objects.filter(prompt__cases__links__suite=OuterRef("pk"), superseded_at__isnull=True)
     suites = Suite.objects.filter(Exists(responses)).select_related("benchmark")
-    return list(suites.order_by("-created_at", "-pk")[:MOST_SUITES])
+    return list(suites.order_by("-created_at", "-pk")[:MAX_SUITES])
 
 
 def suite_to_try(judge: Judge, suites: Sequence[Suite]) -> Suite | None:
@@ -111,4 +111,4 @@ def trials_of(judge: Judge) -> list[tuple[Run, int]]:
     """Return the newest trials of a judge, each with the response that it was tried on."""
     rows = RunEvaluator.objects.filter(judge=judge, run__kind=RunKind.SINGLE, run__tasks__isnull=False)
     newest = rows.select_related("run").order_by("-run_id").annotate(response=Max("run__tasks__response"))
-    return [(row.run, row.response) for row in newest[:MOST_TRIALS]]
+    return [(row.run, row.response) for row in newest[:MAX_TRIALS]]

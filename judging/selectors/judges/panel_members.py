@@ -12,7 +12,7 @@ from judging.judges.registry import COMPARING, KINDS, judge_kind
 from judging.models import Judge, ModelEndpoint
 from judging.selectors.judges.judge_needs import is_baseline, needs_of
 
-FEWEST = 2
+MIN_MEMBERS = 2
 
 
 class PanelRefused(ValueError):
@@ -27,8 +27,8 @@ def defined_members(entries: Sequence[JsonObject]) -> list[JsonDict]:
     """
     names = [entry["judge"] for entry in entries]
     judges = {row.name: row for row in Judge.objects.filter(name__in=names).select_related("endpoint")}
-    if len(names) < FEWEST:
-        raise PanelRefused(f"A panel has at least {FEWEST} members. Name existing judges, one per line.")
+    if len(names) < MIN_MEMBERS:
+        raise PanelRefused(f"A panel has at least {MIN_MEMBERS} members. Name existing judges, one per line.")
     missing = next((name for name in names if name not in judges), None)
     if missing is not None:
         raise PanelRefused(f"There is no judge {missing!r}. Set it up first, or correct its name.")

@@ -23,7 +23,7 @@ from judging.llm.endpoints import EndpointKind
 from judging.models import CallHour, DayBudget, DayHold, Lease, ModelEndpoint, Run
 from judging.states import ACTIVE
 
-MOST_BUDGET = 10**8  # what the column holds
+MAX_BUDGET = 10**8  # what the column holds
 SITE = None  # instead of an endpoint's key
 A_DAY = timedelta(days=1)
 LONGEST_CALL = timedelta(minutes=10)  # outside runs; what is held longer is held by a process that ended
@@ -254,8 +254,8 @@ def set_day_budget(
     """
     if endpoint is not None and endpoint.is_baseline:
         raise DayBudgetRefused(f"{endpoint} is a lexical baseline and costs nothing.")
-    if amount is not None and not (amount.is_finite() and 0 < amount < MOST_BUDGET):
-        raise DayBudgetRefused(f"A budget is more than 0 and less than {MOST_BUDGET:,} USD.")
+    if amount is not None and not (amount.is_finite() and 0 < amount < MAX_BUDGET):
+        raise DayBudgetRefused(f"A budget is more than 0 and less than {MAX_BUDGET:,} USD.")
     # Before the budget is locked, as reservations lock a run before it. They wait for the next day; one that waits for
     # an endpoint until then asks it once more.
     Run.objects.filter(status__in=ACTIVE, resume_at=next_day(at)).update(resume_at=at)

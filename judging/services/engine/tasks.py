@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 CLAIM_SIZE = 200  # at most
 AHEAD_SECONDS = 0.3  # of work claimed beyond what the threads hold
 BEGIN_SECONDS = 0.1  # of beginning conversations in one step, since rules may take their time
-MOST_TRIES = 5  # a task that so many workers died with is given up
+MAX_TRIES = 5  # a task that so many workers died with is given up
 
 
 class TaskWork(Bookkeeping):
@@ -54,9 +54,9 @@ class TaskWork(Bookkeeping):
 
     def _prepared(self, tasks: Sequence[RunTask]) -> list[tuple[RunTask, ReadyTask]]:
         """Return the tasks with their conversations; those that workers died with too often are given up."""
-        eligible = [task for task in tasks if task.tries < MOST_TRIES]
+        eligible = [task for task in tasks if task.tries < MAX_TRIES]
         for task in tasks:
-            if task.tries >= MOST_TRIES:
+            if task.tries >= MAX_TRIES:
                 self._fail(task, "tried-too-often")
         try:
             return self._prepare(eligible) if eligible else []

@@ -17,7 +17,7 @@ from judging.services.file_imports.import_batches import ROWS, BatchWriter, copy
 from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.specs.types import ResponseSpec, SuiteSpec
 
-MOST_DIGITS = 10  # of a number of tokens: the column holds 2,147,483,647
+MAX_DIGITS = 10  # of a number of tokens: the column holds 2,147,483,647
 
 
 class UnknownCases(ValueError):
@@ -240,7 +240,7 @@ def _amended_rows(batch: ImportBatch, plan: ResponsePlan, prompts: Mapping[str, 
 def token_count(number: object) -> int | None:
     """Return a number of tokens, also one that a table holds as text; None for anything else."""
     text = str(number).strip().removesuffix(".0") if not isinstance(number, bool) else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < MAX_DIGITS else None
 
 
 def _batch_row(batch: ImportBatch, spec: ResponseSpec, digest: str) -> BatchResponse:

@@ -13,7 +13,7 @@ from judging.selectors.selections import case_filters
 from judging.services.systems import Worker, worker_of
 from judging.specs.selections import CaseSelection, selection_from_json
 
-MOST_ATTEMPTS = 100
+MAX_ATTEMPTS = 100
 ASK_BATCH = 1000
 
 AskKey = tuple[int, int, int]  # system, case, attempt

@@ -14,7 +14,7 @@ from judging.models import Run, RunKind, RunTag
 from judging.states import ACTIVE, RunRefused
 
 TAG_LENGTH = 40
-MOST_TAGS = 10
+MAX_TAGS = 10
 
 
 def tags_in(text: str) -> list[str]:
@@ -30,8 +30,8 @@ def tags_in(text: str) -> list[str]:
     tags = [name for name in by_key.values() if name]
     if any(len(tag) > TAG_LENGTH for tag in tags):
         raise RunRefused(f"A tag has at most {TAG_LENGTH} characters.")
-    if len(tags) > MOST_TAGS:
-        raise RunRefused(f"A run has at most {MOST_TAGS} tags.")
+    if len(tags) > MAX_TAGS:
+        raise RunRefused(f"A run has at most {MAX_TAGS} tags.")
     return tags
 
 

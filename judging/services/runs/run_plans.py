@@ -26,7 +26,7 @@ from judging.selectors.pictures import count_with_images
 from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import price_missing, target_of, unpriced
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
-from judging.services.runs.ask_plans import MOST_ATTEMPTS, AskSetup, asked_cases, count_asked_prompts
+from judging.services.runs.ask_plans import MAX_ATTEMPTS, AskSetup, asked_cases, count_asked_prompts
 from judging.services.runs.comparison_plans import against, compares, comparison_problem
 from judging.services.runs.esi_plans import EsiSetup
 from judging.services.systems import Worker
@@ -285,8 +285,8 @@ def _check_responses(plan: RunPlan) -> None:
 
 
 def _check_asks(plan: RunPlan, asks: AskSetup) -> None:
-    if not 1 <= asks.attempts <= MOST_ATTEMPTS:
-        raise RunNotPossible(f"A system can give 1 to {MOST_ATTEMPTS} responses to a case, not {asks.attempts:,}.")
+    if not 1 <= asks.attempts <= MAX_ATTEMPTS:
+        raise RunNotPossible(f"A system can give 1 to {MAX_ATTEMPTS} responses to a case, not {asks.attempts:,}.")
     imported = [str(system) for system in asks.systems if not system.is_asked_here]
     if imported:
         raise RunNotPossible(f"{', '.join(imported)}: imported, so nobody can be asked. Choose its stored responses.")

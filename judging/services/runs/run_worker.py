@@ -35,7 +35,7 @@ from judging.states import RunRefused
 
 logger = logging.getLogger(__name__)
 
-MOST_RUNS = 50  # that a worker has in work at once
+MAX_RUNS = 50  # that a worker has in work at once
 LOOK_SECONDS = 1.0  # between two looks for runs that wait
 IDLE_SECONDS = 0.05
 PAUSES = {
@@ -111,7 +111,7 @@ class _Worker:
         if (at_once or now - self.looked_at >= LOOK_SECONDS) and not stop_requests.requested():
             self.looked_at = now
             for run_id in persistently(self.next_runs):
-                if run_id not in self.works and len(self.works) < MOST_RUNS:
+                if run_id not in self.works and len(self.works) < MAX_RUNS:
                     self._begin(run_id)
             persistently(self.pool.note_learned)
         return bool(self.works)

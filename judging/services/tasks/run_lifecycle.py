@@ -14,6 +14,7 @@ from evalsite.base.row_locks import lock_row
 from judging import signals
 from judging.models import Run, RunEvaluator, RunKind, RunTask, TaskStatus
 from judging.selectors.runs import tasks_to_retry
+from judging.services.calls.day_budgets import MAX_BUDGET
 from judging.services.tasks.executors import executor_for
 from judging.states import ACTIVE, RunRefused, RunStatus, check_transition
 
@@ -22,9 +23,8 @@ NO_SCORE_BY_OPTION = (
     "Change the options and recompute the scores."
 )
 NAME_LENGTH = 200
-MOST_BUDGET = 10**8  # what the column holds
 LONGEST_POSTPONEMENT = timedelta(days=2)  # without one answer
-MOST_CRASHES = 3
+MAX_CRASHES = 3
 OPEN_TASKS = (TaskStatus.WAITING, TaskStatus.LEASED)
 
 
@@ -89,7 +89,7 @@ def note_crash(*, run_id: int, error: str) -> None:
     run = lock_row(Run, run_id)
     run.crashes += 1
     run.save(update_fields=["crashes"])
-    if run.crashes >= MOST_CRASHES and run.status in ACTIVE:
+    if run.crashes >= MAX_CRASHES and run.status in ACTIVE:
         reason = f"This run failed {run.crashes} times because of an internal error ({error}). See the log of the site."
         pause_run(run_id=run_id, actor=None, reason=reason[:300])
 
@@ -215,8 +215,8 @@ def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
     spent = run.spent + run.unheard
     if not budget.is_finite() or budget <= spent:
         raise RunRefused(f"The run has spent {spent:.4f} USD; the budget must be higher.")
-    if budget >= MOST_BUDGET:
-        raise RunRefused(f"A budget is less than {MOST_BUDGET:,} USD.")
+    if budget >= MAX_BUDGET:
+        raise RunRefused(f"A budget is less than {MAX_BUDGET:,} USD.")
     before, run.budget = run.budget, budget
     run.save(update_fields=["budget"])
     record(actor, "run.budget_changed", run, **{"from": str(before), "to": str(budget)})

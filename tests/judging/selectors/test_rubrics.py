@@ -40,7 +40,7 @@ def test_rubric_diff_tells_what_was_added_changed_and_removed() -> None:
 
 
 def test_rubric_diff_loads_only_the_trees_that_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rubrics, "MOST_CHANGES", 2)
+    monkeypatch.setattr(rubrics, "MAX_CHANGES", 2)
     before = version(1, **{f"k{number}": "old" for number in range(5)})
     after = version(2, **{f"k{number}": "new" for number in range(5)})
 
