@@ -23,8 +23,8 @@ from judging.models import Lease, Run
 from judging.services.calls import day_budgets, pools
 from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.pools import OpenPool, PoolShare
+from judging.services.engine.call_engine import Engine
 from judging.services.engine.state import FLUSH_SECONDS, EngineOptions
-from judging.services.engine.worker import Engine
 from judging.services.evaluation.evaluator_tasks import outdated_judges
 from judging.services.gc_pause import infrequent_gc
 from judging.services.runs.task_planner import TaskPlanner

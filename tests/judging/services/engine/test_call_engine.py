@@ -17,8 +17,8 @@ from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, Lease, ModelEndpoint, RubricItem, Run, RunTask, Verdict
 from judging.services.calls.frozen_endpoints import RunEndpoints
 from judging.services.calls.pools import CallResult
+from judging.services.engine.call_engine import Engine
 from judging.services.engine.state import EngineOptions
-from judging.services.engine.worker import Engine
 from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_through

@@ -1,9 +1,9 @@
 """The call engine: one worker's way through a run's tasks, in steps that never wait.
 
-One thread talks to the database and to the conversations of all runs that a worker has in work (`working`); the pool's
-threads only wait for models. A conversation yields requests, the ledger answers those asked before, the budget is
-reserved for the rest, and the pool sends them. Results go to the database in batches: calls first, then what was made
-of them, then the counters.
+One thread talks to the database and to the conversations of all runs that a worker has in work (`run_worker`); the
+pool's threads only wait for models. A conversation yields requests, the ledger answers those asked before, the budget
+is reserved for the rest, and the pool sends them. Results go to the database in batches: calls first, then what was
+made of them, then the counters.
 """
 
 from __future__ import annotations
