@@ -16,7 +16,7 @@ from judging.jobs import launch_single
 from judging.models import Response, Run
 from judging.selectors import runs as selectors
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible
-from judging.services.runs.single import judge_once
+from judging.services.runs.single_runs import judge_once
 from judging.services.tasks import run_lifecycle
 from judging.states import RunRefused
 from judging.views.verdicts import reading_of

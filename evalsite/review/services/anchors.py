@@ -16,7 +16,7 @@ from evalsite.review.questions.scales import Label, labels_to_json
 from evalsite.review.states import ReviewRefused
 from judging.models import Response, Run, RunEvaluator
 from judging.selectors.judges.judge_versions import versions_of
-from judging.services.runs.anchor_runs import ask_again
+from judging.services.runs.anchor_runs import create_anchor_run
 
 FEWEST_ANCHORS = 20
 
@@ -81,7 +81,9 @@ def ask_anchors(*, anchor_set: AnchorSet, budget: Decimal | None, actor: User | 
     if anchor_set.evaluator is None:
         raise ReviewRefused("The run from which this anchor set was created has been deleted. Create a new set.")
     responses = Response.objects.filter(pk__in=anchor_set.anchors.values("response")).order_by("pk")
-    run = ask_again(evaluator=anchor_set.evaluator, responses=list(responses), budget=budget, actor=actor, at=at)
+    run = create_anchor_run(
+        evaluator=anchor_set.evaluator, responses=list(responses), budget=budget, actor=actor, at=at
+    )
     AnchorRound.objects.create(anchor_set=anchor_set, run=run)
     record(actor, "anchors.asked", _about(anchor_set), run=run.pk)
     return run

@@ -14,7 +14,7 @@ from judging.management import choices
 from judging.management.run_progress import wait_for_run
 from judging.models import Judge, Response, Score, Verdict
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible
-from judging.services.runs.single import judge_once
+from judging.services.runs.single_runs import judge_once
 
 
 class Command(JsonCommand):

@@ -17,7 +17,7 @@ BATCH = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Prunable:
+class PruneCounts:
     """What a pruning would remove, or has removed."""
 
     calls: int
@@ -25,7 +25,7 @@ class Prunable:
     looked_at: int  # calls old enough
 
 
-def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> Prunable:
+def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> PruneCounts:
     """Remove request and reply of calls that ended before `older_than` and that no current result rests on.
 
     Kept are the calls of current verdicts and of answers, those of debates, whose pages replay them, and those of runs
@@ -43,7 +43,7 @@ def prune_calls(*, older_than: datetime, at: datetime, dry_run: bool) -> Prunabl
             rows.update(request={}, prompt=None, text="", label_logprobs={}, pruned_at=at)
     if not dry_run:
         _drop_unused_prompts()
-    return Prunable(calls=calls, errors=errors, looked_at=looked_at)
+    return PruneCounts(calls=calls, errors=errors, looked_at=looked_at)
 
 
 def _drop_unused_prompts() -> None:

@@ -10,7 +10,7 @@ from django.conf import settings
 from judging.grading.rule_graders.programs import Program, ProgramOutcome
 from judging.sandbox.bubblewrap import SandboxProfile
 from judging.sandbox.runner import NO_END, SandboxProgram, SandboxRunner
-from judging.services.evaluation.cores import core
+from judging.services.evaluation.core_locks import core_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ConfinedRunner:
             cleanup_source=program.cleanup_source,
             test_text=program.test_text,
         )
-        with core():
+        with core_lock():
             outcome = self.sandbox.run(sandbox_program)
         return ProgramOutcome(
             passed=outcome.passed,

@@ -17,7 +17,7 @@ from judging.grading.grades import GradingOptions, ResponseGrade
 from judging.grading.rule_graders.programs import Program, ProgramOutcome, ProgramRunner
 from judging.grading.rule_graders.rules import GradedCase, grade_responses
 from judging.llm.chat import Conversation
-from judging.services.evaluation.cores import core_count
+from judging.services.evaluation.core_locks import core_count
 
 PATIENCE_SECONDS = 0.2  # most rules are decided at once; what takes longer is looked at again
 

@@ -18,7 +18,7 @@ from judging.services.runs.task_planner import write_chosen_tasks
 
 
 @transaction.atomic
-def ask_again(
+def create_anchor_run(
     *, evaluator: RunEvaluator, responses: Sequence[Response], budget: Decimal | None, actor: User | None, at: datetime
 ) -> Run:
     """Make a run in which the evaluator's judge is asked about these responses; it still has to be worked.

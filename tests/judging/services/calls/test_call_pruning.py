@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from judging.llm.chat import ChatReply, ReplyStatus
 from judging.models import Call, CallPrompt, PastVerdict, RunKind
-from judging.services.calls.call_pruning import Prunable, prune_calls
+from judging.services.calls.call_pruning import PruneCounts, prune_calls
 from judging.services.calls.ledger import CallRecord, find_finished, store_calls
 from judging.states import RunStatus
 from tests import factories
@@ -48,8 +48,8 @@ def test_prune_calls_removes_texts_that_no_current_result_rests_on() -> None:
     done = prune_calls(older_than=border, at=LATER, dry_run=False)
     again = prune_calls(older_than=border, at=LATER, dry_run=False)
 
-    assert (planned, done, untouched) == (Prunable(calls=3, errors=1, looked_at=4), planned, 7)
-    assert again == Prunable(calls=0, errors=0, looked_at=1)
+    assert (planned, done, untouched) == (PruneCounts(calls=3, errors=1, looked_at=4), planned, 7)
+    assert again == PruneCounts(calls=0, errors=0, looked_at=1)
     pruned = Call.objects.filter(pruned_at=LATER).order_by("key")
     assert [(row.key, row.text, row.request, row.cost) for row in pruned] == [
         (key, "", {}, Decimal("0.01")) for key in ("alone", "failed", "superseded")

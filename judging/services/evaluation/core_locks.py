@@ -20,7 +20,7 @@ def core_count() -> int:
 
 
 @contextmanager
-def core(folder: Path | None = None, count: int | None = None) -> Iterator[int]:
+def core_lock(folder: Path | None = None, count: int | None = None) -> Iterator[int]:
     """Hold one of the machine's locks while a program runs, waiting where all are taken; yield its number.
 
     More programs at once than cores would only be stopped by the wall clock for their neighbours' sake. A process that

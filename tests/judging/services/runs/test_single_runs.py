@@ -16,7 +16,7 @@ from judging.models import Response, Run, RunKind, Score
 from judging.selectors import benchmarks, responses
 from judging.selectors.runs import list_runs
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible
-from judging.services.runs.single import judge_once
+from judging.services.runs.single_runs import judge_once
 from judging.states import RunStatus
 from tests import factories
 from tests.factories import NOON

@@ -1,4 +1,4 @@
-"""Places for programs under test, one per core."""
+"""Locks for programs under test, one per core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-from judging.services.evaluation.cores import core
+from judging.services.evaluation.core_locks import core_lock
 
 HOLDER = """
 import fcntl, os, sys, time
@@ -19,19 +19,19 @@ time.sleep(60)
 """
 
 
-def test_core_gives_each_holder_a_place_of_its_own(tmp_path: Path) -> None:
-    with core(tmp_path, 2) as first, core(tmp_path, 2) as second:
+def test_core_lock_gives_each_holder_a_number_of_its_own(tmp_path: Path) -> None:
+    with core_lock(tmp_path, 2) as first, core_lock(tmp_path, 2) as second:
         assert (first, second) == (0, 1)
-    with core(tmp_path, 2) as again:
+    with core_lock(tmp_path, 2) as again:
         assert again == 0
 
 
-def test_core_lets_no_more_in_at_once_than_there_are(tmp_path: Path) -> None:
+def test_core_lock_lets_no_more_in_at_once_than_there_are(tmp_path: Path) -> None:
     inside: list[int] = []
     most: list[int] = []
 
     def work() -> None:
-        with core(tmp_path, 2) as number:
+        with core_lock(tmp_path, 2) as number:
             inside.append(number)
             most.append(len(inside))
             time.sleep(0.05)
@@ -46,7 +46,7 @@ def test_core_lets_no_more_in_at_once_than_there_are(tmp_path: Path) -> None:
     assert (len(most), max(most)) == (6, 2)
 
 
-def test_core_is_free_again_when_its_holder_is_killed(tmp_path: Path) -> None:
+def test_core_lock_is_free_again_when_its_holder_is_killed(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path / "0.lock")], stdout=subprocess.PIPE, text=True
     )
@@ -55,7 +55,7 @@ def test_core_is_free_again_when_its_holder_is_killed(tmp_path: Path) -> None:
     threading.Timer(0.3, holder.kill).start()
     started = time.monotonic()
 
-    with core(tmp_path, 1):
+    with core_lock(tmp_path, 1):
         waited = time.monotonic() - started
 
     holder.wait()
