@@ -121,12 +121,10 @@ class RedisLimiter:
         counts = (int(slots), int(limit), int(epoch), float(wait), int(in_flight), int(workers))
         return Grant(*counts, int(part) if self._limits else 0, float(rate_wait))
 
-    def _without_redis(self, trouble: redis.RedisError) -> LocalLimiter:
+    def _without_redis(self, error: redis.RedisError) -> LocalLimiter:
         if self._local is None:
             share = max(1, self._share) if self._last.limit else self._maximum
-            logger.warning(
-                "limiter.redis_lost worker=%s share=%s error=%s", self._worker, share, type(trouble).__name__
-            )
+            logger.warning("limiter.redis_lost worker=%s share=%s error=%s", self._worker, share, type(error).__name__)
             self._local = LocalLimiter(share, self._limits.shared_by(self._last.workers), log=self._log)
         self._retry_at = self._clock() + RECONNECT_SECONDS
         return self._local

@@ -103,7 +103,7 @@ class SandboxRunner:
         limits = self._limits(language, program.timeout_seconds)
         try:
             with new_token() as token:
-                ended = run_script(
+                result = run_script(
                     _script(language, token, required=self.require_end),
                     self._files(program, language, token),
                     profile=language_profile(language, self.profile),
@@ -113,7 +113,7 @@ class SandboxRunner:
                 )
         except SandboxNotStarted as error:
             return _not_run(f"The sandbox did not start: {error}")
-        return _excused(self._judge(ended, language, limits, token), language, program)
+        return _excused(self._judge(result, language, limits, token), language, program)
 
     def _files(self, program: ProgramLike, language: Language, token: Token) -> dict[str, str]:
         source, ending = program.source, language.ending
@@ -140,28 +140,28 @@ class SandboxRunner:
             output_kib=OUTPUT_KIB_READ,
         )
 
-    def _judge(self, ended: Confined, language: Language, limits: Limits, token: Token) -> SandboxOutcome:
+    def _judge(self, result: Confined, language: Language, limits: Limits, token: Token) -> SandboxOutcome:
         if language.ending is None:
-            stdout, report = _split_report(ended, token)
-            passed = report.get("passed") is True and ended.exit_code == 0
+            stdout, report = _split_report(result, token)
+            passed = report.get("passed") is True and result.exit_code == 0
             failure = f"failed: {report['error']}" if report.get("error") else NO_END
         else:
-            stdout, reached = _split_end(_decoded(ended.stdout), token)
-            passed = ended.exit_code == 0 and (reached or not self.require_end)
-            failure = _failure(ended, stdout) if ended.exit_code else NO_END
-        stderr = _decoded(ended.stderr)
+            stdout, reached = _split_end(_decoded(result.stdout), token)
+            passed = result.exit_code == 0 and (reached or not self.require_end)
+            failure = _failure(result, stdout) if result.exit_code else NO_END
+        stderr = _decoded(result.stderr)
         text = _passed(language, stdout, stderr) if passed else failure
-        if ended.stopped_by:
-            text = STOPPED[ended.stopped_by].format(limits=limits) if ended.stopped_by else ""
-        stopped_by = ended.stopped_by.value if ended.stopped_by else ""
+        if result.stopped_by:
+            text = STOPPED[result.stopped_by].format(limits=limits) if result.stopped_by else ""
+        stopped_by = result.stopped_by.value if result.stopped_by else ""
         return SandboxOutcome(
             passed=passed,
             result_text=_shown(text),
             not_run_reason="",
             stdout=_shown(stdout),
             stderr=_shown(stderr),
-            seconds=ended.seconds,
-            cpu_seconds=ended.cpu_seconds,
+            seconds=result.seconds,
+            cpu_seconds=result.cpu_seconds,
             stopped_by=stopped_by,
             environment=_environment(language, limits),
         )
@@ -212,8 +212,8 @@ def _failed_for(library: Library, source: str, output: str) -> bool:
     return bool(re.search(library.mention, source) and re.search(lacks, output))
 
 
-def _split_report(ended: Confined, token: Token) -> tuple[str, dict[str, object]]:
-    stdout, separator, report = _decoded(ended.stdout).rpartition(f"\n{token.text}")
+def _split_report(result: Confined, token: Token) -> tuple[str, dict[str, object]]:
+    stdout, separator, report = _decoded(result.stdout).rpartition(f"\n{token.text}")
     if not separator:
         return report, {}
     try:
@@ -234,10 +234,10 @@ def _passed(language: Language, stdout: str, stderr: str) -> str:
     return f"passed stdout: {stdout}" if stdout else "passed "
 
 
-def _failure(ended: Confined, stdout: str) -> str:
-    stderr = _decoded(ended.stderr)
+def _failure(result: Confined, stdout: str) -> str:
+    stderr = _decoded(result.stderr)
     output = f"stderr: {stderr}" if stderr else f"stdout: {stdout}"
-    return f"failed: returncode: {ended.exit_code} {output}"
+    return f"failed: returncode: {result.exit_code} {output}"
 
 
 def _decoded(data: bytes) -> str:

@@ -113,7 +113,7 @@ def check_names(names: Sequence[str], existing_names: Sequence[str], *, what: st
     missing = [name for name in names if name not in set(existing_names)]
     if not missing:
         return
-    close = [near for name in missing[:SHOWN] for near in get_close_matches(name, existing_names, n=1)]
+    close = [close_name for name in missing[:SHOWN] for close_name in get_close_matches(name, existing_names, n=1)]
     hint = (
         f"Did you mean {_few(tuple(dict.fromkeys(close)))}?"
         if close

@@ -35,12 +35,12 @@ def read_examples(text: str) -> tuple[JsonDict, ...]:
 def _example(entry: Node) -> JsonDict:
     texts = {name: value.raw or str(value.content or "") for name, value in entry.fields.items()}
     unknown = sorted(set(texts) - _EXAMPLE_FIELDS)
-    lacking = [name for name in ("response", "reply") if not texts.get(name, "").strip()]
+    missing_fields = [name for name in ("response", "reply") if not texts.get(name, "").strip()]
     owner = f"The example on line {entry.line}"
     if unknown:
         raise BadJudgeOption(f"{owner} has {unknown[0]!r}. Fields: {', '.join(sorted(_EXAMPLE_FIELDS))}.")
-    if lacking:
-        raise BadJudgeOption(f"{owner} needs {' and '.join(lacking)}.")
+    if missing_fields:
+        raise BadJudgeOption(f"{owner} needs {' and '.join(missing_fields)}.")
     return dict(texts)
 
 

@@ -212,16 +212,16 @@ def _read_leniently(text: str, body: str, material: str) -> tuple[int, str, list
     if _BOLD_TAG.search(body):
         body = _BOLD_TAG.sub(r"\1", body)
         flags.append("bold_tags")
-    opened = [tag.start() for tag in _OPEN_SCORE.finditer(body)]
-    if not opened or len(opened) > MAX_SCORE_TAGS:
-        flag = "score_tags" if opened else "no_score_tag"
+    tag_starts = [tag.start() for tag in _OPEN_SCORE.finditer(body)]
+    if not tag_starts or len(tag_starts) > MAX_SCORE_TAGS:
+        flag = "score_tags" if tag_starts else "no_score_tag"
         return reply_text.unparsed("The reply must hold one <score> tag.", *flags, flag)
-    in_form = len(opened) == 1 and _STRICT.fullmatch(body.lower())
-    block = _deciding_block(body, opened, "" if in_form else reply_text.stripped_text(material))
+    in_form = len(tag_starts) == 1 and _STRICT.fullmatch(body.lower())
+    block = _deciding_block(body, tag_starts, "" if in_form else reply_text.stripped_text(material))
     if isinstance(block, JudgeVerdict):
         return replace(block, flags=(*flags, *block.flags))
     flags += _tag_flags(body, body[: block.start])
-    flags += ["several_score_tags"] if len(opened) > 1 else []
+    flags += ["several_score_tags"] if len(tag_starts) > 1 else []
     flags += _closing_flags(block, body)
     number, rule = _block_number(block.text)
     if number is None:
@@ -231,17 +231,19 @@ def _read_leniently(text: str, body: str, material: str) -> tuple[int, str, list
     return number, analysis, flags
 
 
-def _deciding_block(body: str, opened: list[int], judged: str) -> _Block | JudgeVerdict:
+def _deciding_block(body: str, tag_starts: list[int], judged: str) -> _Block | JudgeVerdict:
     """Return the last score block behind the analysis that is the judge's own, or why there is none.
 
     Where an analysis ends, only blocks behind its first end count: what a judge quotes inside it must never win. Blocks
     that stand in `judged`, the stripped material, are quotations.
     """
-    ended = _CLOSE_ANALYSIS.search(body)
-    behind = [_block(body, start) for start in opened if ended is None or start > ended.start()]
-    if not behind:
+    analysis_end = _CLOSE_ANALYSIS.search(body)
+    later_blocks = [_block(body, start) for start in tag_starts if analysis_end is None or start > analysis_end.start()]
+    if not later_blocks:
         return reply_text.unparsed("The score must stand behind </analysis>.", "score_in_analysis")
-    own_blocks = [block for block in behind if reply_text.stripped_text(body[block.start : block.end]) not in judged]
+    own_blocks = [
+        block for block in later_blocks if reply_text.stripped_text(body[block.start : block.end]) not in judged
+    ]
     if not own_blocks:
         return reply_text.unparsed("The score block is quoted from what was judged.", "quoted")
     if len({_block_number(block.text)[0] for block in own_blocks}) > 1:

@@ -174,12 +174,12 @@ class PanelJudge(JudgeProgram):
 def panel_verdict(verdicts: Mapping[str, JudgeVerdict], needed: int) -> JudgeVerdict:
     """Return one verdict over those of the members; without `needed` values there is none, and the reason says why."""
     voting = {name: verdict for name, verdict in verdicts.items() if verdict.value is not None}
-    lacking = {name: verdict for name, verdict in verdicts.items() if verdict.value is None}
+    failed = {name: verdict for name, verdict in verdicts.items() if verdict.value is None}
     raw = tuple(text for verdict in verdicts.values() for text in verdict.raw)
     if len(voting) < max(1, needed):
-        worst = min(lacking.values(), key=lambda verdict: _WORST_FIRST.index(verdict.status), default=None)
+        worst = min(failed.values(), key=lambda verdict: _WORST_FIRST.index(verdict.status), default=None)
         status, flags = (VerdictStatus.FAILED, ("not-asked",)) if worst is None else (worst.status, worst.flags)
-        reasons = "; ".join(f"{name}: {verdict.reason or verdict.status}" for name, verdict in lacking.items())
+        reasons = "; ".join(f"{name}: {verdict.reason or verdict.status}" for name, verdict in failed.items())
         reason = f"{len(voting)} of {len(verdicts)} members gave a vote, {max(1, needed)} are needed. {reasons}"
         return JudgeVerdict(status, flags=flags, reason=reason.strip(), raw=raw)
     is_repaired = any(verdict.status is VerdictStatus.REPAIRED for verdict in voting.values())
@@ -188,7 +188,7 @@ def panel_verdict(verdicts: Mapping[str, JudgeVerdict], needed: int) -> JudgeVer
         VerdictStatus.REPAIRED if is_repaired else VerdictStatus.OK,
         value={"votes": {name: verdict.value for name, verdict in voting.items()}},
         rationale="\n\n".join(f"{name}: {verdict.rationale}" for name, verdict in voting.items() if verdict.rationale),
-        flags=(*doubts, *(f"no_vote:{name}" for name in lacking)),
+        flags=(*doubts, *(f"no_vote:{name}" for name in failed)),
         raw=raw,
     )
 

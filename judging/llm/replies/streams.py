@@ -149,7 +149,7 @@ class StreamReader:
             self._add(self._refusal, delta["refusal"])
         self.has_reasoning |= any(bool(delta.get(name)) for name in REASONING_NAMES)
 
-    def _add(self, pieces: list[str], text: str) -> None:
+    def _add(self, texts: list[str], text: str) -> None:
         self._size += len(text)
         self._check(self._size)
-        pieces.append(text)
+        texts.append(text)

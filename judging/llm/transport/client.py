@@ -214,39 +214,39 @@ def wait_for_end(response: requests.Response) -> bool:
     return connection is not None
 
 
-def network_trouble(trouble: Exception) -> Attempt:
+def network_trouble(error: Exception) -> Attempt:
     """Return the attempt for an exchange that broke off; the exception's own text may quote anything and is dropped."""
     kind, sentence = "connection", "The connection to the endpoint failed or was lost."
-    if isinstance(trouble, requests.Timeout | ReadTimeoutError | ReplyTooSlow | TimeoutError):
+    if isinstance(error, requests.Timeout | ReadTimeoutError | ReplyTooSlow | TimeoutError):
         kind, sentence = "timeout", "The endpoint did not reply in time."
-    elif isinstance(trouble, ReplyTooLarge):
+    elif isinstance(error, ReplyTooLarge):
         kind, sentence = "too-large", "The endpoint's reply is too large for a chat completion."
-    elif isinstance(trouble, requests.exceptions.SSLError):
-        kind, sentence = "tls", tls_sentence(trouble)
-    elif isinstance(trouble, requests.exceptions.ProxyError):
+    elif isinstance(error, requests.exceptions.SSLError):
+        kind, sentence = "tls", tls_sentence(error)
+    elif isinstance(error, requests.exceptions.ProxyError):
         kind, sentence = "proxy", "The proxy (EVALSITE_PROXY, or that of the endpoint) cannot be reached or refused."
-    elif isinstance(trouble, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
+    elif isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidHeader | UnicodeError):
         return Attempt(
             AttemptOutcome.SETUP, error_kind="bad-endpoint", error_text="The endpoint's address or key is not valid."
         )
-    return Attempt(AttemptOutcome.PASSING, error_kind=kind, error_text=sentence, is_unheard=was_sent(trouble))
+    return Attempt(AttemptOutcome.PASSING, error_kind=kind, error_text=sentence, is_unheard=was_sent(error))
 
 
-def tls_sentence(trouble: requests.exceptions.SSLError) -> str:
+def tls_sentence(error: requests.exceptions.SSLError) -> str:
     """Return why no secure connection was made, as far as the certificate says so."""
-    reason = getattr(trouble.args[0], "reason", None) if trouble.args else None
+    reason = getattr(error.args[0], "reason", None) if error.args else None
     fault = reason.args[0] if isinstance(reason, HTTPError) and reason.args else None
     if not isinstance(fault, ssl.SSLCertVerificationError):
         return "No secure connection to the endpoint was possible; check its certificate."
     return CERTIFICATE_FAULTS.get(fault.verify_code, UNTRUSTED)
 
 
-def was_sent(trouble: Exception) -> bool:
+def was_sent(error: Exception) -> bool:
     """Return whether the request may have reached the endpoint before the exchange broke off."""
-    if isinstance(trouble, requests.ConnectTimeout | requests.exceptions.SSLError):
+    if isinstance(error, requests.ConnectTimeout | requests.exceptions.SSLError):
         return False
-    if isinstance(trouble, requests.ConnectionError):  # of a refused connection it wraps no protocol error
-        return bool(trouble.args) and isinstance(trouble.args[0], ProtocolError)
+    if isinstance(error, requests.ConnectionError):  # of a refused connection it wraps no protocol error
+        return bool(error.args) and isinstance(error.args[0], ProtocolError)
     return True
 
 

@@ -80,11 +80,11 @@ class Lint:
 
     def misspelt(self, key: str, node: Node, known_keys: Collection[str], path: str) -> bool:
         """Warn of a key that nothing reads and that is nearly a known one; return whether it is."""
-        near = difflib.get_close_matches(key, sorted(known_keys), n=1)
-        if near:
-            message = f"`{key}` has no effect; did you mean `{near[0]}`?"
+        close_keys = difflib.get_close_matches(key, sorted(known_keys), n=1)
+        if close_keys:
+            message = f"`{key}` has no effect; did you mean `{close_keys[0]}`?"
             self.report(UNKNOWN_KEY, node, join(path, key), message, key)
-        return bool(near)
+        return bool(close_keys)
 
     def unknown_keys(self, owner: Node, known_keys: Collection[str], path: str) -> None:
         """Warn of keys that nothing reads, with the nearest known one."""

@@ -81,9 +81,10 @@ def guess_fields(
     }
     guessed: dict[str, ColumnField] = {}
     for field, usual_names in _MEANINGS.items():
-        free = [name for name in meanings if name not in guessed and meanings[name] in usual_names]
-        if free:
-            guessed[min(free, key=lambda name: (not any(cells[name]), usual_names.index(meanings[name])))] = field
+        unguessed_names = [name for name in meanings if name not in guessed and meanings[name] in usual_names]
+        if unguessed_names:
+            best = min(unguessed_names, key=lambda name: (not any(cells[name]), usual_names.index(meanings[name])))
+            guessed[best] = field
     _drop_row_ids(meanings, cells, guessed)
     _guess_answer(meanings, guessed)
     _guess_by_words(meanings, guessed)
@@ -156,13 +157,16 @@ def _guess_answer(meanings: Mapping[str, str], guessed: dict[str, ColumnField]) 
 
 def _guess_by_words(meanings: Mapping[str, str], guessed: dict[str, ColumnField]) -> None:
     """Give a field that no name stands for to the one column whose name has a word for it, as "LLM answer" has."""
-    free = [name for name in meanings if name not in guessed and "." not in name]
+    unguessed_names = [name for name in meanings if name not in guessed and "." not in name]
     fields_by_word = {
-        name: [field for field, words in _WORDS.items() if words & set(meanings[name].split("_"))] for name in free
+        name: [field for field, words in _WORDS.items() if words & set(meanings[name].split("_"))]
+        for name in unguessed_names
     }
     for field in _WORDS:
         columns = [
-            name for name in free if fields_by_word[name] == [field] and not _ABOUT_ROWS.fullmatch(meanings[name])
+            name
+            for name in unguessed_names
+            if fields_by_word[name] == [field] and not _ABOUT_ROWS.fullmatch(meanings[name])
         ]
         if len(columns) == 1 and field not in guessed.values():
             guessed[columns[0]] = field
@@ -172,11 +176,11 @@ def _system_columns(
     cells: Mapping[str, Sequence[str]], guessed: Mapping[str, ColumnField], *, is_known: bool
 ) -> list[str]:
     """Return the columns that each hold the responses of one system: named by models, or else texts."""
-    free = [name for name in cells if name not in guessed]
-    models = [name for name in free if _MODEL.match(name.lower())]
+    unguessed_names = [name for name in cells if name not in guessed]
+    models = [name for name in unguessed_names if _MODEL.match(name.lower())]
     if models or is_known:
         return models
-    texts = [name for name in free if not _ABOUT_ROWS.fullmatch(_meant(name)) and _holds_texts(cells[name])]
+    texts = [name for name in unguessed_names if not _ABOUT_ROWS.fullmatch(_meant(name)) and _holds_texts(cells[name])]
     return texts if len(texts) > 1 else []
 
 

@@ -66,9 +66,9 @@ def _read(line: str, number: int) -> JsonDict | LineProblem:
         return LineProblem(number, NOT_JSON, "The line is not JSON.", line[:SHOWN])
     if not isinstance(row, dict):
         return LineProblem(number, NOT_JSON, "The line is not a JSON object.", line[:SHOWN])
-    lacking = [field for field in ("instruction", "question") if not isinstance(row.get(field), str)]
-    if lacking:
-        return LineProblem(number, INCOMPLETE, f"The line has no {' and no '.join(lacking)}.", line[:SHOWN])
+    missing_fields = [field for field in ("instruction", "question") if not isinstance(row.get(field), str)]
+    if missing_fields:
+        return LineProblem(number, INCOMPLETE, f"The line has no {' and no '.join(missing_fields)}.", line[:SHOWN])
     if not f"{row['instruction']}{row['question']}".strip():
         return LineProblem(number, INCOMPLETE, "Instruction and question are empty.", line[:SHOWN])
     return row

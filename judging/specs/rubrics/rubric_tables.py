@@ -248,16 +248,16 @@ def _grouped(table: _Table, below: Iterator[Row], case: int | None) -> Iterator[
 
 
 def _recurs(table: _Table, case: int) -> bool:
-    ended: set[str] = set()
+    ended_keys: set[str] = set()
     last = ""
     for number, row in table.grid.rows:
         if number <= table.header.row or case > len(row):
             continue
         key = plain_text(row[case - 1]).strip()
         if key and key != last:
-            if key in ended:
+            if key in ended_keys:
                 return True
-            ended.add(last)
+            ended_keys.add(last)
             last = key
     return False
 

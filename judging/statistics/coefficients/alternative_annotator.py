@@ -92,9 +92,9 @@ def alternative_annotator_test(
     codes = cluster_codes(cases)
     wins = {person: _wins(table, judged, index, closeness, codes) for index, person in enumerate(table.raters)}
     comparable = {person: person_wins for person, person_wins in wins.items() if person_wins.n >= CASES_NEEDED}
-    lacking = why_not_run({person: person_wins.n for person, person_wins in wins.items()})
-    if not table.raters_known or lacking:
-        return AnnotatorTest(None, None, None, (), lacking)
+    reason_not_run = why_not_run({person: person_wins.n for person, person_wins in wins.items()})
+    if not table.raters_known or reason_not_run:
+        return AnnotatorTest(None, None, None, (), reason_not_run)
     p_values = [
         _p_value(person_wins.person - person_wins.judge, annotators.margin) for person_wins in comparable.values()
     ]
@@ -150,8 +150,8 @@ def _wins(table: RatingTable, judged: Ints, person: int, closeness: Closeness, c
     others = np.delete(table.codes, person, axis=1)
     usable = (codes != MISSING) & (judged != MISSING) & (others != MISSING).any(axis=1)
     codes, others, verdicts = codes[usable], others[usable], judged[usable]
-    near = _share_equal if closeness is Closeness.EQUAL_LABELS else _nearness
-    judge_score, person_score = near(verdicts, others, table), near(codes, others, table)
+    closeness_of = _share_equal if closeness is Closeness.EQUAL_LABELS else _nearness
+    judge_score, person_score = closeness_of(verdicts, others, table), closeness_of(codes, others, table)
     # Scores that are equal in exact arithmetic must tie although their sums were rounded differently.
     tie = np.isclose(judge_score, person_score, rtol=0, atol=1e-12)
     _, clusters = np.unique(cases[usable], return_inverse=True)

@@ -97,13 +97,13 @@ def _strata(items: Iterable[_Item]) -> list[Stratum]:
 def _case_value(items: Sequence[_Item]) -> tuple[float | None, float]:
     """Return the mean value of a case (None where it is not known), and what is known of it from routed items."""
     routed = [item.value for item in items if item.is_routed]
-    drawn = [item.value for item in items if not item.is_routed and item.value is not None]
+    drawn_values = [item.value for item in items if not item.is_routed and item.value is not None]
     unrouted = len(items) - len(routed)
     of_routed = sum(value for value in routed if value is not None)
     known_part = of_routed / len(items) if unrouted else 0.0
-    if None in routed or (unrouted and not drawn):
+    if None in routed or (unrouted and not drawn_values):
         return None, known_part
-    mean = sum(drawn) / len(drawn) if drawn else 0.0
+    mean = sum(drawn_values) / len(drawn_values) if drawn_values else 0.0
     return (of_routed + mean * unrouted) / len(items), known_part
 
 
