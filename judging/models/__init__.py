@@ -1,10 +1,7 @@
 """Tables of the bottom layer. Thin: fields, constraints and names; reading is in selectors, writing in services."""
 
-from judging.models.benchmarks import Benchmark, Case, Prompt, Suite, SuiteCase
-from judging.models.budgets import DayBudget, DayHold
-from judging.models.calls import Call, CallHour, CallPrompt
-from judging.models.endpoints import Judge, ModelEndpoint
-from judging.models.esi import Ask, EsiItem
+from judging.models.benchmarks import Benchmark, Case, Picture, Prompt, Rubric, RubricItem, Suite, SuiteCase
+from judging.models.calls import Call, CallHour, CallPrompt, DayBudget, DayHold
 from judging.models.imports import (
     IN_WORK,
     BatchCase,
@@ -16,16 +13,14 @@ from judging.models.imports import (
     Upload,
     UploadPart,
 )
-from judging.models.pictures import Picture
-from judging.models.prompts import PromptVersion
-from judging.models.responses import Response, System
-from judging.models.rubrics import Rubric, RubricItem
 from judging.models.runs import (
     ASKING,
     BASELINE,
     BASELINE_ID,
     SCORED_KINDS,
     UNREPORTED_KINDS,
+    Ask,
+    EsiItem,
     EvaluatorKind,
     Lease,
     PastScore,
@@ -39,6 +34,7 @@ from judging.models.runs import (
     TaskStatus,
     Verdict,
 )
+from judging.models.systems import Judge, ModelEndpoint, PromptVersion, Response, System
 
 __all__ = [
     "ASKING",

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from judging.models.benchmarks import Benchmark, Case
-from judging.models.responses import Response
+from judging.models.systems import Response
 
 
 class ImportStatus(models.TextChoices):

@@ -1,8 +1,26 @@
 """Tables of what people are asked and answer. Thin: fields, constraints and names."""
 
-from evalsite.review.models.annotations import Annotation, Assignment, Look
-from evalsite.review.models.final_labels import Adjudication, FinalLabel, Provenance
-from evalsite.review.models.golden_sets import (
+from evalsite.review.models.items import (
+    LEFT_OUT,
+    Annotation,
+    Assignment,
+    AuditPlan,
+    Look,
+    Material,
+    OrderPolicy,
+    Queue,
+    Referral,
+    ReviewItem,
+    Subject,
+)
+from evalsite.review.models.labels import Adjudication, FinalLabel, ImportedLabel, LabelledItem, LabelTable, Provenance
+from evalsite.review.models.notices import MailChoice, Notice, NoticeKind
+from evalsite.review.models.studies import (
+    Anchor,
+    AnchorRound,
+    AnchorSet,
+    Certificate,
+    EvaluatorThreshold,
     GoldenItem,
     GoldenRule,
     GoldenRun,
@@ -10,11 +28,6 @@ from evalsite.review.models.golden_sets import (
     ProposalStatus,
     WordingProposal,
 )
-from evalsite.review.models.items import Material, Referral, ReviewItem, Subject
-from evalsite.review.models.label_tables import ImportedLabel, LabelledItem, LabelTable
-from evalsite.review.models.notices import MailChoice, Notice, NoticeKind
-from evalsite.review.models.queues import LEFT_OUT, AuditPlan, OrderPolicy, Queue
-from evalsite.review.models.trust import Anchor, AnchorRound, AnchorSet, Certificate, EvaluatorThreshold
 
 __all__ = [
     "Adjudication",

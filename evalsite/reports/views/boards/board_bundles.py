@@ -34,7 +34,7 @@ from evalsite.reports.views.boards.suite_charts import charts_page
 from evalsite.reports.views.pages import waits_for_report
 from evalsite.reports.views.results.results import PER_PAGE, results_page
 from judging.models import Picture, Suite
-from judging.models.pictures import picture_url
+from judging.models.benchmarks import picture_url
 from judging.selectors.pictures import picture_files
 from judging.specs.suites.case_rows import image_file
 
