@@ -30,7 +30,7 @@ COLUMNS = (*GROUPS, "arm")  # routed items are the hard ones: never pooled with 
 CHUNK = 20_000
 
 
-MOST_PERIODS = 24
+MAX_PERIODS = 24
 DAYS_BY_DAY, DAYS_BY_WEEK = 21, 7 * 23
 
 
@@ -169,7 +169,7 @@ _NONE = Value(None, output_field=FloatField())
 
 
 def period_starts(first: datetime, last: datetime) -> tuple[date, ...]:
-    """Return the first days of the days, weeks or months between two moments; at most the last MOST_PERIODS.
+    """Return the first days of the days, weeks or months between two moments; at most the last MAX_PERIODS.
 
     A day is one of the site's time zone, as on its pages.
     """
@@ -179,7 +179,7 @@ def period_starts(first: datetime, last: datetime) -> tuple[date, ...]:
     if len(days) > DAYS_BY_DAY:
         is_weekly = len(days) <= DAYS_BY_WEEK
         days = [day - timedelta(days=day.weekday()) if is_weekly else day.replace(day=1) for day in days]
-    return tuple(dict.fromkeys(days))[-MOST_PERIODS:]
+    return tuple(dict.fromkeys(days))[-MAX_PERIODS:]
 
 
 def _period_of(name: str, starts: Sequence[date]) -> Case | Value:

@@ -13,7 +13,7 @@ from judging.judges.versions import HASH_SHOWN
 from judging.models import EvaluatorKind, RunEvaluator
 from judging.selectors.judges.judge_versions import versions_of
 
-MOST_COLUMNS = 8  # side by side on a page
+MAX_COLUMNS = 8  # side by side on a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def graders_of(suite_id: int) -> tuple[Grader, ...]:
 
 def first_graders(graders: Sequence[Grader], official: OfficialBoard | None) -> list[Grader]:
     """Return whom a suite's board shows first: those that were pinned, by any of their evaluators, else all."""
-    return (graders_named(graders, official.evaluators if official is not None else ()) or list(graders))[:MOST_COLUMNS]
+    return (graders_named(graders, official.evaluators if official is not None else ()) or list(graders))[:MAX_COLUMNS]
 
 
 def graders_named(graders: Sequence[Grader], evaluator_ids: Collection[int]) -> list[Grader]:

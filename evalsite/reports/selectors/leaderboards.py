@@ -77,7 +77,7 @@ def evaluators_with_run(evaluator_ids: Sequence[int]) -> list[RunEvaluator]:
     return [rows[pk] for pk in evaluator_ids]
 
 
-MOST_HISTORY = 24  # runs
+MAX_HISTORY = 24  # runs
 
 
 def history_of(evaluator: RunEvaluator) -> list[RunEvaluator]:
@@ -94,7 +94,7 @@ def history_of(evaluator: RunEvaluator) -> list[RunEvaluator]:
         run__archived_at__isnull=True,
         done__gt=0,
     )
-    newest = rows.select_related("run__suite__benchmark", "rubric").order_by("-run__created_at", "-pk")[:MOST_HISTORY]
+    newest = rows.select_related("run__suite__benchmark", "rubric").order_by("-run__created_at", "-pk")[:MAX_HISTORY]
     return list(newest)[::-1]
 
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row
-from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader, graders_of
+from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader, graders_of
 from evalsite.reports.selectors.results.case_answers import labels_of_people, newest_scores
 from evalsite.reports.services.shown_rows import shade
 from evalsite.review.selectors.labels.final_labels import SubjectLabel
@@ -72,7 +72,7 @@ class CaseTable:
         return any(row.labels or row.waiting for row in self.rows)
 
 
-def case_table(case: Case, suite: Suite | None, answers: Sequence[Response], *, most: int = MOST_COLUMNS) -> CaseTable:
+def case_table(case: Case, suite: Suite | None, answers: Sequence[Response], *, most: int = MAX_COLUMNS) -> CaseTable:
     """Return what those who scored the suite said of these responses to a case, `most` of them side by side."""
     graders = graders_of(suite.pk) if suite is not None else ()
     ids = [answer.pk for answer in answers]

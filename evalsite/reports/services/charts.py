@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 WIDTH, HEIGHT = 480, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 30, 46  # margins
-MOST_TICKS = 6
+MAX_TICKS = 6
 STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -144,7 +144,7 @@ def percent_axis(title: str, *, high: float = 1.0) -> Axis:
 
 def round_axis(title: str, *, high: float, word: Callable[[float], str]) -> Axis:
     """Return an axis from 0 to `high`, which is above 0, with ticks at round values in the words of `word`."""
-    rough = high / (MOST_TICKS - 1)
+    rough = high / (MAX_TICKS - 1)
     power = 10 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in STEPS if factor * power >= rough - 1e-12)
     count = math.ceil(high / step - 1e-9)

@@ -13,8 +13,8 @@ from evalsite.reports.services.snapshots import ReportKind
 from judging.statistics.estimates import Floats
 from judging.statistics.estimators.strata import census_mean
 
-MOST_CRITERIA = 60  # those with the most verdicts; more are not read on a page
-FEWEST_CRITERIA = 2  # one alone is the score
+MAX_CRITERIA = 60  # those with the most verdicts; more are not read on a page
+MIN_CRITERIA = 2  # one alone is the score
 
 
 def compute_criteria(evaluator_id: int, options: Options) -> ReportContent:
@@ -22,8 +22,8 @@ def compute_criteria(evaluator_id: int, options: Options) -> ReportContent:
     shares = read_criterion_shares(evaluators_with_run(options["evaluators"]))
     counts = np.bincount(shares.rows["criterion"], minlength=len(shares.titles))
     scored = int((counts > 0).sum())
-    shown = sorted(np.argsort(-counts, kind="stable")[: min(scored, MOST_CRITERIA)].tolist())
-    if len(shown) < FEWEST_CRITERIA:
+    shown = sorted(np.argsort(-counts, kind="stable")[: min(scored, MAX_CRITERIA)].tolist())
+    if len(shown) < MIN_CRITERIA:
         return {"criteria": [], "left_out": 0}
     systems = np.unique(shares.rows["system"]).tolist()
     criteria = []

@@ -13,9 +13,9 @@ from django.http import QueryDict
 from evalsite.reports.models import SavedView
 from judging.models import Suite
 
-MOST_VIEWS = 50  # of one person and suite
-MOST_NAME = 80  # characters
-MOST_QUERY = 2000
+MAX_VIEWS = 50  # of one person and suite
+MAX_NAME_LENGTH = 80  # characters
+MAX_QUERY_LENGTH = 2000
 PLACES = ("page", "row", "print")  # in the rows: no part of a view
 
 
@@ -54,13 +54,13 @@ def save_view(*, suite: Suite, name: str, query: str, is_shared: bool, actor: Us
         ViewRefused: there is no name, or too much to keep.
     """
     name, plain = " ".join(name.split()), plain_query(query)
-    if not 1 <= len(name) <= MOST_NAME:
-        raise ViewRefused(f"Enter a name of at most {MOST_NAME} characters.")
-    if len(plain) > MOST_QUERY:
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
+        raise ViewRefused(f"Enter a name of at most {MAX_NAME_LENGTH} characters.")
+    if len(plain) > MAX_QUERY_LENGTH:
         raise ViewRefused("This view chooses too much to be kept. Choose fewer systems or judges.")
     mine = SavedView.objects.filter(suite=suite, created_by=actor)
-    if not mine.filter(name=name).exists() and mine.count() >= MOST_VIEWS:
-        raise ViewRefused(f"You keep {MOST_VIEWS} views of this suite already. Delete one first.")
+    if not mine.filter(name=name).exists() and mine.count() >= MAX_VIEWS:
+        raise ViewRefused(f"You keep {MAX_VIEWS} views of this suite already. Delete one first.")
     values = {"query": plain, "is_shared": is_shared, "created_at": at}
     return SavedView.objects.update_or_create(suite=suite, created_by=actor, name=name, defaults=values)[0]
 

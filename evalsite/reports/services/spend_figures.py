@@ -15,13 +15,13 @@ from evalsite.base.formats import money, number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row, Table
 from evalsite.reports.selectors import spend
-from evalsite.reports.services.charts import MOST_TICKS, Axis, Chart, Point, Series, draw, round_axis
+from evalsite.reports.services.charts import MAX_TICKS, Axis, Chart, Point, Series, draw, round_axis
 from evalsite.reports.services.report_content import ReportContent
 from judging.judges.spend_rows import NOBODY, SpendCells, SpendSum, cells_from_json
 from judging.selectors.runs import RunBudget
 
-MOST_DAYS = 92  # a longer chart is drawn by month
-MOST_DOTS = 40
+MAX_DAYS = 92  # a longer chart is drawn by month
+MAX_DOTS = 40
 
 
 class SpendGroup(StrEnum):
@@ -232,7 +232,7 @@ def days_chart(cells: SpendCells) -> Chart | None:
     if not len(days) or days.min() == days.max():
         return None
     first, last = date.fromordinal(int(days.min())), date.fromordinal(int(days.max()))
-    is_monthly = (last - first).days >= MOST_DAYS
+    is_monthly = (last - first).days >= MAX_DAYS
     starts = _months(first, last) if is_monthly else _days(first, last)
     sums = cells.sums_by(np.searchsorted([day.toordinal() for day in starts], cells.columns["days"], side="right") - 1)
     is_free = not any(total.cost for total in sums.values())
@@ -242,14 +242,14 @@ def days_chart(cells: SpendCells) -> Chart | None:
         Point(index, value, says=f"{starts[index]:{form}}: {_point_words(sums.get(index))}")
         for index, value in enumerate(values)
     ]
-    step = max(1, -(-len(starts) // MOST_TICKS))
+    step = max(1, -(-len(starts) // MAX_TICKS))
     ticks = [
         (float(index), f"{starts[index]:{'%b %Y' if is_monthly else '%d %b'}}") for index in range(0, len(starts), step)
     ]
     name = "Calls" if is_free else "Cost"
     x = Axis(words.capitalize(), -0.5, len(starts) - 0.5, ticks)
     y = round_axis(f"{name} per {words}", high=max(values) or 1.0, word=_plain if is_free else money)
-    return draw(f"{name} per {words}", x, y, [Series(name, points, has_dots=len(points) <= MOST_DOTS)])
+    return draw(f"{name} per {words}", x, y, [Series(name, points, has_dots=len(points) <= MAX_DOTS)])
 
 
 def _value(total: SpendSum | None, *, is_free: bool) -> float:

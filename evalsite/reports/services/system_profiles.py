@@ -14,7 +14,7 @@ from evalsite.reports.services.results.suite_results import StoredResults
 from judging.statistics.estimates import Estimate, Ints
 from judging.statistics.estimators.strata import census_mean
 
-MOST_PARTS = 60  # scenarios and languages together
+MAX_PARTS = 60  # scenarios and languages together
 EXTREMES = 5  # best and worst responses each
 
 
@@ -36,7 +36,7 @@ def profile_of(stored: Sequence[StoredResults], system_id: int) -> list[ProfileP
         named += [(field, name) for name in filled] if len(filled) > 1 else []
     parts = [
         ProfilePart(title or "All cases", field, tuple(_mean(results, system_id, field, title) for results in stored))
-        for field, title in named[: MOST_PARTS + 1]
+        for field, title in named[: MAX_PARTS + 1]
     ]
     return [part for part in parts if any(mean.value is not None for mean in part.means)]
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.reports import jobs
-from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader, graders_of
+from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader, graders_of
 from evalsite.reports.selectors.leaderboards import scored_suites
 from evalsite.reports.services.criterion_profiles import CRITERIA
 from evalsite.reports.services.report_content import ReportContent
@@ -21,19 +21,19 @@ from evalsite.reports.views.results.results import reports_of, slowest
 from judging.views.responses import ShownSystem
 from judging.views.score_pages import CRITERIA_NAMES
 
-MOST_GRADERS = 4  # side by side
-MOST_SUITES = 50  # that are offered
+MAX_GRADERS = 4  # side by side
+MAX_SUITES = 50  # that are offered
 
 
 def profile_shown(shown: ShownSystem) -> JsonDict | None:
     """Return what the part of a system's page shows; None where no run has scored it."""
-    suites = list(scored_suites().filter(runs__systems=shown.system).distinct()[:MOST_SUITES])
+    suites = list(scored_suites().filter(runs__systems=shown.system).distinct()[:MAX_SUITES])
     if not suites:
         return None
     key = whole_number(shown.request.GET.get("suite", ""))
     suite = next((choice for choice in suites if choice.pk == key), suites[0])
-    suite_graders = list(graders_of(suite.pk))[:MOST_COLUMNS]
-    graders = suite_graders[:MOST_GRADERS]
+    suite_graders = list(graders_of(suite.pk))[:MAX_COLUMNS]
+    graders = suite_graders[:MAX_GRADERS]
     reports = reports_of(graders)
     context: JsonDict = {"system": shown.system, "suite": suite, "suites": suites, "graders": graders}
     context["report"] = slowest(reports)
@@ -70,7 +70,7 @@ def _criteria_shown(
         (grader, content)
         for grader, content in zip(graders, contents, strict=True)
         if content and any(system in row["figures"] for row in content["criteria"])
-    ][:MOST_GRADERS]
+    ][:MAX_GRADERS]
     if not by_grader:
         return None
     means = [{row["title"]: row["figures"].get(system) for row in content["criteria"]} for _, content in by_grader]

@@ -15,7 +15,7 @@ from evalsite.reports.management.report_sources import suite_of
 from evalsite.reports.views.boards.board_bundles import BoardBundle
 from judging.management.output import check_output, write_output
 
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 
 
 class Command(JsonCommand):
@@ -27,9 +27,7 @@ class Command(JsonCommand):
         """Add which leaderboard, how many rows, and where to."""
         parser.add_argument("--suite", required=True, help="id of the suite, or slug of a benchmark (its newest suite)")
         parser.add_argument("--query", default="", help="choices, as the page's address says them after ?")
-        parser.add_argument(
-            "--rows", type=int, default=MOST_ROWS, help=f"highest number of rows; default {MOST_ROWS:,}"
-        )
+        parser.add_argument("--rows", type=int, default=MAX_ROWS, help=f"highest number of rows; default {MAX_ROWS:,}")
         parser.add_argument("--output", required=True, help="file to write; - for standard output (without --json)")
 
     def run(self, **options: Any) -> JsonDict:

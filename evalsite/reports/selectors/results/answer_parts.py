@@ -17,7 +17,7 @@ from evalsite.review.selectors.labels.subjects import form_of_item
 from judging.statistics.coefficients.alpha import Metric, metric_of_scale
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
 
-MOST_PARTS = 100  # those with the most annotations are read
+MAX_PARTS = 100  # those with the most annotations are read
 CHUNK = 5_000
 
 
@@ -45,7 +45,7 @@ def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
     together.
     """
     annotations = _read(queue, options)
-    busiest = sorted(annotations, key=lambda key: -len(annotations[key].values))[:MOST_PARTS]
+    busiest = sorted(annotations, key=lambda key: -len(annotations[key].values))[:MAX_PARTS]
     items = ReviewItem.objects.select_related("subject__rubric_item")
     by_id = items.in_bulk({annotations[key].item_id for key in busiest})
     rows = []

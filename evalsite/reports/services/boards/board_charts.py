@@ -13,9 +13,9 @@ from judging.statistics.estimators.boards import MeanKind
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 190, 24, 34, 40
 ROW_HEIGHT, GAP = 44, 11  # of a system's row, and between its three means
-MOST_SYSTEMS = 50  # the best; the table has all
+MAX_SYSTEMS = 50  # the best; the table has all
 NAME_LETTERS = 26
-MOST_TICKS = 6
+MAX_TICKS = 6
 LEGEND = {
     MeanKind.RAW: (LEFT, "Raw"),
     MeanKind.HUMAN: (LEFT + 70, "Human only"),
@@ -77,7 +77,7 @@ class BoardChart:
 
 def board_chart(rows: Sequence[ReportContent]) -> BoardChart | None:
     """Return the chart of the rows of `shown_rows.leaderboard_rows`, in their order; None without any mean."""
-    drawn = [row for row in rows if any(row["figures"][mode]["value"] is not None for mode in MeanKind)][:MOST_SYSTEMS]
+    drawn = [row for row in rows if any(row["figures"][mode]["value"] is not None for mode in MeanKind)][:MAX_SYSTEMS]
     if not drawn:
         return None
     axis = common_axis([row["figures"][mode] for row in drawn for mode in MeanKind])
@@ -128,7 +128,7 @@ def _x(value: float, axis: SharedAxis) -> float:
 
 def _ticks(axis: SharedAxis) -> list[float]:
     """Return at most six round values within an axis."""
-    rough = (axis.high - axis.low) / (MOST_TICKS - 1)
+    rough = (axis.high - axis.low) / (MAX_TICKS - 1)
     power = 10 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in STEPS if factor * power >= rough - 1e-12)
     first = math.ceil(axis.low / step - 1e-9)

@@ -23,8 +23,8 @@ from judging.statistics.estimators.slices import (
     system_slices,
 )
 
-MOST_SLICES = 12  # of one dimension: with more, a table is no longer read, and Holm's correction leaves nothing
-FEWEST_SLICES = 2
+MAX_SLICES = 12  # of one dimension: with more, a table is no longer read, and Holm's correction leaves nothing
+MIN_SLICES = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,12 +50,12 @@ def dimensions_of(scores: SuiteScores) -> list[Dimension]:
     }
     dimensions = [_by_name(name, values) for name, values in named.items()]
     dimensions.append(Dimension("length", dict(length_bands(_case_lengths(scores))), 0))
-    return [dimension for dimension in dimensions if len(dimension.slices) >= FEWEST_SLICES]
+    return [dimension for dimension in dimensions if len(dimension.slices) >= MIN_SLICES]
 
 
 def _by_name(name: str, values: Sequence[str]) -> Dimension:
     counts = Counter(values)
-    frequent = sorted(sorted(counts, key=lambda value: (-counts[value], value))[:MOST_SLICES])
+    frequent = sorted(sorted(counts, key=lambda value: (-counts[value], value))[:MAX_SLICES])
     array = np.array(values)
     return Dimension(name, {value: array == value for value in frequent}, len(counts) - len(frequent))
 

@@ -26,7 +26,7 @@ from judging.statistics.estimates import undefined
 from judging.statistics.estimators.debates import RankedSystem
 from judging.statistics.estimators.length_control import length_control
 
-FEWEST_SYSTEMS = 3
+MIN_SYSTEMS = 3
 NO_CONTROL = "Only outcomes of debates are controlled for length, since human labels are not a uniform sample."
 TOO_FEW = "A ranking needs debates of three or more systems; there are {}."
 
@@ -92,9 +92,9 @@ def _ranking(decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportC
     )
     n = len(decisions) - _undecided(decisions, verdicts)
     base: ReportContent = {"n": n, "systems": systems, "rows": [], "groups": [], "reason": "", "win_rate": None}
-    if len(systems) == FEWEST_SYSTEMS - 1:
+    if len(systems) == MIN_SYSTEMS - 1:
         base["win_rate"] = figure(rate_of(systems[0], decisions, verdicts))
-    if len(systems) < FEWEST_SYSTEMS:
+    if len(systems) < MIN_SYSTEMS:
         return base | {"reason": TOO_FEW.format(len(systems) or "none")}
     result = ranking(decisions, verdicts)
     if result.reason:

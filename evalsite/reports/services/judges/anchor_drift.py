@@ -24,7 +24,7 @@ from judging.statistics.estimators.drift import Drift, drift
 from judging.statistics.estimators.shares import shown_share
 from judging.statistics.estimators.strata import TooFew, people_only
 
-MOST_ANCHORS = 100  # tell a change of 10 points in two of three cases
+MAX_ANCHORS = 100  # tell a change of 10 points in two of three cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,5 +122,5 @@ def _anchors(evaluator: RunEvaluator) -> list[NewAnchor]:
     by_case = {row.case: row for row in reversed(ranked)}
     chosen = sorted(by_case.values(), key=lambda row: uniform_number("anchor", row.case, row.response_id))
     return [
-        NewAnchor(row.response_id, row.verdict_id, row.people, row.judge, row.scale) for row in chosen[:MOST_ANCHORS]
+        NewAnchor(row.response_id, row.verdict_id, row.people, row.judge, row.scale) for row in chosen[:MAX_ANCHORS]
     ]

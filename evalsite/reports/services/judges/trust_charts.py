@@ -8,7 +8,7 @@ from datetime import datetime
 from django.utils.timezone import localtime
 
 from evalsite.reports.services.charts import (
-    MOST_TICKS,
+    MAX_TICKS,
     Axis,
     Chart,
     Point,
@@ -76,7 +76,7 @@ def drift_chart(drift: AnchorDrift) -> Chart:
     ]
     spread = max(moments) - min(moments) or 86_400.0
     low, high = min(moments) - spread * 0.06, max(moments) + spread * 0.06
-    step = max(1, -(-len(rows) // MOST_TICKS))
+    step = max(1, -(-len(rows) // MAX_TICKS))
     ticks = [(row.at.timestamp(), _day(row.at)) for row in rows[::step]]
     x = Axis("Date", low, high, _spaced(ticks, high - low))
     series = [Series("Agreement, 95% intervals", points, has_dots=True)]
@@ -87,7 +87,7 @@ def _spaced(ticks: Sequence[tuple[float, str]], width: float) -> list[tuple[floa
     """Return the ticks that do not run into the one before."""
     spaced: list[tuple[float, str]] = []
     for at, text in ticks:
-        if not spaced or at - spaced[-1][0] >= width / MOST_TICKS:
+        if not spaced or at - spaced[-1][0] >= width / MAX_TICKS:
             spaced.append((at, text))
     return spaced
 

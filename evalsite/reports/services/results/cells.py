@@ -9,7 +9,7 @@ import numpy as np
 from judging.statistics.estimates import Ints
 
 Shares = np.ndarray  # of float32, from 0 to 1; NaN: none
-MOST_ATTEMPTS = 255
+MAX_ATTEMPTS = 255
 SMALL_KEYS = 2**32  # below it, four bytes hold the key of a response
 
 

@@ -14,8 +14,8 @@ from judging.statistics.estimates import Estimate, Floats, Ints
 from judging.statistics.estimators.strata import DIFFERENCE, census_mean
 
 STEPS = 1000  # scores closer together than 1 / STEPS count as one level
-MOST_LEVELS = 7  # of a scale that kappa and a table of counts make sense for
-MOST_PAIRS = 500  # that a scatter plot draws one by one; more are drawn on a coarser grid
+MAX_LEVELS = 7  # of a scale that kappa and a table of counts make sense for
+MAX_PAIRS = 500  # that a scatter plot draws one by one; more are drawn on a coarser grid
 COARSE = 20  # steps of that grid in each direction
 MANY_CELLS = 500_000  # from which on the first two columns alone are compared
 TWO = 2
@@ -50,7 +50,7 @@ def _compared(grid: ResultGrid, other: int) -> ColumnComparison:
     differences = second.astype(np.float64) - first
     higher, lower = int((differences > SAME).sum()), int((differences < -SAME).sum())
     table, levels = _table(first, second)
-    is_scale = 1 < len(levels) <= MOST_LEVELS
+    is_scale = 1 < len(levels) <= MAX_LEVELS
     weights = Weights.QUADRATIC if len(levels) > TWO else Weights.NONE
     return ColumnComparison(
         other=other,
@@ -71,7 +71,7 @@ def _pairs(table: Ints, levels: tuple[float, ...]) -> tuple[tuple[float, float, 
     """Return each pair of scores with how often it occurs, in steps of 1 / COARSE where there are too many."""
     rows, columns = np.nonzero(table)
     scores, counts = np.array(levels), table[rows, columns]
-    if len(counts) > MOST_PAIRS:
+    if len(counts) > MAX_PAIRS:
         steps = np.rint(scores * COARSE).astype(np.int64)
         coarse = np.zeros((COARSE + 1, COARSE + 1), dtype=np.int64)
         np.add.at(coarse, (steps[rows], steps[columns]), counts)

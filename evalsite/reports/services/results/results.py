@@ -10,7 +10,7 @@ from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.results.case_scores import SuiteScores, read_newest_scores
-from evalsite.reports.services.results.cells import MOST_ATTEMPTS, ResultCells
+from evalsite.reports.services.results.cells import MAX_ATTEMPTS, ResultCells
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.review.selectors.labels.final_labels import LabelReader
 from judging.models import RunEvaluator
@@ -52,7 +52,7 @@ def _attempt_counts(scores: SuiteScores) -> np.ndarray:
     shape = scores.shares.shape[0], int(scores.prompts.max(initial=-1)) + 1
     counts = np.zeros(shape, dtype=np.int64)
     np.add.at(counts, (scores.attempts["system"], scores.attempts["prompt"]), 1)
-    return np.minimum(counts[:, scores.prompts], MOST_ATTEMPTS).astype(np.uint8)
+    return np.minimum(counts[:, scores.prompts], MAX_ATTEMPTS).astype(np.uint8)
 
 
 def _data_version(evaluator_id: int, options: Options) -> str:

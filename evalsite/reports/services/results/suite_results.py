@@ -13,7 +13,7 @@ from django.utils.text import Truncator
 
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import Row
-from evalsite.reports.selectors.graders import MOST_COLUMNS, Grader
+from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader
 from evalsite.reports.selectors.results.result_texts import case_words, first_words, matching, read_cells, score_words
 from evalsite.reports.services import shown_rows
 from evalsite.reports.services.charts import Chart, Point, Series, draw, percent_axis
@@ -26,7 +26,7 @@ from judging.specs.suites.case_rows import media_fields
 from judging.statistics.estimates import Ints
 
 AXIS_LETTERS = 30  # of a column's label that stand at an axis
-MOST_ROW_SYSTEMS = 200  # of a suite whose rows are responses
+MAX_ROW_SYSTEMS = 200  # of a suite whose rows are responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ def column_graders(graders: Sequence[Grader], choice: ResultsChoice) -> list[Gra
         chosen_runs = [by_id[pk] for pk in choice.graders if pk in by_id]
         others = [evaluator for evaluator in by_id.values() if evaluator not in chosen_runs]
         runs = chosen_runs if len(chosen_runs) > 1 else [*chosen_runs, *others]
-        return [Grader((evaluator,), f"{evaluator.run.name} #{evaluator.run_id}") for evaluator in runs[:MOST_COLUMNS]]
+        return [Grader((evaluator,), f"{evaluator.run.name} #{evaluator.run_id}") for evaluator in runs[:MAX_COLUMNS]]
     if len(choice.graders) < 2:  # one alone has nothing beside it: the others come with it
         real = [grader for grader in graders if not grader.newest.is_baseline]
         chosen = picked if choice.graders else []
         picked = [*chosen, *(grader for grader in (real if len(real) > 1 else graders) if grader not in chosen)]
-    return picked[:MOST_COLUMNS]
+    return picked[:MAX_COLUMNS]
 
 
 class SuiteResults:
@@ -98,11 +98,11 @@ class SuiteResults:
         self.systems = sorted(names.items(), key=lambda system: (system[1].lower(), system[0]))
         chosen = [pk for pk in choice.systems if pk in names] or [pk for pk, _ in self.systems]
         if choice.columns == Columns.SYSTEMS:
-            self.chosen = chosen[:MOST_COLUMNS]
+            self.chosen = chosen[:MAX_COLUMNS]
             self.columns = [GridColumn(names[pk], stored[0][0], pk) for pk in self.chosen]
             self.grid = grid_of_systems(first.cells, first.places_of(self.chosen))
         else:
-            self.chosen = chosen[:MOST_ROW_SYSTEMS]
+            self.chosen = chosen[:MAX_ROW_SYSTEMS]
             self.columns = [GridColumn(grader.label, grader, None) for grader, _ in stored]
             self.grid = grid_of_graders([(results.cells, results.places_of(self.chosen)) for _, results in stored])
         self.names = names

@@ -14,9 +14,9 @@ from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.shown_rows import bars, shade
 from evalsite.reports.services.suite_charts.figures import BINS
 
-MOST_LINES = len(TONES)
+MAX_LINES = len(TONES)
 NAME_LETTERS = 22
-MOST_LABELLED = 30  # dots with a number beside them
+MAX_LABELLED = 30  # dots with a number beside them
 LEAST_STEP, MOST_STEP = 0.45, 0.55  # of a percent: Results take 0.5% more at either end, and shares count in 0.1%
 
 
@@ -41,9 +41,9 @@ class SuiteCharts:
 
 
 def suite_charts(content: ReportContent, *, chosen: Sequence[int]) -> SuiteCharts:
-    """Return the charts; of the systems asked for, else of the best, at most `MOST_LINES` have a line by time."""
+    """Return the charts; of the systems asked for, else of the best, at most `MAX_LINES` have a line by time."""
     system_ids = [row["system_id"] for row in content["distribution"]]
-    drawn = ([pk for pk in system_ids if pk in chosen] or system_ids)[:MOST_LINES]
+    drawn = ([pk for pk in system_ids if pk in chosen] or system_ids)[:MAX_LINES]
     runs = [run_row(row, drawn) for row in content["runs"]]
     lengths = content["lengths"]
     agreement = [row | {"at": datetime.fromisoformat(row["at"])} for row in content["agreement"]]
@@ -166,7 +166,7 @@ def _tokens_chart(rows: Sequence[ReportContent]) -> Chart | None:
             row["mean"]["low"],
             row["mean"]["high"],
             f"{row['system']}: {row['tokens']:,.0f} tokens, {row['mean']['value']:.1%}",
-            str(number) if number <= MOST_LABELLED else "",
+            str(number) if number <= MAX_LABELLED else "",
         )
         for number, row in enumerate(rows, 1)
     ]

@@ -15,7 +15,7 @@ from judging.statistics.estimators.strata import census_mean
 BINS = 10
 STEPS = 1000  # shares are counted as rounded to 1 / STEPS
 BANDS = 5
-MOST_POINTS = 600
+MAX_POINTS = 600
 HIGHEST_DRAWN = 99  # percentile of lengths at which the axis ends
 
 
@@ -65,10 +65,10 @@ def length_correlation(lengths: Floats, shares: Floats, cases: Ints) -> Estimate
 
 
 def drawn_points(lengths: Floats, shares: Floats) -> list[tuple[int, float]]:
-    """Return at most `MOST_POINTS` pairs of length and share, taken at even steps from the shortest to the longest."""
+    """Return at most `MAX_POINTS` pairs of length and share, taken at even steps from the shortest to the longest."""
     order = np.lexsort((shares, lengths))
-    if len(order) > MOST_POINTS:
-        order = order[np.rint(np.linspace(0, len(order) - 1, MOST_POINTS)).astype(np.int64)]
+    if len(order) > MAX_POINTS:
+        order = order[np.rint(np.linspace(0, len(order) - 1, MAX_POINTS)).astype(np.int64)]
     return [(int(lengths[index]), round(float(shares[index]), 4)) for index in order.tolist()]
 
 

@@ -40,7 +40,7 @@ from judging.specs.suites.case_rows import image_file
 
 INDEX, CHARTS = "index.html", "charts.html"
 ON_REPORTS = 3  # files that come first: the board, its charts and its results, each of which may be being computed
-MOST_ROWS = 300  # in a bundle that a page sends: about 20 s of a web thread
+MAX_ROWS = 300  # in a bundle that a page sends: about 20 s of a web thread
 LEFT_OUT = frozenset({"script", "form", "dialog", "noscript", "help-button", "nav-tabs", "row-choices", "toasts"})
 SPRITE = "vendor/icons.svg"
 IS_COMPUTING = 'hx-trigger="every'  # pages ask again while a worker computes their report
@@ -52,7 +52,7 @@ class BoardBundle:
     """The files of a bundle. The reports behind the pages must have been computed."""
 
     suite: Suite
-    most_rows: int = MOST_ROWS
+    most_rows: int = MAX_ROWS
     _results: str = ""  # the choices of the results, as the leaderboard's first link to them says
     _charts: str | None = None  # those of the charts
     _waiting: deque[tuple[str, str]] = field(default_factory=deque)  # files to write, each with its choices

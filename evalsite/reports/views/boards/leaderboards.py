@@ -17,7 +17,7 @@ from evalsite.reports import exports, jobs
 from evalsite.reports.models import OfficialBoard
 from evalsite.reports.report_choices import LeaderboardChoice, leaderboard_choice, two_systems
 from evalsite.reports.selectors.graders import (
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     Grader,
     board_options,
     first_graders,
@@ -265,7 +265,7 @@ def _chosen_graders(request: PageRequest, suite_id: int) -> tuple[list[Grader], 
     """Return a suite's graders, its official board, and the graders that the address names or that are shown first."""
     graders = list(graders_of(suite_id))
     official = OfficialBoard.objects.select_related("pinned_by").filter(suite=suite_id).first()
-    named = graders_named(graders, _keys(request.GET))[:MOST_COLUMNS]
+    named = graders_named(graders, _keys(request.GET))[:MAX_COLUMNS]
     return graders, official, named or first_graders(graders, official)
 
 

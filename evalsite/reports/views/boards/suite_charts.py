@@ -13,7 +13,7 @@ from evalsite.reports import exports, jobs
 from evalsite.reports.report_choices import results_choice
 from evalsite.reports.selectors.graders import grader_named, graders_of
 from evalsite.reports.services.suite_charts.contents import SUITE_CHARTS
-from evalsite.reports.services.suite_charts.drawings import MOST_LINES, suite_charts
+from evalsite.reports.services.suite_charts.drawings import MAX_LINES, suite_charts
 from evalsite.reports.services.suite_charts.tables import chart_tables
 from evalsite.reports.views.pages import download, report_command, report_page, waits_for_report
 from judging.models import Suite
@@ -30,7 +30,7 @@ def charts_page(request: PageRequest, suite_id: int) -> HttpResponse:
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
     graders, choice = graders_of(suite_id), results_choice(request.GET)
     grader = grader_named(graders, choice.graders)
-    context: JsonDict = {"suite": suite, "graders": graders, "grader": grader, "most_lines": MOST_LINES}
+    context: JsonDict = {"suite": suite, "graders": graders, "grader": grader, "most_lines": MAX_LINES}
     if grader is not None:
         report = jobs.obtain(SUITE_CHARTS, subject_id=grader.key, options=grader.options, at=timezone.now())
         context |= {"report": report, "formats": exports.FORMATS}

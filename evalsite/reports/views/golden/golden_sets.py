@@ -30,7 +30,7 @@ from evalsite.review.services.golden.golden_sets import (
 from evalsite.review.states import ReviewRefused
 from judging.states import RunStatus
 
-MOST_RULES = 50
+MAX_RULES = 50
 
 
 @require_GET
@@ -100,8 +100,8 @@ def golden_detail(request: PageRequest, set_id: int) -> HttpResponse:
         ],
         "opened": [golden_run for golden_run in reversed(runs) if golden_run.part == GoldenPart.TEST],
         "opened_keys": {golden_run.version_key for golden_run in runs if golden_run.run.status != RunStatus.CANCELLED},
-        "rules": golden_set.rules.select_related("written_by").order_by("-pk")[:MOST_RULES],
-        "proposals": golden_set.proposals.select_related("judge", "endpoint").order_by("-pk")[:MOST_RULES],
+        "rules": golden_set.rules.select_related("written_by").order_by("-pk")[:MAX_RULES],
+        "proposals": golden_set.proposals.select_related("judge", "endpoint").order_by("-pk")[:MAX_RULES],
     }
     return report_page(request, "golden_detail", context)
 

@@ -146,7 +146,7 @@ def test_one_criterion_alone_is_the_score_and_rare_ones_beyond_a_page_are_counte
 
     say(judge, scored, 1, clear=5, tone="good", sourced=True, insult=False)
     say(judge, scored, 2, clear=5, tone="good", sourced=True)
-    monkeypatch.setattr(criterion_profiles, "MOST_CRITERIA", 3)
+    monkeypatch.setattr(criterion_profiles, "MAX_CRITERIA", 3)
 
     content = compute_criteria(judge.pk, {"evaluators": [judge.pk]})
     assert ([row["title"] for row in content["criteria"]], content["left_out"]) == (["clear", "tone", "sourced"], 1)

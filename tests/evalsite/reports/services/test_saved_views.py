@@ -58,7 +58,7 @@ def test_save_view_replaces_the_view_of_that_name() -> None:
     ],
 )
 def test_save_view_refuses(name: str, query: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_views, "MOST_VIEWS", 2)
+    monkeypatch.setattr(saved_views, "MAX_VIEWS", 2)
     suite, ada = factories.suite(), factories.user("ada")
     for view_name in ("First", "Second"):
         save_view(suite=suite, name=view_name, query="", is_shared=False, actor=ada, at=NOON)

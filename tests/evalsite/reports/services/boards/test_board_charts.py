@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalsite.reports.services.boards.board_charts import LEFT, MOST_SYSTEMS, RIGHT, WIDTH, board_chart, rank_words
+from evalsite.reports.services.boards.board_charts import LEFT, MAX_SYSTEMS, RIGHT, WIDTH, board_chart, rank_words
 from evalsite.reports.services.report_content import figure
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.estimators.boards import MeanKind
@@ -47,11 +47,11 @@ def test_board_chart_leaves_out_what_has_no_mean_and_what_does_not_fit() -> None
     none = row("cy", 0.5)
     none["figures"]["raw"] = figure(undefined("no score"))
 
-    many = board_chart([row(f"system {number}", 0.5) for number in range(MOST_SYSTEMS + 2)])
+    many = board_chart([row(f"system {number}", 0.5) for number in range(MAX_SYSTEMS + 2)])
 
     assert board_chart([none]) is None
     assert many is not None
-    assert (len(many.rows), many.left_out) == (MOST_SYSTEMS, 2)
+    assert (len(many.rows), many.left_out) == (MAX_SYSTEMS, 2)
 
 
 def test_rank_words_name_all_ranks_that_a_system_may_have() -> None:

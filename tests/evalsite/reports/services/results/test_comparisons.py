@@ -61,7 +61,7 @@ def test_compare_columns_of_many_levels_has_no_kappa() -> None:
 
 
 def test_compare_columns_draws_many_pairs_on_a_coarser_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparisons, "MOST_PAIRS", 8)
+    monkeypatch.setattr(comparisons, "MAX_PAIRS", 8)
     values = [0.0, 0.01, 0.02, 0.2, 0.21, 0.4, 0.6, 0.8, 1.0]  # nine scores; on a grid of twentieths six
 
     (comparison,) = compare_columns(grid([values, values], list(range(9))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalsite.reports.services.charts import HEIGHT, LEFT, TOP, WIDTH
-from evalsite.reports.services.suite_charts.drawings import MOST_LINES, suite_charts, time_chart
+from evalsite.reports.services.suite_charts.drawings import MAX_LINES, suite_charts, time_chart
 
 AT = "2026-01-05T12:00:00+00:00"
 
@@ -82,7 +82,7 @@ def test_lines_are_of_the_best_systems_or_of_those_asked_for() -> None:
 
     drawn = [suite_charts(content(distribution=systems), chosen=chosen).drawn for chosen in ((), (ord("h"), 1))]
 
-    assert drawn == [[ord(name) for name in "abcdefgh"[:MOST_LINES]], [ord("h")]]
+    assert drawn == [[ord(name) for name in "abcdefgh"[:MAX_LINES]], [ord("h")]]
 
 
 def test_runs_stand_newest_first_with_the_drawn_systems() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalsite.reports.services.suite_charts.figures import (
-    MOST_POINTS,
+    MAX_POINTS,
     counts_by_score,
     drawn_points,
     length_bands,
@@ -78,7 +78,7 @@ def test_drawn_points_are_bounded_and_hold_both_ends() -> None:
 
     points = drawn_points(lengths, lengths / 10_000)
 
-    assert (len(points), points[0], points[-1]) == (MOST_POINTS, (0, 0.0), (9_999, 0.9999))
+    assert (len(points), points[0], points[-1]) == (MAX_POINTS, (0, 0.0), (9_999, 0.9999))
     assert {round((second - first) / 16.7) for (first, _), (second, _) in pairwise(points)} == {1}
     assert drawn_points(np.array([3.0, 1.0]), np.array([0.5, 1.0])) == [(1, 1.0), (3, 0.5)]
 
