@@ -1,4 +1,4 @@
-"""Reports as tables to take away: CSV, XLSX and JSONL, large ones streamed."""
+"""Reports as downloadable tables: CSV, XLSX and JSONL, large ones streamed."""
 
 from __future__ import annotations
 

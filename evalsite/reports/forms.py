@@ -257,7 +257,7 @@ class LabelImportForm(KeptFileForm):
 
     @property
     def columns(self) -> LabelColumns:
-        """What the person said of the columns."""
+        """What the form says the columns mean."""
         data = self.cleaned_data
         return LabelColumns(
             item=data["item_column"].strip(),
@@ -268,7 +268,7 @@ class LabelImportForm(KeptFileForm):
 
     @property
     def upload(self) -> LabelUpload:
-        """The file with everything that was said of it."""
+        """The file with the other fields of the form."""
         data = self.cleaned_data
         return LabelUpload(
             data=data["contents"],

@@ -70,14 +70,14 @@ def content_shown(kind: ReportKind, *, subject_id: int, options: Options, at: da
 
 
 def require(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> ReportContent:
-    """Return the current content, computed now where need be: for commands and jobs."""
+    """Return the current content, computed now where necessary: for commands and jobs."""
     return require_with_rows(kind, subject_id=subject_id, options=options, at=at, with_rows=False).content
 
 
 def require_with_rows(
     kind: ReportKind, *, subject_id: int, options: Options, at: datetime, with_rows: bool = True
 ) -> CachedReport:
-    """Return the current report with what the items behind its figures are found in, computed now where need be."""
+    """Return the current report with the rows behind its figures, computed now where necessary."""
     cached = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
     if cached is not None and cached.is_current:
         return cached

@@ -46,7 +46,7 @@ class ShareLink(models.Model):
 
 
 class OfficialBoard(models.Model):
-    """Which graders and judges the board of a suite shows first, as somebody decided."""
+    """Which graders and judges the board of a suite shows first, as a researcher decided."""
 
     suite = models.OneToOneField(Suite, on_delete=models.CASCADE, related_name="official_board")
     evaluators = models.JSONField()  # one key for each grader or version of a judge, in the order of the columns
@@ -61,7 +61,7 @@ class OfficialBoard(models.Model):
 
 
 class SavedView(models.Model):
-    """What a page of results shows, kept under a name: the address's choices, not the rows that they find."""
+    """A named view of the page of results: the choices of its address, not the rows that they select."""
 
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="saved_views", db_index=False)
     name = models.CharField(max_length=80)

@@ -39,7 +39,7 @@ def refresh_after_debates(sender: object, *, debate_set_id: int, **extra: Any) -
 def refresh_after_label(
     sender: object, instance: Annotation | Adjudication, created: bool, raw: bool = False, **extra: Any
 ) -> None:
-    """Let reports know of a label. A changed one has no new key to be seen by, so it ticks the label clock."""
+    """Make reports out of date. A changed label has no new key that would show it, so it ticks the label clock."""
     changed = extra.get("update_fields")
     if raw or (not created and changed and not LABEL_FIELDS & set(changed)):
         return

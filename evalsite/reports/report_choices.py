@@ -32,7 +32,7 @@ class LeaderboardChoice:
 
 
 def leaderboard_choice(query: Query) -> LeaderboardChoice:
-    """Return the choices of an address; what it does not say, or says wrongly, is the default."""
+    """Return the choices of an address; missing or invalid ones are the default."""
     options = {name: str(query[name])[:100] for name in ("scenario", "lang", "type") if query.get(name)}
     if query.get("missing") == "skip":
         options["missing"] = "skip"
@@ -66,12 +66,12 @@ def agreement_options(query: Query) -> JsonDict:
 
 
 def cell_of(query: Query) -> Cell:
-    """Return which figure's items an address asks for; what it says beside that is not looked at."""
+    """Return the figure whose items an address requests; its other parameters are ignored."""
     return Cell(**{field.name: str(query.get(field.name, ""))[:200] for field in fields(Cell)})
 
 
 def debate_options(query: QueryDict) -> JsonDict:
-    """Return the address's choices; what it does not say, or says wrongly, is the default."""
+    """Return the address's choices; missing or invalid ones are the default."""
     options: JsonDict = {name: query[name][:100] for name in ("scenario", "criterion") if query.get(name)}
     sets = sorted({key for value in query.getlist("set") if (key := whole_number(value)) is not None})
     if sets:
@@ -106,7 +106,7 @@ def two_systems(values: list[str]) -> tuple[int, int] | None:
 
 
 def results_choice(query: QueryDict) -> ResultsChoice:
-    """Return the choices of an address; what it does not say, or says wrongly, is the default."""
+    """Return the choices of an address; missing or invalid ones are the default."""
     columns, shown = query.get("columns", ""), query.get("show", "")
     return ResultsChoice(
         columns=Columns(columns) if columns in set(Columns) else Columns.SYSTEMS,

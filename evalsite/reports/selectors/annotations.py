@@ -73,7 +73,7 @@ class QueueAnswers:
         return self.groups["scenario"]
 
     def of_criterion(self, name: str) -> ScaledAnswers:
-        """Return the answers of one criterion on its own scale, in the order of what its labels are worth."""
+        """Return the answers of one criterion on its own scale, in the order of its label values."""
         scale = self.scales[name]
         metric = metric_of_scale(_values_of(scale))
         if len(scale) > MOST_LABELS:  # nobody reads a hundred labels: those that were given
@@ -91,7 +91,7 @@ def answered_queues() -> QuerySet[Queue]:
 
 
 def answers_of(queue: Queue, options: Options) -> QuerySet[Annotation]:
-    """Return the blind answers to a queue's items that still stand, under the chosen groups, no second answers."""
+    """Return the valid blind annotations of a queue under the chosen groups, without those of retest items."""
     answers = _blind_labels(queue).exclude(item__status__in=LEFT_OUT)
     answers = answers.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
     return answers.order_by("item_id", "pk")
@@ -225,7 +225,7 @@ def _scales_of(items: QuerySet[ReviewItem], options: Options) -> _Scales:
 
 
 def _values_of(labels: Sequence[Label]) -> tuple[float, ...] | None:
-    """Return what labels are worth: the numbers that they spell, else their shares; None where they are only names."""
+    """Return the values of labels: the numbers that they spell, else their shares; None where they are only names."""
     shares = tuple(label.share for label in labels if label.share is not None)
     return numeric_values([label.value for label in labels]) or (shares if len(shares) == len(labels) else None)
 

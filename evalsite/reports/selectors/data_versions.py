@@ -36,7 +36,7 @@ _LABELS = ContextVar[str | None]("labels", default=None)
 
 @contextmanager
 def labels_read_once() -> Iterator[None]:
-    """Read the version of all labels once for all reports that are asked for inside."""
+    """Read the version of all labels once for all reports that are requested inside."""
     outside = _LABELS.set(label_version())
     try:
         yield
@@ -57,7 +57,7 @@ def label_version(queue: Queue | None = None) -> str:
 
 
 def evaluators_version(evaluators: Sequence[RunEvaluator]) -> str:
-    """Return a text that differs once a run of these evaluators has gone on, or a label came. Runs are loaded."""
+    """Return a text that differs once a run of these evaluators progressed or a label was added. Runs are loaded."""
     runs = [evaluator.run_id for evaluator in evaluators]
     routed_at = Queue.objects.filter(run__in=runs).order_by("run").values_list("routed_at", flat=True)  # audits grow
     versions = ".".join(results_version(evaluator) for evaluator in evaluators)
@@ -65,7 +65,7 @@ def evaluators_version(evaluators: Sequence[RunEvaluator]) -> str:
 
 
 def results_version(evaluator: RunEvaluator) -> str:
-    """Return a text that differs once an evaluator's run has gone on or was scored again. `evaluator.run` is loaded."""
+    """Return a text that differs once an evaluator's run progressed or was scored again. `evaluator.run` is loaded."""
     run = evaluator.run
     rescored = len(evaluator.options.get("history", ()))
     counted = f"{run.pk}.{run.status}.{evaluator.done}.{evaluator.failed}.{run.done}.{run.failed}.{rescored}"
@@ -78,7 +78,7 @@ def queue_version(queue: Queue) -> str:
 
 
 def work_version() -> str:
-    """Return a text that differs once any run, debate or label has gone on, or a run was scored again."""
+    """Return a text that differs once any run, debate or label has changed, or a run was scored again."""
     runs = Run.objects.aggregate(last=Max("pk"), done=Sum("done"), failed=Sum("failed"), ended=Max("finished_at"))
     sets = DebateSet.objects.order_by("-pk").values_list("pk", flat=True).first()
     debates = Debate.objects.order_by("-pk").values_list("pk", flat=True).first()

@@ -1,4 +1,4 @@
-"""Votes of debates without their texts, and everything else that was said about the same two responses."""
+"""Votes of debates without their texts, and all other labels of the same two responses."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class PeopleLabels:
 
 
 def people_labels(debate_ids: Sequence[int]) -> PeopleLabels:
-    """Return what people said of these debates, here and elsewhere."""
+    """Return people's labels of these debates, imported ones included."""
     ids = set(debate_ids)
     set_of = dict(Debate.objects.filter(pk__in=ids).order_by().values_list("pk", "debate_set_id"))
     labels = labels_of_debates(sorted(set(set_of.values())))

@@ -29,7 +29,7 @@ class Grader:
 
     @property
     def key(self) -> int:
-        """What stands for it in addresses: its evaluator in the newest run."""
+        """Its key in addresses: the id of its evaluator in the newest run."""
         return self.newest.pk
 
     @property

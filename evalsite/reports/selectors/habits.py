@@ -15,7 +15,7 @@ from evalsite.review.states import AssignmentStatus
 
 @dataclass(slots=True)
 class Repeats:
-    """The answers of one person to items that came back to them."""
+    """The answers of one person to items that they were given a second time."""
 
     name: str
     pairs: list[tuple[str, str, int, int]] = field(default_factory=list)  # (first, second, item, retest)
@@ -23,7 +23,7 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class RevealedAnswer:
-    """One answer of somebody who saw the verdicts, beside what the machines said."""
+    """One annotation by somebody who saw the verdicts afterwards, with the verdict of the machines."""
 
     item_id: int
     name: str

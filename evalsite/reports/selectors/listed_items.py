@@ -1,4 +1,4 @@
-"""What a list of items says of each: its name, where it belongs and where its page is. One query for a page of them."""
+"""Items as lists show them: name, groups and address of the page. One query for a page of items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run asked and paid for: its evaluators, the calls that it made, and the tasks without a result."""
+"""The evaluators of one run, the calls that it paid for, and its tasks without a result."""
 
 from __future__ import annotations
 

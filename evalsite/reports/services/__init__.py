@@ -1,1 +1,1 @@
-"""Computes reports and keeps them: every page shows a stored snapshot, every figure comes from `statistics`."""
+"""Computes and stores reports: every page shows a stored snapshot, every figure comes from `statistics`."""

@@ -25,7 +25,7 @@ EXPORT_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class CaseCell:
-    """What one grader said of one response."""
+    """The score of one grader for one response."""
 
     score: Score
 
@@ -73,7 +73,7 @@ class CaseTable:
 
 
 def case_table(case: Case, suite: Suite | None, answers: Sequence[Response], *, most: int = MAX_COLUMNS) -> CaseTable:
-    """Return what those who scored the suite said of these responses to a case, `most` of them side by side."""
+    """Return the scores of these responses to a case by the suite's graders, `most` graders side by side."""
     graders = graders_of(suite.pk) if suite is not None else ()
     ids = [answer.pk for answer in answers]
     scores: Mapping[tuple[int, int], Score] = newest_scores(graders, ids) if graders and ids else {}

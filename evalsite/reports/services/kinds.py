@@ -1,4 +1,4 @@
-"""Every kind of report by name, as jobs are told it."""
+"""Every kind of report by the name that jobs take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as the JSON that snapshots keep."""
+"""Figures as the JSON that snapshots store."""
 
 from __future__ import annotations
 

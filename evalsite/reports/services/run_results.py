@@ -1,4 +1,4 @@
-"""What came of one run: each system's mean by each grader and judge, and what every judge took and missed.
+"""The results of one run: each system's mean by each grader and judge, and each judge's cost and failures.
 
 The means are those of the leaderboards of the run's evaluators, read from their cached reports where these are current.
 """
@@ -33,7 +33,7 @@ WITHOUT_VALUE = (VerdictStatus.UNPARSED, VerdictStatus.REFUSED, VerdictStatus.FA
 
 
 def compute_run_results(run_id: int, options: Options) -> ReportContent:
-    """Return a row for each system with a figure by evaluator, and what each evaluator took; best system first."""
+    """Return a row for each system, the best first, with a figure by evaluator, and evaluators' cost and failures."""
     evaluators = evaluators_of_run(run_id)
     boards = [board_of([evaluator]) for evaluator in evaluators]
     failures = failures_by_evaluator(run_id)

@@ -1,4 +1,4 @@
-"""Views of results that people keep under a name."""
+"""Named views of results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACES = ("page", "row", "print")  # in the rows: no part of a view
 
 
 class ViewRefused(ValueError):
-    """The view cannot be kept; the message says why."""
+    """The view cannot be saved; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ def plain_query(query: str) -> str:
 
 @transaction.atomic
 def save_view(*, suite: Suite, name: str, query: str, is_shared: bool, actor: User, at: datetime) -> SavedView:
-    """Keep what a page shows; a view of the same name by the same person is replaced.
+    """Save what a page shows; a view of the same name by the same person is replaced.
 
     Raises:
-        ViewRefused: there is no name, or too much to keep.
+        ViewRefused: there is no name, or too much to save.
     """
     name, plain = " ".join(name.split()), plain_query(query)
     if not 1 <= len(name) <= MAX_NAME_LENGTH:

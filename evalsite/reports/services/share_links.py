@@ -1,4 +1,4 @@
-"""Links that share a leaderboard: made, found by what their address holds, revoked."""
+"""Links that share a leaderboard: created, found by the token in their address, revoked."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ COLUMN_WORDS = {"raw": "", "corrected": "corrected", "human": "human only"}
 
 
 def suite_board(content: ReportContent, graders: Sequence[Grader]) -> JsonDict:
-    """Return the columns of a suite's board, each with what its grader took, and the rows with their cells."""
+    """Return the columns of a suite's board with the cost and time of their graders, and the rows with their cells."""
     columns = [
         content["graders"][column["grader"]]
         | {

@@ -28,7 +28,7 @@ INLINE_ROWS = 3000  # a report over fewer rows is computed while its reader wait
 
 @dataclass(frozen=True, slots=True)
 class ComputedReport:
-    """A report with the rows that the items behind its figures are found in."""
+    """A report with the rows behind its figures."""
 
     content: ReportContent
     rows: bytes = b""
@@ -82,7 +82,7 @@ def is_small(kind: ReportKind, *, subject_id: int, options: Options) -> bool:
 
 
 def compute(kind: ReportKind, *, subject_id: int, options: Options, at: datetime) -> CachedReport:
-    """Compute a report and keep it in place of older answers to the same options.
+    """Compute a report and store it in place of older ones with the same options.
 
     The version is read before the data: what changes meanwhile makes the snapshot look old, never new.
     """

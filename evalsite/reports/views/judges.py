@@ -61,7 +61,7 @@ def figures_of(judge: Judge) -> JsonDict | None:
 
 @get_view("reports.view_snapshot")
 def judge_detail(request: PageRequest) -> HttpResponse:
-    """Show what stands behind one judge's figures; it is `?name=` and, where not the newest, `&version=`."""
+    """Show the data behind one judge's figures; it is `?name=` and, where not the newest, `&version=`."""
     options = judge_options(request.GET)
     if not judge_exists(options["name"]):
         raise Http404("No run has had a judge of this name.")

@@ -1,4 +1,4 @@
-"""`certify JUDGE --annotators skilled`: hold the alternative annotator test and store its outcome."""
+"""`certify JUDGE --annotators skilled`: run the alternative annotator test and store its outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judging.statistics.coefficients.alternative_annotator import Annotators
 
 
 class Command(JsonCommand):
-    """Exit code 2 where the test cannot be held; a judge that does not pass gets a certificate that says so."""
+    """Exit code 2 where the test cannot be run; a judge that does not pass gets a certificate that says so."""
 
     help = "Issue the certificate of one version of a judge from its audited verdicts, or show the current one."
 

@@ -1,4 +1,4 @@
-"""`save_view --suite ID --name NAME --query QUERY`: a view of results kept under a name, or deleted."""
+"""`save_view --suite ID --name NAME --query QUERY`: a named view of results, saved or deleted."""
 
 from __future__ import annotations
 

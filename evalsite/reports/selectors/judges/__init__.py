@@ -1,1 +1,1 @@
-"""Reads what judges said and what people say of the same responses."""
+"""Reads verdicts of judges and people's labels of the same responses."""

@@ -1,4 +1,4 @@
-"""Anchor sets with what the judge said in every round, and as whom the endpoint answered."""
+"""Anchor sets with the judge's labels in every round, and the model that the endpoint reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRound:
-    """What the judge said of the anchors at one time, by response; None: it gave no usable verdict."""
+    """The judge's labels of the anchors at one time, by response; None: it gave no usable verdict."""
 
     run: Run | None  # None: before the set was made
     at: datetime
@@ -52,7 +52,7 @@ def newest_anchor_set(version_key: str) -> AnchorSet | None:
 
 
 def anchor_history(anchor_set: AnchorSet) -> AnchorHistory:
-    """Return what the rounds of a set said; six queries, whatever the number of rounds."""
+    """Return the rounds of a set; six queries, whatever the number of rounds."""
     anchors = list(anchor_set.anchors.order_by("response_id"))
     rounds = AnchorRound.objects.filter(anchor_set=anchor_set).select_related("run").order_by("-run_id")
     runs = [anchor_round.run for anchor_round in rounds[:ROUNDS_SHOWN]][::-1]

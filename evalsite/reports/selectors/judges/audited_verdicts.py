@@ -18,7 +18,7 @@ from judging.models import RunEvaluator, Verdict
 
 @dataclass(frozen=True, slots=True)
 class AuditedResponse:
-    """A response that the audit drew and people decided, and what the judge said of it."""
+    """A response that the audit drew and people decided, with the judge's label."""
 
     item_id: int | None  # on which people decided; None: the label was imported
     verdict_id: int
@@ -127,7 +127,7 @@ def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int,
 
 @dataclass(frozen=True, slots=True)
 class BlindAnnotation:
-    """What one person said of the subject of an item before seeing anything that would bias them."""
+    """One person's label of the subject of an item, given before seeing anything that would bias them."""
 
     item_id: int
     person: str

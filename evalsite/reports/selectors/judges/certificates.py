@@ -1,4 +1,4 @@
-"""Thresholds and certificates of judges: what holds for a version, and what lapsed with an earlier one, and why."""
+"""Thresholds and certificates of judges: current ones of a version, lapsed ones of earlier versions, and why."""
 
 from __future__ import annotations
 

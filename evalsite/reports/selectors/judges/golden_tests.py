@@ -46,7 +46,7 @@ def golden_prompts(name: str, version_key: str) -> frozenset[int]:
 
 
 def tested_responses(evaluators: Sequence[RunEvaluator], *, chance: float) -> list[AuditedResponse]:
-    """Return what judges of `tested_evaluators` said of opened tests, each response once, as drawn with one chance."""
+    """Return the verdicts of `tested_evaluators` on opened tests, each response once, all drawn with one chance."""
     responses: dict[int, AuditedResponse] = {}
     for evaluator in evaluators:
         answers = golden_answers(evaluator.run.golden_run.golden_set, GoldenPart.TEST, [evaluator])[evaluator.pk]

@@ -1,4 +1,4 @@
-"""What judges said beside what people were asked of the same, as columns: 100,000 responses take milliseconds."""
+"""Verdicts of judges beside people's labels of the same responses, as columns: 100,000 take milliseconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class PartComparison:
-    """What a judge and people said of the parts of one response's form."""
+    """The values that a judge and people gave the parts of one response's form."""
 
     case_id: int
     is_routed: bool
@@ -225,7 +225,7 @@ def _with_people(
 def _parts_of(
     evaluator_id: int, rows: np.ndarray, parts: Mapping[int, Mapping[str, Value]]
 ) -> Iterator[PartComparison]:
-    """Yield what an evaluator said of the parts of those of the rows that are its own and that people answered so."""
+    """Yield the values of parts in the rows of an evaluator that people annotated by parts."""
     rows_by_response = {int(row["response"]): row for row in rows[rows["evaluator"] == evaluator_id]} if parts else {}
     response_ids = [pk for pk in rows_by_response if pk in parts]
     for start in range(0, len(response_ids), CHUNK):
@@ -246,7 +246,7 @@ def _is_right_or_wrong(labels: Sequence[Label]) -> bool:
 
 
 def _places_of(replies: ReplyRows, rows: Ints, labels: Sequence[Label], scale: Sequence[Label]) -> Ints:
-    """Return the place on a scale of the label that each verdict stands for among a subject's own labels."""
+    """Return the code on a scale of the label, among a subject's own labels, that corresponds to each verdict."""
     codes = {label.value: code for code, label in enumerate(scale)}
     replied: Ints | Floats
     code_of: dict[float, int]

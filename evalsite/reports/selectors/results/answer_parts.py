@@ -1,4 +1,4 @@
-"""What people said of each part of a criterion's form: one rating table for each check and each dimension."""
+"""People's annotations of each part of a criterion's form: one rating table for each check and each dimension."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PartAnswers:
 
 @dataclass(slots=True)
 class _PartAnnotations:
-    """What people said of one part."""
+    """People's annotations of one part."""
 
     item_id: int  # one that has the part
     values: dict[tuple[int, str], Any] = field(default_factory=dict)  # (item, person) -> value
@@ -41,8 +41,8 @@ class _PartAnnotations:
 def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
     """Return the blind annotations of each part in a queue, in the order of the forms.
 
-    A part is known by its criterion and its key: where each case has a rubric of its own, those of one key stand
-    together.
+    A part is known by its criterion and its key: where each case has a rubric of its own, parts of one key
+    are in one table.
     """
     annotations = _read(queue, options)
     busiest = sorted(annotations, key=lambda key: -len(annotations[key].values))[:MAX_PARTS]

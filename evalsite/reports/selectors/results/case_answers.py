@@ -1,4 +1,4 @@
-"""The responses to one case with what graders, judges and people said of each."""
+"""The responses to one case with the scores of graders and judges and the labels of people."""
 
 from __future__ import annotations
 

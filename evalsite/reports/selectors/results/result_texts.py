@@ -1,4 +1,4 @@
-"""What stands in a cell of results beside its score: first words, flags, why; and everything about one row."""
+"""The texts beside a score in a cell of results: first words, flags and reasons; and everything about one row."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _cell(cell: SliceFigure, clip: tuple[float, float] | None) -> ReportContent:
 
 
 def claim_content(claim: Claim) -> ReportContent:
-    """Return a claim as reports keep it: `sign` is 1 or -1 where it holds, else 0."""
+    """Return a claim as reports store it: `sign` is 1 or -1 where it holds, else 0."""
     value = claim.difference.value
     sign = 0 if value is None or not claim.holds else 1 if value > 0 else -1
     return {"difference": figure(claim.difference), "p_value": claim.p_value, "holm_p": claim.holm_p, "sign": sign}

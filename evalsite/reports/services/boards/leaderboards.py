@@ -1,4 +1,4 @@
-"""Leaderboards: the raw, the human and the corrected mean of each system side by side, with the ranks that hold."""
+"""Leaderboards: the raw, the human and the corrected mean of each system side by side, with their ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The official board of a suite: which graders and judges its board shows first, as somebody decided."""
+"""The official board of a suite: which graders and judges its board shows first, as a researcher decided."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ EXPORT_COLUMNS = ("system", "scored_by", "mean", "value", "low", "high", "n", "r
 
 
 def compute_suite_board(suite_id: int, options: Options) -> ReportContent:
-    """Return a row for each system with a cell by column, and what each grader took.
+    """Return a row for each system with a cell by column, and the cost and time of each grader.
 
     The option `graders` is a list of lists of evaluators, newest run first. Each has a column of its own; people have
     one behind the grader with most of their labels, and a corrected mean stands behind the grader that it corrects.
@@ -94,7 +94,7 @@ def _cell(row: ReportContent | None, mode: MeanKind) -> ReportContent | None:
 
 
 def _calls_taken(evaluators: Sequence[RunEvaluator], paid: Mapping[int, Ints]) -> ReportContent:
-    """Return what the calls of a judge cost and how long one took on average; nothing of who asks nobody.
+    """Return what the calls of a judge cost and how long one took on average; nothing for graders that make no calls.
 
     `paid` are the calls that each run was the first to make.
     """

@@ -29,7 +29,7 @@ PEOPLE_RULES = (OutcomeRule.ADJUDICATED, OutcomeRule.HUMAN)
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What debates and people said, by debate, in system space."""
+    """Outcomes of debates and labels of people, by debate, in system space."""
 
     agent_outcomes: Mapping[int, Label]  # of the debate itself, without people; None: it abstained
     open: frozenset[int]  # debates whose agents did not all agree: sent to people
@@ -43,7 +43,7 @@ class Verdicts:
 def verdicts_of(
     decisions: Iterable[DebateDecision], people: PeopleLabels, rule: OutcomeRule, *, looks: bool = False
 ) -> Verdicts:
-    """Return what the debates and people said under a rule; with `looks`, for intervals valid at every look."""
+    """Return outcomes of debates and people's labels under a rule; `looks`: for intervals valid at every look."""
     debates = list(decisions)
     human: dict[int | str, int] = {pk: label for pk, label in people.final.items()}  # noqa: C416 - widens the key
     agreed = {debate.pk: outcome_of(debate.votes, OutcomeRule.UNANIMOUS) for debate in debates}

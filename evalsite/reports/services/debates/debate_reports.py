@@ -78,7 +78,7 @@ def compute_debates(subject_id: int, options: Options) -> ComputedReport:
 
 
 def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
-    """Return every debate with what was said of it."""
+    """Return every debate with its outcome and labels."""
     return [
         DebateRow(
             pk=debate.pk,

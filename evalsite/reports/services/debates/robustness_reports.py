@@ -81,7 +81,7 @@ def _conditions(decisions: Sequence[DebateDecision]) -> dict[tuple[str, Perturba
 
 
 def _reference(decisions: Sequence[DebateDecision]) -> tuple[dict[Subject, int], str]:
-    """Return what the judges are held against, and what that is: people's labels, else the debates of one set.
+    """Return the labels that judges are compared with, and their source: people, else the debates of one set.
 
     Of several sets of debates over these pairs the one with most outcomes counts, so that no set of other agents
     overwrites it. Where there is nothing, only the change against the intact text can be told.

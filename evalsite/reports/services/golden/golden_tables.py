@@ -1,4 +1,4 @@
-"""What the pages of a golden set show as tables to take away."""
+"""The figures of a golden set as downloadable tables."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class CalibrationRefused(ValueError):
 
 
 class CertificateRefused(ValueError):
-    """The alternative annotator test cannot be held; the message says what is missing."""
+    """The alternative annotator test cannot be run; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def version_of_content(content: ReportContent) -> JudgeVersion:
 
 
 def lacks_of(content: ReportContent) -> str:
-    """Return what the alternative annotator test lacks to be held, "" for nothing; the same for all annotators."""
+    """Return why the alternative annotator test cannot be run, "" if it can; the same for all annotators."""
     test = content["tests"][Annotators.SKILLED.value]
     return "" if test["passed"] is not None else str(test["reason"])
 

@@ -77,7 +77,7 @@ def mean_difference(rows: Sequence[BiasRow], planned: int) -> Estimate:
 
 
 def bias_content(bias: JudgeBias, mean: Estimate) -> ReportContent:
-    """Return a regression as reports keep it."""
+    """Return a regression as reports store it."""
     return {
         "cases": bias.cases,
         "verdicts": bias.verdicts,

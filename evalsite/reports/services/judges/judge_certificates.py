@@ -34,7 +34,7 @@ def certificates_of_judges(rows: Sequence[ReportContent]) -> list[CertificateSta
 def certificate_beside(evaluator: RunEvaluator) -> CertificateState | None:
     """Return the state of the certificate of the judge that scored a board; None for rules.
 
-    Why the test was not held is taken from the newest stored report on judges.
+    Why the test was not run is taken from the newest stored report on judges.
     """
     state = certificate_states([evaluator]).get(evaluator.pk)
     if state is None or state.certificate is not None or state.lapsed is not None:

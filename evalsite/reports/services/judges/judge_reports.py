@@ -82,7 +82,7 @@ def compute_judges(subject_id: int, options: Options) -> ReportContent:
 
 
 def compute_judge(subject_id: int, options: Options) -> ReportContent:
-    """Return the row of a version of the judge that the option `name` names, with what stands behind its figures.
+    """Return the row of a version of the judge that the option `name` names, with the data behind its figures.
 
     Without the option `version` it is the version of the newest run.
     """
@@ -119,7 +119,7 @@ def compute_judge(subject_id: int, options: Options) -> ReportContent:
 def _compared(
     rows: Sequence[RunEvaluator], reader: PeopleReader
 ) -> tuple[JudgeRecord, PeopleComparison, Sequence[ComparedVerdict], str]:
-    """Return what a version of a judge did in all its runs, what others said of the same, and what its test lacks."""
+    """Return the record of a version of a judge over all its runs, others' labels, and why its test cannot be run."""
     replies = rows_of_judge(rows)
     people = compared_with_people(rows, replies, reader)
     debates = judge_rows.compared_with_debates(rows)
@@ -163,7 +163,7 @@ def _judge_row(
 
 
 def _test_lacks(people: PeopleComparison, reader: PeopleReader) -> str:
-    """Return what the alternative annotator test lacks to be held on the audit of a judge, "" for nothing."""
+    """Return why the alternative annotator test cannot be run on the audit of a judge, "" if it can."""
     is_labelled = people.audited & (people.people != NONE) & (people.judge >= 0) & (people.items > 0)
     items = people.items[is_labelled]
     audited = dict(zip(items.tolist(), people.cases[is_labelled].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""A panel's members: what each did, how far they agree with each other and with people, and how many they are worth."""
+"""A panel's members: their votes, agreement with each other and with people, and the effective number of judges."""
 
 from __future__ import annotations
 

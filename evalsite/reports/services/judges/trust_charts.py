@@ -84,7 +84,7 @@ def drift_chart(drift: AnchorDrift) -> Chart:
 
 
 def _spaced(ticks: Sequence[tuple[float, str]], width: float) -> list[tuple[float, str]]:
-    """Return the ticks that do not run into the one before."""
+    """Return the ticks whose labels do not overlap."""
     spaced: list[tuple[float, str]] = []
     for at, text in ticks:
         if not spaced or at - spaced[-1][0] >= width / MAX_TICKS:

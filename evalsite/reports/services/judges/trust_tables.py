@@ -1,4 +1,4 @@
-"""What a judge's page shows of its audit as tables to take away."""
+"""The audit of a judge, as its page shows it, in downloadable tables."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ METRIC_WORDS = {
 
 
 def compute_agreement(queue_id: int, options: Options) -> ComputedReport:
-    """Return every figure of agreement in a queue, and the answers that the items behind each are found in."""
+    """Return every figure of agreement in a queue, and the answers behind each figure."""
     queue = Queue.objects.get(pk=queue_id)
     answers = read_answers(queue, options)
     habits, events = compute_habits(queue, options, answers)
@@ -70,7 +70,7 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport:
 
 
 def packed_rows(answers: QueueAnswers, events: Mapping[str, Events]) -> bytes:
-    """Return the answers of a report as a snapshot keeps them."""
+    """Return the answers of a report as a snapshot stores them."""
     groups = {name: Grouping.of(names) for name, names in answers.groups.items()}
     groups["period"] = Grouping(tuple(start.isoformat() for start in answers.period_starts), answers.periods)
     off_scale = {"off-scale": Events.of(answers.off_scale)}
@@ -293,7 +293,7 @@ AGREEMENT = ReportKind("agreement", _data_version, _rows_to_read, compute_agreem
 
 
 def compute_label_agreement(table_id: int, options: Options) -> ComputedReport:
-    """Return every figure of agreement in a label table, and the labels that the items behind each are found in."""
+    """Return every figure of agreement in a label table, and the labels behind each figure."""
     table = LabelTable.objects.get(pk=table_id)
     answers = read_labels(table, options)
     content = agreement_content(answers) | {

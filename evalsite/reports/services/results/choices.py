@@ -9,7 +9,7 @@ from evalsite.reports.services.results.row_order import CASE_ORDER, COMPARED, SP
 
 
 class Columns(StrEnum):
-    """What stands side by side on the page of results."""
+    """What the columns of the page of results are."""
 
     SYSTEMS = "systems"
     JUDGES = "judges"

@@ -23,7 +23,7 @@ TWO = 2
 
 @dataclass(frozen=True, slots=True)
 class ColumnComparison:
-    """What a column says beside the first one, over the rows on which both have a score."""
+    """A column compared with the first one, over the rows on which both have a score."""
 
     other: int  # the place of the column
     n: int
@@ -88,7 +88,7 @@ def by_case(values: Floats, cases: Ints) -> Floats:
 
 
 def _table(first: np.ndarray, second: np.ndarray) -> tuple[Ints, tuple[float, ...]]:
-    """Return how often which score stands beside which, and the scores in ascending order."""
+    """Return the table of counts of pairs of scores, and the scores in ascending order."""
     steps = np.rint(np.concatenate([first, second]) * STEPS).astype(np.int32)
     if not len(steps):
         return np.zeros((0, 0), dtype=np.int64), ()

@@ -1,4 +1,4 @@
-"""The scores of one grader, response by response, kept as columns of numbers that a page filters and sorts."""
+"""The scores of one grader, response by response, stored as columns of numbers that a page filters and sorts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compute_results(evaluator_id: int, options: Options) -> ComputedReport:
 
 
 def _labels(evaluators: Sequence[RunEvaluator], scores: SuiteScores) -> np.ndarray:
-    """Return what people finally said of the first attempts, whichever run they were asked for."""
+    """Return people's final labels of the first attempts, whichever run these were requested for."""
     reader, shares = LabelReader(), dict[int, float]()
     for evaluator in reversed(evaluators):
         shares |= {row.response_ids[0]: row.share for row in reader.labels_of(evaluator) if row.share is not None}

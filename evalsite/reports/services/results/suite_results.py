@@ -31,7 +31,7 @@ MAX_ROW_SYSTEMS = 200  # of a suite whose rows are responses
 
 @dataclass(frozen=True, slots=True)
 class StoredResults:
-    """What the report about one grader holds."""
+    """The stored report of one grader's results."""
 
     systems: tuple[tuple[int, str], ...]  # keys and names
     scenarios: tuple[str, ...]
@@ -40,7 +40,7 @@ class StoredResults:
 
     @classmethod
     def of(cls, content: Any, rows: bytes) -> StoredResults:
-        """Return what a report's content and rows hold."""
+        """Return the results in a report's content and rows."""
         systems = tuple((system["id"], system["name"]) for system in content["systems"])
         return cls(systems, tuple(content["scenarios"]), tuple(content["languages"]), ResultCells.unpack(rows))
 
@@ -158,7 +158,7 @@ class SuiteResults:
         return str(case) if system < 0 else f"{case}-{self.chosen[system]}"
 
     def place_of(self, key: str) -> int | None:
-        """Return where among the rows in order the row of a key stands; None where it is not shown."""
+        """Return the index of the row of a key among the rows in order; None where it is not shown."""
         case, _, system = key.partition("-")
         if not case.isdigit() or (system and not system.isdigit()):
             return None

@@ -1,1 +1,1 @@
-"""Results of a suite response by response, and what is kept or asked of them."""
+"""Results of a suite response by response, the named views, and referrals to people."""

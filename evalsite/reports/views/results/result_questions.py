@@ -1,4 +1,4 @@
-"""Sends the rows of a page of results to people: what they would be asked and who, then the act."""
+"""Sends the rows of a page of results to people: a preview of the new items, then the referral."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def reports_of(graders: list[Grader]) -> list[Report]:
 
 
 def slowest(reports: list[Report]) -> Report | None:
-    """Return the report that says how old the page's figures are: one that is missing, else the oldest."""
+    """Return the report that sets the age of the page's figures: one that is missing, else the oldest."""
     return min(reports, key=lambda report: (report.is_current, not report.is_computing), default=None)
 
 

@@ -1,4 +1,4 @@
-"""Views of results that people keep: saved and deleted here, offered on the page of results."""
+"""Named views of results: saved and deleted here, offered on the page of results."""
 
 from __future__ import annotations
 
