@@ -52,7 +52,6 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "providers/",  # replies of providers over HTTP
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
     "evalsite/reports/test_debate_pages.py",
-    "evalsite/reports/test_item_lists.py",
     "evalsite/reports/services/judges/test_judge_trust.py",
     "evalsite/reports/services/judges/test_judge_bias.py",
     "evalsite/test_access.py",
