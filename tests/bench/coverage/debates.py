@@ -252,7 +252,7 @@ class StoredDebates:
 
         rows = [(order, debate.pk) for debate, order in zip(self.debates.ravel(), orders.ravel().tolist(), strict=True)]
         with connection.cursor() as cursor:
-            cursor.executemany("UPDATE debate_debate SET submission_order = %s WHERE id = %s", rows)
+            cursor.executemany("UPDATE debate_debate SET response_order = %s WHERE id = %s", rows)
 
     def refill(self, drawn: Drawn) -> None:
         """Store other votes, outcomes and labels."""
