@@ -107,16 +107,16 @@ def _suite_part(spec: SuiteSpec, plan: SuitePlan, benchmark_name: str) -> JsonDi
         "changes_nothing": plan.changes_nothing,
         "facts": facts,
         "notes": notes,
-        "samples": [_case_sample(case) for case in _spread(spec.cases)],
+        "samples": [_case_sample(case) for case in _sampled(spec.cases)],
     }
 
 
-def _spread(items: Sequence[Any]) -> list[Any]:
+def _sampled(items: Sequence[Any]) -> list[Any]:
     """Return the first, the middle and the last."""
-    return [items[index] for index in _places(len(items))]
+    return [items[index] for index in _sample_positions(len(items))]
 
 
-def _places(count: int) -> list[int]:
+def _sample_positions(count: int) -> list[int]:
     return sorted({0, count // 2, count - 1})[:SAMPLES] if count else []
 
 
@@ -183,7 +183,7 @@ def _responses_part(intake: Intake, plan: ResponsePlan, suite: Suite | None) -> 
         "changes_nothing": changes_nothing,
         "facts": facts,
         "notes": notes,
-        "samples": [_response_sample(spec) for spec in _spread(intake.responses)],
+        "samples": [_response_sample(spec) for spec in _sampled(intake.responses)],
     }
 
 
@@ -241,7 +241,7 @@ def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
         "changes_nothing": plan.changes_nothing,
         "facts": facts,
         "notes": notes,
-        "samples": [_item_sample(item) for item in rubric.sample(_places(rubric.item_count))],
+        "samples": [_item_sample(item) for item in rubric.sample(_sample_positions(rubric.item_count))],
     }
 
 

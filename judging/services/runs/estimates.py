@@ -152,7 +152,7 @@ def estimate_run(*, plan: RunPlan, threads: int, at: datetime) -> RunEstimate:
         return RunEstimate(tuple(_estimates_with_workers(plan, plan.esi, work)))
     plan = with_drawn_cases(plan)
     ids = list(plan.responses.values_list("pk", flat=True))
-    responses = list(Response.objects.filter(pk__in=_spread(ids, SAMPLE)).select_related("prompt", "system"))
+    responses = list(Response.objects.filter(pk__in=_evenly_chosen(ids, SAMPLE)).select_related("prompt", "system"))
     prompts = {response.prompt_id for response in responses}
     sampled_cases = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
     cases = {case.prompt_id: case for case in sampled_cases}
@@ -175,7 +175,7 @@ def _estimates_with_workers(plan: RunPlan, esi: EsiSetup, work: _PlannedWork) ->
     What a model has said to an earlier run is what the judges are asked about; else they are asked about the reference.
     """
     links = Case.objects.filter(links__suite=plan.suite).select_related("prompt").order_by("links__position")
-    cases = _spread(list(links), max(1, SAMPLE // len(esi.workers)))
+    cases = _evenly_chosen(list(links), max(1, SAMPLE // len(esi.workers)))
     stored: list[JudgeSubject] = []
     guessed: list[JudgeSubject] = []
     for worker in esi.workers:
@@ -206,7 +206,7 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, work: _PlannedWork) -> I
     guessed: list[Response] = []
     asked_ids = asked_cases(suite=plan.suite, selection=plan.selection).values_list("prompt_id", "pk")
     case_ids = list(dict(asked_ids).values())
-    sample = _spread(case_ids, max(1, SAMPLE // (len(asks.systems) * asks.attempts)))
+    sample = _evenly_chosen(case_ids, max(1, SAMPLE // (len(asks.systems) * asks.attempts)))
     cases = list(Case.objects.filter(pk__in=sample).select_related("prompt").order_by("pk"))
     for system, worker in zip(asks.systems, asks.workers, strict=True):
         attempts = [(case, number) for case in cases for number in range(asks.attempts)]
@@ -228,7 +228,7 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, work: _PlannedWork) -> I
     stored = list(plan.responses.values_list("pk", flat=True))
     total = len(stored) + plan.ask_count
     most = max(1, SAMPLE * len(stored) // (total or 1))
-    responses += Response.objects.filter(pk__in=_spread(stored, most)).select_related("prompt", "system")
+    responses += Response.objects.filter(pk__in=_evenly_chosen(stored, most)).select_related("prompt", "system")
     prompts = {response.prompt_id for response in (*responses, *guessed)}
     rows = Case.objects.filter(links__suite=plan.suite, prompt_id__in=prompts).select_related("prompt")
     by_prompt, description = {case.prompt_id: case for case in rows}, plan.suite.benchmark.description
@@ -256,7 +256,7 @@ def _estimates(
     return _as_items([replace(part, name=f"{choice.name}: {member.name}") for part, member in named])
 
 
-def _spread(rows: Sequence[Row], most: int) -> list[Row]:
+def _evenly_chosen(rows: Sequence[Row], most: int) -> list[Row]:
     """Return at most so many rows, evenly chosen."""
     return list(rows[:: max(1, -(-len(rows) // most))])
 
