@@ -100,11 +100,11 @@ def _live_workers(at: datetime) -> tuple[WorkerHealth, ...]:
 
 
 def _is_live(worker: WorkerHealth, at: datetime) -> bool:
-    beat = worker.last_heartbeat_at
-    if beat is None:
+    heartbeat = worker.last_heartbeat_at
+    if heartbeat is None:
         return False
-    beat = beat if beat.tzinfo else beat.replace(tzinfo=UTC)
-    return worker.state == "busy" or at - beat < WORKER_SILENCE
+    heartbeat = heartbeat if heartbeat.tzinfo else heartbeat.replace(tzinfo=UTC)
+    return worker.state == "busy" or at - heartbeat < WORKER_SILENCE
 
 
 def _waiting_jobs(at: datetime) -> tuple[int, float | None]:

@@ -13,12 +13,12 @@ from debate.protocol.records import RecordedCell, RecordedItem, RecordedTurn, Si
 from debate.selectors.criteria import criteria_by_case
 from evalsite.base.json_types import JsonDict, JsonObject
 
-SETTLED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
+FINISHED = (DebateStatus.AGREED, DebateStatus.UNRESOLVED)
 Stages = tuple[tuple[RecordedTurn, ...], ...]
 
 
 def debates_report(sets: Iterable[DebateSet]) -> JsonDict:
-    """Return every figure of settled debates, in the layout of `debate.protocol.meta.figures.all_figures`.
+    """Return every figure of finished debates, in the layout of `debate.protocol.meta.figures.all_figures`.
 
     Imported sets are one cell each; a set held here is one cell per scenario, where the reading `recorded` is the
     verdict as counted and `strict` re-reads the text. `reading_differences` explains every statement on which the two
@@ -29,7 +29,7 @@ def debates_report(sets: Iterable[DebateSet]) -> JsonDict:
 
 
 def recorded_cells(sets: Iterable[DebateSet]) -> list[RecordedCell]:
-    """Return the settled debates of these sets as cells; a key that repeats is marked with the set's id."""
+    """Return the finished debates of these sets as cells; a key that repeats is marked with the set's id."""
     cells: dict[str, RecordedCell] = {}
     for debate_set in sets:
         for cell in _cells_of(debate_set):
@@ -40,7 +40,7 @@ def recorded_cells(sets: Iterable[DebateSet]) -> list[RecordedCell]:
 
 def _cells_of(debate_set: DebateSet) -> list[RecordedCell]:
     debates = list(
-        debate_set.debates.filter(status__in=SETTLED)
+        debate_set.debates.filter(status__in=FINISHED)
         .select_related("case__prompt", "response_a", "response_b")
         .order_by("source_id", "pk")
     )

@@ -39,9 +39,9 @@ class OutcomeCounts:
 
     @property
     def agreed_share(self) -> float | None:
-        """The share of settled debates that ended in agreement."""
-        settled = self.agreed + self.unresolved
-        return self.agreed / settled if settled else None
+        """The share of finished debates that ended in agreement."""
+        finished = self.agreed + self.unresolved
+        return self.agreed / finished if finished else None
 
     @property
     def a_better(self) -> int:
@@ -66,7 +66,7 @@ class RunPace:
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
-    """Who keeps its verdict and who gives way, over the settled debates of a set."""
+    """Who keeps its verdict and who gives way, over the finished debates of a set."""
 
     judges: tuple[JudgeConformity, ...]
     moves: tuple[tuple[str, str, int], ...]  # who moved, toward whom, times; most frequent first
@@ -167,9 +167,9 @@ def conformity_of(debate_set: DebateSet) -> Conformity:
 
 
 def votes_of(debate_set: DebateSet) -> list[DebateVotes]:
-    """Return the votes of a set's settled debates, in the reading that their outcome follows."""
-    settled = debate_set.debates.filter(status__in=(DebateStatus.AGREED, DebateStatus.UNRESOLVED))
-    orders = dict(settled.order_by("pk").values_list("pk", "response_order"))
+    """Return the votes of a set's finished debates, in the reading that their outcome follows."""
+    finished = debate_set.debates.filter(status__in=(DebateStatus.AGREED, DebateStatus.UNRESOLVED))
+    orders = dict(finished.order_by("pk").values_list("pk", "response_order"))
     names: dict[int, list[str]] = {}
     agents = Agent.objects.filter(debate__debate_set=debate_set).order_by("debate_id", "number")
     for debate_id, name in agents.values_list("debate_id", "name"):

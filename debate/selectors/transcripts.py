@@ -19,7 +19,7 @@ from judging.selectors.targets import config_of
 from judging.services.calls.conversations import repeated
 from judging.services.calls.ledger import reply_of
 
-UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING, DebateStatus.CANCELLED)  # their statements are not stored
+UNFINISHED = (DebateStatus.WAITING, DebateStatus.RUNNING, DebateStatus.CANCELLED)  # their statements are not stored
 HEARD = (ReplyStatus.FINISHED, ReplyStatus.TRUNCATED, ReplyStatus.REFUSED)
 
 
@@ -34,13 +34,13 @@ class DebateView:
 
 def view_of(debate: Debate) -> DebateView:
     """Return the transcript of a debate loaded by `debates_by_id`."""
-    if debate.status in UNSETTLED:
+    if debate.status in UNFINISHED:
         return _live(debate)
     return DebateView(transcript(stored_statements(debate), is_heard=_is_heard(debate)), waiting=(), is_live=False)
 
 
 def anonymous_transcript(debate: Debate, *, swapped: bool) -> Transcript:
-    """Return a settled debate for somebody who may not know who spoke, with the sides as they see them. One query.
+    """Return a finished debate for somebody who may not know who spoke, with the sides as they see them. One query.
 
     Agents keep the numbers by which they address each other; `swapped` readers see system B as A.
     """
@@ -65,7 +65,7 @@ def _is_heard(debate: Debate) -> bool:
 
 
 def stored_statements(debate: Debate) -> list[ShownStatement]:
-    """Return the statements of a settled debate. One query."""
+    """Return the statements of a finished debate. One query."""
     rows = Statement.objects.filter(agent__debate=debate).select_related("agent").order_by("round", "agent__number")
     imported = debate.debate_set.source == DebateSource.IMPORT
     return [_said(row, debate, imported=imported) for row in rows]

@@ -22,7 +22,7 @@ from judging.services.storable import storable
 from judging.services.tasks.executors import FinishedTask, ReadyTask
 
 BATCH = 500
-UNSETTLED = (DebateStatus.WAITING, DebateStatus.RUNNING)
+UNFINISHED = (DebateStatus.WAITING, DebateStatus.RUNNING)
 STORED_FIELDS = (
     *("status", "verdict", "agreed_round", "round_count", "independent_verdict", "flags", "finished_at"),
     *("call_count", "cost"),
@@ -107,13 +107,13 @@ class DebateExecutor:
         A baseline without a decision is a finding about the baseline: people are asked where a debate stays open.
         """
         debate_set = DebateSet.objects.get(run=run)
-        debate_set.debates.filter(status__in=UNSETTLED).update(status=DebateStatus.FAILED, finished_at=at)
+        debate_set.debates.filter(status__in=UNFINISHED).update(status=DebateStatus.FAILED, finished_at=at)
         if debate_set.method == Method.DEBATE:
             announce_finished(debate_set.pk)
 
     def cancel(self, *, run: Run, at: datetime) -> None:
         """End the debates that are not over; what was asked in them stays in the ledger."""
-        Debate.objects.filter(debate_set__run=run, status__in=UNSETTLED).update(
+        Debate.objects.filter(debate_set__run=run, status__in=UNFINISHED).update(
             status=DebateStatus.CANCELLED, finished_at=at
         )
 

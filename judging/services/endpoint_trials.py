@@ -174,7 +174,7 @@ class _Caller:
             attempt = self.client.send(config, request, capabilities=capabilities)
             spent = self._cost(attempt, hold.amount)
         finally:
-            day_budgets.settle_outside_runs(holds=[hold], spent=spent, at=self.at)
+            day_budgets.book_outside_runs(holds=[hold], spent=spent, at=self.at)
         return attempt
 
     def _hold(self, request: ChatRequest) -> DayHold:

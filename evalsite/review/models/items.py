@@ -272,7 +272,7 @@ class Assignment(models.Model):
     swapped = models.BooleanField(default=False)  # this person sees B on the left
     claimed_at = models.DateTimeField()
     expires_at = models.DateTimeField()
-    beat_at = models.DateTimeField(null=True)  # the page's last sign of life
+    heartbeat_at = models.DateTimeField(null=True)  # the page's last sign of life
     active_seconds = models.FloatField(default=0)  # at work on the item, idle time left out
     skip_reason = models.CharField(max_length=300, blank=True)
     flag = models.CharField(max_length=300, blank=True)

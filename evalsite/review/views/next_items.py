@@ -179,7 +179,7 @@ def material_of(request: PageRequest, content: ItemContent, *, url: str) -> Json
 def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None, **extra: Any) -> HttpResponse:
     """Answer with an item: the panel for htmx, with the address it now has, else the whole page."""
     panel = read_panel(item_id=item_id, user=request.user, at=timezone.now())
-    if panel.state == WORK and panel.claim is not None and panel.claim.beat_at is None:
+    if panel.state == WORK and panel.claim is not None and panel.claim.heartbeat_at is None:
         start_work(claim=panel.claim, at=timezone.now())
     if panel.state == OVERVIEW:
         note_look(item=panel.item, person=request.user, at=timezone.now())

@@ -200,7 +200,7 @@ def hold_outside_runs(*, endpoint_id: int, amount: Decimal, at: datetime) -> Day
 
 
 @transaction.atomic
-def settle_outside_runs(*, holds: Sequence[DayHold], spent: Decimal, at: datetime) -> None:
+def book_outside_runs(*, holds: Sequence[DayHold], spent: Decimal, at: datetime) -> None:
     """Give back what calls to one endpoint held, and count as spent what they cost beside what the ledger stores."""
     DayHold.objects.filter(pk__in=[hold.pk for hold in holds]).delete()
     for hold in holds[:1]:

@@ -87,7 +87,7 @@ class TrialBudget:
         self.left = None if self.left is None else self.left - worst
         return worst
 
-    def settle(self, token: str, amount: Decimal, cost: Decimal | None) -> None:
+    def book(self, token: str, amount: Decimal, cost: Decimal | None) -> None:
         """Put back what a reply cost less than was set aside for it."""
         if self.left is not None and cost is not None:
             self.left += amount - cost
@@ -95,12 +95,12 @@ class TrialBudget:
             hold_ids = [hold.pk for name, hold in self.holds if name == token]
             DayHold.objects.filter(pk=hold_ids[-1]).update(amount=cost)
 
-    def settle_day(self, unheard: Decimal) -> None:
+    def book_day(self, unheard: Decimal) -> None:
         """Give back what was set aside of the day's budgets; what may have been paid for in vain counts as spent.
 
         Must run in the transaction that stores the replies.
         """
-        day_budgets.settle_outside_runs(holds=[hold for _, hold in self.holds], spent=unheard, at=self.at)
+        day_budgets.book_outside_runs(holds=[hold for _, hold in self.holds], spent=unheard, at=self.at)
         self.holds.clear()
 
     def refusal(self, count: int) -> str:
@@ -165,7 +165,7 @@ def _ask(
         ]
         with transaction.atomic():
             ledger.store_calls(run_id=None, records=records, at=at)
-            trial_budget.settle_day(unheard=sum(sent.amounts.values(), Decimal(0)))
+            trial_budget.book_day(unheard=sum(sent.amounts.values(), Decimal(0)))
     tried = {
         key: TriedCall(missing[key], reply, target.cost(reply), reused=False) for key, reply in sent.replies.items()
     }
@@ -227,8 +227,8 @@ class _TrialCalls:
         amount = self.amounts.pop(result.token)
         if result.again_seconds is None:
             self.replies[result.token], self.reserved[result.token] = result.reply, amount
-            self.budget.settle(result.token, amount, self.target.cost(result.reply))
+            self.budget.book(result.token, amount, self.target.cost(result.reply))
         else:
             if not result.paid:
-                self.budget.settle(result.token, amount, Decimal(0))
+                self.budget.book(result.token, amount, Decimal(0))
             self.waiting.append((time.monotonic() + result.again_seconds, result))

@@ -116,18 +116,20 @@ def _judge_row(
     judge: str, conditions: Mapping[tuple[str, Perturbation], Condition], reference: Mapping[Subject, int]
 ) -> ReportContent:
     intact = conditions.get((judge, Perturbation.NONE), Condition())
-    by_damage = {perturbation: conditions.get((judge, perturbation), Condition()) for perturbation in Perturbation}
-    agreement = {perturbation: _agreement(condition, reference) for perturbation, condition in by_damage.items()}
+    by_perturbation = {
+        perturbation: conditions.get((judge, perturbation), Condition()) for perturbation in Perturbation
+    }
+    agreement = {perturbation: _agreement(condition, reference) for perturbation, condition in by_perturbation.items()}
     floor = _largest_share(intact, reference)
     low = agreement[Perturbation.NONE].low
-    drops = _drops(intact, by_damage, reference, can_hold=low is not None and low > floor)
+    drops = _drops(intact, by_perturbation, reference, can_hold=low is not None and low > floor)
     verdicts = {drop.verdict for drop in drops.values()}
     return {
         "judge": judge,
         "floor": floor,
         "cells": [
             _cell(perturbation, condition, agreement[perturbation], _same(intact, condition), drops.get(perturbation))
-            for perturbation, condition in by_damage.items()
+            for perturbation, condition in by_perturbation.items()
         ],
         "verdict": _overall(verdicts, tested=len(drops)).value,
         "lost": [WORDS[perturbation] for perturbation, drop in drops.items() if drop.verdict is Finding.FALLS],
@@ -154,7 +156,11 @@ def _largest_share(intact: Condition, reference: Mapping[Subject, int]) -> float
 
 
 def _drops(
-    intact: Condition, by_damage: Mapping[Perturbation, Condition], reference: Mapping[Subject, int], *, can_hold: bool
+    intact: Condition,
+    by_perturbation: Mapping[Perturbation, Condition],
+    reference: Mapping[Subject, int],
+    *,
+    can_hold: bool,
 ) -> dict[Perturbation, Drop]:
     """Return the fall in agreement under each perturbation with two pairs or more, tested with Holm's correction.
 
@@ -162,7 +168,7 @@ def _drops(
     """
     before: dict[Perturbation, list[float]] = {}
     after: dict[Perturbation, list[float]] = {}
-    for perturbation, condition in by_damage.items():
+    for perturbation, condition in by_perturbation.items():
         pairs = [subject for subject in condition.labels if subject in intact.labels and subject in reference]
         if perturbation is not Perturbation.NONE and len(pairs) >= 2:
             before[perturbation] = [float(intact.labels[subject] == reference[subject]) for subject in pairs]

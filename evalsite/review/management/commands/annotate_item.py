@@ -138,7 +138,7 @@ def _revise(claim: Assignment, person: User, options: JsonDict) -> str:
 def _item_facts(claim: Assignment, person: User) -> JsonDict:
     """Return what the item's page shows this person."""
     panel = read_panel(item_id=claim.item_id, user=person, at=timezone.now())
-    if panel.state == WORK and panel.claim is not None and panel.claim.beat_at is None:
+    if panel.state == WORK and panel.claim is not None and panel.claim.heartbeat_at is None:
         claims.start_work(claim=panel.claim, at=timezone.now())
     content = panel.content
     shown: JsonDict = {

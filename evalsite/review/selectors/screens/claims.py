@@ -68,7 +68,7 @@ def _claims() -> QuerySet[Assignment]:
 def _holder(claim: Assignment, at: datetime) -> Holder:
     is_live = claim.status == AssignmentStatus.LEASED and claim.expires_at >= at
     words = "Expired" if claim.status == AssignmentStatus.LEASED and not is_live else claim.get_status_display()
-    if is_live and claim.beat_at is None:
+    if is_live and claim.heartbeat_at is None:
         words = "Assigned, not started"
     return Holder(
         person=claim.annotator,

@@ -29,7 +29,7 @@ from evalsite.review.states import (
     check_transition,
 )
 
-SUBMITTED_FIELDS = ("status", "draft", "draft_at", "acted_at", "item_open", "beat_at", "active_seconds")
+SUBMITTED_FIELDS = ("status", "draft", "draft_at", "acted_at", "item_open", "heartbeat_at", "active_seconds")
 SEEN = "You have seen the verdicts, so your blind annotation is final. You can revise it once, with a reason."
 
 
@@ -141,13 +141,13 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     if annotation is None or claim is None or annotation.revealed_at is not None:
         raise ReviewRefused(SEEN)
     claim.status = AssignmentStatus.LEASED
-    claim.expires_at, claim.beat_at, claim.item_open = at + lease_time(), at, True
+    claim.expires_at, claim.heartbeat_at, claim.item_open = at + lease_time(), at, True
     shown = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
     parts = {f"{PREFIX}{key}": value_text(value) for key, value in annotation.parts.items()}
     claim.draft, claim.draft_at = {"label": shown, "note": annotation.note, **parts}, at
     if unable:
         claim.draft["cannot_judge"] = annotation.cannot_judge
-    claim.save(update_fields=["status", "expires_at", "beat_at", "item_open", "draft", "draft_at"])
+    claim.save(update_fields=["status", "expires_at", "heartbeat_at", "item_open", "draft", "draft_at"])
     record(annotator, "annotation.undone", about(item), label=annotation.label)
     annotation.delete()
     item.answer_count -= not unable

@@ -138,7 +138,7 @@ def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
         "item_open": True,
         "claimed_at": at,
         "expires_at": at + lease_time(),
-        "beat_at": at,
+        "heartbeat_at": at,
     }
     if claim is not None or item.retest_of_id is not None:  # what is handed out otherwise was never looked at
         lease["seen_before"] = has_looked(item=item, person=annotator)
@@ -194,20 +194,20 @@ def record_heartbeat(*, item_id: int, annotator: User, token: str, at: datetime,
     if idle_seconds < settings.REVIEW_IDLE_MINUTES * 60:
         claim.expires_at = at + lease_time()
     count_work(claim, at=at, idle_seconds=idle_seconds)
-    claim.save(update_fields=["expires_at", "beat_at", "active_seconds"])
+    claim.save(update_fields=["expires_at", "heartbeat_at", "active_seconds"])
     return True
 
 
 def start_work(*, claim: Assignment, at: datetime) -> None:
     """Note that a person opens an item that was handed to them: until now it only waited."""
-    Assignment.objects.filter(pk=claim.pk, beat_at=None).update(claimed_at=at, beat_at=at)
+    Assignment.objects.filter(pk=claim.pk, heartbeat_at=None).update(claimed_at=at, heartbeat_at=at)
 
 
 def count_work(claim: Assignment, *, at: datetime, idle_seconds: float = 0.0) -> None:
     """Add the time since the page's last sign of life to a claim, without idle time and at most one lease's worth."""
-    since = (at - (claim.beat_at or claim.claimed_at)).total_seconds()
+    since = (at - (claim.heartbeat_at or claim.claimed_at)).total_seconds()
     claim.active_seconds += max(0.0, min(since, float(settings.REVIEW_LEASE_SECONDS)) - max(0.0, idle_seconds))
-    claim.beat_at = at
+    claim.heartbeat_at = at
 
 
 def keep_draft(

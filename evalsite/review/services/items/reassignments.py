@@ -134,7 +134,7 @@ def _hand(locked: LockedItem, person: User, *, reason: str, at: datetime) -> Ass
         claim = Assignment(item=item, queue_id=item.queue_id, annotator=person)
         claim.swapped = swapped_for(item=item, person_id=person.pk)
     claim.token, claim.status, claim.item_open = uuid.uuid4(), AssignmentStatus.LEASED, True
-    claim.claimed_at, claim.expires_at, claim.beat_at = at, at + HANDED_TIME, None
+    claim.claimed_at, claim.expires_at, claim.heartbeat_at = at, at + HANDED_TIME, None
     claim.seen_before = has_looked(item=item, person=person)
     claim.save()
     return claim
