@@ -69,7 +69,7 @@ class DebateExecutor:
         debates = list(Debate.objects.filter(pk__in=results))
         calls = {item.task.subject_id: item.call_ids for item in finished}
         for debate in debates:
-            _settle(debate, results[debate.pk], at)
+            _finish(debate, results[debate.pk], at)
             debate.call_count = len(calls[debate.pk])
             debate.cost = _sum([costs.get(pk) for pk in calls[debate.pk]])
         # An upsert: a bulk update of so many columns takes the database longer than all else here.
@@ -151,7 +151,7 @@ def _voided_agents(result: DebateResult) -> set[int]:
     return {agent_number for (_, agent_number), cast in votes.items() if len(cast - {None}) > 1}
 
 
-def _settle(debate: Debate, result: DebateResult, at: datetime) -> None:
+def _finish(debate: Debate, result: DebateResult, at: datetime) -> None:
     failed = result.stop_reason is StopReason.FAILED
     debate.status = DebateStatus.FAILED if failed else DebateStatus(result.outcome.value)
     debate.verdict = result.verdict

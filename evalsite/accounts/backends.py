@@ -23,7 +23,7 @@ WHERE permission.id IN (
     SELECT own.permission_id FROM auth_user_user_permissions own WHERE own.user_id = auth_user.id
     UNION ALL
     SELECT held.permission_id FROM auth_group_permissions held
-    JOIN auth_user_groups seat ON seat.group_id = held.group_id WHERE seat.user_id = auth_user.id
+    JOIN auth_user_groups member ON member.group_id = held.group_id WHERE member.user_id = auth_user.id
 )
 """
 

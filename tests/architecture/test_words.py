@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,17 @@ REPLACED = (
 # A word ends where its letters end, so that the names of variables and CSS classes count: `beat_url`, `debate-seats`.
 WORD = re.compile(rf"(?<![a-z])(?:{'|'.join(REPLACED)})(?![a-z])", re.IGNORECASE)
 TAG = re.compile(r"</?mark\b")
+# In names of the code; "wall" is the clock on the wall there, and "opening" a bracket.
+REPLACED_IN_CODE = (
+    *("anew", "ballots?", "beats?", "jury", "juries", "mends?", "mended", "seats?", "settle[ds]?", "speakers?"),
+    *("stand_ins?", "sway(?:ed|s)?", "untold", "walls"),
+)
+WORD_IN_CODE = re.compile(rf"(?<![a-z])(?:{'|'.join(REPLACED_IN_CODE)})(?![a-z])", re.IGNORECASE)
+CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+KEPT_NAMES = {
+    "_SPEAKER",  # finds the word that prompts of debates say to their agents
+    "settled_at",  # a column of files of annotations, which are read again
+}
 
 
 def templates() -> Iterator[tuple[str, str]]:
@@ -48,3 +61,29 @@ def test_replaced_words_are_found_in_names_and_not_within_words() -> None:
         *("opening", "seats", "beat", "stand-in"),
     }
     assert replaced_words("reopenings, benchmarks, facts, wallet, attributesToSettle") == set()
+
+
+def names_in(source: str) -> Iterator[str]:
+    """Yield the names in a module, the words of a class in snake case."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.NAME and token.string not in KEPT_NAMES:
+            yield CAPITAL.sub("_", token.string)
+
+
+def test_names_in_the_code_hold_no_replaced_word() -> None:
+    modules = [path for package in PRODUCT for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts]
+
+    replaced = {
+        str(path.relative_to(ROOT)): names
+        for path in modules
+        if (names := {name for name in names_in(path.read_text(encoding="utf-8")) if WORD_IN_CODE.search(name)})
+    }
+
+    assert replaced == {}
+    assert len(modules) > 700
+
+
+def test_names_in_takes_the_words_of_a_class_apart() -> None:
+    assert [name for name in names_in("class SeatScheme: beat_at = 1") if WORD_IN_CODE.search(name)] == [
+        *("Seat_Scheme", "beat_at"),
+    ]

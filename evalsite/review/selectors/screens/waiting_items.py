@@ -84,8 +84,8 @@ def _progress_from(open_count: int, touched: int, done: int, repeated: int, shar
 
 def member_filter(user_id: int) -> Q:
     """Return the condition for queues that this person may answer: those that name them, or nobody."""
-    seats = Queue.members.through.objects.filter(queue_id=OuterRef("pk"))
-    return ~Exists(seats) | Exists(seats.filter(user_id=user_id))
+    memberships = Queue.members.through.objects.filter(queue_id=OuterRef("pk"))
+    return ~Exists(memberships) | Exists(memberships.filter(user_id=user_id))
 
 
 def is_member(*, queue: Queue, user: User) -> bool:
