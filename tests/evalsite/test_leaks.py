@@ -78,11 +78,11 @@ def build(mode: str) -> World:
     debate = factories.debate(debate_set=owner, case=case, response_a=pair[0], response_b=pair[1], round_count=3)
     endpoint = factories.endpoint(name="zq-endpoint", model="zq-model-e")
     for agent_number, vote in ((1, 1), (2, -1)):
-        said = factories.statement(
+        statement = factories.statement(
             debate=debate, agent_number=agent_number, verdict=vote, text=f"zq-statement {agent_number}"
         )
-        said.agent.name, said.agent.endpoint = f"zq-agent-{agent_number}", endpoint
-        said.agent.save()
+        statement.agent.name, statement.agent.endpoint = f"zq-agent-{agent_number}", endpoint
+        statement.agent.save()
     judged = factories.case()
     run = factories.run(suite=factories.suite(cases=[judged]), status="finished", finished_at=factories.NOON)
     run.systems.set(systems)
@@ -125,7 +125,7 @@ def build(mode: str) -> World:
         "response_id": [*pair, only], "system_id": systems, "case_id": [case, judged], "suite_id": [run.suite],
         "evaluator_id": [evaluator], "endpoint_id": [endpoint], "judge_id": [judge], "person_id": [colleague],
     }  # fmt: skip
-    values = {name: tuple(str(row.pk) for row in found) for name, found in rows.items()}
+    values = {name: tuple(str(row.pk) for row in models) for name, models in rows.items()}
     values["item_id"] += tuple(item.address for item in items)  # what stands for it; its number leads nowhere
     words = {"slug": tuple(queue.slug for queue in queues), "table": ("rows",)}
     return World(client, tuple(items), values | words | dict.fromkeys(("format", "format_name"), ("csv", "xlsx")))
@@ -133,13 +133,13 @@ def build(mode: str) -> World:
 
 def addresses(world: World) -> list[str]:
     """Return every own address of the site, filled with the rows of the world wherever it has some."""
-    found: list[str] = []
+    filled: list[str] = []
     for path in _paths(get_resolver().url_patterns):
         names = re.findall(r"<(?:\w+:)?(\w+)>", path)
         for chosen in product(*(world.values.get(name, ("1",)) for name in names)):
             values = iter(chosen)
-            found.append("/" + re.sub(r"<[^>]+>", lambda _, values=values: next(values), path))  # type: ignore[misc]  # bound per turn
-    return [*found, *(f"{reverse('review:item-detail', args=[item.pk])}?diff=1" for item in world.items)]
+            filled.append("/" + re.sub(r"<[^>]+>", lambda _, values=values: next(values), path))  # type: ignore[misc]  # bound per turn
+    return [*filled, *(f"{reverse('review:item-detail', args=[item.pk])}?diff=1" for item in world.items)]
 
 
 def _paths(patterns: list[URLPattern | URLResolver], path: str = "") -> Iterator[str]:
@@ -165,21 +165,21 @@ def bytes_of(answer: Any) -> str:
 
 def walked(world: World, *, only: Iterable[str] = ()) -> dict[str, str]:
     """Return what each address answers to the annotator, as page and, where it is not refused, as fragment."""
-    found = {}
+    texts = {}
     for address in only or addresses(world):
-        found[address] = bytes_of(world.client.get(address))
-        if not found[address].startswith(REFUSED):
-            found[f"{address} as fragment"] = bytes_of(world.client.get(address, headers=HTMX))
-    return found
+        texts[address] = bytes_of(world.client.get(address))
+        if not texts[address].startswith(REFUSED):
+            texts[f"{address} as fragment"] = bytes_of(world.client.get(address, headers=HTMX))
+    return texts
 
 
-def leaks(seen: Mapping[str, str], *, mode: str) -> dict[str, str]:
+def leaks(texts: Mapping[str, str], *, mode: str) -> dict[str, str]:
     """Return the first address for each hidden word that was found."""
     secrets = {name: word for name, word in SECRETS.items() if mode == QueueMode.BLIND or name != "statement"}
     return {
         name: address
         for name, word in secrets.items()
-        for address, text in reversed(list(seen.items()))
+        for address, text in reversed(list(texts.items()))
         if word in text
     }
 
@@ -212,33 +212,33 @@ def change_everything_hidden(mode: str) -> None:
 def test_no_address_of_the_site_tells_an_annotator_what_is_hidden(mode: str) -> None:
     world = build(mode)
 
-    seen = walked(world)
-    opened = [address for address in seen if not seen[address].startswith(REFUSED) and " as " not in address]
+    texts = walked(world)
+    opened = [address for address in texts if not texts[address].startswith(REFUSED) and " as " not in address]
     change_everything_hidden(mode)
     after = walked(world, only=opened)
 
-    assert leaks(seen, mode=mode) == {}
-    changed = [address for address in after if seen[address] != after[address]]
-    assert [(address, *difference(seen[address], after[address])) for address in changed] == []
-    everything = "".join(seen.values())
+    assert leaks(texts, mode=mode) == {}
+    changed = [address for address in after if texts[address] != after[address]]
+    assert [(address, *difference(texts[address], after[address])) for address in changed] == []
+    everything = "".join(texts.values())
     assert [text for text in world.texts if text not in everything] == []
     assert ("zq-statement" in everything) == (mode == QueueMode.DEBATE)
     assert {item.get_absolute_url() for item in world.items} < set(opened)
-    exports = [address for address in seen if re.search(r"\.(csv|xlsx|jsonl|zip)$|/exports/", address)]
-    assert {seen[address][:3] for address in exports} <= {"403", "404"}
+    exports = [address for address in texts if re.search(r"\.(csv|xlsx|jsonl|zip)$|/exports/", address)]
+    assert {texts[address][:3] for address in exports} <= {"403", "404"}
     assert len(exports) > 30
 
 
 def difference(before: str, after: str) -> tuple[str, str]:
     """Return what stands around the first place where two texts differ."""
-    place = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
-    return before[max(0, place - 60) : place + 60], after[max(0, place - 60) : place + 60]
+    index = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), 0)
+    return before[max(0, index - 60) : index + 60], after[max(0, index - 60) : index + 60]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_act_before_the_answer_tells_a_hidden_word(mode: str) -> None:
     world = build(mode)
-    seen: dict[str, str] = {}
+    texts: dict[str, str] = {}
 
     for item in world.items:
         claim = Assignment.objects.get(item=item, annotator__username="ada")
@@ -247,9 +247,9 @@ def test_no_act_before_the_answer_tells_a_hidden_word(mode: str) -> None:
             for headers in ({}, HTMX):
                 address = reverse(f"review:item-{act}", args=[item.pk])
                 answer = world.client.post(address, values, headers=headers, follow=True)
-                seen[f"{act} {item.pk} {headers}"] = bytes_of(answer)
+                texts[f"{act} {item.pk} {headers}"] = bytes_of(answer)
 
-    assert leaks(seen, mode=mode) == {}
+    assert leaks(texts, mode=mode) == {}
     assert ReviewItem.objects.filter(status=ItemStatus.OPEN, answer_count=1).count() == 3
 
 

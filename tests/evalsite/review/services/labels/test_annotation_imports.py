@@ -35,13 +35,13 @@ def test_an_export_into_the_emptied_queue_exports_the_same_bytes(kind: str) -> N
     rows = list(act_rows(queue))
     items = list(queue.items.order_by("pk").values())
 
-    done = bring(emptied(queue), read(before, kind))
+    imported = bring(emptied(queue), read(before, kind))
 
     assert exported(queue, kind) == before
     assert list(queue.items.order_by("pk").values()) == items
-    assert [row["act"] for row in rows].count("answered") == done.plan.counts()["answers"] == 9
+    assert [row["act"] for row in rows].count("answered") == imported.plan.counts()["answers"] == 9
     assert {row["status"] for row in rows} == {"settled", "open", "adjudicated", "stale"}
-    assert done.plan.counts() == {
+    assert imported.plan.counts() == {
         "items": 6,
         "answers": 9,
         "revisions": 1,
@@ -57,23 +57,23 @@ def test_an_export_into_the_emptied_queue_exports_the_same_bytes(kind: str) -> N
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_second_import_changes_nothing(kind: str) -> None:
     queue = busy_queue()
-    found = read(exported(queue, kind), kind)
+    file = read(exported(queue, kind), kind)
     tables = (Annotation, Assignment, Adjudication, ReviewItem, Queue, AuditEntry)
     before = [list(table._default_manager.order_by("pk").values()) for table in tables]
 
-    done = bring(queue, found)
+    imported = bring(queue, file)
 
     assert [list(table._default_manager.order_by("pk").values()) for table in tables] == before
-    assert (done.plan.is_empty, done.plan.unchanged) == (True, found.n_rows)
+    assert (imported.plan.is_empty, imported.plan.unchanged) == (True, file.n_rows)
 
 
 def test_the_queue_counts_and_hands_out_what_is_left_after_an_import() -> None:
     queue = busy_queue()
     fields = ("open_count", "total_count")
     before = [getattr(queue, name) for name in fields]
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
 
-    bring(emptied(queue), found)
+    bring(emptied(queue), file)
 
     queue = Queue.objects.get(pk=queue.pk)
     assert [getattr(queue, name) for name in fields] == before
@@ -115,11 +115,11 @@ def test_a_queue_made_of_the_same_file_elsewhere_takes_the_answers_by_content() 
     for item, label in zip(first.items.order_by("pk"), ("1", "-1"), strict=True):
         answer(item, ada, label, "n")
 
-    done = bring(second, read(exported(first, "csv")))
+    imported = bring(second, read(exported(first, "csv")))
 
-    assert done.plan.counts()["answers"] == 2
-    given = second.annotations.order_by("item__material__key").values_list("item__material__key", "label", "note")
-    assert list(given) == [("p1", "1", "n"), ("p2", "-1", "n")]
+    assert imported.plan.counts()["answers"] == 2
+    annotations = second.annotations.order_by("item__material__key").values_list("item__material__key", "label", "note")
+    assert list(annotations) == [("p1", "1", "n"), ("p2", "-1", "n")]
 
 
 def _queue_of(data: bytes) -> Queue:
@@ -132,15 +132,15 @@ def _queue_of(data: bytes) -> Queue:
 
 def test_an_import_makes_the_retest_that_is_missing() -> None:
     queue = busy_queue()
-    found = read(exported(queue, "jsonl"), "jsonl")
+    file = read(exported(queue, "jsonl"), "jsonl")
     emptied(queue)
     queue.items.filter(arm=ItemArm.RETEST).delete()
 
-    bring(queue, found)
-    again = bring(queue, found)
+    bring(queue, file)
+    again = bring(queue, file)
 
-    made = queue.items.get(arm=ItemArm.RETEST)
-    assert (made.only_for, made.answer_count, made.annotations.get().label) == (
+    retest = queue.items.get(arm=ItemArm.RETEST)
+    assert (retest.only_for, retest.answer_count, retest.annotations.get().label) == (
         User.objects.get(username="ada"),
         1,
         "-1",
@@ -153,12 +153,12 @@ def test_a_claim_that_somebody_holds_becomes_the_answer_and_keeps_its_draft() ->
     item = factories.review_item(queue=queue)
     ada = factories.user("ada", Role.ANNOTATOR)
     answer(item, ada, "1")
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     emptied(queue)
     claim = claim_next(queue=queue, annotator=ada, at=NOON)
     Assignment.objects.filter(pk=claim.pk).update(draft={"note": "half a thought"})
 
-    bring(queue, found)
+    bring(queue, file)
 
     claim.refresh_from_db()
     assert (claim.status, claim.draft, claim.annotation.label) == ("submitted", {"note": "half a thought"}, "1")
@@ -166,35 +166,35 @@ def test_a_claim_that_somebody_holds_becomes_the_answer_and_keeps_its_draft() ->
 
 def test_an_archived_queue_takes_no_import() -> None:
     queue = busy_queue()
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     queue.status = QueueStatus.ARCHIVED
 
     with pytest.raises(AnnotationImportRefused, match="archived"):
-        bring(queue, found)
+        bring(queue, file)
 
 
 def test_terms_of_an_annotation_come_back_and_it_names_its_file() -> None:
     queue = factories.queue(mode="debate", guidelines_version=3)
     item, ada = factories.review_item(queue=queue), factories.user("ada", Role.ANNOTATOR)
-    given = answer(item, ada, "1")
-    Annotation.objects.filter(pk=given.pk).update(seen_before=True)
-    found = read(exported(queue, "csv"))
+    original = answer(item, ada, "1")
+    Annotation.objects.filter(pk=original.pk).update(seen_before=True)
+    file = read(exported(queue, "csv"))
 
-    bring(emptied(queue), found)
+    bring(emptied(queue), file)
 
     back = Annotation.objects.get()
     assert (back.mode, back.guidelines_version, back.seen_before) == ("debate", 3, True)
-    assert (given.source_file, back.source_file) == ("", "answers.csv")
+    assert (original.source_file, back.source_file) == ("", "answers.csv")
 
 
 def test_files_of_earlier_versions_tell_nothing_of_the_terms() -> None:
     queue = factories.queue()
     answer(factories.review_item(queue=queue), factories.user("ada", Role.ANNOTATOR), "1")
     columns = [name for name in COLUMNS if name not in {"mode", "guidelines_version", "seen_before"}]
-    found = read(b"".join(write_csv(list(act_rows(queue)), columns=columns)))
+    file = read(b"".join(write_csv(list(act_rows(queue)), columns=columns)))
 
-    again = bring(queue, found)
-    bring(emptied(queue), found)
+    again = bring(queue, file)
+    bring(emptied(queue), file)
 
     assert (again.plan.is_empty, again.plan.unchanged) == (True, 1)
     assert Annotation.objects.values_list("mode", "guidelines_version", "seen_before").get() == ("blind", 1, False)
@@ -206,11 +206,11 @@ def test_a_reopened_item_comes_back_reopened() -> None:
     for name in ("ada", "bob"):
         answer(item, factories.user(name, Role.ANNOTATOR), "1")
     reopen_item(item_id=item.pk, actor=rita, reason="misread", at=NOON)
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     emptied(queue)
     ReviewItem.objects.update(reopened_at=None)
 
-    bring(queue, found)
+    bring(queue, file)
 
     item.refresh_from_db()
     assert (item.status, item.reopened_at) == (ItemStatus.NEEDS_ADJUDICATION, NOON)

@@ -22,17 +22,17 @@ pytestmark = pytest.mark.django_db
 
 def test_an_item_with_another_hash_is_refused_by_name() -> None:
     queue = busy_queue()
-    found = read(exported(queue, "csv"))
-    first = found.items[0]
+    file = read(exported(queue, "csv"))
+    first = file.items[0]
     changed = replace(first, facts=replace(first.facts, item_hash="f" * 64))
-    gone = replace(found.items[1], facts=replace(found.items[1].facts, item=999_999, item_hash="e" * 64))
+    gone = replace(file.items[1], facts=replace(file.items[1].facts, item=999_999, item_hash="e" * 64))
     emptied(queue)
 
-    told = refusal_of(queue, AnnotationFile("a.csv", (changed, gone)))
+    problems = refusal_of(queue, AnnotationFile("a.csv", (changed, gone)))
 
     here = queue.items.get(pk=first.facts.item)
     case = first.facts.case
-    assert told == [
+    assert problems == [
         f"line 2: Item {here.pk} ({case}) has different content on this site: its hash begins with "
         f"{here.content_hash[:12]}, in the file with ffffffffffff.",
         # the first item has two rows, of which a note fills several lines
@@ -42,15 +42,15 @@ def test_an_item_with_another_hash_is_refused_by_name() -> None:
 
 def test_nothing_here_is_overwritten() -> None:
     queue = busy_queue()
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     queue.annotations.filter(annotator__username="bob", label="1").update(note="changed since")
     emptied_one = queue.annotations.get(item__status=ItemStatus.STALE)
     Annotation.objects.filter(pk=emptied_one.pk).delete()
 
-    told = refusal_of(queue, found)
+    problems = refusal_of(queue, file)
 
-    item = found.items[0].facts
-    assert [line.partition(": ")[2] for line in told] == [
+    item = file.items[0].facts
+    assert [line.partition(": ")[2] for line in problems] == [
         f"{item.name} already has another note by bob; nothing is overwritten."
     ]
 
@@ -61,14 +61,14 @@ def test_the_quorum_is_never_exceeded() -> None:
     people = [factories.user(f"p{n}", Role.ANNOTATOR) for n in range(4)]
     for person in people[:2]:
         answer(item, person, "1")
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     emptied(queue)
     for person in people[2:]:
         answer(ReviewItem.objects.get(pk=item.pk), person, "0")
 
-    told = refusal_of(queue, found)
+    problems = refusal_of(queue, file)
 
-    assert told == [f"line 3: {found.items[0].facts.name} would have 4 annotations; its quorum is 2."]
+    assert problems == [f"line 3: {file.items[0].facts.name} would have 4 annotations; its quorum is 2."]
 
 
 def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> None:
@@ -76,16 +76,16 @@ def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> No
     item = factories.review_item(queue=queue)
     ada, bob = (factories.user(name, Role.ANNOTATOR) for name in ("ada", "bob"))
     answer(item, ada, "1")
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     emptied(queue)
     answer(ReviewItem.objects.get(pk=item.pk), bob, "1")
 
-    bring(queue, found)
+    bring(queue, file)
 
     item.refresh_from_db()
     assert (item.status, item.label, item.answer_count, item.decided_at) == (ItemStatus.DECIDED, "1", 2, NOON)
     assert dict(item.annotations.values_list("annotator__username", "slot")) == {"bob": 0, "ada": 1}
-    assert bring(queue, found).plan.is_empty
+    assert bring(queue, file).plan.is_empty
 
 
 @pytest.mark.parametrize(
@@ -101,46 +101,46 @@ def test_answers_of_file_and_queue_settle_an_item_together_in_free_slots() -> No
 def test_a_state_that_the_answers_do_not_bear_is_refused(changes: dict[str, Any], sentence: str) -> None:
     queue = factories.queue(quorum=1)
     answer(factories.review_item(queue=queue), factories.user("ada"), "1")
-    found = read(exported(queue, "csv"))
-    only = found.items[0]
+    file = read(exported(queue, "csv"))
+    only = file.items[0]
     emptied(queue)
 
-    told = refusal_of(queue, AnnotationFile("a.csv", (replace(only, facts=replace(only.facts, **changes)),)))
+    problems = refusal_of(queue, AnnotationFile("a.csv", (replace(only, facts=replace(only.facts, **changes)),)))
 
-    assert any(sentence in line for line in told)
+    assert any(sentence in line for line in problems)
 
 
 def test_unknown_people_are_told_mapped_or_added_switched_off() -> None:
     queue = busy_queue()
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     emptied(queue)
     User.objects.filter(username="eve").update(username="eva")
     AuditEntry.objects.all().delete()
     User.objects.filter(username="bob").update(username="rob")
 
-    told = refusal_of(queue, found)
-    half = refusal_of(queue, found, names={"eve": "eva", "bob": "nobody"})
-    done = bring(queue, found, names={"eve": "eva"}, create=True)
+    problems = refusal_of(queue, file)
+    half = refusal_of(queue, file, names={"eve": "eva", "bob": "nobody"})
+    imported = bring(queue, file, names={"eve": "eva"}, create=True)
 
-    assert [line.partition(": ")[2] for line in told] == [
+    assert [line.partition(": ")[2] for line in problems] == [
         "There is no account 'bob'.",
         "There is no account 'eve'.",
     ]
     assert [line.partition(": ")[2] for line in half] == ["There is no account 'nobody'."]
     bob = User.objects.get(username="bob")
-    assert done.created == ("bob",)
+    assert imported.created == ("bob",)
     assert (bob.is_active, bob.has_usable_password(), list(bob.groups.all())) == (False, False, [])
     assert set(queue.assignments.values_list("annotator__username", flat=True)) == {"ada", "bob", "eva"}
     assert AuditEntry.objects.filter(action="person.created", subject="bob").count() == 1
-    assert bring(queue, found, names={"eve": "eva"}).plan.is_empty
+    assert bring(queue, file, names={"eve": "eva"}).plan.is_empty
 
 
 def test_two_people_of_a_file_cannot_be_one_person_here() -> None:
     queue = busy_queue()
-    found = read(exported(queue, "csv"))
+    file = read(exported(queue, "csv"))
     emptied(queue)
     User.objects.filter(username="bob").update(username="rob")
 
-    told = refusal_of(queue, found, names={"bob": "ada"})
+    problems = refusal_of(queue, file, names={"bob": "ada"})
 
-    assert f"Two people of the file map to ada on {found.items[0].facts.name}." in told[0]
+    assert f"Two people of the file map to ada on {file.items[0].facts.name}." in problems[0]

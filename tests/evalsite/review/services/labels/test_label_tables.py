@@ -47,21 +47,21 @@ def judge() -> RunEvaluator:
 
 
 def responses_of(evaluator: RunEvaluator) -> list[Response]:
-    found = Response.objects.filter(tasks__evaluator=evaluator).select_related("prompt", "system")
-    return list(found.order_by("pk"))
+    responses = Response.objects.filter(tasks__evaluator=evaluator).select_related("prompt", "system")
+    return list(responses.order_by("pk"))
 
 
-def upload(evaluator: RunEvaluator, *lines: str, header: str = "case,system,rater,label", **said: Any) -> LabelUpload:
+def upload(evaluator: RunEvaluator, *lines: str, header: str = "case,system,rater,label", **fields: Any) -> LabelUpload:
     data = "\n".join([header, *lines, ""]).encode()
-    return replace(LabelUpload(data, "labels.csv", evaluator=evaluator, is_blind=True), **said)
+    return replace(LabelUpload(data, "labels.csv", evaluator=evaluator, is_blind=True), **fields)
 
 
 def row(response: Response, *cells: str) -> str:
     return ",".join([response.prompt.key, response.system.name, *cells])
 
 
-def put(given: LabelUpload) -> LabelTable:
-    return store_labels(name="Elsewhere", upload=given, actor=None, at=NOON)
+def put(label_upload: LabelUpload) -> LabelTable:
+    return store_labels(name="Elsewhere", upload=label_upload, actor=None, at=NOON)
 
 
 def stored() -> list[tuple[str, float | None, str, bool, str]]:
@@ -70,13 +70,13 @@ def stored() -> list[tuple[str, float | None, str, bool, str]]:
 
 
 def test_store_labels_makes_final_labels_by_majority(judge: RunEvaluator) -> None:
-    one, two, three, _ = responses_of(judge)
+    response, other, third, _ = responses_of(judge)
     table = put(
         upload(
             judge,
-            *(row(one, name, label) for name, label in (("ann", "right"), ("ben", "Right"), ("cy", "wrong"))),
-            *(row(two, name, label) for name, label in (("ann", "right"), ("ben", "wrong"))),
-            row(three, "ann", "partly right"),
+            *(row(response, name, label) for name, label in (("ann", "right"), ("ben", "Right"), ("cy", "wrong"))),
+            *(row(other, name, label) for name, label in (("ann", "right"), ("ben", "wrong"))),
+            row(third, "ann", "partly right"),
         )
     )
 
@@ -88,34 +88,34 @@ def test_store_labels_makes_final_labels_by_majority(judge: RunEvaluator) -> Non
 
 
 def test_store_labels_a_second_time_changes_nothing(judge: RunEvaluator) -> None:
-    one = responses_of(judge)[0]
-    given = upload(judge, row(one, "ann", "right"))
-    table = put(given)
+    response = responses_of(judge)[0]
+    label_upload = upload(judge, row(response, "ann", "right"))
+    table = put(label_upload)
 
-    again = put(given)
+    again = put(label_upload)
 
     assert again == table
     assert (LabelTable.objects.count(), FinalLabel.objects.count(), ImportedLabel.objects.count()) == (1, 1, 1)
-    plan = plan_labels(given).value
+    plan = plan_labels(label_upload).value
     assert plan is not None
     assert plan.same == table
 
 
 def test_a_longer_table_of_the_same_people_brings_only_what_is_new(judge: RunEvaluator) -> None:
-    one, two, *_ = responses_of(judge)
-    put(upload(judge, row(one, "ann", "right")))
+    response, other, *_ = responses_of(judge)
+    put(upload(judge, row(response, "ann", "right")))
 
-    put(upload(judge, row(one, "ann", "right"), row(two, "ann", "wrong")))
+    put(upload(judge, row(response, "ann", "right"), row(other, "ann", "wrong")))
 
     assert [(label, source) for label, _, _, _, source in stored()] == [("right", "ann"), ("wrong", "ann")]
 
 
 def test_a_contradiction_of_the_same_people_names_its_cell_and_stores_nothing(judge: RunEvaluator) -> None:
-    one, two, *_ = responses_of(judge)
-    put(upload(judge, row(one, "ann", "right")))
+    response, other, *_ = responses_of(judge)
+    put(upload(judge, row(response, "ann", "right")))
 
     with pytest.raises(LabelsRefused) as refused:
-        put(upload(judge, row(two, "ann", "wrong"), row(one, "ann", "wrong")))
+        put(upload(judge, row(other, "ann", "wrong"), row(response, "ann", "wrong")))
 
     (problem,) = [problem for problem in refused.value.problems if problem.code == "other-label"]
     assert (problem.file, problem.place) == ("labels.csv", "line 3, system")
@@ -124,8 +124,8 @@ def test_a_contradiction_of_the_same_people_names_its_cell_and_stores_nothing(ju
 
 
 def test_rows_of_no_response_and_labels_off_the_scale_are_named_by_cell(judge: RunEvaluator) -> None:
-    one = responses_of(judge)[0]
-    case = one.prompt.key
+    response = responses_of(judge)[0]
+    case = response.prompt.key
     book, data = openpyxl.Workbook(write_only=True), io.BytesIO()
     sheet = book.create_sheet("Labels")
     sheet.append(["case", "system", "annotator1", "annotator2"])
@@ -144,9 +144,9 @@ def test_rows_of_no_response_and_labels_off_the_scale_are_named_by_cell(judge: R
 
 
 def test_one_column_of_labels_needs_no_rater_where_it_is_said_from_whom(judge: RunEvaluator) -> None:
-    one = responses_of(judge)[0]
+    response = responses_of(judge)[0]
 
-    put(upload(judge, f"{one.pk},right", header="response_id,label", source="Ann of the lab"))
+    put(upload(judge, f"{response.pk},right", header="response_id,label", source="Ann of the lab"))
 
     assert stored() == [("right", 1.0, "imported", True, "Ann of the lab")]
     assert ImportedLabel.objects.get().rater == "Ann of the lab"
@@ -155,27 +155,33 @@ def test_one_column_of_labels_needs_no_rater_where_it_is_said_from_whom(judge: R
 def test_rows_about_another_criterion_are_left_out_with_a_warning(judge: RunEvaluator) -> None:
     RunEvaluator.objects.filter(pk=judge.pk).update(criterion="clarity")
     judge.refresh_from_db()
-    one = responses_of(judge)[0]
-    rows = (row(one, "ann", "right", "clarity"), row(one, "ann", "wrong", "brevity"))
-    given = upload(judge, *rows, header="case,system,rater,label,criterion")
-    problems = plan_labels(given).problems
+    response = responses_of(judge)[0]
+    rows = (row(response, "ann", "right", "clarity"), row(response, "ann", "wrong", "brevity"))
+    label_upload = upload(judge, *rows, header="case,system,rater,label,criterion")
+    problems = plan_labels(label_upload).problems
 
-    put(given)
+    put(label_upload)
 
     assert [label for label, *_ in stored()] == ["right"]
-    assert "1 rows are about other criteria than 'clarity' and are left out." in [one.message for one in problems]
+    assert "1 rows are about other criteria than 'clarity' and are left out." in [
+        problem.message for problem in problems
+    ]
 
 
 def test_the_audit_asks_nobody_about_what_was_labelled_elsewhere(judge: RunEvaluator, settings: Any) -> None:
     settings.REVIEW_AUDIT_MINIMUM = 4
-    put(upload(judge, *(row(one, "ann", label) for one, label in zip(responses_of(judge), WORDS, strict=True))))
+    put(
+        upload(
+            judge, *(row(response, "ann", label) for response, label in zip(responses_of(judge), WORDS, strict=True))
+        )
+    )
 
     opened = open_items_for_run(run=judge.run, at=NOON)
 
     assert opened == 0
     assert reuse_of(Queue.objects.get(run=judge.run)) == Reuse(asked=0, elsewhere=0, reused=4)
-    found = audited_responses([judge])
-    assert (found.drawn, [one.people for one in found.decided]) == (4, list(WORDS))
+    audited = audited_responses([judge])
+    assert (audited.drawn, [row.people for row in audited.decided]) == (4, list(WORDS))
 
 
 WORDS = ("right", "wrong", "partly", "right")
@@ -183,8 +189,8 @@ WORDS = ("right", "wrong", "partly", "right")
 
 def test_labels_that_are_not_blind_enter_no_figure(judge: RunEvaluator, settings: Any) -> None:
     settings.REVIEW_AUDIT_MINIMUM = 4
-    one = responses_of(judge)[0]
-    put(upload(judge, row(one, "ann", "right"), is_blind=False))
+    response = responses_of(judge)[0]
+    put(upload(judge, row(response, "ann", "right"), is_blind=False))
 
     opened = open_items_for_run(run=judge.run, at=NOON)
 
@@ -196,26 +202,26 @@ def test_labels_that_are_not_blind_enter_no_figure(judge: RunEvaluator, settings
 
 def test_what_people_decide_here_counts_before_an_imported_label(judge: RunEvaluator, settings: Any) -> None:
     settings.REVIEW_AUDIT_MINIMUM = 4
-    one = responses_of(judge)[0]
+    response = responses_of(judge)[0]
     open_items_for_run(run=judge.run, at=NOON)
-    put(upload(judge, row(one, "ann", "right")))
-    item = ReviewItem.objects.get(response_a=one)
+    put(upload(judge, row(response, "ann", "right")))
+    item = ReviewItem.objects.get(response_a=response)
 
     adjudicate_item(item_id=item.pk, adjudicator=factories.user(), word=FinalWord("wrong", "Read it."), at=NOON)
 
     first = labels_of_evaluators([judge])[judge.pk][0]
     assert (first.label, first.provenance) == ("wrong", "adjudication")
-    plan = plan_labels(upload(judge, row(one, "ben", "right"))).value
+    plan = plan_labels(upload(judge, row(response, "ben", "right"))).value
     assert plan is not None
     assert plan.counts() == {"final_labels": 1, "undecided": 0, "known": 0, "decided_here": 1, "waiting": 0}
 
 
 def test_labels_serve_another_run_over_equal_responses(judge: RunEvaluator) -> None:
-    put(upload(judge, *(row(one, "ann", "right") for one in responses_of(judge))))
+    put(upload(judge, *(row(response, "ann", "right") for response in responses_of(judge))))
     later = factories.run(suite=judge.run.suite, status="finished", finished_at=NOON)
     other = factories.evaluator(run=later, kind=EvaluatorKind.JUDGE, name="Lenient")
-    for one in responses_of(judge):
-        factories.verdict(evaluator=other, response=one, share=0.0)
+    for response in responses_of(judge):
+        factories.verdict(evaluator=other, response=response, share=0.0)
 
     opened = open_items_for_run(run=later, at=NOON)
 
@@ -225,7 +231,7 @@ def test_labels_serve_another_run_over_equal_responses(judge: RunEvaluator) -> N
 
 def test_deleting_a_table_takes_its_labels_along_and_the_next_drawing_asks(judge: RunEvaluator, settings: Any) -> None:
     settings.REVIEW_AUDIT_MINIMUM = 4
-    table = put(upload(judge, *(row(one, "ann", "right") for one in responses_of(judge))))
+    table = put(upload(judge, *(row(response, "ann", "right") for response in responses_of(judge))))
     open_items_for_run(run=judge.run, at=NOON)
 
     delete_labels(table=table, actor=None)
