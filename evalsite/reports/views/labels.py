@@ -34,7 +34,7 @@ def labels_create(request: PageRequest) -> HttpResponse:
             return _imported(request, form, upload)
         context |= {"parsed": parsed, "problems": parsed.problems}
         if plan is not None:
-            context |= {"plan": plan, "counts": plan.counts(), "preview": _preview(plan.found), "upload": upload}
+            context |= {"plan": plan, "counts": plan.counts(), "preview": _preview(plan.file), "upload": upload}
             context["form"] = LabelImportForm(form.entries_with_kept_file(at=timezone.now()))
     return render(request, "reports/labels_create.html", context)
 

@@ -106,7 +106,7 @@ class AnswerForm:
     parts: tuple[FormPart, ...]
     about: JudgeSubject
     labels: tuple[Label, ...]  # the scale of the score
-    known: Mapping[str, Value | None] = field(default_factory=dict)  # values that nobody is asked for
+    fixed_values: Mapping[str, Value | None] = field(default_factory=dict)  # values that nobody is asked for
 
     def read(self, texts: Mapping[str, str]) -> dict[str, Value]:
         """Return key -> value from what a person said, by key.
@@ -131,7 +131,7 @@ class AnswerForm:
 
     def score(self, values: Mapping[str, Value], options: JsonObject | None = None) -> JudgeScore:
         """Return the score of the parts' values, computed by the judge with these options, else as documented."""
-        return judge_kind(self.judge).build(options).score({"nodes": {**self.known, **values}}, self.about)
+        return judge_kind(self.judge).build(options).score({"nodes": {**self.fixed_values, **values}}, self.about)
 
     def limits(self, values: Mapping[str, Value]) -> tuple[str, ...]:
         """Return the parts that a rule of the rubric counts otherwise than as they were given."""

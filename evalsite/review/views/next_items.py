@@ -89,7 +89,7 @@ class PartRow:
 
     part: FormPart
     number: int
-    said: str
+    text: str
     choices: tuple[tuple[Label, str], ...]
 
 

@@ -51,10 +51,10 @@ class Command(JsonCommand):
         if plan is None or plan.is_refused:
             raise BadInput("\n".join(str(error) for error in parsed.errors))
         facts = {
-            "items": len(plan.found.items),
-            "labels": plan.found.n_labels,
-            "raters": list(plan.found.raters),
-            "scale": list(plan.found.labels),
+            "items": len(plan.file.items),
+            "labels": plan.file.n_labels,
+            "raters": list(plan.file.raters),
+            "scale": list(plan.file.labels),
             "known_before": plan.same is not None,
             **(plan.counts() if upload.evaluator is not None else {}),
             "warnings": [str(problem) for problem in parsed.warnings],

@@ -26,9 +26,9 @@ class Match:
 
 @dataclass(slots=True)
 class Matches:
-    """What was found, by the file's own item numbers, and what was not: location, sentence, what to do."""
+    """The matches by the file's own item numbers, and what has none: location, sentence, what to do."""
 
-    found: dict[int, Match] = field(default_factory=dict)
+    by_item: dict[int, Match] = field(default_factory=dict)
     problems: list[tuple[str, str, str]] = field(default_factory=list)
 
 
@@ -40,8 +40,8 @@ def match_items(*, queue: Queue, items: Sequence[ActsOfItem], names: Mapping[str
     matches = Matches()
     hashes = _hashes(queue, {item.facts.item for item in items} | {item.facts.retest_of or 0 for item in items})
     same = [item for item in items if hashes.get(item.facts.item) == item.facts.item_hash]
-    matches.found = {item.facts.item: Match(item.facts.item) for item in same}
-    others = [item for item in items if item.facts.item not in matches.found]
+    matches.by_item = {item.facts.item: Match(item.facts.item) for item in same}
+    others = [item for item in items if item.facts.item not in matches.by_item]
     alike = _alike(queue, others)
     for item in others:
         if item.facts.retest_of is None:
@@ -87,7 +87,7 @@ def _identities(items: QuerySet[ReviewItem]) -> Iterable[tuple[Identity, int]]:
 def _match_alike(item: ActsOfItem, item_ids: Sequence[int], hashes: dict[int, str], matches: Matches) -> None:
     facts = item.facts
     if len(item_ids) == 1:
-        matches.found[facts.item] = Match(item_ids[0])
+        matches.by_item[facts.item] = Match(item_ids[0])
     elif facts.item in hashes:
         text = f"{facts.name} has different content on this site: its hash begins with {hashes[facts.item][:12]}, "
         hint = "The annotations are about another text or rubric and cannot be imported."
@@ -101,7 +101,7 @@ def _match_retests(
     items: Sequence[ActsOfItem], hashes: dict[int, str], names: Mapping[str, str], matches: Matches
 ) -> None:
     for item in items:
-        first = matches.found.get(item.facts.retest_of or 0)
+        first = matches.by_item.get(item.facts.retest_of or 0)
         first_id = first.item_id if first is not None else None
         if first_id is None and hashes.get(item.facts.retest_of or 0) == item.facts.item_hash:
             first_id = item.facts.retest_of
@@ -109,7 +109,7 @@ def _match_retests(
             text = f"{item.facts.name} repeats item {item.facts.retest_of}, which is not in this queue."
             matches.problems.append((item.location, text, "Import both items together."))
         else:
-            matches.found[item.facts.item] = Match(
+            matches.by_item[item.facts.item] = Match(
                 _known_retest(first_id, names.get(item.facts.only_for, item.facts.only_for)), first_id
             )
 
@@ -122,12 +122,12 @@ def _known_retest(first_id: int, person: str) -> int | None:
 def _refuse_twins(items: Sequence[ActsOfItem], matches: Matches) -> None:
     by_item_id: dict[int, ActsOfItem] = {}
     for item in items:
-        match = matches.found.get(item.facts.item)
+        match = matches.by_item.get(item.facts.item)
         if match is None or match.item_id is None:
             continue
         if match.item_id in by_item_id:
             text = f"{item.facts.name} and {by_item_id[match.item_id].facts.name} are the same item on this site."
             matches.problems.append((item.location, text, "Import the annotations of one of them."))
-            del matches.found[item.facts.item]
+            del matches.by_item[item.facts.item]
         else:
             by_item_id[match.item_id] = item

@@ -124,7 +124,7 @@ class ScoreSoFar:
     """What the parts of a form come to; `score` is empty while some are open, `limits` says what a rule did."""
 
     score: str
-    left: int
+    missing: int
     limits: tuple[str, ...] = ()
 
 

@@ -223,18 +223,18 @@ class MemberChoice:
 
     search: str
     chosen: tuple[User, ...]
-    found: tuple[User, ...]
+    matches: tuple[User, ...]
     count: int  # people that the search finds and that are not ticked
 
     @property
     def listed(self) -> list[tuple[User, bool]]:
         """Everybody with whether they are ticked, those first."""
-        return [*((person, True) for person in self.chosen), *((person, False) for person in self.found)]
+        return [*((person, True) for person in self.chosen), *((person, False) for person in self.matches)]
 
     @property
     def more(self) -> int:
-        """How many were found and are not listed."""
-        return self.count - len(self.found)
+        """How many match and are not listed."""
+        return self.count - len(self.matches)
 
 
 def choose_members(*, people: QuerySet[User], chosen_ids: Collection[int], search: str) -> MemberChoice:
@@ -248,7 +248,7 @@ def choose_members(*, people: QuerySet[User], chosen_ids: Collection[int], searc
     return MemberChoice(
         search=search,
         chosen=tuple(people.filter(pk__in=chosen_ids)),
-        found=listed[:MEMBERS_LISTED],
+        matches=listed[:MEMBERS_LISTED],
         count=len(listed) if len(listed) <= MEMBERS_LISTED else others.count(),
     )
 

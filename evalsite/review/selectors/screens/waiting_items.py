@@ -119,7 +119,7 @@ class QueueAccess:
     """How one person stands in a queue before they take an item."""
 
     may_take: bool  # the queue is open, and open to them
-    left: tuple[int, ...]  # open items that they took and left in the middle
+    unfinished: tuple[int, ...]  # open items that they took and left in the middle
     progress: Progress
 
 
@@ -127,11 +127,11 @@ def standing_of(*, queue: Queue, user: User) -> QueueAccess:
     """Return how this person stands in the queue, in one query."""
     rows = _STANDING.rows(queue_id=queue.pk, user_id=user.pk)
     if not rows:
-        return QueueAccess(may_take=False, left=(), progress=Progress(0, 0))
+        return QueueAccess(may_take=False, unfinished=(), progress=Progress(0, 0))
     status, may_answer = rows[0][:2]
     return QueueAccess(
         may_take=status == QueueStatus.OPEN and bool(may_answer),
-        left=tuple(row[-1] for row in rows if row[-1] is not None),
+        unfinished=tuple(row[-1] for row in rows if row[-1] is not None),
         progress=_progress_from(*rows[0][2:7]),
     )
 

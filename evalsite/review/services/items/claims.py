@@ -64,7 +64,7 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
     standing = standing or standing_of(queue=queue, user=annotator)
     if standing.may_take:
         for _ in range(MOST_TRIES):
-            claim = _try_claim(queue, annotator, standing.left[:OWN_CLAIMS], at)
+            claim = _try_claim(queue, annotator, standing.unfinished[:OWN_CLAIMS], at)
             if claim is not None:
                 return claim
             order = OrderPolicy(queue.order)

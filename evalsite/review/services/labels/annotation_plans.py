@@ -106,16 +106,16 @@ def plan_import(*, queue: Queue, file: AnnotationFile, people: PeopleChoice, at:
     plan.unknown = planner.look_for_people(file.items)
     for location, text, hint in matches.problems:
         planner.say(location, text, hint=hint)
-    matched = [item_acts for item_acts in file.items if item_acts.facts.item in matches.found]
+    matched = [item_acts for item_acts in file.items if item_acts.facts.item in matches.by_item]
     for start in range(0, len(matched), CHUNK):
         chunk = matched[start : start + CHUNK]
-        ids = [pk for item_acts in chunk if (pk := matches.found[item_acts.facts.item].item_id) is not None]
+        ids = [pk for item_acts in chunk if (pk := matches.by_item[item_acts.facts.item].item_id) is not None]
         rows = act_rows(queue, item_ids=ids)
         here = {item_acts.facts.item: item_acts for item_acts in group(("", row) for row in rows)}
-        firsts = [pk for item_acts in chunk if (pk := matches.found[item_acts.facts.item].first_id) is not None]
+        firsts = [pk for item_acts in chunk if (pk := matches.by_item[item_acts.facts.item].first_id) is not None]
         stored = ReviewItem.objects.select_related("subject__rubric_item").in_bulk({*ids, *firsts})
         for item_acts in chunk:
-            match = matches.found[item_acts.facts.item]
+            match = matches.by_item[item_acts.facts.item]
             item = stored[match.item_id] if match.item_id is not None else None
             first = stored[match.first_id] if match.first_id is not None else item
             planner.compare(item_acts, item, here.get(match.item_id or 0), first, match.first_id)

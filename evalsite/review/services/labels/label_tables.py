@@ -78,7 +78,7 @@ class PlannedLabel:
 class LabelPlan:
     """What an import would do. With errors it does nothing."""
 
-    found: LabelFile
+    file: LabelFile
     source: str
     same: LabelTable | None = None  # the very file is here, with the same said of it
     labels: list[PlannedLabel] = field(default_factory=list)
@@ -110,7 +110,7 @@ def plan_labels(upload: LabelUpload) -> Parsed[LabelPlan]:
     plan = LabelPlan(parsed.value, source, problems=list(parsed.problems))
     plan.same = LabelTable.objects.filter(digest=upload.digest).first()
     if upload.evaluator is not None and plan.same is None:
-        subjects = labelled_subjects(evaluator=upload.evaluator, rows=plan.found.items, file=upload.file_name)
+        subjects = labelled_subjects(evaluator=upload.evaluator, rows=plan.file.items, file=upload.file_name)
         plan.problems += subjects.problems
         _compare(plan, subjects.by_key, upload)
     plan.problems = plan.problems[:MOST_PROBLEMS]
@@ -174,10 +174,10 @@ def store_labels(*, name: str, upload: LabelUpload, actor: User | None, at: date
     table = LabelTable.objects.create(
         slug=free_slug(LabelTable, name),
         name=name[:200],
-        labels=labels_to_json(labels_from_words(plan.found.labels)),
+        labels=labels_to_json(labels_from_words(plan.file.labels)),
         source_file=upload.file_name[:200],
-        item_count=len(plan.found.items),
-        label_count=plan.found.n_labels,
+        item_count=len(plan.file.items),
+        label_count=plan.file.n_labels,
         imported_by=actor,
         created_at=at,
         digest=upload.digest,
@@ -186,7 +186,7 @@ def store_labels(*, name: str, upload: LabelUpload, actor: User | None, at: date
         is_blind=upload.is_blind,
         final_count=len(plan.labels),
     )
-    _store_items(table, plan.found)
+    _store_items(table, plan.file)
     _store_final_labels(table, plan.labels, at)
     detail: dict[str, object] = {"file": upload.file_name, "items": table.item_count, "labels": table.label_count}
     if upload.evaluator is not None:
