@@ -1,4 +1,4 @@
-"""Templates and commands use one word for one thing: what the house style replaced does not come back."""
+"""Templates, commands and names in the code use one word for one thing: what the style replaced stays away."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,17 +14,20 @@ PRODUCT = ("debate", "evalsite", "judging")
 REPLACED = (
     *("acts", "anew", "ballots?", "beats?", "index runs?", "integrity of the way", "jury", "juries", "marks"),
     *("mend", "mended", "mends", "openings?", "payloads?", "seats?", "settle", "settled", "settles", "speakers?"),
-    *("stand[- _]ins?", "submissions?", "sway", "swayed", "sways", "the original grader", "walls?"),
+    *("stand[- _]ins?", "submissions?", "sway", "swayed", "sways", "the original grader", "untold", "wall", "walls"),
 )
-# A word ends where its letters end, so that the names of variables and CSS classes count: `beat_url`, `debate-seats`.
-WORD = re.compile(rf"(?<![a-z])(?:{'|'.join(REPLACED)})(?![a-z])", re.IGNORECASE)
+# Brackets open and calls have payloads; a clock hangs on the wall; formats of files and of others have the rest.
+OTHERWISE_IN_CODE = {"acts", "marks", "openings?", "payloads?", "submissions?", "wall"}
+
+
+def words_of(alternatives: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds one of these: letters end a word, so that names count: `beat_url`, `debate-seats`."""
+    return re.compile(rf"(?<![a-z])(?:{'|'.join(alternatives)})(?![a-z])", re.IGNORECASE)
+
+
+WORD = words_of(REPLACED)
+WORD_IN_CODE = words_of(word for word in REPLACED if word not in OTHERWISE_IN_CODE)
 TAG = re.compile(r"</?mark\b")
-# In names of the code; "wall" is the clock on the wall there, and "opening" a bracket.
-REPLACED_IN_CODE = (
-    *("anew", "ballots?", "beats?", "jury", "juries", "mends?", "mended", "seats?", "settle[ds]?", "speakers?"),
-    *("stand_ins?", "sway(?:ed|s)?", "untold", "walls"),
-)
-WORD_IN_CODE = re.compile(rf"(?<![a-z])(?:{'|'.join(REPLACED_IN_CODE)})(?![a-z])", re.IGNORECASE)
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 KEPT_NAMES = {
     "_SPEAKER",  # finds the word that prompts of debates say to their agents
