@@ -232,7 +232,7 @@ def _problem_row(run_scores: _RunScores, problem: JsonObject) -> JsonDict:
 
 
 def _numbers(run_scores: _RunScores, score: Score | None) -> JsonDict:
-    """Return sub-scores and index; without a score 0 by the original's options, else null."""
+    """Return sub-scores and index; without a score 0 by Lunar-Bench's options, else null."""
     absent = 0.0 if run_scores.as_zero else None
     detail = score.detail if score is not None else {"sub_scores": {}, "index": absent}
     numbers = {key: detail["sub_scores"].get(name, absent) for name, key in SCORE_NAMES.items()}

@@ -30,7 +30,7 @@ class Perturbation(StrEnum):
     MASKED = "masked"  # letters become underscores
 
 
-# The numbers that the original's criteria files end in: helpfulness-1 (or no number) to helpfulness-6.
+# The numbers that ScaleEval's criteria files end in: helpfulness-1 (or no number) to helpfulness-6.
 FILE_SUFFIXES = {
     1: Perturbation.NONE,
     2: Perturbation.SHORTENED,

@@ -34,7 +34,7 @@ class VerdictReading(StrEnum):
 
     RECORDED = "recorded"  # the score as written in the file; only the strings "0", "1" and "2" count
     STRICT = "strict"  # the text, read by `read_strict`
-    AUTHOR_COMPAT = "author_compat"  # as the original's authors mended scores by hand: what is no verdict is a tie
+    AUTHOR_COMPAT = "author_compat"  # as ScaleEval's authors repaired scores by hand: what is no verdict is a tie
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def read_recorded(score: object) -> int | None:
 
 
 def read_author_compat(score: object, text: str | None) -> int:
-    """Return the verdict as the original's authors mended it: a refusal, null or integer is a tie, a number off the
+    """Return the verdict as ScaleEval's authors repaired it: a refusal, null or integer is a tie, a number off the
     scale is what a phrase says, else a tie."""
     recorded = read_recorded(score)
     if recorded is not None:

@@ -29,7 +29,7 @@ from judging.llm import prices
 logger = logging.getLogger(__name__)
 
 MAINTENANCE_SECONDS = 20  # at least, between two recoveries
-IDLE_SECONDS = 25  # a worker without a job beats and recovers this often
+IDLE_SECONDS = 25  # a worker without a job sends a heartbeat and recovers runs this often
 DEQUEUE_MARGIN_SECONDS = 15  # RQ waits for a job for this much less than the worker's time to live
 LONGEST_WAIT_SECONDS = 15.0  # between two looks at a database or a broker that does not answer
 STOPS = (signal.SIGTERM, signal.SIGINT)

@@ -37,7 +37,7 @@ def esi_create(request: PageRequest) -> HttpResponse:
 
 @get_view("judging.view_run")
 def esi_files(request: PageRequest, run_id: int) -> FileResponse:
-    """Send an ESI run in the original's three files for each system, as one archive."""
+    """Send an ESI run in Lunar-Bench's three files for each system, as one archive."""
     run = get_object_or_404(Run.objects.select_related("suite"), pk=run_id, kind=RunKind.ESI)
     archive = tempfile.SpooledTemporaryFile(max_size=KEPT_IN_MEMORY)  # noqa: SIM115 the response closes it
     packing = zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED)

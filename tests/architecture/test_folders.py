@@ -1,7 +1,8 @@
-"""A folder holds few enough modules to be read at a glance."""
+"""A folder holds few enough modules to be read at a glance, and each is named after what it holds."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -18,3 +19,10 @@ def test_folders_hold_at_most_sixteen_modules() -> None:
 
     assert {folder for folder, count in counts.items() if count > MOST_MODULES} == set()
     assert len(counts) > 60
+
+
+def test_no_module_is_named_by_a_bare_gerund() -> None:
+    """A module is named after what it holds; these three are terms of the field."""
+    names = {path.stem for path in product_files(ROOT).values()}
+
+    assert {name for name in names if re.fullmatch("[a-z]+ing", name)} == {"blinding", "routing", "sampling"}

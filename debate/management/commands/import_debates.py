@@ -1,4 +1,4 @@
-"""`import_debates`: recorded debates in the original's folder layout, from a folder or a ZIP file."""
+"""`import_debates`: recorded debates in ScaleEval's folder layout, from a folder or a ZIP file."""
 
 from __future__ import annotations
 

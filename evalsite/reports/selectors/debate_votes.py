@@ -46,7 +46,7 @@ class SetFacts:
     source: str
     system_a: str
     system_b: str
-    criterion: str  # as it is called on pages; of imported ones as the original's folder has it
+    criterion: str  # as it is called on pages; of imported ones as ScaleEval's folder has it
     criterion_key: str  # as the rubric has it; equal keys are the same criterion
     judges: tuple[str, ...]
     samples: int
@@ -102,7 +102,7 @@ def sets_by_id(set_ids: Iterable[int] | None = None, *, method: str = "") -> dic
 def set_facts(debate_set: DebateSet) -> SetFacts:
     """Return what a report says of a set whose systems are loaded."""
     recorded = debate_set.setup.get("recorded", {})
-    # In the original's files the intact text is called helpfulness-1, or helpfulness.
+    # In ScaleEval's files the intact text is called helpfulness-1, or helpfulness.
     key = str(debate_set.setup.get("shown_criterion") or debate_set.criterion).removesuffix("-1")
     return SetFacts(
         pk=debate_set.pk,

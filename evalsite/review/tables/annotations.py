@@ -199,7 +199,7 @@ class _AnnotationReader:
     def json_rows(self, data: bytes) -> Iterator[tuple[str, JsonDict]]:
         parsed = read_json_lines(Bundle({self.file: data}), self.file)
         for json_problem in parsed.problems:
-            if json_problem.code == "unstorable-character":  # mended elsewhere; here a text must come back as it was
+            if json_problem.code == "unstorable-character":  # repaired elsewhere; here a text must come back as it was
                 self.say(json_problem.place, "A text contains a NUL character or invalid Unicode.", hint="Remove it.")
             else:
                 self.problems.append(json_problem)

@@ -4,7 +4,7 @@ Tables over template index i and response index j: f (length) and s (response in
 the border (i = 0 or j = 0): equal characters give f = 1, s = j; others f = 0, s = 0; the border does not inherit from
 its neighbours. Inside, equal: f = f(i-1, j-1) + 1, s = j. Inside, different: the larger f of left and above with its
 s; on a tie the larger s. So a cell is the larger of its neighbours by (f, s), and one integer key f * 2^bits + s
-holds both: a row is a running maximum of the row above that starts anew at every equal character.
+holds both: a row is a running maximum of the row above that starts again at every equal character.
 
 The new starts matter in the first rows only. Once f does not fall along row i-1, f(i, j) <= f(i-1, j) + 1 for every j,
 by induction over j: an equal cell has f(i-1, j-1) + 1 <= f(i-1, j) + 1, and any other the larger of f(i, j-1) <=
@@ -71,7 +71,7 @@ class _Columns:
 class _Letter:
     """Where one template character stands in the columns."""
 
-    equal: NDArray[np.bool_]  # by column; true for the first column of every response, where a row starts anew as well
+    equal: NDArray[np.bool_]  # by column; true for the first column of every response, where a row starts again as well
     inside: _Ints  # places of the columns where it stands, not counting the first of a response
     before: _Ints  # places of the columns left of those
     gain: _Ints  # what a match adds to f's part of the key, plus its own response index as s
@@ -156,7 +156,7 @@ def _fill(template: str, columns: _Columns) -> _Ints:
 def _fill_restarting(template: str, columns: _Columns, letters: dict[str, _Letter], keys: _Ints) -> int:
     """Fill rows from the second on, up to the first that falls in no response; return how many are filled then.
 
-    An offset that grows at every restart lets one running maximum start anew there; it is taken off afterwards.
+    An offset that grows at every restart lets one running maximum start again there; it is taken off afterwards.
     """
     starts = columns.place(columns.starts[:-1])
     length_part = -1 << columns.bits

@@ -101,7 +101,7 @@ class Engine(ReplyHandling):
             self._withdraw()
         elif self.suspects and self._is_idle():
             self._deliver_suspects()
-        self._do_bookkeeping()
+        self._store_and_renew()
         return self._is_over()
 
     def finish(self) -> InFlight:

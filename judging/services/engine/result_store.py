@@ -1,4 +1,4 @@
-"""Bookkeeping of a worker: its calls in flight, the results it stores, and its claim on the tasks."""
+"""What a worker keeps up while it works: its calls in flight, the results it stores, and its claim on the tasks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ENDPOINTS_SECONDS = 5.0  # between two looks at whether endpoints are what the r
 RATE_SECONDS = 0.2  # over which the rate is measured
 
 
-class Bookkeeping(EngineState):
+class ResultStore(EngineState):
     """Stores replies and results, and extends the claim."""
 
-    def _do_bookkeeping(self) -> None:
+    def _store_and_renew(self) -> None:
         now = time.monotonic()
         pending = len(self.records) + len(self.finished) + len(self.released)
         if pending >= FLUSH_ROWS or (pending and now - self._flushed_at >= self.flush_seconds):

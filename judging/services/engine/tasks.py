@@ -13,7 +13,7 @@ from judging.llm.chat import ChatReply
 from judging.models import RunTask
 from judging.services.calls.conversations import ActiveTask, repeated
 from judging.services.calls.ledger import CallRecord
-from judging.services.engine.bookkeeping import Bookkeeping
+from judging.services.engine.result_store import ResultStore
 from judging.services.tasks import leases
 from judging.services.tasks.executors import Crash, ReadyTask
 from judging.services.transactions import persistently
@@ -26,7 +26,7 @@ BEGIN_SECONDS = 0.1  # of beginning conversations in one step, since rules may t
 MAX_TRIES = 5  # a task that so many workers died with is given up
 
 
-class TaskWork(Bookkeeping):
+class TaskWork(ResultStore):
     """Claims tasks, begins their conversations, and hands them the replies that they wait for."""
 
     def _claim(self) -> None:

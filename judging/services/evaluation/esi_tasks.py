@@ -256,7 +256,7 @@ def index_fields(score: EsiScore, status: EsiStatus) -> JsonDict:
         "flags": list(score.flags),
         "detail": {
             "sub_scores": {name: score_fields[name] for name in SUB_SCORES},
-            "index": score.esi,  # also of items that do not count, as the original's files have it
+            "index": score.esi,  # also of items that do not count, as Lunar-Bench's files have it
             "missing": list(score.missing),
             "ended": status.value,
         },

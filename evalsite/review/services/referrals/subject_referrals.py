@@ -163,7 +163,7 @@ def new_item(queue: Queue, decision: RoutingDecision, shuffle: int, at: datetime
 
 
 def refer_all(queue: Queue, referred: Iterable[ReferredSubject], at: datetime) -> int:
-    """Refer batch by batch, then bring the counters up to date; an outage in the middle is mended by a repeat."""
+    """Refer batch by batch, then bring the counters up to date; an outage in the middle is repaired by a repeat."""
     before = ReviewItem.objects.filter(queue=queue).count()
     for batch in batches(referred, BATCH):
         refer(queue=queue, referred=batch, at=at)
