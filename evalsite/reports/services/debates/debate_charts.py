@@ -10,6 +10,8 @@ from judging.statistics.debate_rows import NEVER, PEOPLE
 
 BAR_WIDTH = 600  # of the whole of all debates, in the drawing's units
 GAP = 2
+CHARACTER_WIDTH = 7  # at most, of the words under a bar
+MOST_PERCENT = " 100%"
 
 
 def round_bars(rows: Sequence[ReportContent]) -> list[ReportContent]:
@@ -31,7 +33,7 @@ def round_bars(rows: Sequence[ReportContent]) -> list[ReportContent]:
                 "share": share,
                 "key": NEVER if number is None else str(number),
                 "tone": "none" if number is None else str(min(int(number), 3)),
-                "fits": width > 70,
+                "fits": width > CHARACTER_WIDTH * len(name + MOST_PERCENT),
             }
         )
         x += width
