@@ -18,7 +18,7 @@ from debate.signals import debates_finished
 from evalsite.accounts.audit import record
 from judging.models import ModelEndpoint, Run, RunKind, RunTask
 from judging.selectors.selections import check_selection
-from judging.selectors.targets import price_missing, target_of, unpriced
+from judging.selectors.targets import budget_refusal, target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.specs.selections import SelectionRefused
 
@@ -158,9 +158,8 @@ def announce_finished(set_id: int) -> None:
 
 
 def _check_budget(endpoints: Sequence[ModelEndpoint]) -> None:
-    lacking = unpriced(map(target_of, endpoints))
-    if lacking:
-        raise DebatesRefused(f"{price_missing(lacking)} Or leave the budget empty.")
+    if refusal := budget_refusal(map(target_of, endpoints)):
+        raise DebatesRefused(refusal)
 
 
 def _store_debates(debate_set: DebateSet, pairs: Sequence[Pair], wish: DebateWish) -> list[Debate]:

@@ -159,6 +159,12 @@ def price_missing(names: Iterable[str]) -> str:
     )
 
 
+def budget_refusal(targets: Iterable[Target]) -> str:
+    """Say that the budget asked for cannot be kept, since a price is unknown; an empty text where it can."""
+    names = unpriced(targets)
+    return f"{price_missing(names)} Or leave the budget empty." if names else ""
+
+
 def address_policy() -> AddressPolicy:
     """Return which addresses may be called on this site."""
     allowed = settings.ALLOW_PRIVATE_ENDPOINTS

@@ -10,6 +10,7 @@ from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
 from judging.specs.files.jsonl_reading import read_rows as read_json_lines
 from judging.specs.files.problems import Parsed, Problem, Severity
+from judging.specs.replies.json_records import chat_text
 from judging.specs.spreadsheets.grids import Grid, is_blank, read_grids, text_cell
 from judging.specs.spreadsheets.workbook_archive import column_letters
 
@@ -129,15 +130,9 @@ def _say_nested(name: str, nested: dict[str, str]) -> list[Problem]:
 def _as_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list) and value and all(map(_is_message, value)):
-        return "\n\n".join(f"{message['role']}: {message['content']}" for message in value)
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, indent=2)
+        return chat_text(value) or json.dumps(value, ensure_ascii=False, indent=2)
     return str(value)
-
-
-def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("role"), str) and isinstance(value.get("content"), str)
 
 
 def remark(file: str, location: str, message: str, *, offending: str = "", hint: str = "", code: str = "") -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, cast
 
@@ -63,28 +63,19 @@ class EsiExecutor:
         if not finished:
             return
         judges, index = parts_of(run)
-        items = EsiItem.objects.select_related("case").in_bulk(
-            [cast(int, finished_task.task.subject_id) for finished_task in finished]
-        )
-        finished_items = [
-            (items[cast(int, finished_task.task.subject_id)], finished_task) for finished_task in finished
-        ]
+        finished_items = _finished_items(finished)
         _store_responses(run, finished_items, at)
         EsiItem.objects.bulk_update(
-            [_updated_item(item, finished_task) for item, finished_task in finished_items],
+            [_updated_item(row) for row in finished_items],
             ["response", "status", "reason", "cleaned", "formatted_ok", "answer_seconds", "call_ids"],
         )
-        for item, finished_task in finished_items:
-            finished_task.task.response_id = item.response_id
-        RunTask.objects.bulk_update([finished_task.task for _, finished_task in finished_items], ["response"])
-        judged = [
-            (item, finished_task) for item, finished_task in finished_items if finished_task.result.score is not None
-        ]
+        for row in finished_items:
+            row.task.response_id = row.item.response_id
+        RunTask.objects.bulk_update([row.task for row in finished_items], ["response"])
+        judged = [row for row in finished_items if row.outcome.score is not None]
         for name, evaluator in judges.items():
             _store_verdicts(name, evaluator, judged, at)
-        store_scores(
-            rows=[_index_score(run, index, item, finished_task.result, at) for item, finished_task in judged], at=at
-        )
+        store_scores(rows=[_index_score(run, index, row, at) for row in judged], at=at)
 
     def failure(self, result: Any) -> str:
         """Return why an item has no index."""
@@ -156,28 +147,50 @@ def _task(
     )
 
 
-FinishedItems = Sequence[tuple[EsiItem, FinishedTask]]
+@dataclass(frozen=True, slots=True)
+class _FinishedItem:
+    """An item whose conversation has ended."""
+
+    item: EsiItem
+    task: RunTask
+    outcome: EsiOutcome
+    call_ids: tuple[int, ...]
+
+    def calls(self, wanted_role: str) -> list[int]:
+        """Return the calls that asked one of worker, accuracy and integrity, in order."""
+        return [pk for pk, role in zip(self.call_ids, self.outcome.callers, strict=False) if role == wanted_role]
 
 
-def _store_responses(run: Run, finished_items: FinishedItems, at: datetime) -> None:
-    """Give every answered item its response."""
-    answered_items = [
-        (item, finished_task)
-        for item, finished_task in finished_items
-        if item.response_id is None and finished_task.result.answer
+def _finished_items(finished: Sequence[FinishedTask]) -> list[_FinishedItem]:
+    ids = [cast(int, finished_task.task.subject_id) for finished_task in finished]
+    items = EsiItem.objects.select_related("case").in_bulk(ids)
+    return [
+        _FinishedItem(items[pk], finished_task.task, finished_task.result, finished_task.call_ids)
+        for pk, finished_task in zip(ids, finished, strict=True)
     ]
-    replies = [_new_response(item, finished_task) for item, finished_task in answered_items]
-    rows = store_responses(run=run, replies=replies, frozen=run.options["workers"], at=at) if replies else []
-    for (item, _), row in zip(answered_items, rows, strict=True):
-        item.response, item.response_id = row, row.pk
 
 
-def _new_response(item: EsiItem, finished: FinishedTask) -> NewResponse:
-    answer: EsiResponse = finished.result.answer
-    calls = _calls(finished, "worker")
+def _store_responses(run: Run, finished_items: Sequence[_FinishedItem], at: datetime) -> None:
+    """Give every answered item its response."""
+    replies = {
+        row.item: _new_response(row, row.outcome.answer)
+        for row in finished_items
+        if row.item.response_id is None and row.outcome.answer is not None
+    }
+    responses = (
+        store_responses(run=run, replies=list(replies.values()), frozen=run.options["workers"], at=at)
+        if replies
+        else []
+    )
+    for item, response in zip(replies, responses, strict=True):
+        item.response, item.response_id = response, response.pk
+
+
+def _new_response(row: _FinishedItem, answer: EsiResponse) -> NewResponse:
+    calls = row.calls("worker")
     return NewResponse(
-        system_id=item.system_id,
-        prompt_id=item.case.prompt_id,
+        system_id=row.item.system_id,
+        prompt_id=row.item.case.prompt_id,
         attempt=0,
         text=answer.text,
         completion_tokens=answer.completion_tokens,
@@ -188,40 +201,34 @@ def _new_response(item: EsiItem, finished: FinishedTask) -> NewResponse:
     )
 
 
-def _calls(finished: FinishedTask, wanted_role: str) -> list[int]:
-    """Return the calls that asked one of worker, accuracy and integrity, in order."""
-    roles: tuple[str, ...] = finished.result.callers
-    return [pk for pk, role in zip(finished.call_ids, roles, strict=False) if role == wanted_role]
-
-
-def _updated_item(item: EsiItem, finished: FinishedTask) -> EsiItem:
-    outcome: EsiOutcome = finished.result
+def _updated_item(row: _FinishedItem) -> EsiItem:
+    item, outcome = row.item, row.outcome
     item.status, item.reason = outcome.status.value, storable(outcome.reason)[:500]
     item.cleaned, item.formatted_ok = storable(outcome.cleaned), outcome.formatted_ok
-    item.call_ids = _calls(finished, "worker") or item.call_ids
+    item.call_ids = row.calls("worker") or item.call_ids
     if outcome.answer is not None:
         item.answer_seconds = outcome.answer.seconds
     return item
 
 
-def _store_verdicts(name: str, evaluator: RunEvaluator, judged: FinishedItems, at: datetime) -> None:
+def _store_verdicts(name: str, evaluator: RunEvaluator, judged: Sequence[_FinishedItem], at: datetime) -> None:
     """Write the new verdicts of one of the judges, with their scores, and count them."""
     judged_ids = set(
         Verdict.objects.filter(
-            evaluator=evaluator, response_id__in=[item.response_id for item, _ in judged], value__isnull=False
+            evaluator=evaluator, response_id__in=[row.item.response_id for row in judged], value__isnull=False
         ).values_list("response_id", flat=True)
     )
     verdicts = [
         Verdict(
             run_id=evaluator.run_id,
             evaluator=evaluator,
-            response_id=cast(int, item.response_id),
-            call_ids=_calls(finished, name),
+            response_id=cast(int, row.item.response_id),
+            call_ids=row.calls(name),
             created_at=at,
-            **verdict_fields(finished.result.verdicts[name]),
+            **verdict_fields(row.outcome.verdicts[name]),
         )
-        for item, finished in judged
-        if item.response_id not in judged_ids
+        for row in judged
+        if row.item.response_id not in judged_ids
     ]
     superseded = store_verdicts(rows=verdicts, at=at)  # none of which has a value
     judge = judge_kind(evaluator.options["judge_kind"]).build(evaluator.options["judge_options"])
@@ -263,12 +270,12 @@ def index_fields(score: EsiScore, status: EsiStatus) -> JsonDict:
     }
 
 
-def _index_score(run: Run, index: RunEvaluator, item: EsiItem, outcome: EsiOutcome, at: datetime) -> Score:
-    assert outcome.score is not None
+def _index_score(run: Run, index: RunEvaluator, row: _FinishedItem, at: datetime) -> Score:
+    assert row.outcome.score is not None
     return Score(
         run=run,
         evaluator=index,
-        response_id=cast(int, item.response_id),
+        response_id=cast(int, row.item.response_id),
         created_at=at,
-        **index_fields(outcome.score, outcome.status),
+        **index_fields(row.outcome.score, row.outcome.status),
     )

@@ -24,7 +24,7 @@ from judging.selectors.judges.judge_needs import needs_of
 from judging.selectors.judges.panel_members import endpoints_of, member_judges
 from judging.selectors.pictures import count_with_images
 from judging.selectors.selections import case_filters, check_selection
-from judging.selectors.targets import price_missing, target_of, unpriced
+from judging.selectors.targets import budget_refusal, target_of
 from judging.services.calls.frozen_endpoints import FROZEN, freeze_endpoints
 from judging.services.runs.ask_plans import MAX_ATTEMPTS, AskSetup, asked_cases, count_asked_prompts
 from judging.services.runs.comparison_plans import against, compares, comparison_problem
@@ -221,9 +221,8 @@ def check_plan(plan: RunPlan) -> None:
     _check_comparison(plan)
     _check_images(plan)
     _check_references(plan)
-    lacking = unpriced(map(target_of, plan.endpoints)) if plan.budget is not None else []
-    if lacking:
-        raise RunNotPossible(f"{price_missing(lacking)} Or leave the budget empty.")
+    if plan.budget is not None and (refusal := budget_refusal(map(target_of, plan.endpoints))):
+        raise RunNotPossible(refusal)
 
 
 def _check_comparison(plan: RunPlan) -> None:

@@ -137,11 +137,16 @@ def prompt_of(value: object) -> str | None:
         messages = json.loads(content) if isinstance(content, str) and content.startswith("[{") else content
     except ValueError:
         messages = content
-    if not isinstance(messages, list) or not messages or not all(map(_is_message, messages)):
-        return text_of(value)
-    if len(messages) == 1:
+    if isinstance(messages, list) and len(messages) == 1 and _is_message(messages[0]):
         return str(messages[0]["content"])
-    return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
+    return chat_text(messages) or text_of(value)
+
+
+def chat_text(value: object) -> str:
+    """Return the messages of a chat, each behind its role; an empty text where this is no chat."""
+    if not isinstance(value, list) or not all(map(_is_message, value)):
+        return ""
+    return "\n\n".join(f"{message['role']}: {message['content']}" for message in value)
 
 
 def _is_message(value: object) -> bool:
