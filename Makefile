@@ -88,7 +88,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 browser: ## install Debian's Chromium, for the tests that drive a real browser
 	$(SUDO) apt-get update --quiet=2
-	$(SUDO) apt-get install --yes --quiet=2 chromium
+	$(SUDO) apt-get install --yes --quiet=2 chromium-headless-shell || $(SUDO) apt-get install --yes --quiet=2 chromium
 
 sandbox: ## install bubblewrap, without which unit tests of submitted programs are "not run"
 	$(SUDO) apt-get update --quiet=2

@@ -81,11 +81,11 @@ def free_port() -> int:
 
 
 def find_chromium() -> str:
-    """Return the system's Chromium; skip where there is none."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not found:
-        pytest.skip("no Chromium on this machine; `make browser` installs Debian's")
-    return found
+    """Return the system's Chromium, where there is one without a window, which takes a quarter less; skip without."""
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    pytest.skip("no Chromium on this machine; `make browser` installs Debian's")
 
 
 def own_database(url: str, name: str) -> str:

@@ -70,8 +70,7 @@ class DebateSite:
         while fake.stats()["calls"] < calls:
             assert time.monotonic() < deadline, "the worker asks nothing"
             time.sleep(0.01)
-        worker.kill()  # SIGKILL
-        worker.communicate()
+        worker.kill()
         at = time.monotonic()  # the fake server's log tells the same clock
         stored = self.ask("state", run, "--lapse")
         assert stored["status"] == "running"
@@ -89,7 +88,7 @@ def test_scripted_debates_end_as_implied_though_workers_are_killed(
         with FakeLLM(latency=15, script=rules_for(questions)) as fake:
             debates.ask("point", fake.url)
             kills = [debates.kill_at(run, fake, 120), debates.kill_at(run, fake, 300)]
-            site.start_worker(run, threads=8).communicate()
+            site.start_worker(run, threads=8).ended()
             end, log, stats = debates.ask("state", run), fake.log(), fake.stats()
 
     kinds = [kind_of(question, questions) for question in questions]

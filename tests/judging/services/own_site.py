@@ -4,17 +4,48 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from tests.fake_llm.replies import prompt_text
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class SiteWorker:
+    """A worker process on one run, which writes into a file why its work ended."""
+
+    def __init__(self, pid: int, reason: Path) -> None:
+        self.pid = pid
+        self._reason = reason
+
+    def kill(self) -> None:
+        """Send SIGKILL and wait until it is gone."""
+        os.kill(self.pid, signal.SIGKILL)
+        assert self.ended() == ""
+
+    def ended(self, *, seconds: float = 600) -> str:
+        """Wait until it has ended, and return why: an empty text where it was killed."""
+        deadline = time.monotonic() + seconds
+        while self._is_alive():
+            assert time.monotonic() < deadline, f"the worker works for more than {seconds} s"
+            time.sleep(0.01)
+        return str(json.loads(self._reason.read_text())) if self._reason.exists() else ""
+
+    def _is_alive(self) -> bool:
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
 
 class OwnSite:
@@ -29,6 +60,7 @@ class OwnSite:
             "EVALSITE_SECRET_KEY": "only-for-tests",
             "DJANGO_SETTINGS_MODULE": "tests.settings",
         }
+        self.folder = folder
         self._complaints = folder / "answering.log"
         self._answering: dict[str, subprocess.Popen[str]] = {}
 
@@ -56,12 +88,10 @@ class OwnSite:
             )
         return self._answering[module]
 
-    def start_worker(self, run_id: int, *, threads: int) -> subprocess.Popen[str]:
-        """Start a worker process on a run."""
-        command = [sys.executable, "-m", "tests.judging.services.site_process", "work", str(run_id), str(threads)]
-        return subprocess.Popen(
-            command, env=self.environment, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+    def start_worker(self, run_id: int, *, threads: int) -> SiteWorker:
+        """Start a worker process on a run, a fork of one that has loaded the site, as the jobs of RQ are."""
+        reason = self.folder / f"reason-{uuid4().hex}.json"
+        return SiteWorker(self.ask("start", run_id, threads, reason), reason)
 
     def close(self) -> None:
         """End the processes that answer; the next question starts another."""

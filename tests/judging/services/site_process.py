@@ -1,8 +1,7 @@
 """A process of a site of its own for the tests; the database is the one that the environment names.
 
-python -m tests.judging.services.site_process work RUN THREADS   prints why the work ended
-
-Without arguments it reads commands from its input until that ends, one JSON list a line, and answers each by a line:
+It reads commands from its input until that ends, one JSON list a line, and answers each by a line:
+start RUN THREADS FILE                      the process id of a new worker on the run
 make URL CASES [BUDGET [MAX_CONCURRENCY]]   the run's id
 ask URL CASES                               the id of a run that asks a system and judges its responses
 panel URL CASES                             the id of a run of a panel of ada, bea and cyd, of whom cyd is slow
@@ -21,11 +20,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import django
@@ -33,7 +34,8 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 
-from django.utils import timezone  # noqa: E402 models load only after setup
+from django.db import connections  # noqa: E402 models load only after setup
+from django.utils import timezone  # noqa: E402
 
 from judging.jobs import resume_runs  # noqa: E402
 from judging.models import Call, Lease, Run, Score, Verdict  # noqa: E402
@@ -119,9 +121,21 @@ def poison(run_id: str) -> int:
     return response.pk
 
 
-def work(run_id: str, threads: str) -> str:
-    """Work through the run and return why that ended."""
-    return work_through(run_id=int(run_id), threads=int(threads), now=timezone.now, apart=True)
+def start(run_id: str, threads: str, file: str) -> int:
+    """Fork a worker, which works through the run and writes into a file why that ended; return its process id."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for it
+    connections.close_all()
+    if pid := os.fork():
+        return pid
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):  # what the test reads and writes is its parent's
+            os.dup2(nothing, number)
+        ended = work_through(run_id=int(run_id), threads=int(threads), now=timezone.now, apart=True)
+        Path(file).write_text(json.dumps(ended))
+    finally:
+        os._exit(0)
 
 
 def resume() -> int:
@@ -160,20 +174,18 @@ def answer_commands(commands: Mapping[str, Callable[..., Any]]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        print(json.dumps(work(*sys.argv[2:])))  # noqa: T201 read by the test
-    else:
-        answer_commands(
-            {
-                "make": make,
-                "ask": ask,
-                "limit": limit,
-                "day": day,
-                "panel": panel,
-                "votes": votes,
-                "compare": compare,
-                "poison": poison,
-                "resume": resume,
-                "state": state,
-            }
-        )
+    answer_commands(
+        {
+            "make": make,
+            "ask": ask,
+            "limit": limit,
+            "day": day,
+            "panel": panel,
+            "votes": votes,
+            "compare": compare,
+            "poison": poison,
+            "resume": resume,
+            "start": start,
+            "state": state,
+        }
+    )

@@ -55,16 +55,15 @@ def test_killed_workers_lose_nothing_and_repeat_no_finished_call(site: OwnSite, 
     for kill in range(1, KILLS + 1):
         worker = site.start_worker(run, threads=8)
         _wait_for_calls(fake_llm, 35 * kill)
-        worker.kill()  # SIGKILL
-        worker.communicate()
+        worker.kill()
         killed_at = time.monotonic()  # the fake server's log tells the same clock
         stored = site.ask("state", run, "--lapse")
         assert stored["status"] == "running"
         stored_at.append((killed_at, {fake_key(messages) for messages in stored["finished"]}))
-    last, _ = site.start_worker(run, threads=8).communicate()
+    last = site.start_worker(run, threads=8).ended()
 
     end = site.ask("state", run)
-    assert last.strip() == '"empty"'
+    assert last == "empty"
     del end["finished"]
     cost = end.pop("cost")
     assert end.pop("unheard") > 0  # what each of them had sent and nobody heard
@@ -97,14 +96,13 @@ def test_a_killed_worker_of_a_run_that_asks_repeats_no_finished_call_and_loses_n
         worker = site.start_worker(run, threads=8)
         _wait_for_calls(fake_llm, calls)
         worker.kill()
-        worker.communicate()
         killed_at = time.monotonic()
         stored = site.ask("state", run, "--lapse")
         stored_at.append((killed_at, {fake_key(messages) for messages in stored["finished"]}))
-    last, _ = site.start_worker(run, threads=8).communicate()
+    last = site.start_worker(run, threads=8).ended()
 
     end = site.ask("state", run)
-    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [2 * cases, 2 * cases, 0])
+    assert (last, end["status"], end["counts"]) == ("empty", "finished", [2 * cases, 2 * cases, 0])
     assert (end["calls"], end["calls_made"]) == ({"finished": 2 * cases}, 2 * cases)
     assert (end["verdicts"], end["tasks"], end["leases"]) == ({"ok": cases}, {"done": 2 * cases}, 0)
     log = fake_llm.log()
@@ -128,18 +126,17 @@ def test_killed_workers_of_a_panel_ask_no_member_twice_and_lose_no_vote(site: Ow
         for _ in range(2):
             worker = site.start_worker(run, threads=8)
             _wait_for_stored(site, run, len(stored_at[-1][1]) + 8 if stored_at else 8)
-            worker.kill()  # SIGKILL
-            worker.communicate()
+            worker.kill()
             killed_at = time.monotonic()
             site.ask("state", run, "--lapse")
             stored = site.ask("votes", run)
             stored_at.append((killed_at, {fake_key(messages, model=model) for model, messages in stored["finished"]}))
             open_calls.append(stored["without_verdict"])
-        last, _ = site.start_worker(run, threads=8).communicate()
+        last = site.start_worker(run, threads=8).ended()
         log = server.log()
 
     end, recorded_votes = site.ask("state", run), site.ask("votes", run)
-    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [cases, cases, 0])
+    assert (last, end["status"], end["counts"]) == ("empty", "finished", [cases, cases, 0])
     assert (end["calls"], end["calls_made"]) == ({"finished": 3 * cases}, 3 * cases)
     assert (end["verdicts"], end["tasks"], end["leases"]) == ({"ok": cases}, {"done": cases}, 0)
     assert recorded_votes["votes"] == [[["ada", ["ada"], 2], ["bea", ["bea"], 4], ["cyd", ["cyd"], 9]]] * cases
@@ -156,14 +153,13 @@ def test_a_killed_worker_of_a_comparison_repeats_no_order_that_was_answered(site
     worker = site.start_worker(run, threads=8)
     _wait_for_calls(fake_llm, 30)
     worker.kill()
-    worker.communicate()
     killed_at = time.monotonic()
     stored = {fake_key(messages) for messages in site.ask("state", run, "--lapse")["finished"]}
 
-    last, _ = site.start_worker(run, threads=8).communicate()
+    last = site.start_worker(run, threads=8).ended()
 
     end = site.ask("state", run)
-    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [cases, cases, 0])
+    assert (last, end["status"], end["counts"]) == ("empty", "finished", [cases, cases, 0])
     assert (end["calls"], end["calls_made"]) == ({"finished": 2 * cases}, 2 * cases)  # each order of each case once
     assert (end["verdicts"], end["leases"]) == ({"ok": cases}, 0)
     assert 0 < len(stored) < 2 * cases
@@ -176,7 +172,6 @@ def test_a_worker_killed_in_its_first_second_books_every_call_it_had_sent(site: 
     worker = site.start_worker(run, threads=8)
     _wait_for_calls(fake_llm, 4)  # the limiter begins with that many
     worker.kill()
-    worker.communicate()
 
     killed = site.ask("state", run, "--lapse")
     site.ask("resume")
@@ -194,7 +189,6 @@ def test_a_worker_killed_at_speed_books_every_call_it_had_heard_and_not_stored(
     worker = site.start_worker(run, threads=8)
     _wait_for_calls(fake_llm, 200)
     worker.kill()
-    worker.communicate()
 
     site.ask("state", run, "--lapse")
     site.ask("resume")
@@ -237,15 +231,15 @@ def test_a_worker_that_loses_its_sending_process_gives_its_work_back(site: OwnSi
     answered = _wait_until_all_that_is_answered_is_stored(site, run, fake_llm, in_flight=8)
 
     os.kill(_child_of(worker.pid), signal.SIGKILL)
-    ended, _ = worker.communicate(timeout=60)
+    ended = worker.ended(seconds=60)
 
     cut = site.ask("state", run)
-    assert ended.strip() == '"cut-off"'
+    assert ended == "cut-off"
     assert (cut["status"], cut["leases"], cut["calls_made"], cut["counts"][1]) == ("running", 0, answered, answered)
     fake_llm.config(latency=80)
-    last, _ = site.start_worker(run, threads=8).communicate(timeout=60)
+    last = site.start_worker(run, threads=8).ended(seconds=60)
     end = site.ask("state", run)
-    assert (last.strip(), end["status"], end["counts"]) == ('"empty"', "finished", [CASES, CASES, 0])
+    assert (last, end["status"], end["counts"]) == ("empty", "finished", [CASES, CASES, 0])
     assert (end["calls"], end["verdicts"]) == ({"finished": CASES}, {"ok": CASES})
     assert fake_llm.stats()["calls"] == CASES + 8  # only what was in flight is asked again
 
@@ -256,11 +250,11 @@ def test_two_workers_never_spend_more_than_the_budget(site: OwnSite, fake_llm: F
     run = site.ask("make", fake_llm.url, 200, "4")
 
     workers = [site.start_worker(run, threads=4) for _ in range(2)]
-    ended = {worker.communicate()[0].strip() for worker in workers}
+    ended = {worker.ended() for worker in workers}
 
     state, stats = site.ask("state", run), fake_llm.stats()
     charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
-    assert '"budget"' in ended
+    assert "budget" in ended
     assert (state["status"], state["leases"]) == ("paused", 0)
     assert Decimal(state["spent"]) == Decimal(state["cost"]) == charged
     assert Decimal(3) < charged <= Decimal(4)
@@ -273,11 +267,11 @@ def test_workers_of_two_runs_never_spend_more_than_the_budget_of_a_day(site: Own
     runs = [site.ask("make", fake_llm.url, 150) for _ in range(2)]
 
     workers = [site.start_worker(run, threads=4) for run in (*runs, runs[0])]
-    ended = {worker.communicate()[0].strip() for worker in workers}
+    ended = {worker.ended() for worker in workers}
 
     (spent, reserved), states, stats = site.ask("day"), [site.ask("state", run) for run in runs], fake_llm.stats()
     charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
-    assert '"day"' in ended <= {'"day"', '"not-active"'}
+    assert "day" in ended <= {"day", "not-active"}
     assert [(state["status"], state["leases"]) for state in states] == [("running", 0)] * 2
     assert (Decimal(spent), Decimal(reserved)) == (charged, Decimal(0))
     assert Decimal(3) < charged <= Decimal(4)
@@ -290,18 +284,17 @@ def test_what_a_killed_worker_may_have_spent_counts_against_the_day(site: OwnSit
     for kill in range(1, 3):
         worker = site.start_worker(run, threads=4)
         _wait_for_calls(fake_llm, 10 * kill)
-        worker.kill()  # SIGKILL
-        worker.communicate()
+        worker.kill()
         assert Decimal(site.ask("day")[1]) > 0  # held until the claim lapses
         site.ask("state", run, "--lapse")
         site.ask("resume")
         assert Decimal(site.ask("day")[1]) == 0
-    last, _ = site.start_worker(run, threads=4).communicate()
+    last = site.start_worker(run, threads=4).ended()
 
     spent, reserved = site.ask("day")
     end, stats = site.ask("state", run), fake_llm.stats()
     charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
-    assert (last.strip(), end["status"], end["leases"]) == ('"day"', "running", 0)
+    assert (last, end["status"], end["leases"]) == ("day", "running", 0)
     assert charged <= Decimal(spent) <= 6
     assert Decimal(reserved) == 0
     assert Decimal(spent) > Decimal(end["cost"])  # calls that nobody heard are counted
@@ -315,7 +308,7 @@ def test_three_workers_bring_a_faulty_endpoint_to_a_complete_end(shared_site: Ow
 
     workers = [shared_site.start_worker(run, threads=8) for _ in range(3)]
     for worker in workers:
-        worker.communicate()
+        worker.ended()
 
     state, stats = shared_site.ask("state", run), fake_llm.stats()
     total, done, failed = state["counts"]
@@ -338,11 +331,11 @@ def test_three_workers_never_spend_more_than_the_budget_on_a_faulty_endpoint(
     shared_site.ask("poison", run)
 
     workers = [shared_site.start_worker(run, threads=4) for _ in range(3)]
-    ended = {worker.communicate()[0].strip() for worker in workers}
+    ended = {worker.ended() for worker in workers}
 
     state, stats = shared_site.ask("state", run), fake_llm.stats()
     charged = Decimal(stats["prompt_tokens"] + stats["completion_tokens"]) * 100 / 1_000_000
-    assert '"budget"' in ended
+    assert "budget" in ended
     assert (state["status"], state["leases"], stats["duplicates"]) == ("paused", 0, 0)
     assert charged <= Decimal(state["spent"]) <= Decimal(4)
     assert Decimal(2) < charged
