@@ -5,4 +5,4 @@ from __future__ import annotations
 from django.dispatch import Signal
 
 debates_finished = Signal()  # debate_set_id: int
-labels_changed = Signal()  # debate_ids: list[int], whose outside labels are new or changed; in their transaction
+labels_changed = Signal()  # debate_ids: list[int], whose outside labels are new, changed or gone; in their transaction

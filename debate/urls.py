@@ -17,6 +17,7 @@ urlpatterns = [
     path("sets/<int:set_id>/exports/replication.zip", exports.set_archive, name="set-archive"),
     path("sets/<int:set_id>/exports/<slug:table>.<slug:format_name>", exports.set_export, name="set-export"),
     path("sets/<int:set_id>/labels/new/", labels.label_create, name="label-create"),
+    path("sets/<int:set_id>/labels/delete/", labels.label_delete, name="label-delete"),
     path("experiments/<int:experiment_id>/", experiments.experiment_detail, name="experiment-detail"),
     path("<int:debate_id>/", debates.debate_detail, name="debate-detail"),
     path("statements/<int:statement_id>/", debates.statement_detail, name="statement-detail"),

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-from django.db.models import Count
+from django.db.models import Count, Max, Q
 
 from debate.models import DebateSet, OutsideLabel
 
 
-def raters_of(debate_set: DebateSet) -> list[tuple[str, int]]:
-    """Return who has labelled debates of a set elsewhere, and how many."""
+@dataclass(slots=True)
+class LabelSource:
+    """The labels of a set that came with one file and that no later file replaced."""
+
+    file: str
+    raters: dict[str, int]  # how many labels each of them gave
+    blind: int  # labels whose raters had seen neither the debates nor each other's labels
+    at: datetime  # when the newest of them was stored
+
+    @property
+    def labels(self) -> int:
+        return sum(self.raters.values())
+
+
+def label_sources(debate_set: DebateSet) -> list[LabelSource]:
+    """Return the files that labels of a set came with, the newest first. One query."""
     labels = OutsideLabel.objects.filter(debate__debate_set=debate_set).order_by("rater")
-    return list(labels.values_list("rater").annotate(count=Count("pk")))
+    counts = {"count": Count("pk"), "blind": Count("pk", filter=Q(is_blind=True)), "at": Max("created_at")}
+    sources: dict[str, LabelSource] = {}
+    for row in labels.values("source", "rater").annotate(**counts):
+        source = sources.setdefault(row["source"], LabelSource(row["source"], {}, 0, row["at"]))
+        source.raters[row["rater"]] = row["count"]
+        source.blind += row["blind"]
+        source.at = max(source.at, row["at"])
+    return sorted(sources.values(), key=lambda source: (-source.at.timestamp(), source.file))
 
 
 def outside_labels(debate_ids: Sequence[int], *, is_blind: bool | None = None) -> list[tuple[int, str, int]]:

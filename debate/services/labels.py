@@ -1,4 +1,7 @@
-"""Imports labels of debates that people gave elsewhere. A table names items by debate ids or as its set has them."""
+"""Imports and deletes labels of debates that people gave elsewhere.
+
+A table names items by debate ids or as its set has them.
+"""
 
 from __future__ import annotations
 
@@ -147,3 +150,20 @@ def _store_some(
     if new or changed:
         labels_changed.send(sender=OutsideLabel, debate_ids=sorted({row.debate_id for row in (*new, *changed)}))
     return len(new), len(changed)
+
+
+def delete_labels(*, debate_set: DebateSet, file: str, actor: User | None) -> int:
+    """Delete a set's labels that came with a file; return how many.
+
+    A label that it had replaced does not come back. Final labels follow, some hundred debates at a time.
+    """
+    labels = OutsideLabel.objects.filter(debate__debate_set=debate_set, source=file)
+    ids, deleted = sorted(set(labels.values_list("debate_id", flat=True))), 0
+    for start in range(0, len(ids), BATCH):
+        some = ids[start : start + BATCH]
+        with transaction.atomic():
+            deleted += labels.filter(debate__in=some).delete()[0]
+            labels_changed.send(sender=OutsideLabel, debate_ids=some)
+    if deleted:
+        record(actor, "labels.deleted", debate_set, file=file, labels=deleted)
+    return deleted

@@ -68,6 +68,7 @@ COMMANDS = {
     "debate:set-create": "run_debates",
     "debate:record-create": "import_debates",
     "debate:label-create": "import_labels",
+    "debate:label-delete": "delete_labels",
     "review:queue-create": "create_queue",
     "review:queue-update": "change_queue",
     "review:queue-status": "change_queue --status",

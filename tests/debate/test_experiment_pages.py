@@ -152,3 +152,17 @@ def test_label_create_stores_a_table_and_lists_what_is_wrong(researcher: Client)
     assert right.headers["Location"] == debate.debate_set.get_absolute_url()
     assert OutsideLabel.objects.get().verdict == 1
     assert "ada (1)" in text_of(researcher.get(address))
+
+
+def test_label_delete_removes_the_labels_of_one_file(researcher: Client) -> None:
+    debate = rows.debate()
+    page = reverse("debate:label-create", args=[debate.debate_set_id])
+    researcher.post(page, {"file": SimpleUploadedFile("may.csv", f"item,rater,label\n{debate.pk},ada,A".encode())})
+
+    address = reverse("debate:label-delete", args=[debate.debate_set_id])
+    told = [text_of(researcher.post(address, {"file": "may.csv"}, follow=True)) for _ in range(2)]
+
+    assert "1 label of “may.csv” deleted" in told[0]
+    assert "There are no labels of this file any more; nothing was changed" in told[1]
+    assert "ada" not in told[0]
+    assert not OutsideLabel.objects.exists()

@@ -142,6 +142,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "debate:set-progress": READERS_OBJECT,
     "debate:experiment-detail": READERS_OBJECT,
     "debate:label-create": RESEARCHERS_OBJECT,
+    "debate:label-delete": RESEARCHERS_ACT,
     "debate:debate-detail": READERS_OBJECT,
     "debate:debate-live": READERS_OBJECT,
     "debate:statement-detail": READERS_OBJECT,

@@ -7,16 +7,19 @@ from dataclasses import replace
 import pytest
 
 from debate.models import DebateSet, OutsideLabel
-from debate.services.labels import StoredLabels, import_labels
+from debate.selectors.labels import LabelSource, label_sources
+from debate.services import labels
+from debate.services.labels import StoredLabels, delete_labels, import_labels
+from debate.signals import labels_changed
 from tests.debate import rows
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
 
-def put(text: str, *sets: DebateSet) -> tuple[StoredLabels | None, list[str]]:
+def put(text: str, *sets: DebateSet, file: str = "may.csv") -> tuple[StoredLabels | None, list[str]]:
     parsed = import_labels(
-        data=f"item,rater,label,set\n{text}".encode(), file="may.csv", sets=sets, is_blind=True, actor=None, at=NOON
+        data=f"item,rater,label,set\n{text}".encode(), file=file, sets=sets, is_blind=True, actor=None, at=NOON
     )
     return parsed.value, [problem.message for problem in parsed.problems]
 
@@ -74,3 +77,29 @@ def test_import_labels_asks_for_the_set_where_two_have_the_item() -> None:
 
     assert problems == ["2 sets have an item '3'. Add a column `set`, or import into one set at a time."]
     assert stored() == [(second.pk, "ada", 1)]
+
+
+def test_delete_labels_removes_one_file_of_one_set_and_tells_of_its_debates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labels, "BATCH", 1)
+    debate, other = rows.debate(), rows.debate()
+    second = rows.debate()
+    second.debate_set = debate.debate_set
+    second.save()
+    put(f"{debate.pk},ada,A,\n{debate.pk},bob,B,\n{second.pk},ada,A,", debate.debate_set)
+    put(f"{other.pk},ada,A,", other.debate_set)
+    put(f"{debate.pk},bob,tie,", debate.debate_set, file="june.csv")  # replaces what may.csv had of bob
+    heard = list[list[int]]()
+
+    def hear(sender: object, *, debate_ids: list[int], **extra: object) -> None:
+        heard.append(debate_ids)
+
+    labels_changed.connect(hear)
+    try:
+        deleted = [delete_labels(debate_set=debate.debate_set, file="may.csv", actor=None) for _ in range(2)]
+    finally:
+        labels_changed.disconnect(hear)
+
+    assert deleted == [2, 0]
+    assert stored() == [(debate.pk, "bob", 0), (other.pk, "ada", 1)]
+    assert heard == [[debate.pk], [second.pk]]
+    assert label_sources(debate.debate_set) == [LabelSource("june.csv", {"bob": 1}, 1, NOON)]

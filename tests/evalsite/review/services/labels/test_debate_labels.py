@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from debate.models import Debate, DebateStatus
-from debate.services.labels import import_labels
-from evalsite.reports.selectors.debate_votes import people_labels
+from debate.selectors.labels import outside_labels
+from debate.services.labels import delete_labels, import_labels
+from evalsite.reports.selectors.debate_votes import debates_version, people_labels
 from evalsite.review.models import FinalLabel, Provenance, Referral, ReviewItem
 from evalsite.review.selectors.labels.audit_progress import AuditedSystem, audited_systems
 from evalsite.review.selectors.labels.audits import subject_of_debates
@@ -29,10 +30,10 @@ def debate(settings: Any) -> Debate:
     return factories.debate(status=DebateStatus.AGREED, verdict=1, agreed_round=0)
 
 
-def label(debate: Debate, *raters: tuple[str, str], is_blind: bool) -> None:
+def label(debate: Debate, *raters: tuple[str, str], is_blind: bool, file: str = "may.csv") -> None:
     rows = "".join(f"{debate.pk},{rater},{word}\n" for rater, word in raters)
     data = f"item,rater,label\n{rows}".encode()
-    import_labels(data=data, file="may.csv", sets=[debate.debate_set], is_blind=is_blind, actor=None, at=NOON)
+    import_labels(data=data, file=file, sets=[debate.debate_set], is_blind=is_blind, actor=None, at=NOON)
 
 
 def test_nobody_is_asked_about_a_debate_that_raters_elsewhere_labelled_blind(debate: Debate) -> None:
@@ -55,6 +56,28 @@ def test_labels_of_debates_that_are_not_blind_stand_beside_and_people_are_asked(
     assert ReviewItem.objects.count() == 1
     found = labels_of_debates([debate.debate_set_id])[debate.pk]
     assert found.label is None
+
+
+def test_final_labels_go_with_the_deleted_labels_that_made_them(debate: Debate) -> None:
+    label(debate, ("ada", "B"), ("bob", "A"), is_blind=True)
+    label(debate, ("cy", "A"), is_blind=True, file="june.csv")
+    before = labels_of_debates([debate.debate_set_id])[debate.pk]
+
+    delete_labels(debate_set=debate.debate_set, file="june.csv", actor=None)
+
+    assert (before.label, before.provenance) == ("1", "imported")
+    assert not FinalLabel.objects.exists()  # ada and bob are equally many
+    assert outside_labels([debate.pk]) == [(debate.pk, "ada", -1), (debate.pk, "bob", 1)]
+
+
+def test_reports_of_debates_are_computed_anew_after_labels_are_deleted(debate: Debate) -> None:
+    label(debate, ("ada", "B"), ("bob", "A"), is_blind=True)
+    label(debate, ("cy", "A"), is_blind=True, file="june.csv")
+    before = debates_version()
+
+    delete_labels(debate_set=debate.debate_set, file="may.csv", actor=None)
+
+    assert debates_version() != before
 
 
 def turned(debate: Debate) -> Debate:
