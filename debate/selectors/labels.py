@@ -27,10 +27,9 @@ class LabelSource:
 
 def label_sources(debate_set: DebateSet) -> list[LabelSource]:
     """Return the files that labels of a set came with, the newest first. One query."""
-    labels = OutsideLabel.objects.filter(debate__debate_set=debate_set).order_by("rater")
-    counts = {"count": Count("pk"), "blind": Count("pk", filter=Q(is_blind=True)), "at": Max("created_at")}
+    labels = OutsideLabel.objects.filter(debate__debate_set=debate_set).order_by("rater").values("source", "rater")
     sources: dict[str, LabelSource] = {}
-    for row in labels.values("source", "rater").annotate(**counts):
+    for row in labels.annotate(count=Count("pk"), blind=Count("pk", filter=Q(is_blind=True)), at=Max("created_at")):
         source = sources.setdefault(row["source"], LabelSource(row["source"], {}, 0, row["at"]))
         source.raters[row["rater"]] = row["count"]
         source.blind += row["blind"]
