@@ -69,11 +69,20 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
 BACKEND_FREE_FOLDERS = {"views", "management"}  # HTML and text; every address is asked in test_hostile_queries
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what would be deselected: each process of a run reads every file that is not left out."""
+    return True if config.option.markexpr == "not backend_free" and _is_backend_free(collection_path) else None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests of what knows neither database nor broker by itself, before `-m` looks at the marks."""
-    path = item.path.relative_to(REPOSITORY / "tests")
-    if str(path).startswith(BACKEND_FREE) or BACKEND_FREE_FOLDERS.intersection(path.parts):
+    if _is_backend_free(item.path):
         item.add_marker("backend_free")
+
+
+def _is_backend_free(path: Path) -> bool:
+    inside = path.relative_to(REPOSITORY / "tests") if path.is_relative_to(REPOSITORY / "tests") else Path()
+    return f"{inside}/".startswith(BACKEND_FREE) or not BACKEND_FREE_FOLDERS.isdisjoint(inside.parts)
 
 
 @pytest.hookimpl(trylast=True)
