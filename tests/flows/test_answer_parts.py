@@ -15,7 +15,7 @@ from tests import factories
 from tests.flows.axe import DESK, faults
 from tests.flows.conftest import FLAGS, PAINTED, expect_item, find_chromium
 
-pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("flow")]
+pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
 FIVE = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
 RUBRICS: dict[str, list[dict[str, Any]]] = {
     "dimensions": [

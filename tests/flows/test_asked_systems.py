@@ -13,7 +13,7 @@ from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import DESK, faults
 from tests.flows.conftest import LiveSite, SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 A_MINUTE = 60_000
 SUITE = """\

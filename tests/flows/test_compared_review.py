@@ -20,7 +20,7 @@ from tests.judging.services.comparison_rows import PAIRWISE, READ
 from tests.judging.services.own_site import own_site
 from tests.judging.services.served_site import ServedSite
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 A_MINUTE = 60_000
 JUDGE = "Which response is better"

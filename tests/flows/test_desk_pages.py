@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.flows.axe import DESK
 from tests.flows.conftest import LiveSite, SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 PAGES = (
     "/reports/results/1/?grader=1",

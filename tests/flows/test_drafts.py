@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.flows.conftest import LiveSite, SignIn, make_queue, open_item
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 
 @pytest.fixture

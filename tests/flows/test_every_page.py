@@ -16,7 +16,7 @@ from tests.flows.axe import faults
 from tests.flows.conftest import LiveSite, SignIn, expect_item
 from tests.flows.examples import make_examples
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 NOT_PAGES = {  # parts of pages, and files
     *("home-running", "logout", "accounts:audit-export", "judging:case-edit-trial", "judging:rubric-workbook"),

@@ -21,7 +21,7 @@ from tests.judging.services.served_site import ServedSite
 from tests.local_llm import server as local
 from tests.local_llm.server_process import local_model
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 A_MINUTE = 60_000
 PASSWORD = "a long passphrase"  # of everybody whom the factories make

@@ -14,7 +14,7 @@ from tests.flows.clicks import Clicks
 from tests.flows.conftest import SignIn
 from tests.judging import import_files
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 SUITE = """\
 name: Rivers of the flow

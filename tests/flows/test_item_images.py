@@ -18,7 +18,7 @@ from tests import factories, image_files
 from tests.flows.axe import PHONE
 from tests.flows.conftest import FLAGS, find_chromium
 
-pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("flow")]
+pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
 
 
 def stored(name: str, size: tuple[int, int]) -> JsonDict:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from tests.flows.axe import DESK
 from tests.flows.conftest import LiveSite, SignIn, make_queue, open_item
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 REST = "one => one.scrollHeight - one.clientHeight - one.scrollTop"
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from tests.flows.conftest import LiveSite, SignIn, make_queue, open_item
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 FORM = """\
   - separator "Width of the material"

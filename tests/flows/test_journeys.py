@@ -14,7 +14,7 @@ from tests.flows.axe import DESK
 from tests.flows.clicks import Clicks
 from tests.flows.conftest import LiveSite, SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 A_MINUTE = 60_000
 RUN = "Encke levels, asked again"

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.flows.axe import DESK
 from tests.flows.conftest import PAINTED, LiveSite, SignIn, open_item
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 
 def open_levels(page: Page) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.flows.axe import faults
 from tests.flows.conftest import LiveSite, SignIn, make_queue
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 ROW = {"id": "m1", "question": "Which one?", "response_a": "This.", "response_b": "That."}
 
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.conftest import LiveSite, SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 A_MINUTE = 60_000
 PROMPT = """You are comparing a submitted answer to an expert answer.

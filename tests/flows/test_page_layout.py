@@ -16,7 +16,7 @@ from tests.flows.conftest import LiveSite, SignIn
 from tests.flows.examples import RUN
 from tests.flows.test_every_page import pages_by_name
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 LAPTOPS = (1440, 1280)  # px
 CUT_TABLES = """() => [...document.querySelectorAll(".table-wrap")]

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.conftest import LiveSite, SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 A_MINUTE = 60_000
 FILE = """name: {name}

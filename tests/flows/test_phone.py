@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.flows.axe import PHONE
 from tests.flows.conftest import SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 # the cells of a table that a reader of a phone cannot see without scrolling sideways, by their columns
 OUTSIDE = """() => [...document.querySelectorAll('table.cards tbody :is(th, td)')]

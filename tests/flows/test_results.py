@@ -12,7 +12,7 @@ from tests.flows.axe import DESK, faults
 from tests.flows.clicks import Clicks
 from tests.flows.conftest import PAINTED, SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 SYSTEMS = ("alder-medium", "moss-small", "willow-large")
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.flows.axe import faults
 from tests.flows.conftest import SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 
 def test_search_opens_chooses_and_closes_by_keys(signed_in: SignIn) -> None:

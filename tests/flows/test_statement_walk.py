@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.flows.conftest import SignIn
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 QUEUE = "/review/queues/demo-debates-helpfulness/"
 A_MINUTE = 60_000

@@ -16,7 +16,7 @@ from tests.evalsite.reports.audited import Audited, audited_judge
 from tests.flows.axe import faults
 from tests.flows.conftest import FLAGS, find_chromium
 
-pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True), pytest.mark.xdist_group("flow")]
+pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
 
 SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
 UNSURE = [Audited(True, place < 10, 0.75) for place in range(20)]  # above the default of .7

@@ -19,7 +19,7 @@ from tests.flows.trust_files import DISPUTED, drafts, replies, write_files
 from tests.judging.services.own_site import OwnSite, own_site
 from tests.judging.services.served_site import ServedSite
 
-pytestmark = [pytest.mark.flow, pytest.mark.xdist_group("flow")]
+pytestmark = pytest.mark.flow
 
 AUDITED = 40  # cases
 BY_HAND = 2  # items that each person answers in the browser; the others by the same requests without one
