@@ -25,7 +25,7 @@ say = printf '%4d s  %s\n' "$$(($$(date +%s) - $(STARTED)))"
 .DEFAULT_GOAL := help
 .PHONY: help install demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
         screenshots lock browser sandbox toolchains local-llm tool-logs bench-pages bench-records bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
-        bench-queue bench-agreement bench-trust bench-spend bench-search bench-coverage bench-looks bench-faults bench-start kills clean
+        bench-queue bench-api bench-agreement bench-trust bench-spend bench-search bench-coverage bench-looks bench-faults bench-start kills clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -63,13 +63,13 @@ serve: $(VENV)/.site ## the site with your settings (EVALSITE_*)
 	@exec $(BIN)/python manage.py serve --port $(PORT)
 
 test: $(VENV)/.development ## every test that this machine can run; what it lacks is skipped with the reason
-	@$(BIN)/python -m pytest -n $(PROCESSES) -rs
+	@$(BIN)/python -m pytest --processes $(PROCESSES) -rs
 
 screenshots: $(VENV)/.development ## the pictures of the README, taken of the demo; needs Chromium (`make browser`)
 	@$(BIN)/python -m tests.screenshots
 
 test-fast: $(VENV)/.development ## the tests that need no browser and no workers
-	@$(BIN)/python -m pytest -n $(PROCESSES) -rs -m "not flow and not attack and not local_llm and not tool_logs"
+	@$(BIN)/python -m pytest --processes $(PROCESSES) -rs -m "not flow and not attack and not local_llm and not tool_logs"
 
 check: check-style check-types check-contracts check-templates check-migrations ## linters, types, import contracts, templates, migrations
 
@@ -126,14 +126,14 @@ local-llm: $(VENV)/.development ## fetch a small language model (98 MB) and serv
 	@exec $(BIN)/python -m tests.local_llm.server --port $(LOCAL_LLM_PORT)
 
 # Each tool in an environment of its own, pinned in tests/tool_logs: they need other versions of the same libraries.
-TOOLS := inspect inspect-older deepeval lm-eval label-studio
-tool-logs: $(VENV)/.development ## install Inspect (two versions), DeepEval, lm-eval, Label Studio's SDK and promptfoo into .venv-tools (3 GB) and import what they write
+TOOLS := inspect inspect-older deepeval lm-eval label-studio otel
+tool-logs: $(VENV)/.development ## install Inspect (two versions), DeepEval, lm-eval, Label Studio's SDK, OpenTelemetry's and promptfoo into .venv-tools (3 GB) and import what they write
 	@for tool in $(TOOLS); do echo "installing $$tool"; \
 	  { test -x .venv-tools/$$tool/bin/python || $(UV) venv --quiet --python $(BIN)/python .venv-tools/$$tool; } && \
 	  $(UV) pip install --quiet --python .venv-tools/$$tool/bin/python -r tests/tool_logs/$$tool.txt || exit 1; done
 	@command -v npm >/dev/null && { echo "installing promptfoo"; \
 	  npm install --no-audit --no-fund --silent --prefix .venv-tools/promptfoo $(PROMPTFOO); } || true
-	@$(BIN)/python -m pytest -n 0 -rs -m tool_logs tests/tool_logs
+	@$(BIN)/python -m pytest -rs -m tool_logs tests/tool_logs
 
 bench-grading: $(VENV)/.development ## responses per second of each rule grader
 	@$(BIN)/python -m tests.bench.bench_grading
@@ -158,6 +158,9 @@ bench-debate: $(VENV)/.development ## 200 debates at 0.5 s a call: wall time aga
 
 bench-queue: $(VENV)/.development ## next and submit on 100,000 items, alone and under 50 people who also drain 2,000
 	@$(BIN)/python -m tests.bench.bench_queue
+
+bench-api: $(VENV)/.development ## 10,000 responses by the API against 5 s of a processor, 100,000 scores streamed, a poll against 10 ms
+	@$(BIN)/python -m tests.bench.bench_api
 
 bench-agreement: $(VENV)/.development ## the agreement report of 100,000 items by 5 people, against 3 s
 	@$(BIN)/python -m tests.bench.bench_agreement

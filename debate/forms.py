@@ -9,6 +9,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import QueryDict
 
+from debate.models import DebateSet
 from debate.protocol.options import (
     FEWEST_AGENTS,
     MOST_AGENTS,
@@ -277,8 +278,16 @@ class DebateSetForm(PeopleForm, SelectionForm):
 
 
 class LabelsForm(KeptFileForm):
-    """What people said of the debates of one set, and what the columns of the file are."""
+    """What people said of debates, and what the columns of the file are."""
 
+    OPEN = ("sets", "columns")
+
+    sets = forms.ModelMultipleChoiceField(
+        DebateSet.objects.all(),
+        required=False,
+        widget=forms.MultipleHiddenInput,
+        help_text="The sets that the debates belong to. Default: all.",
+    )
     file = SizedFileField(
         label="File of labels",
         help_text="A table with item, rater, label, or the export of an annotation tool. An item is the number in "
@@ -297,6 +306,12 @@ class LabelsForm(KeptFileForm):
         """The file with the other fields of a valid form."""
         data = self.cleaned_data
         return DebateLabelUpload(data["contents"], data["file_name"], data["is_blind"], chosen_columns(data))
+
+
+class DeleteLabelsForm(forms.Form):
+    """The file whose labels are deleted."""
+
+    file = forms.CharField(max_length=200, help_text="Its name, as it was imported.")
 
 
 class RecordsForm(forms.Form):

@@ -6,6 +6,8 @@ from django.urls import path
 
 from debate import views
 from debate import views as sets
+from debate.actions.debate_sets import remove_labels
+from evalsite.base.actions.pages import button_page
 
 app_name = "debate"
 urlpatterns = [
@@ -18,7 +20,11 @@ urlpatterns = [
     path("sets/<int:set_id>/exports/replication.zip", views.set_archive, name="set-archive"),
     path("sets/<int:set_id>/exports/<slug:table>.<slug:format_name>", views.set_export, name="set-export"),
     path("sets/<int:set_id>/labels/new/", views.label_create, name="label-create"),
-    path("sets/<int:set_id>/labels/delete/", views.label_delete, name="label-delete"),
+    path(
+        "sets/<int:key>/labels/delete/",
+        button_page(remove_labels, back="debate:label-create"),
+        name="label-delete",
+    ),
     path("experiments/<int:experiment_id>/", views.experiment_detail, name="experiment-detail"),
     path("<int:debate_id>/", views.debate_detail, name="debate-detail"),
     path("statements/<int:statement_id>/", views.statement_detail, name="statement-detail"),

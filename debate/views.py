@@ -14,7 +14,7 @@ from django.utils.text import slugify
 from django.utils.timezone import now
 
 from debate import jobs, selectors
-from debate.exports import COLUMNS, TABLE_FORMATS, TABLES, debate_table, replication_archive
+from debate.actions.debate_sets import LabelsNotPlaced, take_labels
 from debate.forms import DebateSetForm, LabelsForm, RecordsForm, entered_in
 from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Experiment, Statement
@@ -32,7 +32,7 @@ from debate.selectors import (
     view_of,
 )
 from debate.services.estimates import estimate_all
-from debate.services.labels import StoredLabels, delete_labels, import_labels
+from debate.services.labels import StoredLabels
 from debate.services.set_plans import (
     DebatesRefused,
     DebateWish,
@@ -41,10 +41,13 @@ from debate.services.set_plans import (
     robustness_wishes,
     round_robin_wishes,
 )
+from debate.services.set_tables import COLUMNS, TABLE_FORMATS, TABLES, debate_table, replication_archive
 from evalsite.accounts.audit import record
+from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.pages import action_page
 from evalsite.base.choices import choices_of
 from evalsite.base.differences import Differences, compare
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, table_response
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, table_response
 from evalsite.base.json_types import JsonDict
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from judging.services.calls.day_budgets import too_small
@@ -190,34 +193,27 @@ def _set(set_id: int) -> DebateSet:
     return debate_sets[0]
 
 
-@form_view("debate.add_debateset")
+@action_page(take_labels, form_view)
 def label_create(request: PageRequest, set_id: int) -> HttpResponse:
     """Choose a file; it is stored at once where every row can be placed, else its problems and columns are listed."""
     debate_set = get_object_or_404(DebateSet, pk=set_id)
-    form = LabelsForm(request.POST or None, request.FILES or None)
+    entered = request.POST.copy()
+    entered["sets"] = str(debate_set.pk)
+    form = LabelsForm(entered if request.method == "POST" else None, request.FILES or None)
     context: JsonDict = {"form": form, "debate_set": debate_set, "sources": label_sources(debate_set)}
-    if request.method == "POST" and form.is_valid():
-        labels = import_labels(upload=form.upload, sets=[debate_set], actor=request.user, at=now())
-        if labels.value is not None:
+    if form.is_valid():
+        try:
+            labels = take_labels.carry_out(ActionCall(None, form, request.user, now()))
+        except LabelsNotPlaced as refusal:
+            parsed = refusal.parsed
+            context |= {"problems": parsed.problems, "problem_count": len(parsed.problems)}
+            context |= {"columns": parsed.columns, "column_fields": COLUMN_FIELDS}
+            context["form"] = LabelsForm(form.entries_with_kept_file(at=now()))
+        else:
             drop_upload(form.cleaned_data["kept"])
             messages.success(request, _done(labels.value))
             return redirect(debate_set)
-        context |= {"problems": labels.problems, "problem_count": len(labels.problems)}
-        context |= {"columns": labels.columns, "column_fields": COLUMN_FIELDS}
-        context["form"] = LabelsForm(form.entries_with_kept_file(at=now()))
     return render(request, "debate/label_create.html", context)
-
-
-@post_view("debate.add_debateset")
-def label_delete(request: PageRequest, set_id: int) -> HttpResponse:
-    """Delete the labels that came with one file."""
-    debate_set, file = get_object_or_404(DebateSet, pk=set_id), request.POST.get("file", "")
-    deleted = delete_labels(debate_set=debate_set, file=file, actor=request.user)
-    if deleted:
-        messages.success(request, f"{deleted:,} {'label' if deleted == 1 else 'labels'} of “{file}” deleted")
-    else:
-        messages.info(request, "There are no labels of this file any more; nothing was changed")
-    return redirect("debate:label-create", debate_set.pk)
 
 
 def _done(stored: StoredLabels) -> str:

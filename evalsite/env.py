@@ -118,6 +118,22 @@ def words(name: str, default: tuple[str, ...], meaning: str) -> list[str]:
     return [word.strip() for word in value.split(",") if word.strip()] if value else list(default)
 
 
+def pairs(name: str, values: Sequence[str], meaning: str) -> dict[str, str]:
+    """Return the comma-separated `key=value` pairs of the variable.
+
+    Raises:
+        ImproperlyConfigured: one is no pair, or its value is not among `values`.
+    """
+    text_value = _read(name, "", meaning)
+    found: dict[str, str] = {}
+    for pair in filter(None, (word.strip() for word in text_value.split(","))):
+        key, _, value = (part.strip() for part in pair.rpartition("="))
+        if not key or value not in values:
+            raise _refuse(name, text_value, f"use key=value pairs with one of {', '.join(values)}")
+        found[key] = value
+    return found
+
+
 def networks(name: str, meaning: str) -> list[IPv4Network | IPv6Network]:
     """Return the comma-separated addresses or networks of the variable.
 
@@ -173,6 +189,22 @@ def redis_url(name: str, meaning: str) -> str:
     has_place = parts.path if parts.scheme == "unix" else parts.hostname
     if parts.scheme not in {"redis", "rediss", "unix"} or not has_place:
         raise ImproperlyConfigured(f"{name} is not valid: use redis://host:6379/0, rediss://... or unix:///path?db=0.")
+    return value
+
+
+def provider_url(name: str, meaning: str) -> str:
+    """Return an https:// address, or an http:// one of this machine, without a slash at its end; empty where unset.
+
+    Raises:
+        ImproperlyConfigured: another one, whose replies somebody on the way could have written.
+    """
+    value = _read(name, "", meaning).rstrip("/")
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    is_here = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if not parts.hostname or not (is_here or parts.scheme == "https") or parts.query or parts.fragment:
+        raise _refuse(name, value, "use https://host/path")
     return value
 
 

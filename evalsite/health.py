@@ -89,7 +89,8 @@ def read_health(*, at: datetime) -> Health:
         broker = _broker_state()
     except (RedisError, OSError):
         workers, queues, broker = (), (), "not reachable"
-    free = shutil.disk_usage(settings.DATA_DIR).free
+    folder = settings.DATA_DIR  # made when something is stored there; without SQLite and broker of its own nothing is
+    free = shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.is_dir())).free
     disk = "ok" if free >= LEAST_FREE_BYTES else "nearly full"
     good = database == broker == disk == "ok" and bool(workers)
     return Health(

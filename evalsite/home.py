@@ -22,10 +22,10 @@ from evalsite.reports.jobs import obtain
 from evalsite.reports.report_choices import leaderboard_choice
 from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.reports.services.boards.leaderboards import LEADERBOARD
+from evalsite.reports.services.boards.suite_boards import leaderboard_rows
 from evalsite.reports.services.report_content import ReportContent
-from evalsite.reports.services.shown_rows import leaderboard_rows
 from evalsite.review.models import Annotation, Queue, ReviewItem
-from evalsite.review.selectors.screens.waiting_items import answers_missing, member_filter, with_my_counts
+from evalsite.review.selectors.screens.waiting_items import answer_filter, answers_missing, with_my_counts
 from evalsite.review.states import ItemStatus, QueueStatus
 from judging.judges.kinds.imported import IMPORTED
 from judging.llm.endpoints import EndpointKind
@@ -219,7 +219,7 @@ def home_of(*, user: User, at: datetime) -> HomePage:
 
 def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
     """Return one person's queues and pace: two queries."""
-    queues = with_my_counts(Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN), user_id=user.pk)
+    queues = with_my_counts(Queue.objects.filter(answer_filter(user.pk), status=QueueStatus.OPEN), user_id=user.pk)
     rows = [_queue_row(queue) for queue in queues.order_by("name", "pk")]
     midnight = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0)
     today = Annotation.objects.filter(annotator=user, created_at__gte=midnight)

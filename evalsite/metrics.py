@@ -15,7 +15,7 @@ from typing import cast
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -29,9 +29,8 @@ from redis.exceptions import RedisError
 
 from evalsite.health import Health, read_health
 from evalsite.review.models import Assignment, Queue
-from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
-from judging.models import Call, Lease, Run, RunTask
-from judging.models.runs import TaskStatus
+from evalsite.review.states import AssignmentStatus, QueueStatus
+from judging.models import CallHour, Lease, Run
 from judging.states import ACTIVE
 
 KEPT = "evalsite:metrics"  # an answer, in Redis
@@ -136,36 +135,34 @@ def _hash(key: str) -> dict[bytes, bytes]:
 def _of_runs(at: datetime) -> Iterator[Metric]:
     runs = Run.objects.filter(archived_at=None).values_list("status").annotate(Count("pk")).order_by("status")
     yield _gauge("evalsite_runs", "Runs that are not archived, by status.", _by_name(runs), "status")
-    open_tasks = RunTask.objects.filter(run__status__in=ACTIVE, status__in=(TaskStatus.WAITING, TaskStatus.LEASED))
-    waiting = open_tasks.values_list("status").annotate(Count("pk")).order_by("status")
-    yield _gauge("evalsite_tasks_open", "Open tasks of active runs, by status.", _by_name(waiting), "status")
+    active = Run.objects.filter(status__in=ACTIVE).aggregate(tasks=Sum(F("total") - F("done") - F("failed")))
+    yield _gauge("evalsite_tasks_open", "Open tasks of active runs.", [((), active["tasks"] or 0)])
     leases = Lease.objects.filter(expires_at__gt=at).aggregate(leases=Count("pk"), calls=Sum("in_flight"))
     yield _gauge("evalsite_leases", "Claims of workers on tasks of runs that hold now.", [((), leases["leases"])])
     yield _gauge("evalsite_calls_in_flight", "Calls that they have sent, at most.", [((), leases["calls"] or 0)])
 
 
 def _of_calls() -> Iterator[Metric]:
-    rows = list(
-        Call.objects.values_list("endpoint__name", "status")
-        .annotate(Count("pk"), Sum("prompt_tokens"), Sum("completion_tokens"), Sum("cost"))
-        .order_by("endpoint__name", "status")
-    )
+    """Yield what calls came to by the sums of their hours, however many calls the ledger holds."""
+    sums = ("calls", "errors", "prompt_tokens", "completion_tokens", "cost")
+    rows = list(CallHour.objects.values_list("endpoint__name").annotate(*map(Sum, sums)).order_by("endpoint__name"))
+    counts = [((row[0], "failed"), row[2]) for row in rows] + [((row[0], "finished"), row[1] - row[2]) for row in rows]
+    words = "Calls to models by endpoint, finished or not (failed, refused or cut off)."
+    yield _counter("evalsite_calls", words, sorted(counts), "endpoint", "status")
     for name, words, place in (
-        ("evalsite_calls", "Calls to models by endpoint and status.", 2),
         ("evalsite_prompt_tokens", "Tokens of prompts, as endpoints reported them.", 3),
         ("evalsite_completion_tokens", "Tokens of replies, as endpoints reported them.", 4),
         ("evalsite_cost_dollars", "US dollars of calls whose price is known.", 5),
     ):
-        counts = [((row[0], row[1]), float(row[place] or 0)) for row in rows]
-        yield _counter(name, words, counts, "endpoint", "status")
+        yield _counter(name, words, [((row[0],), float(row[place] or 0)) for row in rows], "endpoint")
 
 
 def _of_people(at: datetime) -> Iterator[Metric]:
-    open_items = Count("items", filter=Q(items__status=ItemStatus.OPEN))
-    queues = Queue.objects.filter(status=QueueStatus.OPEN).annotate(waiting=open_items).order_by("pk")
-    waiting = [((str(queue.pk), queue.name), queue.waiting) for queue in queues]
+    queues = Queue.objects.filter(status=QueueStatus.OPEN).order_by("pk")
+    waiting = [((str(queue.pk), queue.name), queue.open_count) for queue in queues.only("name", "open_count")]
     yield _gauge("evalsite_items_waiting", "Items that wait for people, by open queue.", waiting, "queue", "name")
-    held = Assignment.objects.filter(status=AssignmentStatus.LEASED, expires_at__gt=at).count()
+    claims = Assignment.objects.filter(queue__in=queues.order_by(), item_open=True, expires_at__gt=at)
+    held = claims.filter(status=AssignmentStatus.LEASED).count()
     yield _gauge("evalsite_items_claimed", "Items that somebody is working on.", [((), held)])
 
 

@@ -176,8 +176,8 @@ PROXY = env.proxy_url(
 KEY_VARIABLES = env.words(
     "EVALSITE_KEY_VARIABLES",
     (),
-    "The only environment variables that endpoints may name as their keys, separated by commas. Unset: every name that "
-    "ends in _KEY or _TOKEN and does not look like a secret of another service.",
+    "The only environment variables that endpoints may name as their keys, separated by commas; MODEL_* stands for all "
+    "that begin so. Unset: every name that ends in _KEY or _TOKEN and does not look like a secret of another service.",
 )
 ALLOW_PRIVATE_ENDPOINTS = env.flag(
     "EVALSITE_ALLOW_PRIVATE_ENDPOINTS",
@@ -187,8 +187,65 @@ ALLOW_PRIVATE_ENDPOINTS = env.flag(
 
 # --- people
 ADMIN_PASSWORD = env.secret(
-    "EVALSITE_ADMIN_PASSWORD", "Password that `create_admin` gives, in place of one that it generates."
+    "EVALSITE_ADMIN_PASSWORD", "Password of the first admin, in place of a generated one: `create_admin`, `init_site`."
 )
+INIT_ADMIN = env.text(
+    "EVALSITE_INIT_ADMIN", "", "User name of the admin that `init_site` makes where there is no account yet."
+)
+INIT_EMAIL = env.text("EVALSITE_INIT_EMAIL", "", "Mail address of that admin.")
+ROLES = ("viewer", "annotator", "researcher", "admin")  # of evalsite.accounts.roles, which needs these settings
+OIDC_URL = env.provider_url(
+    "EVALSITE_OIDC_URL",
+    "Address of an OpenID Connect provider for single sign-on, without /.well-known/.... Unset: no single sign-on.",
+)
+OIDC_CLIENT_ID = env.text("EVALSITE_OIDC_CLIENT_ID", "", "What the provider calls this site.")
+OIDC_CLIENT_SECRET = env.secret("EVALSITE_OIDC_CLIENT_SECRET", "The secret that the provider gave to this site.")
+OIDC_NAME = env.text("EVALSITE_OIDC_NAME", "single sign-on", "Name of the provider on the sign-in page.")
+OIDC_GROUPS_CLAIM = env.text(
+    "EVALSITE_OIDC_GROUPS_CLAIM", "groups", "Claim in which the provider names a person's groups."
+)
+OIDC_ROLES = env.pairs(
+    "EVALSITE_OIDC_ROLES",
+    ROLES,
+    "Roles that groups of the provider give, such as staff=researcher,it=admin, read at each sign-in: the highest "
+    "holds, and who has none is refused. Unset: admins give the roles.",
+)
+OIDC_DOMAINS = env.words(
+    "EVALSITE_OIDC_DOMAINS",
+    (),
+    "Mail domains, separated by commas: their verified addresses open the accounts that are here already.",
+)
+OIDC_NEW_PEOPLE = env.flag(
+    "EVALSITE_OIDC_NEW_PEOPLE",
+    False,
+    "Whether somebody without an account gets one at the first sign-in; needs EVALSITE_OIDC_ROLES.",
+)
+PASSWORDS = env.flag(
+    "EVALSITE_PASSWORDS", True, "Whether people may sign in with a password. 0 needs EVALSITE_OIDC_URL."
+)
+if OIDC_URL and not OIDC_CLIENT_ID:
+    raise ImproperlyConfigured("EVALSITE_OIDC_CLIENT_ID is not set; EVALSITE_OIDC_URL needs it.")
+if OIDC_NEW_PEOPLE and not OIDC_ROLES:
+    raise ImproperlyConfigured("EVALSITE_OIDC_ROLES is not set; EVALSITE_OIDC_NEW_PEOPLE needs it.")
+if not (PASSWORDS or OIDC_URL):
+    raise ImproperlyConfigured("EVALSITE_OIDC_URL is not set; without passwords nobody could sign in.")
+if OIDC_URL:
+    INSTALLED_APPS += ["allauth", "allauth.account", "allauth.socialaccount"]
+    INSTALLED_APPS += ["allauth.socialaccount.providers.openid_connect"]
+    MIDDLEWARE.insert(-1, "allauth.account.middleware.AccountMiddleware")
+    ACCOUNT_ADAPTER = "evalsite.accounts.sign_on.AccountAdapter"
+    ACCOUNT_EMAIL_VERIFICATION = "none"  # the provider says which addresses are verified
+    SOCIALACCOUNT_ADAPTER = "evalsite.accounts.sign_on.SignOnAdapter"
+    SOCIALACCOUNT_LOGIN_ON_GET = True  # the content security policy forbids forms that lead to another site
+    OIDC_KEY = OIDC_URL.partition("://")[2]  # so that a person of one provider is nobody of the next
+    OIDC_APP: dict[str, object] = {
+        "provider_id": OIDC_KEY,
+        "name": OIDC_NAME,
+        "client_id": OIDC_CLIENT_ID,
+        "secret": OIDC_CLIENT_SECRET,
+    }
+    OIDC_APP |= {"settings": {"server_url": OIDC_URL, "oauth_pkce_enabled": True}}
+    SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [OIDC_APP]}}
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
@@ -209,7 +266,37 @@ AXES_LOCKOUT_TEMPLATE = "registration/locked_out.html"
 SESSION_DAYS = env.integer(
     "EVALSITE_SESSION_DAYS", 14, "Days without activity after which a person has to sign in again.", low=1, high=365
 )
-SESSION_COOKIE_AGE = SESSION_DAYS * 24 * 3600
+IDLE_MINUTES = env.integer(
+    "EVALSITE_IDLE_MINUTES",
+    0,
+    "Minutes without activity after which a person has to sign in again, in place of days; 0: EVALSITE_SESSION_DAYS.",
+    low=0,
+    high=1440,
+)
+SESSION_COOKIE_AGE = IDLE_MINUTES * 60 or SESSION_DAYS * 24 * 3600
+
+# --- age limits
+KEEP_CALL_TEXTS_DAYS = env.integer(
+    "EVALSITE_KEEP_CALL_TEXTS_DAYS",
+    0,
+    "Days after which workers remove texts of calls that no result rests on; 0: never.",
+    low=0,
+    high=36500,
+)
+KEEP_UPLOADS_DAYS = env.integer(
+    "EVALSITE_KEEP_UPLOADS_DAYS",
+    0,
+    "Days after which workers remove bytes and previews of uploads; what was imported stays. 0: never.",
+    low=0,
+    high=36500,
+)
+KEEP_NOTICES_DAYS = env.integer(
+    "EVALSITE_KEEP_NOTICES_DAYS",
+    0,
+    "Days after which workers remove notices, read or not; 0: never.",
+    low=0,
+    high=36500,
+)
 
 # --- review
 REVIEW_CONFIDENCE_THRESHOLD = env.fraction(

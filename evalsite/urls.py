@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth import views as sessions
-from django.urls import include, path
+from django.urls import URLPattern, include, path
 
 from evalsite import views
 from evalsite.accounts.views import OwnPasswordView, SignInView
+from evalsite.base.actions.pages import page_of_button
 from evalsite.metrics import metrics
 
+sign_on: list[URLPattern] = []
+if settings.OIDC_URL:
+    from allauth.socialaccount.providers.openid_connect.views import callback, login
+
+    key = {"provider_id": settings.OIDC_KEY}
+    sign_on = [
+        path("sign-on/", login, key, name="openid_connect_login"),
+        path("sign-on/callback/", callback, key, name="openid_connect_callback"),
+    ]
 urlpatterns = [
     path("", views.home, name="home"),
     path("running/", views.home_running, name="home-running"),
@@ -22,9 +33,11 @@ urlpatterns = [
     path("jobs/<str:queue>/<str:job_id>/requeue/", views.job_change, {"delete": False}, name="job-requeue"),
     path("jobs/<str:queue>/<str:job_id>/delete/", views.job_change, {"delete": True}, name="job-delete"),
     path("search/", views.site_search, name="search"),
+    path("acts/<str:noun>/<int:key>/<str:verb>/", page_of_button, name="act"),
     path("help/", views.help_page, name="help"),
     path("help/<slug:slug>/", views.help_topic, name="help-topic"),
     path("login/", SignInView.as_view(), name="login"),
+    *sign_on,
     path("logout/", sessions.LogoutView.as_view(), name="logout"),
     path("password/", OwnPasswordView.as_view(), name="password_change"),
     path("password/done/", sessions.PasswordChangeDoneView.as_view(), name="password_change_done"),

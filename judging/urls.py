@@ -6,9 +6,11 @@ from django.urls import URLPattern, path
 
 from evalsite.base.actions.pages import button_page, form_page
 from judging.actions import endpoints as endpoint_actions
+from judging.actions import judges as judge_actions
 from judging.actions import prompts as prompt_actions
 from judging.actions import runs as run_actions
 from judging.actions import systems as system_actions
+from judging.actions import uploads as upload_actions
 from judging.views import cases, endpoints, esi, imports, judges, prompts, responses, rubrics, runs, score_pages
 
 app_name = "judging"
@@ -32,7 +34,7 @@ browsing: list[URLPattern] = [
     path("systems/<int:key>/restore/", button_page(system_actions.restore), name="system-restore"),
     path(
         "systems/<int:key>/delete/",
-        button_page(system_actions.delete, leads_to="judging:system-list"),
+        button_page(system_actions.delete),
         name="system-delete",
     ),
     path("systems/<int:system_id>/", responses.system_detail, name="system-detail"),
@@ -43,14 +45,22 @@ browsing: list[URLPattern] = [
 
 importing: list[URLPattern] = [
     path("imports/", imports.import_list, name="import-list"),
-    path("imports/new/", imports.import_create, name="import-create"),
+    path(
+        "imports/new/",
+        form_page(upload_actions.create, "judging/import_create.html", context=imports.create_context),
+        name="import-create",
+    ),
     path("imports/templates/<slug:name>/", imports.import_template, name="import-template"),
     path("imports/<int:upload_id>/", imports.import_detail, name="import-detail"),
-    path("imports/<int:upload_id>/recheck/", imports.import_recheck, name="import-recheck"),
-    path("imports/<int:upload_id>/confirm/", imports.import_confirm, name="import-confirm"),
-    path("imports/<int:upload_id>/cancel/", imports.import_cancel, name="import-cancel"),
-    path("imports/<int:upload_id>/discard/", imports.import_discard, name="import-discard"),
-    path("imports/<int:upload_id>/undo/", imports.import_undo, name="import-undo"),
+    path("imports/<int:key>/recheck/", imports.import_recheck, name="import-recheck"),
+    path("imports/<int:key>/confirm/", button_page(upload_actions.confirm), name="import-confirm"),
+    path("imports/<int:key>/cancel/", button_page(upload_actions.cancel), name="import-cancel"),
+    path(
+        "imports/<int:key>/discard/",
+        button_page(upload_actions.discard),
+        name="import-discard",
+    ),
+    path("imports/<int:key>/undo/", button_page(upload_actions.undo), name="import-undo"),
     path("imports/<int:upload_id>/pictures/<slug:digest>/", imports.import_picture, name="import-picture"),
     path("imports/<int:upload_id>/problems.csv", imports.import_problems, name="import-problems"),
 ]
@@ -118,10 +128,18 @@ asking: list[URLPattern] = [
     path("judges/<int:judge_id>/judge.yaml", judges.judge_export, name="judge-export"),
     path("judges/<int:judge_id>/prompts/", judges.judge_prompts, name="judge-prompts"),
     path("judges/<int:judge_id>/try/", judges.judge_try, name="judge-try"),
-    path("judges/<int:judge_id>/change/", judges.judge_update, name="judge-update"),
-    path("judges/<int:judge_id>/retire/", judges.judge_control, {"is_active": False}, name="judge-retire"),
-    path("judges/<int:judge_id>/restore/", judges.judge_control, {"is_active": True}, name="judge-restore"),
-    path("judges/<int:judge_id>/delete/", judges.judge_delete, name="judge-delete"),
+    path(
+        "judges/<int:key>/change/",
+        form_page(judge_actions.update, "judging/judge_update.html", context=judges.change_context),
+        name="judge-update",
+    ),
+    path("judges/<int:key>/retire/", button_page(judge_actions.retire), name="judge-retire"),
+    path("judges/<int:key>/restore/", button_page(judge_actions.restore), name="judge-restore"),
+    path(
+        "judges/<int:key>/delete/",
+        button_page(judge_actions.delete),
+        name="judge-delete",
+    ),
 ]
 
 urlpatterns = [*browsing, *importing, *running, *asking]

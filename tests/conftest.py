@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from pytest_django import DjangoDbBlocker
 
-pytest_plugins = ["tests.fake_llm.fixture", "tests.own_redis"]
+pytest_plugins = ["tests.fake_llm.fixture", "tests.own_redis", "tests.sharing"]
 
 hypothesis.settings.register_profile("evalsite", deadline=None)  # an example that waits for a busy machine is not wrong
 hypothesis.settings.load_profile("evalsite")
@@ -30,8 +30,10 @@ LONGEST_FIRST = (  # so that no process is left alone with one of these at the e
     "judging/grading/rule_graders/test_rules.py",
     "evalsite/serving",
 )
-LAST_FLOWS = tuple(f"flows/test_{name}.py" for name in ("asked_systems", "golden_study", "panel"))
-BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one backend's pass is enough for these
+LAST_FLOWS = tuple(
+    f"flows/test_{name}.py" for name in ("asked_systems", "golden_study", "panel", "client", "front_door")
+)
+BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pass is enough even where there are rows
     "architecture/",
     "judging/specs/",
     "judging/grading/",
@@ -50,6 +52,18 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     *(f"flows/test_{name}.py" for name in ("statement_walk", "golden_study", "desk_pages", "own_prompt", "panel")),
     *(f"flows/test_{name}.py" for name in ("search", "journeys", "threshold")),
     "providers/",  # replies of providers over HTTP
+    *(f"flows/test_{name}.py" for name in ("compared_review", "front_door", "scale_words")),
+    "evalsite/base/rich/",
+    "evalsite/base/templatetags/",
+    "evalsite/help/",
+    "evalsite/review/tables/",
+    # what they ask the database is asked in tests of selectors and services, and of every address
+    *(f"evalsite/accounts/test_{name}.py" for name in ("views", "sign_in")),
+    "evalsite/api/test_operations.py",  # test_doors does each act there, test_contract sends what is hostile
+    *(f"evalsite/reports/test_{name}.py" for name in ("views", "commands", "debates_command", "judge_commands")),
+    *(f"judging/services/file_imports/test_{name}.py" for name in ("intake", "column_intake")),
+    *("debate/test_pages.py", "debate/test_experiment_pages.py", "evalsite/test_home.py"),
+    "evalsite/demo/test_content.py",  # flows on either backend load it
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
     "evalsite/reports/test_debate_pages.py",
     "evalsite/reports/services/judges/test_judge_trust.py",
@@ -62,11 +76,13 @@ BACKEND_FREE = (  # pure code, HTTP against the fake server, the sandbox: one ba
     "evalsite/demo/test_demo_command.py",  # brings its own database and broker
     "evalsite/serving/test_bodies.py",
     "evalsite/serving/test_broker.py",
+    "evalsite/serving/test_demo_record.py",
     "evalsite/serving/test_gunicorn_conf.py",
 )
 
 
 BACKEND_FREE_FOLDERS = {"views", "management"}  # HTML and text; every address is asked in test_hostile_queries
+STATEFUL = {"db", "django_db_setup", "postgres", "redis_server", "own_redis"}  # without them a test meets no backend
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -75,8 +91,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests of what knows neither database nor broker by itself, before `-m` looks at the marks."""
-    if _is_backend_free(item.path):
+    """Mark the tests of what knows neither database nor broker, before `-m` looks at the marks."""
+    used = STATEFUL.intersection(item.fixturenames) if isinstance(item, pytest.Function) else STATEFUL
+    if _is_backend_free(item.path) or not (used or item.get_closest_marker("django_db")):
         item.add_marker("backend_free")
 
 
@@ -89,17 +106,9 @@ def _is_backend_free(path: Path) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest first, and flows that add suites and judges to the demo behind those that look at the newest."""
     longest = tuple(str(REPOSITORY / "tests" / name) for name in LONGEST_FIRST)
-    last = tuple(str(REPOSITORY / "tests" / name) for name in LAST_FLOWS)
+    last = [REPOSITORY / "tests" / name for name in LAST_FLOWS]
     rank = {item: next((n for n, path in enumerate(longest) if str(item.path).startswith(path)), 99) for item in items}
-    items.sort(key=lambda item: (str(item.path).startswith(last), rank[item]))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Return how several processes share the suite out."""
-    from tests.sharing import Sharing
-
-    return Sharing(config, log)
+    items.sort(key=lambda item: (last.index(item.path) if item.path in last else -1, rank[item]))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

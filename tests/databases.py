@@ -143,6 +143,14 @@ def _reference_rows() -> list[list[tuple[object, ...]]]:
     return found
 
 
+def address_of_test_database() -> str:
+    """Return the address of this process's test database, for processes that a test starts."""
+    from django.db import connection
+
+    name = str(connection.settings_dict["NAME"])
+    return urlunsplit(urlsplit(URL)._replace(path=f"/{name}")) if ON_POSTGRES else f"sqlite:///{name}"
+
+
 def drop(name: str) -> None:
     """Remove a database from the server, whoever still uses it; a file goes with its folder."""
     if ON_POSTGRES:
@@ -168,6 +176,21 @@ def make_own_database(folder: Path) -> str:
     name = f"evalsite_test_{uuid.uuid4().hex[:12]}"
     copy_template(name)
     return urlunsplit(urlsplit(URL)._replace(path=f"/{name}"))
+
+
+@contextmanager
+def empty_database(folder: Path) -> Iterator[str]:
+    """Yield the address of a database without tables."""
+    name = f"evalsite_test_{uuid.uuid4().hex[:12]}"
+    if not ON_POSTGRES:
+        yield f"sqlite:///{folder}/{name}.sqlite3"
+        return
+    with server() as administrator:
+        administrator.execute(f'CREATE DATABASE "{name}"')
+    try:
+        yield urlunsplit(urlsplit(URL)._replace(path=f"/{name}"))
+    finally:
+        drop(name)
 
 
 def drop_own_database(url: str) -> None:

@@ -59,7 +59,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="evalsite-net-") as folder:
             environment = {**os.environ, FOLDER: folder, "EVALSITE_DATA_DIR": folder, "EVALSITE_LOG_LEVEL": "ERROR"}
             environment |= {"EVALSITE_SECRET_KEY": "only-for-the-net", "DJANGO_SETTINGS_MODULE": "tests.settings"}
-            environment |= {"EVALSITE_TEST_RUNNER": "alone", "EVALSITE_TEST_SUITE_DIR": folder, "EVALSITE_DEMO": "1"}
+            environment |= {"EVALSITE_TEST_PROCESS": "0", "EVALSITE_TEST_SUITE_DIR": folder, "EVALSITE_DEMO": "1"}
             environment |= {"EVALSITE_CALL_THREADS": "1", "PYTHONHASHSEED": "0"}
             environment |= {"EVALSITE_DATABASE_URL": f"sqlite:///{folder}/net.sqlite3"}
             sys.exit(subprocess.call([sys.executable, "-m", "tests.net", *sys.argv[1:]], env=environment))
@@ -96,10 +96,12 @@ def record() -> Recording:
     from django.conf import settings
     from django.core.management import call_command
 
+    from evalsite.base.actions.declarations import declared_nouns
     from evalsite.serving.broker import ensure_broker
 
     logging.disable(logging.WARNING)
     settings.ALLOWED_HOSTS = ["*"]
+    declared_nouns()
     call_command("migrate", verbosity=0)
     with ensure_broker():
         _do_the_work()
@@ -166,7 +168,7 @@ def _acts() -> Iterator[tuple[str, str]]:
     labels.write_text("item,rater,label,scenario\n" + "\n".join(lines) + "\n")
     told = {
         "create_queue": _told("queue", "create", "--file", str(pairs), "--name", "Pairs", "--quorum", "2"),
-        "import_label_table": _told("import_label_table", str(labels), "--queue", "From elsewhere"),
+        "import_label_table": _told("labels", "create", "--file", str(labels), "--name", "From elsewhere"),
         "endpoint create": _told(
             *("endpoint", "create", "--name", "Nobody", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
         ),
@@ -179,13 +181,13 @@ def _acts() -> Iterator[tuple[str, str]]:
     _work_off()
     for number, person in enumerate(("demo-ben", "demo-chloe", "demo-anna")):
         for turn in range(3):
-            item = _told("annotate_item", "--queue", "pairs", "--by", person)
+            item = _told("queue", "next", "pairs", "--by", person)
             told[f"next {person} {turn}"] = item
             labels_of_item = [*item.get("labels", {}), "", ""]
             label = labels_of_item[(number + turn) % 2]
-            given = ("annotate_item", "--item", str(item.get("item", "")), "--label", label, "--by", person)
+            given = ("assignment", "annotate", str(item.get("id", "")), "--label", label, "--by", person)
             told[f"annotate {person} {turn}"] = _told(*given)
-    told["adjudicate_item"] = _told("adjudicate_item", "--queue", "pairs", "--by", "demo-researcher")
+    told["item list"] = _told("item", "list", "--queue", "pairs", "--status", "split")
     yield from ((f"act {name}", _text(value)) for name, value in told.items())
 
 
@@ -199,7 +201,7 @@ def _commands() -> Iterator[tuple[str, str]]:
         ("report", "agreement", *queue),
         ("report", "agreement", "--labels", "from-elsewhere"),
         ("report", "leaderboard", "--run", RUN, "--mode", "corrected"),
-        *(("adjudicate_item", *queue), ("endpoint", "budgets"), ("lint_suite", "evalsite/demo/data")),
+        *(("item", "list", *queue, "--status", "split"), ("endpoint", "budgets"), ("lint_suite", "evalsite/demo/data")),
         *(("export_scores", "--run", RUN, "--format", form) for form in ("csv", "jsonl", "xlsx")),
         *(("export_annotations", "pairs", "--format", form) for form in ("csv", "jsonl", "xlsx")),
         *(("export_debates", "1", "--format", form) for form in ("csv", "jsonl", "zip")),

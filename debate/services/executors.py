@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
+from debate import signals
 from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
 from debate.protocol.consensus import StopReason
 from debate.protocol.debate import calls_by_statement, run_debate, vote_of
@@ -75,6 +76,9 @@ class DebateExecutor:
         Debate.objects.bulk_create(
             debates, batch_size=BATCH, update_conflicts=True, unique_fields=["id"], update_fields=STORED_FIELDS
         )
+        for debate in debates:
+            if debate.status == DebateStatus.UNRESOLVED:
+                signals.debate_unresolved.send(sender=Debate, debate_id=debate.pk)
 
     def failure(self, result: object) -> str:
         """Return why a debate broke off, or an empty text: an unresolved debate is no failure."""

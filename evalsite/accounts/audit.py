@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Model
+from django.db.models import Model, Q, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.base.actions.origins import current_origin
 
 SUBJECT_LIMIT = 200  # characters
+ABOUT_PEOPLE = ("person.", "session.")  # how the names of acts begin whose subject is a person
+PERSONAL = ("first_name", "last_name", "email", "address")  # details of such acts, former values among them
+ERASED = "erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +49,48 @@ def record(actor: User | None, verb: str, subject: Model | NamedSubject | str, /
         address=address_of() if address_of is not None else "",
         detail=facts | ({"through": origin} if origin else {}),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedName:
+    """A person who is erased: their number, what they were called, and what stands for them now."""
+
+    pk: int
+    username: str
+    names: frozenset[str]  # every text that is theirs alone: user name, address, full name
+    pseudonym: str
+
+
+def erase_names(person: ErasedName, *, at: datetime) -> int:
+    """Put the pseudonym in place of a person's names and addresses in the log, and return in how many entries."""
+    written = {text for name in person.names for text in (name, json.dumps(name)[1:-1])}  # as a database stores it
+    about = Q(actor=person.pk) | Q(subject_id=person.pk) | Q(subject=person.username)
+    named = Q(*(("text__contains", text) for text in sorted(written)), _connector=Q.OR)
+    entries = AuditEntry.objects.annotate(text=Cast("detail", TextField())).filter(about | named)
+    changed: list[AuditEntry] = []
+    for entry in entries.iterator(chunk_size=1000):
+        before = entry.subject, entry.detail
+        _erase_in(entry, person)
+        if (entry.subject, entry.detail) != before:
+            entry.names_erased_at = at
+            changed.append(entry)
+    AuditEntry.objects.bulk_update(changed, ["subject", "detail", "names_erased_at"], batch_size=500)
+    return len(changed)
+
+
+def _erase_in(entry: AuditEntry, person: ErasedName) -> None:
+    is_theirs = entry.action.startswith(ABOUT_PEOPLE) and (
+        entry.subject == person.username or entry.subject_id == person.pk
+    )
+    if is_theirs:
+        entry.subject = person.pseudonym
+        entry.detail = {name: ERASED if name in PERSONAL else value for name, value in entry.detail.items()}
+    entry.detail = _without(entry.detail, person)
+
+
+def _without(value: Any, person: ErasedName) -> Any:
+    if isinstance(value, dict):
+        return {name: _without(each, person) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without(each, person) for each in value]
+    return person.pseudonym if isinstance(value, str) and value in person.names else value

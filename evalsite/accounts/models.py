@@ -7,7 +7,7 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """Who did what, when. Written once, never changed or deleted by the site."""
+    """Who did what, when. Written once; all that ever goes from it are the names of somebody who is erased."""
 
     at = models.DateTimeField(db_index=True)
     actor = models.ForeignKey(
@@ -18,6 +18,7 @@ class AuditEntry(models.Model):
     subject_id = models.BigIntegerField(null=True)
     address = models.CharField(max_length=200, db_default="")  # of the subject's page; empty where it has none
     detail = models.JSONField(default=dict)
+    names_erased_at = models.DateTimeField(null=True)  # subject and detail are changed then, and the rest never
 
     class Meta:
         default_permissions = ("view",)
@@ -30,8 +31,9 @@ class AuditEntry(models.Model):
     @property
     def facts(self) -> list[tuple[str, object]]:
         """The details as pairs: a template that asks a dictionary for its items gets the key of that name first."""
+        erased = {"names erased": self.names_erased_at.date()} if self.names_erased_at else {}
         return [
             (name, ", ".join(map(str, value)) if isinstance(value, list) else value)
-            for name, value in self.detail.items()
+            for name, value in {**self.detail, **erased}.items()
             if value not in (None, "", [])
         ]

@@ -11,8 +11,10 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 from django.http import HttpRequest
+from django.utils import timezone
 
 from evalsite.accounts.audit import record
+from evalsite.accounts.open_sessions import note_opening
 from evalsite.accounts.roles import sync_groups
 from evalsite.accounts.sessions import renew
 from evalsite.base.json_types import JsonDict
@@ -59,8 +61,9 @@ def _known_name(typed: str | None) -> str:
 
 @receiver(user_logged_in)
 def date_session(sender: object, *, request: HttpRequest, **extra: Any) -> None:
-    """Note that the session's end is that of a new session, so that the first page does not move it again."""
+    """Note where the session began, and that its end is that of a new one, so that the first page does not move it."""
     renew(request)
+    note_opening(request, at=timezone.now())
 
 
 @receiver(post_migrate)

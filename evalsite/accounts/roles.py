@@ -1,4 +1,7 @@
-"""Roles as groups: viewer, annotator, researcher, admin. A researcher may do what viewers and annotators may."""
+"""Roles as groups: viewer, annotator, researcher, admin. A researcher may do what viewers and annotators may.
+
+The same permissions say which scope a token of the API needs.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,26 @@ class Role(StrEnum):
     ADMIN = "admin"
 
 
+class Scope(StrEnum):
+    """What a token may be used for, as far as its person's role allows it."""
+
+    READ = "read"
+    ANNOTATE = "annotate"
+    RUN = "run"
+    ADMIN = "admin"
+
+    @property
+    def words(self) -> str:
+        """What it is good for."""
+        return {
+            "read": "lists, details and reports",
+            "annotate": "what annotators do",
+            "run": "what researchers do",
+            "admin": "what admins do, and tokens",
+        }[self.value]
+
+
+PERSONAL_PERMISSIONS = ("api.add_apitoken",)  # of every role
 VIEWER_PERMISSIONS = (
     "judging.view_benchmark",
     "judging.view_run",
@@ -39,21 +62,31 @@ RESEARCHER_PERMISSIONS = (
     "review.change_queue",
     "reports.add_sharelink",
     "reports.add_savedview",
+    "reports.add_storedgate",
 )
 ADMIN_PERMISSIONS = (
+    "judging.delete_benchmark",
     "judging.add_modelendpoint",
     "judging.change_modelendpoint",
     "auth.view_user",
     "auth.add_user",
     "auth.change_user",
     "accounts.view_auditentry",
+    "api.add_webhook",
 )
 PERMISSIONS: dict[Role, tuple[str, ...]] = {
-    Role.VIEWER: VIEWER_PERMISSIONS,
-    Role.ANNOTATOR: ANNOTATOR_PERMISSIONS,
-    Role.RESEARCHER: ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS,
-    Role.ADMIN: ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS + ADMIN_PERMISSIONS,
+    Role.VIEWER: PERSONAL_PERMISSIONS + VIEWER_PERMISSIONS,
+    Role.ANNOTATOR: PERSONAL_PERMISSIONS + ANNOTATOR_PERMISSIONS,
+    Role.RESEARCHER: PERSONAL_PERMISSIONS + ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS,
+    Role.ADMIN: PERSONAL_PERMISSIONS + ANNOTATOR_PERMISSIONS + RESEARCHER_PERMISSIONS + ADMIN_PERMISSIONS,
 }
+
+
+def scope_of(permission: str) -> Scope:
+    """Return the scope that a token needs to do what takes this permission; what only reads needs `read`."""
+    if permission in ANNOTATOR_PERMISSIONS:
+        return Scope.ANNOTATE
+    return Scope.RUN if permission in RESEARCHER_PERMISSIONS else Scope.ADMIN
 
 
 def sync_groups() -> None:
@@ -67,8 +100,8 @@ def sync_groups() -> None:
         group.permissions.set(by_name[name] for name in names if name in by_name)
 
 
-def set_role(*, user: User, role: Role) -> None:
-    """Give `user` this role and no other. Admins may open Django's own admin pages and the job queue."""
+def set_role(*, user: User, role: Role | None) -> None:
+    """Give `user` this role and no other, or none. Admins may open Django's own admin pages and the job queue."""
     user.groups.set(Group.objects.filter(name=role))
     user.is_staff = role == Role.ADMIN
     user.save(update_fields=["is_staff"])

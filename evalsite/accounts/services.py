@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from smtplib import SMTPException
 
 from axes.utils import reset as clear_lockout
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
 from django.db import transaction
 
 from evalsite.accounts.audit import record
@@ -89,8 +92,8 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
     stays_admin = role == Role.ADMIN and is_active
     if actor is not None and person.pk == actor.pk and not stays_admin:
         raise PersonRefused("You cannot remove your own access. Ask another admin.")
-    if before == Role.ADMIN and person.is_active and not stays_admin and not _other_admins(person):
-        raise PersonRefused("This is the last active admin. Make another person an admin first.")
+    if not stays_admin:
+        check_admin_stays(person)
     changes = _apply(person, details, is_active)
     if before != role:
         set_role(user=person, role=role)
@@ -112,13 +115,38 @@ def update_own_details(*, person: User, details: PersonDetails) -> User:
 
 @transaction.atomic
 def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
-    """Give a person a new password, sign them out everywhere and lift a lock-out."""
+    """Give a person a new password, sign them out everywhere and lift a lock-out.
+
+    Raises:
+        PersonRefused: the site takes no passwords.
+    """
+    if not settings.PASSWORDS:
+        raise PersonRefused(f"This site takes no passwords: people sign in with {settings.OIDC_NAME}.")
     password = make_password()
     person.set_password(password)
     person.save(update_fields=["password"])
     clear_lockout(username=person.username)
     record(actor, "person.password_issued", person)
     return IssuedPassword(person, password)
+
+
+def send_test_mail(*, person: User, actor: User | None) -> User:
+    """Send a letter to a person's address, and say what the mail server answered where it is refused.
+
+    Raises:
+        PersonRefused: no mail server or address is set, or the letter was not taken.
+    """
+    if settings.EMAIL_BACKEND.endswith("dummy.EmailBackend"):
+        raise PersonRefused("No mail server is set. Set EVALSITE_EMAIL_HOST, restart web and workers, and try again.")
+    if not person.email:
+        raise PersonRefused(f"{person.username} has no mail address.")
+    try:
+        send_mail("Evalsite: test", "The site can send mail to you.", None, [person.email])
+    except (SMTPException, OSError) as error:
+        server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+        raise PersonRefused(f"{server} did not take the letter: {type(error).__name__}: {error}"[:500]) from error
+    record(actor, "person.test_mailed", person)
+    return person
 
 
 def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
@@ -135,9 +163,12 @@ def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
     return changes
 
 
-def _other_admins(person: User) -> bool:
+def check_admin_stays(person: User) -> None:
+    """Pass where the site has an active admin without this person. Raises: PersonRefused."""
     admins = User.objects.filter(is_active=True).exclude(pk=person.pk)
-    return admins.filter(groups__name=Role.ADMIN).exists() or admins.filter(is_superuser=True).exists()
+    others = admins.filter(groups__name=Role.ADMIN).exists() or admins.filter(is_superuser=True).exists()
+    if person.is_active and role_of(person) == Role.ADMIN and not others:
+        raise PersonRefused("This is the last active admin. Make another person an admin first.")
 
 
 def _check_password(password: str, person: User) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
@@ -16,7 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 NO_CONTENT = 204
-RENEWED = "renewed_on"  # in the session: the day on which its end was last moved
+RENEWED = "renewed_on"  # in the session: the day, or the time, at which its end was last moved
 
 
 class SignInMiddleware(LoginRequiredMiddleware):
@@ -49,7 +50,7 @@ def _own_page(request: HttpRequest, url: str) -> str:
 
 
 class SessionRenewalMiddleware:
-    """Moves the end of a session on when somebody uses the site, once a day at most.
+    """Moves the end of a session on when somebody uses the site, once a day or in a tenth of the idle time at most.
 
     What an open page asks for by itself (heartbeats, drafts, parts that refresh) is no use of the site.
     """
@@ -67,7 +68,9 @@ class SessionRenewalMiddleware:
 
 
 def renew(request: HttpRequest) -> None:
-    """Move the end of a session on, unless that has been done today."""
-    today = timezone.localdate().isoformat()
-    if request.session.get(RENEWED) != today:
-        request.session[RENEWED] = today
+    """Move the end of a session on, unless that has been done today, or in this tenth of the idle time."""
+    period = timezone.localdate().isoformat()
+    if settings.IDLE_MINUTES:
+        period = str(int(timezone.now().timestamp() // (settings.IDLE_MINUTES * 6)))
+    if request.session.get(RENEWED) != period:
+        request.session[RENEWED] = period

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordChangeView
 from django.db import transaction
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.utils import timezone
+from django.utils.text import slugify
+from django.views.decorators.http import require_http_methods, require_POST
 
 from evalsite.accounts import selectors, services
 from evalsite.accounts.audit import record
 from evalsite.accounts.exports import audit_csv
 from evalsite.accounts.forms import AuditFilterForm, DetailsForm, SignInForm
 from evalsite.accounts.lockouts import remember_browser
+from evalsite.accounts.open_sessions import SessionRefused, end_sessions, open_sessions
 from evalsite.accounts.roles import Role
 from evalsite.base.http import PageRequest, get_view, page_of
+from evalsite.base.json_types import JsonDict
 
 
 @get_view("auth.view_user")
@@ -48,6 +55,14 @@ def person_changed(_request: PageRequest, _person: User) -> HttpResponse:
 def password_issued(request: PageRequest, issued: services.IssuedPassword) -> HttpResponse:
     """Show a new password, once."""
     return render(request, "accounts/person_password.html", {"issued": issued, "is_new": False})
+
+
+def person_exported(_request: PageRequest, document: JsonDict) -> HttpResponse:
+    """Send what is held about a person as a file."""
+    response = JsonResponse(document, json_dumps_params={"indent": 1, "ensure_ascii": False})
+    name = slugify(document["account"]["username"])
+    response["Content-Disposition"] = f'attachment; filename="{name}.json"'
+    return response
 
 
 @get_view("accounts.view_auditentry")
@@ -81,13 +96,32 @@ def preferences(request: PageRequest) -> HttpResponse:
         services.update_own_details(person=person, details=form.details(person.username))
         messages.success(request, "Saved.")
         return redirect("accounts:preferences")
-    return render(request, "accounts/preferences.html", {"form": form})
+    sessions = open_sessions(person=person, key=request.session.session_key, at=timezone.now())
+    return render(request, "accounts/preferences.html", {"form": form, "sessions": sessions})
+
+
+@require_POST
+def session_end(request: PageRequest) -> HttpResponse:
+    """End one of one's own sessions, or all but this one."""
+    try:
+        name = request.POST.get("session", "")
+        end_sessions(person=request.user, name=name, key=request.session.session_key, at=timezone.now())
+    except SessionRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, "Signed out there.")
+    return redirect("accounts:preferences")
 
 
 class SignInView(LoginView):
     """Signs a person in, and remembers that they did so in this browser."""
 
     authentication_form = SignInForm
+
+    def get_context_data(self, **kwargs: Any) -> JsonDict:
+        """Return what the page shows: a form, single sign-on, or both."""
+        sign_on = settings.OIDC_NAME if settings.OIDC_URL else ""
+        return super().get_context_data(**kwargs, sign_on=sign_on, passwords=settings.PASSWORDS)
 
     def get_success_url(self) -> str:
         """Return the page of this site that the person wanted; that of home for what is none."""
@@ -102,6 +136,13 @@ class SignInView(LoginView):
 
 class OwnPasswordView(PasswordChangeView):
     """Django's page for a new password of one's own, which tells the audit log."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Show the form to who signs in with a password."""
+        if isinstance(request.user, User) and not (settings.PASSWORDS and request.user.has_usable_password()):
+            messages.info(request, f"You sign in with {settings.OIDC_NAME}, without a password of this site.")
+            return redirect("accounts:preferences")
+        return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Store the password."""

@@ -12,3 +12,16 @@ class ApiConfig(AppConfig):
     label = "api"
     verbose_name = "API"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Listen to the layers below, and let workers send what waits; imported when it is used."""
+        from evalsite.api import receivers  # noqa: F401 - importing connects the receivers
+        from evalsite.serving.recoveries import add_recovery
+
+        add_recovery("send_webhooks", _send_webhooks)
+
+
+def _send_webhooks() -> int:
+    from evalsite.api.webhooks import launch_deliveries
+
+    return launch_deliveries()

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 
 
 class ApiToken(models.Model):
     """What a script signs in with; only a hash of it is stored."""
 
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="api_tokens")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=20)  # of its text, by which a person knows it again
     digest = models.CharField(max_length=64, unique=True)  # SHA-256, hexadecimal
+    scopes = models.JSONField(default=list)  # of evalsite.accounts.roles.Scope
     created_at = models.DateTimeField()
     ends_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)  # to the minute
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:
-        default_permissions = ()
+        default_permissions = ("add",)
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        """Return the page of one's own tokens."""
+        return reverse("token-list")
 
 
 class KeptAnswer(models.Model):
@@ -41,3 +48,55 @@ class KeptAnswer(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class Webhook(models.Model):
+    """An address that is told of events. Its secret is derived from that of the site, and stored nowhere."""
+
+    name = models.CharField(max_length=100)
+    url = models.URLField(max_length=500)
+    events = models.JSONField(default=list)  # of evalsite.api.webhooks.Event
+    is_active = models.BooleanField(default=True)
+    generation = models.PositiveIntegerField(default=1)  # of its secret
+    rotated_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ("add",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        """Return its page, with the log."""
+        return reverse("webhook-detail", args=[self.pk])
+
+
+class WebhookDelivery(models.Model):
+    """One event for one webhook: it waits while `due_at` is set."""
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=40)
+    message_id = models.CharField(max_length=40, unique=True)
+    body = models.TextField()  # as it is signed
+    created_at = models.DateTimeField()
+    due_at = models.DateTimeField(null=True, db_index=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    answered = models.PositiveSmallIntegerField(null=True)  # the status of the last answer
+    trouble = models.CharField(max_length=300)  # why there was none
+    delivered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.message_id}"
+
+    def get_absolute_url(self) -> str:
+        """Return the page of its webhook."""
+        return self.webhook.get_absolute_url()
+
+    @property
+    def status(self) -> str:
+        """Whether it waits, was delivered, or failed for good."""
+        return "delivered" if self.delivered_at else "waiting" if self.due_at else "failed"

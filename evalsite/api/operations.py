@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Any
 
 from django import forms
@@ -22,33 +23,66 @@ from ninja.openapi.docs import Swagger
 from ninja.security import APIKeyCookie, HttpBearer
 
 from evalsite.accounts.audit import NamedSubject, record
-from evalsite.api.bodies import body_schema, documented, entries_of, fingerprint_of, kind_of_body
-from evalsite.api.models import KeptAnswer
+from evalsite.accounts.roles import Scope, scope_of
+from evalsite.api.bodies import JSON, body_schema, documented, entries_of, fingerprint_of, kind_of_body
+from evalsite.api.models import ApiToken, KeptAnswer
 from evalsite.api.problems import RequestProblem, problem_response
 from evalsite.api.throttles import check_rate
 from evalsite.api.tokens import find_token
 from evalsite.base.actions.declarations import CHANGE, CREATE, DELETE, MOST_ROWS, Action, InvalidInput, Noun
 from evalsite.base.actions.entries import chosen_form, perform
 from evalsite.base.actions.origins import done_through
-from evalsite.base.actions.reports import BeingComputed, FileTable, NoSuchTable, Report
-from evalsite.base.command_base import DIGITS
+from evalsite.base.actions.reports import BeingComputed, NoSuchTable, Report, ReportTable
+from evalsite.base.command_base import numbered_row
 from evalsite.base.http import table_response, whole_number
 from evalsite.base.json_types import JsonDict
+from evalsite.base.owners import NotOwner
 from evalsite.base.refusals import Refused
-from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, PAPER_TYPES, ExtraMissing, check_format
 
 ANSWERS_ARE_KEPT = timedelta(days=1)
 KEY_LENGTH = 200
 METHODS = {CHANGE: "PATCH", DELETE: "DELETE"}  # of what is done to one without an address of its own
-FILES = (*CONTENT_TYPES, *PAPER_TYPES)
+FILES = CONTENT_TYPES | DATA_TYPES | PAPER_TYPES
 RETRY_SECONDS = "5"
 TRUE = ("true", "1", "yes", "on")  # of a parameter that says yes or no
 ROWS = 50  # of a list where no `limit` is given
-ERRORS: JsonDict = {
-    str(status): {"description": words, "content": {"application/problem+json": {"schema": {"type": "object"}}}}
-    for status, words in ((401, "No token, or none that is valid"), (403, "Not allowed"), (429, "Too many requests"))
+OBJECT: JsonDict = {"schema": {"type": "object"}}
+ALWAYS, REFUSED, ONE, SENT = (400, 401, 403, 429), (409, 422), (404,), (413, 415)  # how operations may be refused
+PROBLEMS = {
+    400: "What was sent cannot be read",
+    401: "No token, or none that is valid",
+    403: "Not allowed to the person, or not in the scope of the token",
+    404: "Not there, or not to be seen by this person",
+    409: "Refused as things are",
+    413: "More than is taken",
+    415: "Another kind of body than is taken",
+    422: "Entries that are wrong, by field",
+    429: "Too many requests; Retry-After says when to go on",
 }
-REFUSED: JsonDict = {"409": {"description": "Refused as things are"}, "422": {"description": "Entries that are wrong"}}
+PROBLEM_SCHEMA: JsonDict = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "One sentence, as a page says it."},
+        "errors": {
+            "type": "object",
+            "description": "Sentences by field.",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        },
+    },
+}
+PAGE_SCHEMA: JsonDict = {
+    "type": "object",
+    "required": ["rows", "next"],
+    "properties": {
+        "rows": {"type": "array", "items": {"type": "object"}},
+        "next": {"type": ["integer", "null"], "description": "What `after` of the next page is; null at the end."},
+    },
+}
 IDEMPOTENCY: JsonDict = {
     "in": "header",
     "name": "Idempotency-Key",
@@ -60,13 +94,12 @@ IDEMPOTENCY: JsonDict = {
 class TokenAuth(HttpBearer):
     """A token in the header Authorization."""
 
-    def authenticate(self, request: HttpRequest, token: str) -> str | None:
-        """Let the request be one of the token's owner, and return through which door it came."""
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
+        """Let the request be one of the token's owner, and return the token."""
         found = find_token(token, at=timezone.now())
-        if found is None:
-            return None
-        request.user = found.owner
-        return f"API, token {found.name}"
+        if found is not None:
+            request.user = found.owner
+        return found
 
 
 class SignedInAuth(APIKeyCookie):
@@ -74,12 +107,12 @@ class SignedInAuth(APIKeyCookie):
 
     param_name = settings.SESSION_COOKIE_NAME
 
-    def __call__(self, request: HttpRequest) -> str | None:
+    def __call__(self, request: HttpRequest) -> User | None:
         return super().__call__(request) if request.user.is_authenticated else None
 
-    def authenticate(self, request: HttpRequest, key: str | None) -> str | None:
-        """Return through which door the request came."""
-        return "API"
+    def authenticate(self, request: HttpRequest, key: str | None) -> User:
+        """Return who has signed in."""
+        return _person(request)
 
 
 class Documentation(Swagger):
@@ -101,6 +134,7 @@ def make_api(nouns: Mapping[str, Noun[Any]], reports: Mapping[str, Report[Any]])
         docs=Documentation(),
         auth=[TokenAuth(), SignedInAuth()],
         description="What pages and commands do, for scripts. Sign in with a token: Authorization: Bearer evs_...",
+        openapi_extra={"components": {"schemas": {"Problem": PROBLEM_SCHEMA}}},
     )
     for noun in nouns.values():
         _add_noun(api, noun)
@@ -114,18 +148,23 @@ def make_api(nouns: Mapping[str, Noun[Any]], reports: Mapping[str, Report[Any]])
 def _answer_of(_request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """Return the answer to a request that is not carried out."""
     if isinstance(error, RequestProblem):
-        return problem_response(error.status, str(error), error.errors)
+        response = problem_response(error.status, str(error), error.errors)
+        if error.retry_after:
+            response["Retry-After"] = str(error.retry_after)
+        return response
     if isinstance(error, HttpError):
         return problem_response(error.status_code, str(error))
     if isinstance(error, InvalidInput):
         return problem_response(422, str(error), error.errors)
+    if isinstance(error, NotOwner):
+        return problem_response(403, str(error))
     field = error.field if isinstance(error, Refused) else ""
     return problem_response(409, str(error), {field: [str(error)]} if field else None)
 
 
 def _add_noun(api: NinjaAPI, noun: Noun[Any]) -> None:
     def show(request: HttpRequest, key: int) -> HttpResponse:
-        _check(request, noun.view_permission)
+        _check(request, noun.view_permission, Scope.READ)
         return _json(noun.detail(_subject(noun.rows(_person(request)), noun, key)))
 
     for action in noun.actions.values():  # paths without a number first
@@ -133,7 +172,9 @@ def _add_noun(api: NinjaAPI, noun: Noun[Any]) -> None:
             path = f"/{noun.plural}" if action.verb == "create" else f"/{noun.plural}/{action.verb}"
             _add_action(api, action, path)
     _add_listing(api, noun)
-    _add(api, f"/{noun.plural}/{{int:key}}", "GET", show, f"{noun.name}-show", f"Show one {noun.name}.")
+    shown = _responses(200, "The row", ONE)
+    words = f"Show one {noun.reference.what}."
+    _add(api, f"/{noun.plural}/{{int:key}}", "GET", show, f"{noun.name}-show", words, responses=shown)
     for action in noun.actions.values():
         if action.has_subject and action.verb in METHODS:
             _add_action(api, action, f"/{noun.plural}/{{int:key}}", METHODS[action.verb])
@@ -150,11 +191,14 @@ def _add_report(api: NinjaAPI, report: Report[Any]) -> None:
     ]
 
     def read(request: HttpRequest) -> HttpResponseBase:
-        _check(request, report.permission)
+        _check(request, report.permission, Scope.READ)
         return _report(report, request)
 
     path, name = f"/reports/{report.name}", f"report-{report.name}"
-    responses = {"202": {"description": "The figures are computed; ask again after Retry-After"}, **REFUSED}
+    responses = _responses(200, "The figures, or a table in the format that was asked for", REFUSED)
+    responses[200]["content"] |= {kind: {} for kind in FILES.values()}
+    computing = "The figures are computed; ask again after Retry-After"
+    responses[202] = {"description": computing, "content": {JSON: OBJECT}}
     _add(api, path, "GET", read, name, report.words, parameters=parameters, responses=responses)
 
 
@@ -166,11 +210,13 @@ def _add_listing(api: NinjaAPI, noun: Noun[Any]) -> None:
     ]
 
     def listed(request: HttpRequest) -> HttpResponse:
-        _check(request, noun.view_permission)
+        _check(request, noun.view_permission, Scope.READ)
         return _json(_page(noun, request))
 
-    words = f"List {noun.plural}, the newest first."
-    _add(api, f"/{noun.plural}", "GET", listed, f"{noun.name}-list", words, parameters=parameters)
+    words = f"List {noun.plural_words}, the newest first."
+    responses = _responses(200, "A page of the list", (422,), schema=PAGE_SCHEMA)
+    path = f"/{noun.plural}"
+    _add(api, path, "GET", listed, f"{noun.name}-list", words, parameters=parameters, responses=responses)
 
 
 def _add_action(api: NinjaAPI, action: Action[Any, Any], path: str, method: str = "POST") -> None:
@@ -187,11 +233,21 @@ def _add_action(api: NinjaAPI, action: Action[Any, Any], path: str, method: str 
         method,
         on_one if action.has_subject else on_none,
         f"{action.noun.name}-{action.verb}",
-        action.words,
+        f"{action.words}\n\nScope of the token: {scope_of(action.permission)}.",
         parameters=[IDEMPOTENCY],
         requestBody=body,
-        responses=REFUSED,
+        responses=_responses(_success_of(action), "Done", (*SENT, *REFUSED, *(ONE if action.has_subject else ()))),
     )
+
+
+def _responses(
+    status: int, words: str, problems: Iterable[int], *, schema: JsonDict | None = None
+) -> dict[int, JsonDict]:
+    """Return what an operation may answer: this status, or one of these problems or of those of every operation."""
+    refusal = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    done: JsonDict = {"description": words, "content": {JSON: {"schema": schema} if schema else OBJECT}}
+    refused = {code: {"description": PROBLEMS[code], "content": refusal} for code in (*ALWAYS, *problems)}
+    return {status: done, **refused}
 
 
 def _add(
@@ -203,11 +259,11 @@ def _add(
     words: str,
     **extra: Any,
 ) -> None:
-    extra["responses"] = {**ERRORS, **extra.get("responses", {})}
     api.default_router.add_api_operation(
         path,
         [method],
         operation,
+        response=dict.fromkeys((code for code in extra["responses"] if code < HTTPStatus.MULTIPLE_CHOICES), None),
         operation_id=name,
         url_name=_shared_name(name),
         summary=words.partition(".")[0],
@@ -223,11 +279,29 @@ def _shared_name(name: str) -> str:
     return f"{noun}-{({CREATE: 'list'} | dict.fromkeys(METHODS, 'show')).get(verb, verb)}"
 
 
-def _check(request: HttpRequest, permission: str) -> None:
-    """Pass where the person may do it, and has not asked too often. Raises: RequestProblem."""
-    check_rate(_person(request).pk)
+FORBIDDEN = "You are not allowed to do this."
+
+
+def _check(request: HttpRequest, permission: str, scope: Scope) -> None:
+    """Pass where both the person and the token may do it, and have not asked too often. Raises: RequestProblem."""
+    token = _token(request)
+    check_rate(f"token:{token.pk}" if token is not None else str(_person(request).pk))
     if not request.user.has_perm(permission):
-        raise RequestProblem(403, "You are not allowed to do this.")
+        raise RequestProblem(403, FORBIDDEN)
+    if token is not None and scope not in token.scopes:
+        raise RequestProblem(403, f"This token has no scope “{scope}”, which this takes. Make one that has it.")
+
+
+def _token(request: HttpRequest) -> ApiToken | None:
+    """Return the token of a request; None in a browser's session."""
+    caller = request.auth  # type: ignore[attr-defined]  # set by ninja
+    return caller if isinstance(caller, ApiToken) else None
+
+
+def _origin(request: HttpRequest) -> str:
+    """Return through which door a request came, for the audit log."""
+    token = _token(request)
+    return "API" if token is None else f"API, token {token.name}"
 
 
 def _person(request: HttpRequest) -> User:
@@ -237,9 +311,9 @@ def _person(request: HttpRequest) -> User:
 
 
 def _subject(rows: QuerySet[Any], noun: Noun[Any], key: int) -> Any:
-    subject = rows.filter(pk=key).first() if key < 10**DIGITS else None
+    subject = numbered_row(rows, str(key))
     if subject is None:
-        raise RequestProblem(404, f"There is no {noun.name} {key}.")
+        raise RequestProblem(404, f"There is no {noun.reference.what} {key}.")
     return subject
 
 
@@ -266,8 +340,7 @@ def _report(report: Report[Any], request: HttpRequest) -> HttpResponseBase:
     chosen: JsonDict = {name: request.GET.getlist(name) for name in request.GET}
     table_name, format_name = ((chosen.pop(name, None) or [""])[-1] for name in ("table", "format"))
     errors = {name: ["There is no such parameter."] for name in chosen if name not in report.fields}
-    if format_name not in ("", *FILES):
-        errors["format"] = [f"There is no format “{format_name}”. Formats: {', '.join(FILES)}."]
+    errors |= _format_errors(format_name)
     try:
         table = report.table(table_name)
     except NoSuchTable as missing:
@@ -277,6 +350,8 @@ def _report(report: Report[Any], request: HttpRequest) -> HttpResponseBase:
     for name, values in chosen.items():
         if isinstance(report.fields[name], forms.BooleanField):
             chosen[name] = values[-1].lower() in TRUE
+    if table.permission and not request.user.has_perm(table.permission):
+        raise RequestProblem(403, FORBIDDEN)
     try:
         return _report_answer(report, table, request, chosen, format_name=format_name, is_table=bool(table_name))
     except BeingComputed:
@@ -285,9 +360,19 @@ def _report(report: Report[Any], request: HttpRequest) -> HttpResponseBase:
         return answer
 
 
+def _format_errors(format_name: str) -> dict[str, list[str]]:
+    if format_name not in ("", *FILES):
+        return {"format": [f"There is no format “{format_name}”. Formats: {', '.join(FILES)}."]}
+    try:
+        check_format(format_name)
+    except ExtraMissing as missing:
+        return {"format": [str(missing)]}
+    return {}
+
+
 def _report_answer(
     report: Report[Any],
-    table: FileTable[Any],
+    table: ReportTable[Any, Any],
     request: HttpRequest,
     chosen: JsonDict,
     *,
@@ -297,7 +382,7 @@ def _report_answer(
     shown = report.read(chosen_form(report, chosen), False)
     if format_name:
         file_table = table.in_format(shown, format_name)
-        with done_through(request.auth):  # type: ignore[attr-defined]  # set by ninja
+        with done_through(_origin(request)):
             subject = NamedSubject(report.name, None)
             record(_person(request), "report.exported", subject, table=table.name, format=format_name)
         file_name = f"{report.name} {table.name}"
@@ -307,14 +392,14 @@ def _report_answer(
 
 def _answer(request: HttpRequest, action: Action[Any, Any], key: int | None) -> HttpResponse:
     """Do what an action says and return the answer; the kept one where the request has been answered before."""
-    _check(request, action.permission)
+    _check(request, action.permission, scope_of(action.permission))
     subject = None if key is None else _subject(action.rows(_person(request)), action.noun, key)
     entered, idempotency_key = entries_of(request, action.fields), request.headers.get("Idempotency-Key", "")
     if len(idempotency_key) > KEY_LENGTH:
         raise RequestProblem(422, f"An Idempotency-Key has at most {KEY_LENGTH} characters.")
     # What waits for a model holds no transaction open: its key is claimed before.
     in_one = nullcontext() if action.options.get("calls_models") else transaction.atomic()
-    with in_one, done_through(request.auth):  # type: ignore[attr-defined]  # set by ninja
+    with in_one, done_through(_origin(request)):
         kept = _claim(request, idempotency_key, entered) if idempotency_key else None
         if kept is not None and kept.status:
             return _kept(kept)
@@ -324,7 +409,7 @@ def _answer(request: HttpRequest, action: Action[Any, Any], key: int | None) -> 
             if kept is not None and action.options.get("calls_models"):
                 kept.delete()  # what was refused may be sent again
             raise
-        status, location = _status_of(action, result)
+        status, location = _success_of(action), _location_of(action, result)
         body = json.dumps(action.shown(result), ensure_ascii=False, default=str)
         if kept is not None:
             kept.status, kept.location = status, location
@@ -333,12 +418,15 @@ def _answer(request: HttpRequest, action: Action[Any, Any], key: int | None) -> 
     return _json_text(body, status, location)
 
 
-def _status_of(action: Action[Any, Any], result: Any) -> tuple[int, str]:
-    """Return the status of an answer, and where what was made or goes on can be asked for."""
+def _success_of(action: Action[Any, Any]) -> int:
+    """Return the status of an answer to what was done: that something goes on, was made, or is done."""
     is_made = action.verb.partition("-")[0] == CREATE and not action.has_subject
-    if action.options.get("is_long") or is_made:
-        return 202 if action.options.get("is_long") else 201, f"/api/v1/{action.noun.plural}/{result.pk}"
-    return 200, ""
+    return 202 if action.options.get("is_long") else 201 if is_made else 200
+
+
+def _location_of(action: Action[Any, Any], result: Any) -> str:
+    """Return where what was made or goes on can be asked for."""
+    return "" if _success_of(action) == 200 else f"/api/v1/{action.made.plural}/{result.pk}"
 
 
 def _kept(kept: KeptAnswer) -> HttpResponse:

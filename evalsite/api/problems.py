@@ -15,9 +15,12 @@ CONTENT_TYPE = "application/problem+json"
 class RequestProblem(Exception):
     """A request that is not carried out."""
 
-    def __init__(self, status: int, detail: str, errors: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(
+        self, status: int, detail: str, errors: Mapping[str, list[str]] | None = None, *, retry_after: int = 0
+    ) -> None:
         super().__init__(detail)
         self.status, self.detail, self.errors = status, detail, errors
+        self.retry_after = retry_after  # seconds; 0: asking again does not help
 
 
 def problem_response(status: int, detail: str = "", errors: Mapping[str, list[str]] | None = None) -> HttpResponse:

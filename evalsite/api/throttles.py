@@ -1,4 +1,4 @@
-"""How many requests a person may make in a minute, counted in the broker's Redis; without one nobody is held up."""
+"""How many requests a token may make in a minute, counted in the broker's Redis; without one nobody is held up."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from redis.exceptions import RedisError
 from evalsite.api.problems import RequestProblem
 from judging.llm.limiter import connect
 
-MOST_REQUESTS = 600  # a minute and person
+MOST_REQUESTS = 600  # in a minute, of one token, or of one person in a browser
 SECONDS = 60
 
 
-def check_rate(person_id: int) -> None:
-    """Count a request. Raises: RequestProblem: the person has made too many in this minute."""
-    key = f"api:requests:{person_id}:{int(time.time()) // SECONDS}"
+def check_rate(caller: str) -> None:
+    """Count a request of a token or person. Raises: RequestProblem: too many were made in this minute."""
+    minute, second = divmod(int(time.time()), SECONDS)
+    key = f"api:requests:{caller}:{minute}"
     try:
         with connect(settings.REDIS_URL) as redis:
             count = redis.incr(key)
@@ -24,4 +25,5 @@ def check_rate(person_id: int) -> None:
     except (RedisError, OSError):
         return
     if count > MOST_REQUESTS:
-        raise RequestProblem(429, f"More than {MOST_REQUESTS} requests in a minute. Wait until the next one.")
+        words = f"More than {MOST_REQUESTS} requests in a minute. Wait until the next one."
+        raise RequestProblem(429, words, retry_after=SECONDS - second)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -11,10 +13,25 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
+from evalsite.accounts.roles import Scope
 from evalsite.api.models import ApiToken
 
 PREFIX = "evs_"
+SHOWN = len(PREFIX) + 6  # characters of a token that its list shows
 USE_IS_WRITTEN_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeToken:
+    """A new token with its text, which is shown once."""
+
+    token: ApiToken
+    text: str
+
+    @property
+    def pk(self) -> int:
+        """The number of the token."""
+        return self.token.pk
 
 
 def digest_of(text: str) -> str:
@@ -23,28 +40,36 @@ def digest_of(text: str) -> str:
 
 
 @transaction.atomic
-def make_token(*, owner: User, name: str, days: int, at: datetime) -> str:
-    """Store a token and return its text, which nobody can read again."""
+def make_token(*, owner: User, name: str, scopes: Iterable[Scope], days: int, at: datetime) -> MadeToken:
+    """Store a token and return it with its text, which nobody can read again."""
     text = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
-        owner=owner, name=name, digest=digest_of(text), created_at=at, ends_at=at + timedelta(days=days)
+        owner=owner,
+        name=name,
+        prefix=text[:SHOWN],
+        digest=digest_of(text),
+        scopes=[scope.value for scope in scopes],
+        created_at=at,
+        ends_at=at + timedelta(days=days),
     )
-    record(owner, "token.made", token, days=days)
-    return text
+    record(owner, "token.made", token, days=days, scopes=token.scopes)
+    return MadeToken(token, text)
 
 
 @transaction.atomic
-def revoke_token(*, token: ApiToken, actor: User, at: datetime) -> None:
+def revoke_token(*, token: ApiToken, actor: User | None, at: datetime) -> ApiToken:
     """End a token at once."""
     if token.revoked_at is None:
         token.revoked_at = at
         token.save(update_fields=["revoked_at"])
         record(actor, "token.revoked", token)
+    return token
 
 
-def tokens_of(owner: User) -> QuerySet[ApiToken]:
-    """Return the tokens of a person that are not revoked, the newest first."""
-    return ApiToken.objects.filter(owner=owner, revoked_at__isnull=True).order_by("-pk")
+def tokens_of(owner: User | None) -> QuerySet[ApiToken]:
+    """Return the tokens of a person, or of everybody, that are not revoked, the newest first."""
+    tokens = ApiToken.objects.filter(revoked_at__isnull=True).select_related("owner").order_by("-pk")
+    return tokens if owner is None else tokens.filter(owner=owner)
 
 
 def find_token(text: str, *, at: datetime) -> ApiToken | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from evalsite.api import views
+from evalsite.api.actions import tokens, webhooks
 from evalsite.api.operations import make_api
 from evalsite.base.actions.declarations import declared_nouns
+from evalsite.base.actions.pages import button_page, form_page
 from evalsite.base.actions.reports import REPORTS
 
 DOCUMENTATION = "openapi-view"  # a page, for who is signed in
@@ -17,7 +19,28 @@ for _pattern in _api_urls[0]:
         _pattern.callback.login_required = False  # type: ignore[attr-defined]  # a token signs in, and refusals are JSON
 
 urlpatterns = [
-    path("tokens/", views.token_list, name="token-list"),
-    path("tokens/<int:token_id>/revoke/", views.token_revoke, name="token-revoke"),
+    path(
+        "tokens/",
+        form_page(tokens.create, views.PAGE, context=views.token_context, answer=views.token_made),
+        name="token-list",
+    ),
+    path("tokens/<int:key>/revoke/", button_page(tokens.revoke), name="token-revoke"),
+    path(
+        "webhooks/",
+        form_page(webhooks.create, views.WEBHOOKS_PAGE, context=views.webhooks_context, answer=views.webhook_secret),
+        name="webhook-list",
+    ),
+    path(
+        "webhooks/<int:key>/",
+        form_page(webhooks.update, views.WEBHOOK_PAGE, context=views.webhook_context),
+        name="webhook-detail",
+    ),
+    path(
+        "webhooks/<int:key>/secret/",
+        button_page(webhooks.new_secret, answer=views.webhook_secret),
+        name="webhook-secret",
+    ),
+    path("webhooks/<int:key>/delete/", button_page(webhooks.delete), name="webhook-delete"),
+    path("deliveries/<int:key>/send/", button_page(webhooks.send), name="delivery-send"),
     path("api/v1/", _api_urls),
 ]

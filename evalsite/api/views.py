@@ -1,43 +1,47 @@
-"""The page of one's own tokens."""
+"""What the pages of one's own tokens and of webhooks show."""
 
 from __future__ import annotations
 
-from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
-from evalsite.api.tokens import make_token, revoke_token, tokens_of
+from evalsite.api.actions.tokens import TokenForm
+from evalsite.api.actions.webhooks import WebhookChangeForm
+from evalsite.api.models import Webhook
+from evalsite.api.tokens import MadeToken, tokens_of
+from evalsite.api.webhooks import secret_text
 from evalsite.base.http import PageRequest
+from evalsite.base.json_types import JsonDict
+
+PAGE = "evalsite/token_list.html"
+WEBHOOKS_PAGE, WEBHOOK_PAGE = "evalsite/webhook_list.html", "evalsite/webhook_detail.html"
+SHOWN = 100  # deliveries of the log on a page
 
 
-class TokenForm(forms.Form):
-    """A new token."""
-
-    name = forms.CharField(max_length=100, label="Name", help_text="What uses it; the audit log shows the name.")
-    days = forms.IntegerField(min_value=1, max_value=366, initial=90, label="Valid for, days")
+def token_context(request: PageRequest, _subject: None) -> JsonDict:
+    """Return what the page shows beside its form."""
+    return {"tokens": tokens_of(request.user), "now": timezone.now()}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-def token_list(request: PageRequest) -> HttpResponse:
-    """Show one's tokens, and make one; its text is shown once."""
-    form, made = TokenForm(request.POST if request.method == "POST" else None), ""
-    if form.is_valid():
-        data = form.cleaned_data
-        made = make_token(owner=request.user, name=data["name"], days=data["days"], at=timezone.now())
-    context = {"form": TokenForm() if made else form, "made": made, "tokens": tokens_of(request.user)}
-    status = 400 if form.is_bound and not made else 200
-    return render(request, "evalsite/token_list.html", context | {"now": timezone.now()}, status=status)
+def token_made(request: PageRequest, made: MadeToken) -> HttpResponse:
+    """Show the text of a new token, once."""
+    context = token_context(request, None) | {"form": TokenForm(), "made": made.text}
+    return render(request, PAGE, context)
 
 
-@require_POST
-def token_revoke(request: PageRequest, token_id: int) -> HttpResponse:
-    """Revoke one of one's own tokens."""
-    token = get_object_or_404(tokens_of(request.user), pk=token_id)
-    revoke_token(token=token, actor=request.user, at=timezone.now())
-    messages.success(request, f"{token.name} revoked.")
-    return redirect("token-list")
+def webhooks_context(_request: PageRequest, _subject: None) -> JsonDict:
+    """Return what the list of webhooks shows beside its form."""
+    return {"webhooks": Webhook.objects.order_by("-pk")}
+
+
+def webhook_context(_request: PageRequest, webhook: Webhook) -> JsonDict:
+    """Return what the page of a webhook shows beside its form: the newest of its log."""
+    return {"deliveries": webhook.deliveries.order_by("-pk")[:SHOWN]}
+
+
+def webhook_secret(request: PageRequest, webhook: Webhook) -> HttpResponse:
+    """Show the secret of a webhook, once."""
+    form = WebhookChangeForm(initial=vars(webhook))
+    context = webhook_context(request, webhook) | {"webhook": webhook, "form": form, "secret": secret_text(webhook)}
+    return render(request, WEBHOOK_PAGE, context)

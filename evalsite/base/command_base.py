@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Model, Q, QuerySet
 from django.forms import BaseForm, ChoiceField, Field, ModelChoiceField
 
+from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
 from evalsite.base.tables import Table, write_markdown
@@ -20,7 +21,6 @@ INDENT = "  "
 EXACT = 4  # digits of a number that is printed among words
 SHOWN = 20  # names listed in a refusal
 BESIDE = " · "  # between the name of a thing and what it is used with: a judge and its baseline or rubric
-DIGITS = 18  # of the longest number that a database takes
 
 Row = TypeVar("Row", bound=Model)
 Thing = TypeVar("Thing")
@@ -161,6 +161,12 @@ def _is_rows(value: object) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(isinstance(row, Mapping) for row in value)
 
 
+def numbered_row(rows: QuerySet[Row], text: str) -> Row | None:
+    """Return the row of this number; None for any other text."""
+    number = whole_number(text)
+    return None if number is None else rows.filter(pk=number).first()
+
+
 def look_up(rows: QuerySet[Row], text: str, *, what: str, fields: Sequence[str] = ("name",), option: str = "") -> Row:
     """Return the one row of this name, or of this number where none has it as its name.
 
@@ -171,10 +177,9 @@ def look_up(rows: QuerySet[Row], text: str, *, what: str, fields: Sequence[str] 
     """
     text = text.strip()
     is_named = rows.filter(Q(*((field, text) for field in fields), _connector=Q.OR)).exists()
-    if not is_named and text.isascii() and text.isdecimal() and len(text) <= DIGITS:
-        numbered = rows.filter(pk=int(text)).first()
-        if numbered is not None:
-            return numbered
+    numbered = None if is_named else numbered_row(rows, text)
+    if numbered is not None:
+        return numbered
 
     def names_of(row: Row) -> list[str]:
         return [str(getattr(row, field)) for field in fields]

@@ -20,13 +20,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.middleware import HtmxDetails
 
-from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES, Table, table_bytes
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, PAPER_TYPES, ExtraMissing, Table, table_bytes
 
 M = TypeVar("M", bound=Model)
 V = TypeVar("V", bound=Callable[..., HttpResponseBase])
 PAGE_SIZES = (25, 50, 100)
 MOST_DIGITS = 19  # what a key of any table can hold
 MOST_WORKBOOK_ROWS = 40_000  # of twelve columns: 10 s of a processor, in which a web thread answers nobody else
+PLAIN = "text/plain; charset=utf-8"
 TOO_MANY_ROWS = (
     f"This table cannot be exported as a workbook: it has more than {MOST_WORKBOOK_ROWS:,} rows."
     " Download the CSV instead, which has no limit and can be opened in spreadsheets."
@@ -136,16 +137,23 @@ def page_of(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50, cou
 
 
 def table_response(table: Table, format_name: str, *, file_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Return a download; in words why not, for a workbook of too many rows. Raises: KeyError for an unknown format."""
+    """Return a download; in words why not, for a workbook of too many rows or a format that is not installed.
+
+    Raises:
+        KeyError: there is no such format.
+    """
     response: HttpResponse | StreamingHttpResponse
     if format_name == "xlsx":
         rows = list(islice(table.rows, MOST_WORKBOOK_ROWS + 1))
         if len(rows) > MOST_WORKBOOK_ROWS:
-            return HttpResponse(TOO_MANY_ROWS, status=413, content_type="text/plain; charset=utf-8")
+            return HttpResponse(TOO_MANY_ROWS, status=413, content_type=PLAIN)
         response = HttpResponse(b"".join(table_bytes(replace(table, rows=rows), format_name)))
     else:
-        response = StreamingHttpResponse(table_bytes(table, format_name))
-    response["Content-Type"] = (CONTENT_TYPES | PAPER_TYPES)[format_name]
+        try:
+            response = StreamingHttpResponse(table_bytes(table, format_name))
+        except ExtraMissing as refusal:
+            return HttpResponse(str(refusal), status=501, content_type=PLAIN)
+    response["Content-Type"] = (CONTENT_TYPES | DATA_TYPES | PAPER_TYPES)[format_name]
     response["Content-Disposition"] = f'attachment; filename="{slugify(file_name)}.{format_name}"'
     return response
 

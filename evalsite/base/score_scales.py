@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isclose
+from typing import Any
 
 from evalsite.base import formats
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -194,3 +195,17 @@ def figure_in_numbers(figure: JsonObject) -> JsonDict:
     scale = scale_of_figure(figure)
     ends = {end: scale.number_of(figure[end]) for end in ("value", "low", "high")}
     return {**figure, **ends, "share": figure["value"], "scale": scale.range_words}
+
+
+def in_numbers(content: Any) -> Any:
+    """Return the content of a report with its figures as numbers of their scales, and the scales in words."""
+    if isinstance(content, list | tuple):
+        return [in_numbers(part) for part in content]
+    if not isinstance(content, Mapping):
+        return content
+    scale = content.get("scale", "")
+    if not isinstance(scale, str):
+        content = (
+            figure_in_numbers(content) if "value" in content else {**content, "scale": read_scale(scale).range_words}
+        )
+    return {key: in_numbers(part) for key, part in content.items()}

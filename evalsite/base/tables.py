@@ -1,4 +1,4 @@
-"""Writes tables for people and programs: CSV, XLSX, JSONL, LaTeX, Markdown and ZIP.
+"""Writes tables for people and programs: CSV, XLSX, JSONL, Parquet, Arrow, LaTeX, Markdown and ZIP.
 
 Cells that a spreadsheet would run are escaped here. Rows are dicts of plain values; the columns are given, so that an
 empty table still has its header.
@@ -7,17 +7,22 @@ empty table still has its header.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import groupby
+from decimal import Decimal
+from importlib.util import find_spec
+from itertools import groupby, islice
 from typing import Any
 
 from evalsite.base.json_types import JsonObject
+from evalsite.base.refusals import Refused
 
 Row = JsonObject
 
@@ -26,8 +31,15 @@ CONTENT_TYPES = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "jsonl": "application/jsonl; charset=utf-8",
 }
+DATA_TYPES = {  # of files that programs read
+    "jsonl.gz": "application/gzip",
+    "parquet": "application/vnd.apache.parquet",
+    "arrow": "application/vnd.apache.arrow.file",
+}
+COLUMNAR = ("parquet", "arrow")  # which need pyarrow
 PAPER_TYPES = {"tex": "application/x-tex; charset=utf-8", "md": "text/markdown; charset=utf-8"}
 PIECE = 65_536  # bytes of an archive that are held back
+GROUP = 2_000  # rows of a Parquet or Arrow file that are written together
 MOST_LATEX_COLUMNS = 8  # of one table on a page
 CELL_LIMIT = 32_767  # characters that a spreadsheet's cell can hold
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -55,14 +67,23 @@ class Table:
 
 
 def table_bytes(table: Table, format_name: str) -> Iterable[bytes]:
-    """Return the table as pieces of a file. Raises: KeyError for an unknown format."""
+    """Return the table as pieces of a file.
+
+    Raises:
+        KeyError: there is no such format.
+        ExtraMissing: the format needs a library that is not installed.
+    """
     if format_name == "xlsx":
         return [write_xlsx(table.rows, columns=table.columns, title=table.name)]
     if format_name == "tex":
         return write_latex(table)
     if format_name == "md":
         return write_markdown(table)
-    return {"csv": write_csv, "jsonl": write_jsonl}[format_name](table.rows, columns=table.columns)
+    check_format(format_name)
+    if format_name in COLUMNAR:
+        return write_columns(table.rows, columns=table.columns, format_name=format_name)
+    writers = {"csv": write_csv, "jsonl": write_jsonl, "jsonl.gz": write_jsonl_gz}
+    return writers[format_name](table.rows, columns=table.columns)
 
 
 def escape_cell(text: str) -> str:
@@ -154,12 +175,15 @@ def _without_times(book: bytes) -> bytes:
 
 
 class _Pieces(io.RawIOBase):
-    """What an archive has written since it was last taken; it cannot be gone back in."""
+    """What the writer of a file has written since it was last taken; it cannot be gone back in."""
 
     def __init__(self) -> None:
         super().__init__()
         self._parts: list[bytes] = []
-        self.size = 0
+        self.size = self._taken = 0
+
+    def tell(self) -> int:
+        return self._taken + self.size
 
     def writable(self) -> bool:
         return True
@@ -171,8 +195,113 @@ class _Pieces(io.RawIOBase):
 
     def take(self) -> bytes:
         data = b"".join(self._parts)
+        self._taken += self.size
         self._parts, self.size = [], 0
         return data
+
+
+def write_jsonl_gz(rows: Iterable[Row], *, columns: Sequence[str]) -> Iterator[bytes]:
+    """Yield JSON Lines packed with gzip; the same rows give the same bytes."""
+    out = _Pieces()
+    with gzip.GzipFile("", "wb", fileobj=out, mtime=0) as packed:
+        for line in write_jsonl(rows, columns=columns):
+            packed.write(line)
+            if out.size >= PIECE:
+                yield out.take()
+    yield out.take()
+
+
+class ExtraMissing(Refused):
+    """A format needs a library that is not installed."""
+
+    def __init__(self, format_name: str) -> None:
+        words = 'needs the extra: pip install "evalsite[parquet]". JSON Lines (jsonl, jsonl.gz) need nothing.'
+        super().__init__(f"{format_name.capitalize()} {words}", field="format")
+
+
+def has_columnar_files() -> bool:
+    """Return whether Parquet and Arrow can be written here."""
+    try:
+        return find_spec("pyarrow") is not None
+    except ValueError:  # it was taken out of the modules
+        return False
+
+
+def check_format(format_name: str) -> None:
+    """Raises: ExtraMissing: the format needs a library that is not installed."""
+    if format_name in COLUMNAR and not has_columnar_files():
+        raise ExtraMissing(format_name)
+
+
+def write_columns(rows: Iterable[Row], *, columns: Sequence[str], format_name: str) -> Iterator[bytes]:
+    """Yield a Parquet or Arrow file, some rows at a time.
+
+    What a column holds is only known after its last row, so that the rows are put on disk before. A column has
+    truths, whole numbers, numbers or lists of texts where nothing else stands in it, and texts otherwise.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    types = {"truth": pyarrow.bool_(), "whole": pyarrow.int64(), "number": pyarrow.float64()}
+    types |= {"texts": pyarrow.list_(pyarrow.string()), "text": pyarrow.string()}
+    out, kinds = _Pieces(), [set[str]() for _ in columns]
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as spool:
+        for row in rows:
+            values = [_data_value(row.get(column)) for column in columns]
+            for kind, value in zip(kinds, values, strict=True):
+                kind.add(_kind_of(value))
+            spool.write(json.dumps(values) + "\n")
+        spool.seek(0)
+        whole = [_kind_of_all(kind) for kind in kinds]
+        schema = pyarrow.schema([(column, types[kind]) for column, kind in zip(columns, whole, strict=True)])
+        opened = parquet.ParquetWriter if format_name == "parquet" else pyarrow.ipc.new_file
+        with opened(pyarrow.PythonFile(out, mode="w"), schema) as writer:
+            while lines := list(islice(spool, GROUP)):
+                cells = zip(*map(json.loads, lines), strict=True)
+                read = [[_as_kind(cell, kind) for cell in column] for column, kind in zip(cells, whole, strict=True)]
+                arrays = [pyarrow.array(column, field.type) for column, field in zip(read, schema, strict=True)]
+                writer.write_batch(pyarrow.record_batch(arrays, schema=schema))
+                yield out.take()
+    yield out.take()
+
+
+def _data_value(value: object) -> Any:
+    """Return a value as JSON has it; halves of characters, which no file holds, become question marks."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return [_whole_text(entry) for entry in value]
+    return _whole_text(value if isinstance(value, str) else _as_text(value))
+
+
+def _whole_text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _kind_of(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "truth"
+    if isinstance(value, int):
+        return "whole" if -(2**63) <= value < 2**63 else "text"
+    return "number" if isinstance(value, float) else "texts" if isinstance(value, list) else "text"
+
+
+def _kind_of_all(kinds: set[str]) -> str:
+    """Return what a column holds whose values are of these kinds; "" is that of nothing."""
+    found = kinds - {""}
+    if found == {"whole", "number"}:
+        return "number"
+    return found.pop() if len(found) == 1 else "text"
+
+
+def _as_kind(value: Any, kind: str) -> Any:
+    if value is None or kind != "text" or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def write_zip(members: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:

@@ -33,6 +33,7 @@ TOPICS = (
     Topic("imports", "Bring your own", "What to export from which tool, and what comes over.", _WORK),
     Topic("runs", "Runs and judges", "Graders, judges, budgets, pausing and retrying.", _WORK),
     Topic("commands", "Commands", "What to do where: on which page, and by which command.", _WORK),
+    Topic("client", "Scripts and notebooks", "The client for Python, data frames, and cases as tests.", _WORK),
     Topic("debates", "Debates", "Agents, rounds and outcomes.", _READ),
     Topic("figures", "What the figures mean", "Scores, intervals, kappa and alpha, and their limits.", _READ),
     Topic(

@@ -124,6 +124,8 @@ def launch_report(kind_name: str, *, subject_id: int, options: Options) -> bool:
 @job("default")
 def refresh_run(run_id: int) -> None:
     """Compute the leaderboards of a run's evaluators, its results and the judges' figures. Safe to repeat."""
+    from evalsite.reports.services.stored_gates import check_gates, note_lapses  # what computes boards loads long
+
     run = Run.objects.get(pk=run_id)
     now = timezone.now()
     kinds = _kinds()
@@ -142,6 +144,8 @@ def refresh_run(run_id: int) -> None:
         options = board_options(first_graders(graders, official))
         require(kinds["suite-board"], subject_id=run.suite_id, options=options, at=now)
         require(kinds["run-results"], subject_id=run_id, options={}, at=now)
+        check_gates(suite_id=run.suite_id, at=now)
+    note_lapses(run=run, at=now)
     require(kinds["judges"], subject_id=0, options={}, at=now)
     logger.info("reports.run_refreshed run_id=%s", run_id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 
 from judging.models import Suite
 
@@ -45,6 +46,31 @@ class ShareLink(models.Model):
         return f"link to {self.suite}"
 
 
+class StoredGate(models.Model):
+    """A rule for the newest board of a suite, and whether it holds."""
+
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="gates")
+    rule = models.CharField(max_length=200)  # as --fail-under takes it
+    mode = models.CharField(max_length=20)  # of judging.statistics.estimates.MeanKind
+    evaluator = models.CharField(max_length=160)  # name of the grader or judge
+    badge = models.CharField(max_length=64, unique=True)  # what its badge's address holds
+    verdict = models.CharField(max_length=20)  # of evalsite.reports.services.gates.RuleStatus
+    words = models.CharField(max_length=300)
+    checked_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ("add",)
+
+    def __str__(self) -> str:
+        return f"gate {self.rule}"
+
+    def get_absolute_url(self) -> str:
+        """Return the page of gates."""
+        return reverse("reports:gate-list")
+
+
 class OfficialBoard(models.Model):
     """Which graders and judges the board of a suite shows first, as a researcher decided."""
 
@@ -76,3 +102,6 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def get_absolute_url(self) -> str:
+        return f"{reverse('reports:results-detail', args=[self.suite_id])}?{self.query}"

@@ -5,22 +5,26 @@ The jobs are imported when they are queued: every command connects the receivers
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
 from django.core.cache import cache
 from django.db import transaction
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 from django.utils import timezone
 
 from debate.signals import debates_finished
+from evalsite.accounts.signals import person_erased
 from evalsite.review.models import Adjudication, Annotation
 from evalsite.review.signals import labels_imported
 from judging.signals import run_finished
 
 QUIET_SECONDS = 30
-LABEL_FIELDS = {"label", "revised_label", "revealed_at"}  # what reports read of an answer
+LABEL_FIELDS = {"label", "revised_label", "revealed_at", "left_out_at"}  # what reports read of an answer
 
 
 @receiver(run_finished)
@@ -87,3 +91,14 @@ def _tick() -> None:
     from evalsite.reports.services import snapshots
 
     snapshots.tick_labels(at=timezone.now())
+
+
+@receiver(person_erased)
+def forget_reports(sender: object, *, name: str, **extra: Any) -> None:
+    """Remove cached reports that name somebody who is erased: at once, for the erasure is done when it is answered."""
+    from evalsite.reports.models import Snapshot
+
+    written = Cast("content", TextField())
+    texts = {name, json.dumps(name)[1:-1]}
+    named = Q(*(("text__contains", text) for text in sorted(texts)), _connector=Q.OR)
+    Snapshot.objects.annotate(text=written).filter(named).delete()

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from django.shortcuts import redirect
 from django.urls import path
 
-from evalsite.reports.views import agreement, bias, boards, debates, golden, judges, labels, results, runs, spend, trust
+from evalsite.base.actions.pages import button_page, form_page
+from evalsite.reports.actions import gates as gate_acts
+from evalsite.reports.actions import golden as golden_acts
+from evalsite.reports.actions import judge_versions, publications
+from evalsite.reports.actions import labels as label_acts
+from evalsite.reports.views import (
+    agreement,
+    bias,
+    boards,
+    debates,
+    gates,
+    golden,
+    judges,
+    labels,
+    results,
+    runs,
+    spend,
+    trust,
+)
 from evalsite.review.models import LabelTable, Queue
 
 app_name = "reports"
@@ -13,7 +32,16 @@ LABELS = {"subjects": LabelTable.objects.select_related("evaluator__run")}
 urlpatterns = [
     path("leaderboards/", boards.leaderboard_list, name="leaderboard-list"),
     path("leaderboards/<int:suite_id>/board/", boards.board_detail, name="board-detail"),
-    path("leaderboards/<int:suite_id>/board/pin/", boards.board_pin, name="board-pin"),
+    path(
+        "leaderboards/<int:key>/board/pin/",
+        button_page(publications.pin, back="reports:board-detail"),
+        name="board-pin",
+    ),
+    path(
+        "leaderboards/<int:key>/board/unpin/",
+        button_page(publications.unpin, back="reports:board-detail"),
+        name="board-unpin",
+    ),
     path("leaderboards/<int:suite_id>/board.<slug:format_name>", boards.board_export, name="board-export"),
     path("leaderboards/<int:suite_id>/", boards.leaderboard_detail, name="leaderboard-detail"),
     path("leaderboards/<int:suite_id>/pair/", boards.leaderboard_compare, name="leaderboard-compare"),
@@ -38,9 +66,13 @@ urlpatterns = [
     ),
     path("results/<int:suite_id>/send/", results.results_send, name="results-send"),
     path("results/<int:suite_id>/views/save/", results.view_save, name="view-save"),
-    path("results/views/<int:view_id>/delete/", results.view_delete, name="view-delete"),
+    path("results/views/<int:key>/delete/", button_page(publications.delete), name="view-delete"),
+    path("gates/", form_page(gate_acts.create, gates.PAGE, context=gates.gates_context), name="gate-list"),
+    path("gates/<int:key>/check/", button_page(gate_acts.check), name="gate-check"),
+    path("gates/<int:key>/delete/", button_page(gate_acts.delete), name="gate-delete"),
+    path("badges/<slug:badge>.svg", gates.gate_badge, name="gate-badge"),
     path("shares/", boards.share_list, name="share-list"),
-    path("shares/<int:link_id>/revoke/", boards.share_revoke, name="share-revoke"),
+    path("shares/<int:key>/revoke/", button_page(publications.revoke, answer=boards.show_links), name="share-revoke"),
     path("shared/<slug:token>/", boards.shared_board, name="shared-board"),
     path("shared/<slug:token>/results/", boards.shared_results, name="shared-results"),
     path("cases/<int:case_id>/responses.<slug:format_name>", results.case_export, name="case-export"),
@@ -55,6 +87,7 @@ urlpatterns = [
         QUEUES,
         name="agreement-export",
     ),
+    path("agreement/<slug:slug>/data-set.zip", agreement.agreement_data_set, name="agreement-data-set"),
     path("debates/", debates.debate_report, name="debate-report"),
     path("debates/items/", debates.debate_items, name="debate-items"),
     path("debates/exports/<slug:table>.<slug:format_name>", debates.debate_export, name="debate-export"),
@@ -74,7 +107,11 @@ urlpatterns = [
     path("labels/<slug:slug>/", agreement.agreement_detail, LABELS, name="labels-detail"),
     path("labels/<slug:slug>/items/", agreement.agreement_items, LABELS, name="labels-items"),
     path("labels/<slug:slug>/confusion/", agreement.agreement_confusion, LABELS, name="labels-confusion"),
-    path("labels/<slug:slug>/delete/", labels.labels_delete, name="labels-delete"),
+    path(
+        "labels/<slug:slug>/delete/",
+        button_page(label_acts.delete),
+        name="labels-delete",
+    ),
     path(
         "labels/<slug:slug>/exports/<slug:table>.<slug:format_name>",
         agreement.agreement_export,
@@ -87,17 +124,25 @@ urlpatterns = [
     path("judges/bias/", bias.judge_bias, name="judge-bias"),
     path("judges/bias/exports/<slug:table>.<slug:format_name>", bias.bias_export, name="bias-export"),
     path("judges/threshold/", trust.judge_threshold, name="judge-threshold"),
-    path("judges/threshold/remove/", trust.threshold_remove, name="threshold-remove"),
-    path("judges/certificate/", trust.certificate_issue, name="certificate-issue"),
-    path("judges/anchors/", trust.anchors_make, name="anchors-make"),
-    path("judges/anchors/ask/", trust.anchors_ask, name="anchors-ask"),
+    path("judges/threshold/remove/", trust.version_button(judge_versions.drop_threshold), name="threshold-remove"),
+    path("judges/certificate/", trust.version_button(judge_versions.certify), name="certificate-issue"),
+    path("judges/anchors/", trust.version_button(judge_versions.make_anchors), name="anchors-make"),
+    path("judges/anchors/ask/", trust.version_button(judge_versions.ask_again), name="anchors-ask"),
     path("judges/charts/<slug:chart>.svg", trust.trust_chart, name="trust-chart"),
     path("judges/trust/exports/<slug:table>.<slug:format_name>", trust.trust_export, name="trust-export"),
     path("judges/exports/<slug:table>.<slug:format_name>", judges.judge_export, name="judge-export"),
     path("golden/", golden.golden_list, name="golden-list"),
-    path("golden/new/", golden.golden_create, name="golden-create"),
+    path(
+        "golden/new/",
+        form_page(golden_acts.create, "reports/golden_create.html", context=golden.new_set, preview=golden_acts.count),
+        name="golden-create",
+    ),
     path("golden/<int:set_id>/", golden.golden_detail, name="golden-detail"),
-    path("golden/<int:set_id>/run/", golden.golden_run, name="golden-run"),
+    path(
+        "golden/<int:key>/run/",
+        form_page(golden_acts.run, "reports/golden_run.html", context=golden.of_set, preview=golden_acts.estimate),
+        name="golden-run",
+    ),
     path("golden/<int:set_id>/compare/", golden.golden_compare, name="golden-compare"),
     path(
         "golden/<int:set_id>/disagreements/<int:evaluator_id>/",
@@ -111,15 +156,30 @@ urlpatterns = [
     ),
     path("golden/<int:set_id>/examples/", golden.golden_examples, name="golden-examples"),
     path("golden/<int:set_id>/items/<int:item_id>/", golden.golden_item, name="golden-item"),
-    path("golden/<int:set_id>/items/<int:item_id>/example/", golden.golden_example, name="golden-example"),
-    path("golden/<int:set_id>/items/<int:item_id>/rule/", golden.golden_rule, name="golden-rule"),
-    path("golden/<int:set_id>/items/<int:item_id>/doubt/", golden.golden_doubt, name="golden-doubt"),
-    path("golden/<int:set_id>/rules/<int:rule_id>/delete/", golden.golden_rule_delete, name="golden-rule-delete"),
-    path("golden/<int:set_id>/propose/<int:evaluator_id>/", golden.golden_propose, name="golden-propose"),
-    path("golden/<int:set_id>/wording/<int:proposal_id>/", golden.golden_wording, name="golden-wording"),
-    path("golden/<int:set_id>/open/<int:evaluator_id>/", golden.golden_open, name="golden-open"),
+    path("golden/items/<int:key>/example/", button_page(golden_acts.add_to_examples), name="golden-example"),
+    path("golden/items/<int:key>/rule/", button_page(golden_acts.note), name="golden-rule"),
+    path("golden/items/<int:key>/doubt/", button_page(golden_acts.doubt), name="golden-doubt"),
+    path("golden/<int:key>/rules/delete/", button_page(golden_acts.remove_rule), name="golden-rule-delete"),
+    path(
+        "golden/<int:key>/propose/",
+        form_page(
+            golden_acts.propose,
+            "reports/golden_propose.html",
+            context=golden.proposing,
+            preview=golden_acts.estimate_wording,
+            answer=lambda _request, proposal: redirect(proposal),
+        ),
+        name="golden-propose",
+    ),
+    path("golden/wordings/<int:proposal_id>/", golden.golden_wording, name="golden-wording"),
+    path("golden/wordings/<int:key>/accept/", button_page(golden_acts.accept), name="golden-wording-accept"),
+    path(
+        "golden/<int:key>/open/",
+        form_page(golden_acts.open_for, "reports/golden_open.html", context=golden.opening),
+        name="golden-open",
+    ),
     path("golden/<int:set_id>/test/<int:evaluator_id>/", golden.golden_test, name="golden-test"),
-    path("golden/<int:set_id>/test/<int:evaluator_id>/use/", golden.golden_use, name="golden-use"),
+    path("golden/<int:key>/use/", button_page(golden_acts.use), name="golden-use"),
     path("spend/", spend.spend_report, name="spend-report"),
     path("spend/exports/<slug:table>.<slug:format_name>", spend.spend_export, name="spend-export"),
 ]

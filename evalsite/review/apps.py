@@ -30,6 +30,8 @@ class ReviewConfig(AppConfig):
         use_people_quote(_quote_people)
         add_store("labels", _label_store)
         add_recovery("route_pending", _route_pending)
+        add_recovery("mail_later", _mail_later)
+        add_recovery("remove_old", _remove_old)
 
 
 def _quote_people(question: PeopleQuestion) -> PeopleCost:
@@ -48,3 +50,15 @@ def _route_pending() -> int:
     from evalsite.review.jobs import route_pending
 
     return route_pending()
+
+
+def _mail_later() -> int:
+    from evalsite.review.jobs import mail_later
+
+    return mail_later()
+
+
+def _remove_old() -> int:
+    from evalsite.review.jobs import remove_old_daily
+
+    return remove_old_daily()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
 
 from evalsite.base.json_types import JsonDict
-from evalsite.review.questions.scales import VALUE_LIMIT
+from evalsite.review.models import Annotation, Assignment
+from evalsite.review.questions.forms import part_texts_in, value_text
+from evalsite.review.questions.scales import VALUE_LIMIT, Label
 from evalsite.review.queue_forms import BY_PARTS
-from evalsite.review.selectors.screens.content import LabelChoice, PersonAnswer
+from evalsite.review.selectors.screens.content import LabelChoice
+from evalsite.review.services.items.decisions import FinalWord
 
 NOTE_LIMIT = 20_000
 REASON_LIMIT = 300
@@ -34,12 +38,45 @@ UNABLE_REASONS = (
 )
 
 
+class PartsWidget(forms.HiddenInput):
+    """The parts of a criterion's form: programs send them as one value, pages as a field each."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        return data.get(name) if name in data else json.dumps(part_texts_in(data))
+
+
+class PartsField(forms.JSONField):
+    """What is said of each part of a criterion's form, by its key."""
+
+    widget = PartsWidget
+
+    def __init__(self) -> None:
+        super().__init__(required=False, help_text="What is said of each part of the item's form, by its key.")
+
+    def clean(self, value: Any) -> dict[str, str]:
+        parts = super().clean(value) or {}
+        if not isinstance(parts, dict) or not all(map(_is_said, parts.values())):
+            raise forms.ValidationError("Give each part of the form one value, or a list of choices, by its key.")
+        return {key: value_text(said) if isinstance(said, list) else str(said) for key, said in parts.items()}
+
+
+def _is_said(value: Any) -> bool:
+    return all(isinstance(word, str) for word in value) if isinstance(value, list) else not isinstance(value, dict)
+
+
 class AnnotationForm(forms.Form):
-    """A blind answer; `label` is as the person sees the sides, and whether it is on the scale is seen under lock."""
+    """A blind answer; whether its label is on the scale is seen under lock.
+
+    `by_parts`: the answer gives each part of the criterion's form a value.
+    """
+
+    OPEN = ("parts",)
 
     token = forms.CharField(max_length=36, widget=forms.HiddenInput)
-    label = forms.CharField(max_length=VALUE_LIMIT, required=False)
-    by_parts = forms.BooleanField(required=False)  # the answer gives each part of the criterion's form a value
+    label = forms.CharField(
+        max_length=VALUE_LIMIT, required=False, help_text="One of those shown with the item; A is the first response."
+    )
+    by_parts = forms.BooleanField(required=False, widget=forms.HiddenInput)
     note = forms.CharField(
         required=False,
         max_length=NOTE_LIMIT,
@@ -47,6 +84,7 @@ class AnnotationForm(forms.Form):
         help_text="Shown to the person who adjudicates the item if annotators disagree.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
+    parts = PartsField()
 
     def clean(self) -> JsonDict:
         """Require a label where the parts of a form are not asked about."""
@@ -56,39 +94,50 @@ class AnnotationForm(forms.Form):
         return cleaned
 
 
+def first_annotation(claim: Assignment) -> JsonDict:
+    """Return what the form of an annotation shows at first: what was typed before."""
+    typed = {name: claim.draft.get(name) for name in ("label", "note")}
+    return {"token": claim.token, "parts": part_texts_in(claim.draft), **typed}
+
+
 class SkipForm(forms.Form):
-    """Why an item is given back; one of the offered reasons or the person's own words."""
+    """Why an item is given back."""
 
     token = forms.CharField(max_length=36, widget=forms.HiddenInput)
-    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
-    other = forms.CharField(max_length=REASON_LIMIT, required=False, label="Another reason")
-
-    def clean(self) -> JsonDict:
-        """Require a reason."""
-        cleaned: JsonDict = super().clean() or {}
-        cleaned["reason"] = cleaned.get("reason") or cleaned.get("other") or ""
-        if not cleaned["reason"].strip():
-            raise forms.ValidationError("Give a reason for skipping this item.")
-        return cleaned
+    reason = forms.CharField(
+        max_length=REASON_LIMIT, label="Reason", error_messages={"required": "Give a reason for skipping this item."}
+    )
 
 
-class CannotJudgeForm(SkipForm):
-    """Why a person cannot judge an item; one of the offered reasons or their own words."""
+class CannotJudgeForm(forms.Form):
+    """Why a person cannot judge an item."""
+
+    token = forms.CharField(max_length=36, widget=forms.HiddenInput)
+    reason = forms.CharField(
+        max_length=REASON_LIMIT,
+        label="Reason",
+        error_messages={"required": "Give a reason why you cannot judge this item."},
+    )
 
 
 class FlagForm(forms.Form):
     """What is wrong with an item."""
 
-    text = forms.CharField(max_length=REASON_LIMIT, required=False, label="Problem")
+    text = forms.CharField(
+        max_length=REASON_LIMIT, required=False, label="Problem", help_text="Empty: the flag is removed."
+    )
 
 
 class RevisionForm(forms.Form):
-    """The one change after the reveal. Without choices the parts of the criterion's form are sent beside it."""
+    """The one change after the reveal: another label, or other values of the parts of the criterion's form."""
+
+    OPEN = ("parts",)
 
     label = forms.ChoiceField(widget=forms.RadioSelect, label="Your revised annotation")
     reason = forms.CharField(
         max_length=NOTE_LIMIT, label="Reason for the revision", widget=forms.Textarea(attrs={"rows": 3})
     )
+    parts = PartsField()
 
     def __init__(self, *arguments: Any, choices: Sequence[LabelChoice], **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -98,10 +147,25 @@ class RevisionForm(forms.Form):
             label.required = bool(choices)
 
 
-class AdjudicationForm(forms.Form):
-    """The final label: somebody's answer (`a12`), a label of one's own (`l-1`) or the parts of a form (`parts`)."""
+class DecisionField(forms.ChoiceField):
+    """Somebody's annotation (`a12`), a label of one's own (`l-1`) or the parts of a form (`parts`)."""
 
-    decision = forms.ChoiceField(widget=forms.RadioSelect, error_messages={"required": "Choose the final label."})
+    def name_of(self, code: str) -> str:
+        """Return what programs call a choice: `annotation 12`, the label, or `parts`."""
+        return code if code == BY_PARTS else f"annotation {code[1:]}" if code.startswith("a") else code[1:]
+
+
+class AdjudicationForm(forms.Form):
+    """The final label of an item, and why."""
+
+    OPEN = ("parts",)
+
+    decision = DecisionField(
+        widget=forms.RadioSelect,
+        label="Final label",
+        help_text="A label as the item stores it (1: A is better), “annotation 12” to adopt one, or “parts”.",
+        error_messages={"required": "Choose the final label."},
+    )
     reason = forms.CharField(
         max_length=NOTE_LIMIT,
         label="Reason",
@@ -109,37 +173,24 @@ class AdjudicationForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         error_messages={"required": "Give a reason; it is stored with the final label."},
     )
+    parts = PartsField()
 
     def __init__(
-        self, *arguments: Any, choices: Sequence[LabelChoice], answers: Sequence[PersonAnswer], **options: Any
+        self, *arguments: Any, labels: Sequence[Label], annotations: Iterable[Annotation], **options: Any
     ) -> None:
         super().__init__(*arguments, **options)
-        self.labels = {f"a{answer.annotation_id}": answer.label for answer in answers}
-        self.labels |= {f"l{choice.value}": choice.value for choice in choices}
-        if not choices:
-            self.labels[BY_PARTS] = ""
+        self.labels = {f"a{annotation.pk}": annotation.label for annotation in annotations}
+        self.labels |= {f"l{label.value}": label.value for label in labels} if labels else {BY_PARTS: ""}
         decision = self.fields["decision"]
         if isinstance(decision, forms.ChoiceField):
             decision.choices = [(value, value) for value in self.labels]
 
-    @property
-    def label(self) -> str:
-        """The label decided on, as the adjudicator sees the sides."""
-        return self.labels[self.cleaned_data["decision"]]
-
-    @property
-    def is_by_parts(self) -> bool:
-        """Whether the adjudicator gave each part of the form a value."""
-        return bool(self.cleaned_data["decision"] == BY_PARTS)
-
-    @property
-    def adopted_id(self) -> int | None:
-        """The answer taken over, where one was."""
+    def final_word(self) -> FinalWord:
+        """Return what was decided."""
         decision: str = self.cleaned_data["decision"]
-        return int(decision[1:]) if decision.startswith("a") else None
-
-
-class ReasonForm(forms.Form):
-    """Why an item is reopened."""
-
-    reason = forms.CharField(max_length=NOTE_LIMIT, label="Reason")
+        return FinalWord(
+            label=self.labels[decision],
+            reason=self.cleaned_data["reason"],
+            adopted_id=int(decision[1:]) if decision.startswith("a") else None,
+            parts=self.cleaned_data["parts"] if decision == BY_PARTS else {},
+        )

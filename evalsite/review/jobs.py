@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 from django_rq import job
@@ -14,8 +15,9 @@ from django_rq import job
 from debate.models import DebateSet
 from evalsite.review.models import ProposalStatus, WordingProposal
 from evalsite.review.selectors.unrouted import run_asks_people, unrouted_debate_sets, unrouted_runs
+from evalsite.review.services.age_limits import LIMITS, apply_age_limits
 from evalsite.review.services.golden import work_on_proposal
-from evalsite.review.services.items.notices import send_waiting_mail
+from evalsite.review.services.items.notices import people_to_mail, send_waiting_mail
 from evalsite.review.services.referrals.researcher_referrals import send_rest
 from evalsite.review.services.referrals.run_referrals import open_items_for_debates, open_items_for_run
 from evalsite.review.services.referrals.stale_items import refresh_items
@@ -25,6 +27,8 @@ from judging.models import Run
 from judging.specs.people_choices import PeopleNotAsked
 
 PROPOSAL_SECONDS = 600
+REMOVED = "remove-old"
+REMOVAL_SECONDS = 24 * 3600  # between two removals of what is old
 
 logger = logging.getLogger(__name__)
 
@@ -88,9 +92,33 @@ def refresh_benchmark(benchmark_id: int) -> None:
 
 @job("default")
 def mail_notices(person_id: int) -> None:
-    """Mail a person's unread notices where they want mail. Safe to repeat: each notice is mailed once."""
+    """Mail a person's unread notices in one letter. Safe to repeat: each notice is mailed once."""
     sent = send_waiting_mail(person_id=person_id, at=timezone.now())
     logger.info("review.notices_mailed person_id=%s sent=%s", person_id, sent)
+
+
+def mail_later() -> int:
+    """Queue the letters that waited for the one before to be old enough; called by workers every half minute."""
+    people = people_to_mail(at=timezone.now())
+    for person_id in people:
+        launch(mail_notices, person_id)
+    return len(people)
+
+
+@job("default")
+def remove_old() -> None:
+    """Remove what is older than the site keeps it. Safe to repeat."""
+    logger.info("review.old_removed counts=%s", apply_age_limits(at=timezone.now()))
+
+
+def remove_old_daily() -> int:
+    """Queue the removal once a day, where there is a limit; called by workers every half minute."""
+    if not any(limit.days for limit in LIMITS.values()) or cache.get(REMOVED):
+        return 0
+    is_queued = bool(enqueue_once(remove_old, job_id=REMOVED))
+    if is_queued:
+        cache.set(REMOVED, True, REMOVAL_SECONDS)
+    return int(is_queued)
 
 
 @job("default")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,18 +11,26 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.http import QueryDict
+from django.forms.utils import ErrorDict
+from django.urls import reverse_lazy
 
+from evalsite.base.actions.entries import TextsField
 from evalsite.base.choices import choices_of
+from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.blinding import QueueMode
-from evalsite.review.models import OrderPolicy, Queue
+from evalsite.review.models import OrderPolicy, PausedPerson, Queue, ReviewItem
+from evalsite.review.questions.form_files import BadForm, read_form
 from evalsite.review.questions.scales import Label, reads_highest_first, scale_from_words, words_of
 from evalsite.review.sampling import RETEST_GAP
+from evalsite.review.selectors.labels.audits import AuditSubject
 from evalsite.review.selectors.screens.pages import choose_members
+from evalsite.review.services.items.gold import Resolution
 from evalsite.review.services.labels.file_queues import NewQueue
+from evalsite.review.states import ItemStatus, LabelsOf
 from evalsite.review.tables.queue_files import MaterialFile, read_materials
+from judging.forms.budgets import AgreedForm
 from judging.forms.files import KeptFileForm, SizedFileField
 from judging.forms.imports import ColumnsField, PairsField, chosen_columns
 from judging.specs.records.file_records import ParsedFile
@@ -45,7 +53,7 @@ class MemberPicker(forms.CheckboxSelectMultiple):
 
 
 class PersonPicker(forms.RadioSelect):
-    """One person: the one chosen and the first that a search finds. `search_url` is where the form is sent.
+    """One person: the one chosen and the first that a search finds. `search_url`: where the form is sent, if elsewhere.
 
     `suffix` tells the pickers of one page apart: it ends the ids and the names of what belongs to the search.
     """
@@ -67,25 +75,175 @@ def _picker_context(picker: MemberPicker | PersonPicker, name: str, chosen: Iter
     return {"name": name, "input_type": picker.input_type, "members": members}
 
 
-class HandForm(forms.Form):
+def is_member_search(data: Mapping[str, Any]) -> bool:
+    """Return whether a form was sent to search people: by its button, or by Enter in the field of the search."""
+    typed = {name: text for name, text in data.items() if name.startswith(SEARCH) and not name.startswith(SEARCHED)}
+    return "search" in data or any(
+        text != data.get(SEARCHED + name.removeprefix(SEARCH), "") for name, text in typed.items()
+    )
+
+
+class PeopleSearchForm(forms.BaseForm):
+    """A form that is also sent to search people: then it is not valid, and nothing is wrong with it yet."""
+
+    def is_valid(self) -> bool:
+        return super().is_valid() and not is_member_search(self.data)
+
+    @property
+    def errors(self) -> ErrorDict:
+        return ErrorDict() if is_member_search(self.data) else super().errors
+
+
+class ReasonForm(forms.Form):
+    """Why something is done to an item."""
+
+    reason = forms.CharField(max_length=300, label="Reason", error_messages={"required": "Give a reason."})
+
+
+TOLERANCE_HELP = "By how much a number or a value of a scale may differ from the known one and still count as right."
+
+
+class ToleranceForm(forms.Form):
+    """How near an answer has to be to the known one."""
+
+    tolerance = forms.FloatField(required=False, min_value=0, initial=0, help_text=TOLERANCE_HELP)
+
+    def clean_tolerance(self) -> float:
+        """Return the tolerance, 0 unless it was given."""
+        return self.cleaned_data["tolerance"] or 0.0
+
+
+class GoldForm(ToleranceForm):
+    """What else is known of an item whose answer is known."""
+
+    explanation = forms.CharField(
+        required=False, max_length=2_000, help_text="Why this is the answer. Leads see it, annotators do not."
+    )
+    field_order = ("explanation", "tolerance")
+
+
+class GoldColumnForm(ToleranceForm):
+    """Where the file of a queue has the answers that are known."""
+
+    column = forms.CharField(
+        max_length=200,
+        help_text="The column of the queue's file with the answers: a label, or for several questions JSON. With a "
+        "column for each question (gold.rank, gold.use.a), the words before the first full stop (gold).",
+    )
+    explained_by = forms.CharField(
+        required=False, max_length=200, label="Column of explanations", help_text="Empty: none."
+    )
+    field_order = ("column", "explained_by", "tolerance")
+
+
+class ResolveForm(ReasonForm):
+    """What becomes of a paused person and of the labels that they gave."""
+
+    person = forms.ModelChoiceField(
+        User.objects.none(),
+        empty_label=None,
+        help_text="Who is paused.",
+        error_messages={"required": "Name a person."},
+    )
+    labels = forms.ChoiceField(
+        choices=[(value, text) for value, text in choices_of(LabelsOf) if value != LabelsOf.UNDECIDED],
+        widget=forms.RadioSelect,
+        help_text="Left out: no figure and no decision counts them, and their items need one annotation less. Asked "
+        "again: their items go to other people.",
+    )
+    resumes = forms.BooleanField(
+        required=False,
+        label="They may go on",
+        help_text="They are handed items again; the gold items that they answered so far no longer count.",
+    )
+    field_order = ("person", "labels", "resumes", "reason")
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        if isinstance(person, forms.ModelChoiceField):
+            paused = PausedPerson.objects.filter(queue=queue, resumed_at=None)
+            person.queryset = User.objects.filter(pauses__in=paused).order_by("username")
+
+    def resolution(self) -> Resolution:
+        """Return what was decided."""
+        data = self.cleaned_data
+        return Resolution(LabelsOf(data["labels"]), data["resumes"], data["reason"])
+
+
+class ItemsForm(forms.Form):
+    """Some items of a queue."""
+
+    items = forms.ModelMultipleChoiceField(
+        ReviewItem.objects.none(),
+        label="Items",
+        help_text="Numbers of items of the queue, or what stands for them in the addresses of their pages.",
+        error_messages={"required": "Choose at least one item and at most 200."},
+    )
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        items = self.fields["items"]
+        assert isinstance(items, forms.ModelMultipleChoiceField)
+        items.queryset = queue.items.all()
+
+    @property
+    def ids(self) -> list[int]:
+        """The numbers of the items that are chosen, of a page that only searches people too."""
+        numbers = (whole_number(str(text)) for text in self["items"].value() or ())
+        return [number for number in numbers if number is not None]
+
+
+class ItemsReasonForm(ReasonForm, ItemsForm):
+    """Some items of a queue, and why something is done to them."""
+
+
+class HandForm(PeopleSearchForm, ReasonForm):
     """Whom an item goes to, and why."""
 
-    person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label=None, widget=PersonPicker)
-    reason = forms.CharField(max_length=300, label="Reason")
+    person = forms.ModelChoiceField(
+        User.objects.none(),
+        empty_label=None,
+        label="Person",
+        widget=PersonPicker,
+        error_messages={"required": "Choose a person."},
+    )
+    field_order = ("person", "reason")
 
-    def __init__(self, *arguments: Any, people: QuerySet[User], search_url: str, **options: Any) -> None:
+    def __init__(self, *arguments: Any, people: QuerySet[User], search_url: str = "", **options: Any) -> None:
         super().__init__(*arguments, **options)
         person = self.fields["person"]
         if isinstance(person, forms.ModelChoiceField) and isinstance(person.widget, PersonPicker):
-            person.queryset = people
-            person.widget.search, person.widget.search_url = self.data.get(SEARCH, ""), search_url
+            person.queryset, person.widget.search = people, self.data.get(SEARCH, "")
+            person.widget.search_url = search_url
+
+
+class ItemsHandForm(HandForm, ItemsForm):
+    """Whom some items of a queue go to, and why."""
+
+
+class WithdrawForm(ReasonForm):
+    """From whom an item is taken, and why."""
+
+    person = forms.ModelChoiceField(
+        User.objects.none(),
+        label="Who has the item",
+        error_messages={"invalid_choice": "This item is not assigned to this person."},
+    )
+    field_order = ("person", "reason")
+
+    def __init__(self, *arguments: Any, people: QuerySet[User], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        assert isinstance(person, forms.ModelChoiceField)
+        person.queryset = people
 
 
 class ReleaseForm(HandForm):
-    """Who gets what somebody held, if anybody, and why."""
+    """Who gets what somebody holds, if anybody, and why."""
 
     person = forms.ModelChoiceField(
-        queryset=User.objects.none(),
+        User.objects.none(),
         required=False,
         blank=True,
         empty_label="No particular person",
@@ -94,13 +252,14 @@ class ReleaseForm(HandForm):
         widget=PersonPicker,
     )
 
+    def __init__(self, *arguments: Any, holder: User | None, people: QuerySet[User], **options: Any) -> None:
+        super().__init__(*arguments, people=people if holder is None else people.exclude(pk=holder.pk), **options)
+        self.holder = holder
 
-def is_member_search(data: QueryDict) -> bool:
-    """Return whether a form was sent to search people: by its button, or by Enter in the field of the search."""
-    typed = {name: text for name, text in data.items() if name.startswith(SEARCH) and not name.startswith(SEARCHED)}
-    return "search" in data or any(
-        text != data.get(SEARCHED + name.removeprefix(SEARCH), "") for name, text in typed.items()
-    )
+    def clean(self) -> None:
+        """Require somebody whose items they are."""
+        if self.holder is None:
+            raise forms.ValidationError("Name the person who has the items.")
 
 
 class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
@@ -119,25 +278,21 @@ class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  #
             self.widget.search = search
 
 
-class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """What the owner of a queue decides."""
 
     members = MembersField()
 
-    CHOICES = ("name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement")
+    CHOICES = (
+        *("name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "gold_mark"),
+        "shows_agreement",
+    )
 
     class Meta:
         model = Queue
         fields = (
-            "name",
-            "question",
-            "guidelines",
-            "mode",
-            "quorum",
-            "order",
-            "retest_share",
-            "shows_agreement",
-            "members",
+            *("name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "gold_mark"),
+            *("shows_agreement", "members"),
         )
         labels = {
             "question": "Question for annotators",
@@ -145,6 +300,7 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
             "quorum": "Annotators per item",
             "order": "Order of items",
             "retest_share": "Share annotated twice",
+            "gold_mark": "Pass mark on gold items",
             "shows_agreement": "Show agreement to annotators",
         }
         widgets = {"guidelines": forms.Textarea(attrs={"rows": 10}), "mode": forms.RadioSelect}
@@ -156,14 +312,18 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
             "retest_share": "From 0 to 0.5: the chance with which each of a person's own items comes back to them, to "
             f"measure whether they agree with themselves. It comes after {RETEST_GAP} to {2 * RETEST_GAP} other "
             "items, so the last ones of a queue never do: of 45 items at 0.2, about 3 come back.",
+            "gold_mark": "From 0 to 1: whoever shows, after ten gold items or more, that they answer a smaller share "
+            "right is paused, and you are told. Without gold items nothing is checked.",
             "shows_agreement": "Their own page shows how often their label became the final label.",
             "quorum": "A change applies to items without annotations or assignments.",
         }
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.kept = Queue(order=self.instance.order, retest_share=self.instance.retest_share)
-        self.fields["order"].required = self.fields["retest_share"].required = False
+        kept = {name: getattr(self.instance, name) for name in ("order", "retest_share", "gold_mark")}
+        self.kept = Queue(**kept)
+        for name in kept:
+            self.fields[name].required = False
         members, mode, quorum = self.fields["members"], self.fields["mode"], self.fields["quorum"]
         if isinstance(members, MembersField):
             members.offer(people, search=self.data.get(SEARCH, ""))
@@ -186,6 +346,15 @@ class QueueForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at ru
             raise forms.ValidationError("Enter a share from 0 to 0.5.")
         return share
 
+    def clean_gold_mark(self) -> float:
+        """Refuse marks that are no share."""
+        mark: float | None = self.cleaned_data["gold_mark"]
+        if mark is None:
+            return self.kept.gold_mark
+        if not 0 <= mark <= 1:
+            raise forms.ValidationError("Enter a share from 0 to 1.")
+        return mark
+
     def clean_quorum(self) -> int:
         """Refuse numbers that nobody means."""
         quorum: int = self.cleaned_data["quorum"]
@@ -198,6 +367,51 @@ class QueueFilterForm(forms.Form):
     """Which queues are listed."""
 
     archived = forms.BooleanField(label="Archived ones", required=False)
+
+
+class ItemFilterForm(forms.Form):
+    """Which items are listed."""
+
+    queue = forms.CharField(required=False, max_length=200, help_text="The slug of a queue.")
+    status = forms.ChoiceField(required=False, choices=[("", "All"), *choices_of(ItemStatus)])
+
+
+class FormField(forms.CharField):
+    """Questions in YAML or JSON; what is cleaned is the definition that a queue stores, {} for none."""
+
+    def __init__(self, *, required: bool) -> None:
+        super().__init__(
+            max_length=65_536,
+            required=required,
+            label="Questions",
+            help_text="YAML or JSON: several questions on each item, in place of one with labels. A queue's questions "
+            "never change once it is created.",
+            widget=forms.Textarea(
+                attrs={
+                    "rows": 12,
+                    "spellcheck": "false",
+                    "class": "form-control code",
+                    "hx-post": reverse_lazy("review:form-preview"),
+                    "hx-trigger": "load, input changed delay:400ms",
+                    "hx-target": "#form-preview",
+                    "hx-swap": "outerHTML",
+                    "hx-params": "form,csrfmiddlewaretoken",
+                }
+            ),
+        )
+
+    def clean(self, value: Any) -> JsonDict:
+        text = super().clean(value)
+        try:
+            return read_form(text) if text.strip() else {}
+        except BadForm as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+class FormTextForm(forms.Form):
+    """A form alone, to see what it asks."""
+
+    form = FormField(required=True)
 
 
 class QueueFileForm(KeptFileForm):
@@ -221,6 +435,7 @@ class QueueFileForm(KeptFileForm):
         help_text="For single responses: from the lowest to the highest, separated by commas, each with or without a"
         " description: 1 = useless, 2, 3, 4, 5 = complete. Empty: right, partly right, wrong.",
     )
+    form = FormField(required=False)
     order_is_meant = forms.BooleanField(
         required=False,
         label="The worth of the labels is as I mean it",
@@ -272,10 +487,18 @@ class QueueFileForm(KeptFileForm):
             guidelines=data["guidelines"],
             question=data["question"],
             labels=data["scale"],
+            form=data["form"],
             quorum=data["quorum"],
             mode=QueueMode(data["mode"]),
             order=OrderPolicy(data["order"]),
         )
+
+    def clean(self) -> JsonDict:
+        """Refuse labels beside a form, whose questions have their own."""
+        cleaned: JsonDict = super().clean() or {}
+        if cleaned.get("form") and cleaned.get("scale"):
+            self.add_error("scale", "The form says what is asked, so leave the labels empty.")
+        return cleaned
 
     def clean_scale(self) -> tuple[Label, ...]:
         """Return the labels; numbers are worth their place between the lowest and the highest."""
@@ -296,6 +519,26 @@ class AnnotationFileForm(forms.Form):
     """A file of answers that a queue's page exported."""
 
     file = SizedFileField(label="File", help_text="CSV, XLSX or JSONL, as exported from the page of a queue.")
+
+
+class AnnotationsForm(AnnotationFileForm):
+    """The same with who the people of the file are here."""
+
+    people = TextsField(
+        required=False,
+        widget=forms.SelectMultiple,
+        help_text="NAME=USER: a name in the file, and the user name of the same person on this site",
+    )
+    create_people = forms.BooleanField(
+        required=False, help_text="Add the other people, without a role and unable to sign in"
+    )
+
+    def clean_people(self) -> dict[str, str]:
+        """Return the user names here by the names in the file."""
+        pairs = [text.rpartition("=") for text in self.cleaned_data["people"] or ()]
+        if not all(name and user for name, _, user in pairs):
+            raise forms.ValidationError("Write NAME=USER: the name in the file, then the user name on this site.")
+        return {name: user for name, _, user in pairs}
 
 
 class FilePeopleForm(forms.Form):
@@ -334,13 +577,13 @@ class FilePeopleForm(forms.Form):
         return {name: person.username for name, person in chosen.items() if person is not None}
 
 
-class AuditForm(forms.Form):
+class AuditForm(AgreedForm):
     """How large a random sample shall be, said by its size or by how narrow its interval shall be."""
 
     BY_SIZE, BY_WIDTH = "size", "width"
     use_required_attribute = False  # only one of the two is
 
-    by = forms.ChoiceField(
+    chosen_by = forms.ChoiceField(
         choices=[(BY_SIZE, "By number"), (BY_WIDTH, "By interval")],
         widget=forms.RadioSelect,
         label="Sample size",
@@ -367,20 +610,25 @@ class AuditForm(forms.Form):
         widget=forms.NumberInput(attrs={"step": "1"}),
     )
 
-    def __init__(self, *arguments: Any, population: int, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.population = population
-        self.fields["size"].widget.attrs["max"] = population
+    def __init__(self, data: Mapping[str, Any] | None, *, subject: AuditSubject) -> None:
+        super().__init__(data, initial=self.first_values(subject))
+        self.subject = subject
+        self.fields["size"].widget.attrs["max"] = subject.population
+
+    @classmethod
+    def first_values(cls, subject: AuditSubject) -> JsonDict:
+        """Return what a page shows at first."""
+        return {"chosen_by": cls.BY_SIZE, "size": subject.in_force, "width": 5, "share": 50}
 
     def clean(self) -> JsonDict:
         """Let only the one that was chosen be required, and turn an interval into a number."""
         cleaned: JsonDict = super().clean() or {}
-        by = cleaned.get("by")
+        by = cleaned.get("chosen_by")
         self.errors.pop(self.BY_WIDTH if by == self.BY_SIZE else self.BY_SIZE, None)
         if by == self.BY_WIDTH and cleaned.get("width"):
-            cleaned["size"] = cases_for(cleaned["width"] / 100, cases=self.population)
-        elif by == self.BY_SIZE and (cleaned.get("size") or 0) > self.population:
-            self.add_error("size", f"There are {self.population:,} cases.")
+            cleaned["size"] = cases_for(cleaned["width"] / 100, cases=self.subject.population)
+        elif by == self.BY_SIZE and (cleaned.get("size") or 0) > self.subject.population:
+            self.add_error("size", f"There are {self.subject.population:,} cases.")
         return cleaned
 
     @property

@@ -90,6 +90,15 @@ def is_retest(item_key: str, *, person: str, seed: int, share: float = RETEST_SH
     return uniform_number("retest", seed, person, item_key) < share
 
 
+PASS_MARK = 0.7  # share of gold items that a person has to answer right
+GOLD_BLOCK = 10  # of so many items that a person is handed one at most is gold
+
+
+def gold_place(queue: int, person: str, block: int) -> int:
+    """Return at which place of a block of items, from 0, a person's gold item stands: another one each time."""
+    return int(uniform_number("gold", queue, person, block) * GOLD_BLOCK)
+
+
 def split_cases(labels: Mapping[str, Sequence[str]], *, seed: int) -> dict[str, GoldenPart]:
     """Return the part of each case, given the labels of its responses.
 

@@ -56,6 +56,7 @@ ITEM_TRANSITIONS = (
     Transition(ItemStatus.OPEN, ItemStatus.STALE, "rubric or response changed"),
     Transition(ItemStatus.OPEN, ItemStatus.ADJUDICATED, "a researcher decided before all annotations were there"),
     Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.ADJUDICATED, "a researcher gave the final label"),
+    Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.DECIDED, "a label was left out, and the others agree"),
     Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.OPEN, "more annotations were requested, or one was withdrawn"),
     Transition(ItemStatus.NEEDS_ADJUDICATION, ItemStatus.STALE, "rubric or response changed"),
     Transition(ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION, "reopened with a reason"),
@@ -101,6 +102,15 @@ def check_transition(before: LabelledEnum, after: LabelledEnum) -> None:
     what, transitions = TRANSITIONS[type(before)]
     if type(before) is not type(after) or not is_allowed(transitions, before, after):
         raise ReviewRefused(f"{what} that is {before} cannot become {after}.")
+
+
+class LabelsOf(LabelledEnum):
+    """What became of the labels that a paused person gave."""
+
+    UNDECIDED = "undecided", "Not decided yet"
+    LEFT_IN = "left-in", "Left in"
+    LEFT_OUT = "left-out", "Left out of every figure and decision"
+    ASKED_AGAIN = "asked-again", "Left out, and asked of other people again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,10 +341,13 @@ class QueueFacts:
     n_leased: int  # open items whose free slots others hold
     seconds_to_next_lapse: int | None = None
     n_stuck: int = 0  # open items for which no annotator is left
+    is_paused: bool = False  # they answered too few gold items right
 
 
 def why_nothing(queue: QueueFacts) -> str:
     """Return why there is no next item for this person, and when to come back."""
+    if queue.is_paused:
+        return "Your work in this queue is paused. Its owner has been told, and decides how it goes on."
     if not queue.is_member:
         return "You are not a member of this queue. Ask its owner to add you."
     if queue.state in _PAUSED:

@@ -14,7 +14,12 @@ class ServingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from django.apps import apps
+        from django.db.models.signals import pre_migrate
+
         from evalsite.base.command_base import use_broker_guard
         from evalsite.serving.broker import ensure_broker
+        from evalsite.serving.migration_times import say_how_long
 
         use_broker_guard(ensure_broker)
+        pre_migrate.connect(say_how_long, sender=apps.get_app_config("accounts"))  # said once, not for each app

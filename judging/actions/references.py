@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db.models import QuerySet
 
 from evalsite.base.actions.declarations import Reference
-from evalsite.base.command_base import DIGITS, BadInput, listed, look_up, pick
+from evalsite.base.command_base import BadInput, listed, look_up, numbered_row, pick
+from evalsite.base.http import whole_number
 from judging.models import Benchmark, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.endpoints import active_judges
 
@@ -18,11 +19,12 @@ def find_suite(suites: QuerySet[Suite], text: str, *, option: str = "") -> Suite
     """
     suites = suites.select_related("benchmark").order_by("-number", "-pk")
     name, _, number = text.rpartition("@")
-    if name and number.isdecimal() and len(number) <= DIGITS:
-        suites = suites.filter(number=int(number))
+    edition = whole_number(number)
+    if name and edition is not None:
+        suites = suites.filter(number=edition)
     else:
         name = text
-        numbered = suites.filter(pk=int(text)).first() if text.isdecimal() and len(text) <= DIGITS else None
+        numbered = numbered_row(suites, text)
         if numbered is not None:
             return numbered
     benchmarks = Benchmark.objects.filter(pk__in=suites.order_by().values("benchmark")).order_by("slug")
@@ -42,7 +44,7 @@ def find_rubric(rubrics: QuerySet[Rubric], text: str) -> Rubric:
     rubrics = rubrics.order_by("-version", "-pk")
     named = rubrics.filter(slug=slug)
     if version:
-        named = named.filter(version=int(version) if version.isdecimal() and len(version) <= DIGITS else 0)
+        named = named.filter(version=whole_number(version) or 0)
     return named.first() or look_up(rubrics if not version else named, text, what="rubric", fields=("slug", "name"))
 
 
@@ -52,7 +54,7 @@ def find_prompt(versions: QuerySet[PromptVersion], text: str) -> PromptVersion:
     Raises:
         BadInput: there is none, or several; the message lists them.
     """
-    numbered = versions.filter(pk=int(text)).first() if text.isdecimal() and len(text) <= DIGITS else None
+    numbered = numbered_row(versions, text)
     named = list(versions.filter(label=text).order_by("name"))
     if numbered is not None and not named:
         return numbered
@@ -73,6 +75,8 @@ def _in_full(version: PromptVersion) -> str:
 SUITE = Reference("suite", finder=find_suite, rows=Suite.objects.all)
 RUBRIC = Reference("rubric", finder=find_rubric, rows=Rubric.objects.all)
 PROMPT_VERSION = Reference("prompt version", finder=find_prompt, rows=PromptVersion.objects.all)
+RESPONSE = Reference("response", ())
+VERDICT = Reference("verdict", ())
 RUN = Reference("run", rows=lambda: Run.objects.select_related("suite__benchmark"))
 SYSTEM = Reference("system", rows=System.objects.all)
 JUDGE = Reference("judge", rows=lambda: Judge.objects.select_related("endpoint"))

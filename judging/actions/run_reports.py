@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from django.db.models import Count
 
 from evalsite.base.formats import number, percent
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.refusals import Refused
 from evalsite.base.score_scales import ScoreScale
 from judging.grading.reports import ReportRow
-from judging.models import EvaluatorKind, Run, TaskStatus
+from judging.models import EvaluatorKind, Response, Run, RunKind, Score, TaskStatus
 from judging.selectors.figures import Figures, run_figures
-from judging.services.evaluation.score_scales import score_scales_of
-from judging.services.runs.estimates import RunEstimate
-from judging.services.runs.people_costs import PeopleCost
+from judging.selectors.runs import verdict_of_run
 from judging.specs.people_choices import AskedWork
+
+if TYPE_CHECKING:
+    from judging.services.runs.estimates import RunEstimate
+    from judging.services.runs.people_costs import PeopleCost
+    from judging.services.runs.prompt_previews import PromptPreview
 
 
 def run_facts(run: Run) -> JsonDict:
@@ -49,11 +54,47 @@ def run_report(run_id: int, *, with_figures: bool) -> JsonDict:
     failed = run.tasks.filter(status=TaskStatus.FAILED).order_by().values_list("failure_kind").annotate(n=Count("pk"))
     report = run_facts(run) | {"failures": dict(failed)}
     if with_figures:
+        from judging.services.evaluation.score_scales import score_scales_of  # loads every kind of judge
+
         judges = [evaluator for evaluator in run.evaluators.all() if evaluator.kind != EvaluatorKind.GRADER]
         scales = score_scales_of(judges)
         by_name = {judge.name: scales[judge.pk] for judge in judges}
         report["figures"] = [_shown(figures, by_name.get(figures.evaluator)) for figures in run_figures(run)]
+        if run.kind == RunKind.SINGLE:
+            report["verdict"] = _verdict(run)
     return report
+
+
+def _verdict(run: Run) -> JsonDict | None:
+    """Return the one verdict of a trial, and its score; None where the judge was not asked."""
+    verdict = verdict_of_run(run)
+    if verdict is None:
+        return None
+    from judging.services.evaluation.score_scales import score_scale_of
+
+    names = ("id", "status", "value", "rationale", "reason", "flags", "votes")
+    score: Score | None = getattr(verdict, "score", None)
+    share = score.share if score is not None else None
+    return {name: getattr(verdict, name) for name in names} | {
+        "response": verdict.response_id,
+        "score": score.value if score else None,
+        "full": score.full if score else None,
+        "shown": None if share is None else score_scale_of(verdict.evaluator).whole_words(share),
+        "calls": len(verdict.call_ids),
+    }
+
+
+def preview_report(preview: PromptPreview, response: Response) -> JsonDict:
+    """Return what a judge would send about a response. Raises: Refused: it could not be sent."""
+    if preview.problem:
+        raise Refused(preview.problem)
+    return {
+        "response": response.pk,
+        "compared_with": preview.other_system or None,
+        "asked_in_both_orders": preview.asks_twice,
+        "characters": preview.characters,
+        "messages": [asdict(message) for message in preview.messages],
+    }
 
 
 def _shown(figures: Figures, scale: ScoreScale | None) -> JsonDict:
@@ -148,8 +189,9 @@ def _figure_lines(figures: JsonObject) -> list[str]:
     head = f"{figures['system']} by {figures['evaluator']}{baseline}: {figures['scored']} scored{unscored}"
     rows = [row for row in figures["rows"] if row["name"] or row["dimension"] == "overall"]
     left_out = figures["left_out"][:20]
+    width = max(len(row["name"]) for row in rows) + 2 if rows else 0
     return [
         head,
-        *(f"  {row['dimension']:<9}{row['name']:<24}{row['shown']}" for row in rows),
+        *(f"  {row['dimension']:<9}{row['name']:<{width}}{row['shown']}" for row in rows),
         *([f"  without a figure: {', '.join(left_out)}"] if left_out else []),
     ]

@@ -6,25 +6,33 @@ from functools import partial
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from evalsite.base.actions.declarations import ActionCall, Listing, NoInput, Noun, PageData
+from evalsite.base.actions.confirmations import ConfirmForm, deletion_form
+from evalsite.base.actions.declarations import DELETE, ActionCall, Listing, NoInput, Noun, PageData
 from evalsite.base.command_base import facts_text
 from evalsite.base.json_types import JsonDict, JsonObject
-from judging.actions.references import RUBRIC, RUN, SUITE
-from judging.actions.run_reports import audit_report, estimate_report, in_lines, run_facts, run_report
+from evalsite.base.refusals import Refused
+from judging.actions.owners import PERSON, declare_co_owners, itself
+from judging.actions.references import PROMPT_VERSION, RESPONSE, RUBRIC, RUN, SUITE, VERDICT
+from judging.actions.run_reports import audit_report, estimate_report, in_lines, preview_report, run_facts, run_report
 from judging.forms.new_runs import NewRunForm
+from judging.forms.prompts import TrialForm
 from judging.forms.runs import ResumeForm, RunFilterForm, RunForm, RunNameForm
-from judging.jobs import launch_run
-from judging.models import Rubric, Run, Suite
+from judging.jobs import launch_run, launch_single
+from judging.judges.registry import judge_kind
+from judging.models import PromptVersion, Response, Rubric, Run, Suite, Verdict
 from judging.selectors.runs import list_runs
 from judging.services.runs import run_archive
 from judging.services.runs.new_runs import create_run, estimate_new_run
 from judging.services.runs.people_costs import check_agreed, people_cost_of_plan
+from judging.services.runs.prompt_previews import preview_prompt
+from judging.services.runs.run_plans import EvaluatorChoice
+from judging.services.runs.single_runs import judge_once
 from judging.services.tasks import run_lifecycle
+from judging.specs.people_choices import HOW_TO_AGREE
 from judging.states import ACTIVE
-
-HOW_TO_AGREE = "Agree to it beside the estimate (commands and the API: agreed), or ask for less."
 
 
 def _rows(_person: object) -> QuerySet[Run]:
@@ -52,9 +60,17 @@ RUNS: Noun[Run] = Noun(
     detail=lambda run: run_report(run.pk, with_figures=run.status not in ACTIVE),
     lines=in_lines,
     listing=Listing(RunFilterForm, rows=_listed, shown=run_facts),
-    references={Suite: SUITE, Rubric: RUBRIC},
+    references={
+        User: PERSON,
+        Suite: SUITE,
+        Rubric: RUBRIC,
+        PromptVersion: PROMPT_VERSION,
+        Response: RESPONSE,
+        Verdict: VERDICT,
+    },
 )
-change = partial(RUNS.one, permission="judging.change_run")
+change = partial(RUNS.one, permission="judging.change_run", owned=itself)
+declare_co_owners(RUNS, permission="judging.change_run")
 
 
 @change("pause")
@@ -111,6 +127,21 @@ def restore(act: ActionCall[Run, NoInput]) -> Run:
     return run_archive.restore_run(run_id=act.subject.pk, actor=act.actor)
 
 
+@change(
+    DELETE,
+    form=ConfirmForm,
+    makes_form=deletion_form,
+    said=lambda run: f"{run} is deleted.",
+    leads_to="judging:run-list",
+    button="Delete",
+    icon="trash",
+    is_offered=lambda run: run.status not in ACTIVE,
+)
+def delete(act: ActionCall[Run, ConfirmForm]) -> Run:
+    """Delete a run with its verdicts and scores for good. Its calls and what they cost stay, and so does its queue."""
+    return run_archive.delete_run(run_id=act.subject.pk, actor=act.actor)
+
+
 FORM: type[NewRunForm] = RunForm
 
 
@@ -147,3 +178,40 @@ def estimate(act: ActionCall[None, NewRunForm]) -> JsonDict:
     plan = act.form.plan()
     cost = estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=act.at)
     return estimate_report(cost) | audit_report(people_cost_of_plan(plan))
+
+
+def _trial_form(_subject: None, first: JsonObject, data: PageData | None) -> TrialForm:
+    return TrialForm(data, response=first["response"])
+
+
+trial = partial(
+    RUNS.new,
+    permission="judging.add_run",
+    form=TrialForm,
+    makes_form=_trial_form,
+    first_fields={
+        "response": forms.ModelChoiceField(
+            Response.objects.select_related("prompt__benchmark", "system"), help_text="Number of the response."
+        )
+    },
+)
+
+
+@trial("try", is_long=True)
+def try_judge(act: ActionCall[None, TrialForm]) -> Run:
+    """Ask a judge about one response, in a run that is part of no report."""
+    data = act.data
+    choice = EvaluatorChoice(judge=data["judge"], rubric=data["rubric"], options=act.form.prompt_options())
+    run = judge_once(response=act.form.judged, choice=choice, budget=data["budget"], actor=act.actor, at=act.at)
+    launch_single(run_id=run.pk)
+    return run
+
+
+@trial("preview", is_dry=True, shown=dict, lines=facts_text)
+def preview(act: ActionCall[None, TrialForm]) -> JsonDict:
+    """Say what a judge would send about one response, without asking it."""
+    judge, kind = act.data["judge"], judge_kind(act.data["judge"].kind)
+    if not kind.asks_model:
+        raise Refused(f"{judge.name} sends nothing: it asks no model itself.")
+    options = kind.complete_options(judge.options) | act.form.prompt_options()
+    return preview_report(preview_prompt(kind=kind, options=options, response=act.form.judged), act.form.judged)

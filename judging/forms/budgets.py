@@ -1,4 +1,4 @@
-"""Form fields for the budget of a run or of a day."""
+"""Form fields for the budget of a run or of a day, in dollars and in annotations of people."""
 
 from __future__ import annotations
 
@@ -27,3 +27,14 @@ class DayBudgetForm(forms.Form):
         ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL), required=False, help_text="Default: the whole site."
     )
     amount = BudgetField()
+
+
+class AgreedForm(forms.Form):
+    """How many annotations somebody has agreed to ask for."""
+
+    agreed = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label="Annotations agreed to",
+        help_text="Needed where people are asked for more than a day of work; the estimate says how many.",
+    )

@@ -75,6 +75,9 @@ class ColumnsField(TextsField):
         said = f"ROLE=COLUMN, with one of these roles: {', '.join(MENU)}"
         super().__init__(label="What columns are", help_text=said, **options)
 
+    def prepare_value(self, value: Any) -> list[str]:
+        return [f"{field}={column}" for column, field in value or ()]
+
     def clean(self, value: Any) -> tuple[tuple[str, str], ...]:
         wrong = [field for column, field in value if field not in MENU or not column]
         if wrong:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 
+from evalsite.base.actions.entries import TextsField
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.forms.endpoints import EndpointField
 from judging.forms.published_prompts import PublishedPrompt
@@ -17,7 +19,7 @@ from judging.judges.kinds.custom import NAME as CUSTOM
 from judging.judges.registry import KINDS
 from judging.models import Judge, ModelEndpoint
 from judging.selectors.judges import possible_members
-from judging.services.judges import JudgeFields
+from judging.services.judge_files import BadJudgeFile, JudgeFile, read_judge_file
 
 FEWEST_ROWS, SPARE_ROWS = 3, 2
 
@@ -72,8 +74,32 @@ def _by_kind() -> Mapping[str, list[str]]:
     return names_by_kind
 
 
+class JudgeFileField(forms.CharField):
+    """The text of a judge's file; its value is the judge that it says."""
+
+    widget = forms.Textarea
+
+    def clean(self, value: Any) -> JudgeFile | None:
+        text = super().clean(value)
+        try:
+            return read_judge_file(text.encode(), "judge.yaml") if text else None
+        except BadJudgeFile as problem:
+            raise forms.ValidationError(str(problem)) from None
+
+
+class OptionChoiceField(forms.ChoiceField):
+    """A choice among values, of which a page sends the JSON."""
+
+    def name_of(self, code: str) -> str:
+        """Return a value as programs name it."""
+        value = json.loads(code)
+        return value if isinstance(value, str) else code
+
+
 class JudgeForm(forms.Form):
-    """A judge of one kind, with a field for each of its options."""
+    """A judge of one kind, with a field for each of its options; the class has those of every kind."""
+
+    OPEN = ("placeholders",)
 
     name = forms.CharField(max_length=120, help_text="Shown in runs and reports.")
     description = forms.CharField(
@@ -82,17 +108,23 @@ class JudgeForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text="What it judges, for people.",
     )
-    endpoint = EndpointField(ModelEndpoint.objects.none(), empty_label="Choose an endpoint")
+    endpoint = EndpointField(
+        ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name"),
+        empty_label="Choose an endpoint",
+        help_text="The model that it asks.",
+    )
+    placeholders = TextsField(
+        required=False,
+        widget=forms.MultipleHiddenInput,
+        help_text="What each {NAME} of a published prompt is: NAME=VARIABLE, or NAME== for text.",
+    )
 
     def __init__(self, *args: Any, kind: str, judge: Judge | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.kind, self.judge = KINDS[kind], judge
-        if self.kind.asks_model:
-            endpoint = self.fields["endpoint"]
-            assert isinstance(endpoint, forms.ModelChoiceField)
-            endpoint.queryset = ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name")
-        else:
-            del self.fields["endpoint"]
+        self.kind, self.judge, self.said_kind = KINDS[kind], judge, kind
+        asks = {"endpoint": self.kind.asks_model, "placeholders": kind == CUSTOM}
+        declared = ("name", "description", *(name for name, is_asked in asks.items() if is_asked))
+        self.fields = {name: self.fields[name] for name in declared}
         if judge is not None:
             judge_values = {"name": judge.name, "description": judge.description, "endpoint": judge.endpoint_id}
             self.initial = {**self.initial, **judge_values}
@@ -104,6 +136,12 @@ class JudgeForm(forms.Form):
 
     def clean(self) -> JsonDict:
         cleaned: JsonDict = super().clean() or self.cleaned_data
+        if self.said_kind not in ("", self.kind.name):
+            self.add_error(None, f"This is a judge of the kind {self.kind.name}.")
+        unknown = next((name for name in self.base_fields if name in self.data and name not in self.fields), None)
+        if unknown is not None:
+            fields = ", ".join(self.fields)
+            self.add_error(None, f"A judge of the kind {self.kind.name} has no field {unknown}. It has: {fields}.")
         return cleaned if self.published is None else self.published.clean(cleaned)
 
     def clean_name(self) -> str:
@@ -132,10 +170,12 @@ class JudgeForm(forms.Form):
                 groups.setdefault(option.group, []).append(f"option_{option.name}")
         return groups
 
-    def entered(self) -> JudgeFields:
-        """Return what was entered beside the options; the form must be valid."""
+    def judge_row(self) -> Judge:
+        """Return the judge as entered, but for its options; the form must be valid."""
+        row = copy(self.judge) if self.judge is not None else Judge(kind=self.kind.name)
         data = self.cleaned_data
-        return JudgeFields(data["name"], data.get("endpoint"), data["description"])
+        row.name, row.description, row.endpoint = data["name"], data["description"], data.get("endpoint")
+        return row
 
     def options(self) -> JsonDict:
         """Return the options as entered; while the form is not valid, defaults in the place of what is wrong."""
@@ -170,7 +210,7 @@ def option_field(option: OptionField, value: Any) -> forms.Field:
     if option.kind == "choice":
         words = option.words or tuple(map(str, option.choices))
         choices = [(json.dumps(choice), word) for choice, word in zip(option.choices, words, strict=True)]
-        return forms.ChoiceField(**common | {"choices": choices, "initial": json.dumps(value), "required": True})
+        return OptionChoiceField(**common | {"choices": choices, "initial": json.dumps(value), "required": True})
     if option.kind == "members":
         return PanelMembersField(**common | {"initial": lines_of_members(value)})
     if option.kind == "boolean":
@@ -181,3 +221,10 @@ def option_field(option: OptionField, value: Any) -> forms.Field:
         return forms.CharField(**common, widget=forms.Textarea(attrs={"rows": option.rows}), strip=False)
     limits: JsonDict = {"min_value": option.low, "max_value": option.high}
     return forms.IntegerField(**common, **limits) if option.kind == "integer" else forms.FloatField(**common, **limits)
+
+
+JudgeForm.base_fields |= {
+    f"option_{option.name}": option_field(option, option.default)
+    for kind in reversed(KINDS.values())
+    for option in kind.options
+}

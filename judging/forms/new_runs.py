@@ -10,14 +10,14 @@ from django.http import QueryDict
 
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
-from judging.forms.budgets import BudgetField
+from judging.forms.budgets import AgreedForm, BudgetField
 from judging.models import RunKind, Suite, System
 from judging.services.runs.run_plans import RunPlan
 from judging.specs.people_choices import AskedPeople
 
 
-class PeopleForm(forms.Form):
-    """Whom a run or a set of debates asks when it ends, and how many annotations somebody has agreed to."""
+class PeopleForm(AgreedForm):
+    """Whom a run or a set of debates asks when it ends."""
 
     people = forms.TypedChoiceField(
         required=False,
@@ -30,12 +30,6 @@ class PeopleForm(forms.Form):
         help_text="The audit is a random sample that annotators check whatever the verdicts say. Open results are "
         "those that judges, rules or agents could not decide; they have no score until people decide them. The "
         "estimate counts the annotations.",
-    )
-    agreed = forms.IntegerField(
-        required=False,
-        min_value=1,
-        label="Annotations agreed to",
-        help_text="Needed where people are asked for more than a day of work; the estimate says how many.",
     )
 
 

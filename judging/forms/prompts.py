@@ -9,6 +9,7 @@ from django import forms
 from django.db.models import Q
 
 from evalsite.base.json_types import JsonDict
+from judging.forms.budgets import BudgetField
 from judging.forms.runs import pair_judges
 from judging.judges.answer_prompts import OWN
 from judging.judges.registry import COMPARING, EDITABLE, judge_kind
@@ -45,7 +46,9 @@ class PromptFilterForm(forms.Form):
 class TrialForm(forms.Form):
     """Which judge to try on a response, with which rubric and prompt version."""
 
-    judge = forms.ModelChoiceField(Judge.objects.none(), empty_label="Choose a judge")
+    judge = forms.ModelChoiceField(
+        Judge.objects.none(), empty_label="Choose a judge", help_text="Which judge is asked."
+    )
     rubric = forms.ModelChoiceField(
         Rubric.objects.none(), required=False, empty_label="none", help_text="For judges that need one."
     )
@@ -56,9 +59,11 @@ class TrialForm(forms.Form):
         empty_label="as set in the judge",
         help_text="A version for the same kind of judge.",
     )
+    budget = BudgetField(help_text="The trial pauses before a call that could exceed it. Default: no budget.")
 
     def __init__(self, *args: Any, response: Response, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.judged = response
         self._models("judge").queryset = active_judges().exclude(kind__in=COMPARING).order_by("name")
         owner = Q(benchmark=response.prompt.benchmark_id) | Q(benchmark__isnull=True)
         rubrics = Rubric.objects.filter(owner).order_by("slug", "-version")
@@ -83,6 +88,11 @@ class TrialForm(forms.Form):
         if judge and prompt and prompt_name_of(judge) != prompt.name:
             self.add_error("prompt", f"{judge} does not use the prompt {prompt.name}.")
         return cleaned
+
+    def prompt_options(self) -> JsonDict:
+        """Return the options of the judge that the chosen prompt version stands for."""
+        prompt = self.cleaned_data["prompt"]
+        return {"prompt_text": prompt.text} if prompt else {}
 
     def _rubric_for(self, judge: Judge, chosen: Rubric | None) -> Rubric | None:
         """Return the chosen rubric or the only one that fits the judge; none for a judge that reads no rubric."""
@@ -112,6 +122,10 @@ class JudgeTrialForm(TrialForm):
         elif not self.initial.get("rubric"):
             fitting = [choice.rubric for choice in pair_judges([judge], list(self.rubrics))[0] if choice.rubric]
             self.initial["rubric"] = fitting[0].pk if fitting else None
+
+    def clean_response(self) -> Response:
+        self.judged = self.cleaned_data["response"]
+        return self.judged
 
 
 def prompt_name_of(judge: Judge) -> str:

@@ -32,7 +32,7 @@ def work_import(upload_id: int) -> None:
     logger.info("judging.import_worked upload_id=%s status=%s", upload_id, status)
 
 
-def launch_check(*, files: Files, options: ImportOptions, actor: User, at: datetime, kind: str = "") -> Upload:
+def launch_check(*, files: Files, options: ImportOptions, actor: User | None, at: datetime, kind: str = "") -> Upload:
     """Return an upload with its dry run, or, where that takes long, one that a worker is to check.
 
     Raises:

@@ -2,106 +2,23 @@
 
 A template may name variables, take their parts, filter, compare, branch, and go through the criteria. It calls nothing,
 computes nothing and nests loops only over parts of a criterion. Its text is put together piece by piece, and none that
-is longer than `MAX_PROMPT` ever exists.
+is longer than `MAX_BOUNDED` ever exists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChainableUndefined, Template, TemplateError, TemplateSyntaxError, nodes
-from jinja2.filters import make_attrgetter
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.visitor import NodeTransformer
+from judging.judges.prompt_texts import CRITERIA, OTHER, BadPrompt, bounded_text
 
-from judging.judges.prompt_texts import BadPrompt, as_data
+if TYPE_CHECKING:
+    from jinja2 import Template  # loaded with the first template: commands without prompts do not wait for it
 
 MAX_TEMPLATE = 100_000  # characters of a template
-MAX_PROMPT = 1_000_000  # characters of a filled one
-MAX_LABEL = 100  # characters of the label of judged text
-MAX_LOOPS = 2  # one inside the other
-CRITERIA = "criteria"
-OTHER = "response_b"
-VARIABLES: Mapping[str, str] = {
-    "question": "what was asked",
-    "response": "the response to judge",
-    OTHER: "the response of a baseline system to the same case; a prompt with it compares both",
-    "reference": "the reference answer of the case; may be empty",
-    "context": "the context of the case; may be empty",
-    "context_role": "reference, supplementary, or empty",
-    "instruction": "what the system was told beside the question; may be empty",
-    "description": "the description of the benchmark; may be empty",
-    "language": "the language of the case; may be empty",
-    "metadata": "what the suite's file says further of the case, by name, such as metadata.topic",
-    "messages": "the turns of the case, each under its role, where it is a conversation; empty otherwise",
-    "lowest": "the lowest score of the scale",
-    "highest": "the highest score of the scale",
-    "labels": "the labels of the reply, separated by commas",
-    "rubric": "the rubric of the case as text",
-    CRITERIA: "the criteria of the rubric, to go through: each has key, text, level, points, scale and anchors",
-}
-FILTERS = frozenset({"data", "trim", "upper", "lower", "capitalize", "length", "join", "first", "last", "default"})
 _OF_RUBRICS = frozenset({"rubric", CRITERIA})
-_ALLOWED = (
-    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.Getattr, nodes.Getitem),
-    *(nodes.Filter, nodes.Test, nodes.If, nodes.For, nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not),
-    *(nodes.CondExpr, nodes.Concat, nodes.Keyword),
-)
-
-
-def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
-        undefined=ChainableUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
-    )
-    environment.globals.clear()
-    environment.filters = {name: function for name, function in environment.filters.items() if name in FILTERS}
-    environment.filters |= {"data": _data, "join": _join}
-    return environment
-
-
-def _data(text: object, label: object = "DATA") -> str:
-    if len(str(label)) > MAX_LABEL:
-        raise BadPrompt(f"The label of data has {MAX_LABEL} characters at most.")
-    return as_data(str(text), str(label))
-
-
-def _join(values: Iterable[object], separator: object = "", attribute: str | int | None = None) -> str:
-    if isinstance(values, str):
-        raise BadPrompt("join takes a list, such as the criteria; this is a text.")
-    if attribute is not None:
-        values = map(make_attrgetter(_ENVIRONMENT, attribute), values)
-    between = str(separator)
-    return _collect(piece for number, value in enumerate(values) for piece in (between * (number > 0), str(value)))
-
-
-def _collect(pieces: Iterable[str]) -> str:
-    """Return the pieces as one text.
-
-    Raises:
-        BadPrompt: it would have more than `MAX_PROMPT` characters.
-    """
-    kept, size = [], 0
-    for piece in pieces:
-        size += len(piece)
-        if size > MAX_PROMPT:
-            raise BadPrompt(f"The prompt for this response has more than {MAX_PROMPT:,} characters.")
-        kept.append(piece)
-    return "".join(kept)
-
-
-class _ConcatAsJoin(NodeTransformer):
-    """Turns `a ~ b` into the filter `join`, whose size is bounded."""
-
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Filter:  # noqa: N802 - the name that the visitor looks for
-        self.generic_visit(node)
-        pieces = nodes.List(node.nodes, lineno=node.lineno)
-        return nodes.Filter(pieces, "join", [], [], None, None, lineno=node.lineno)
-
-
-_ENVIRONMENT = _environment()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +41,12 @@ class PromptTemplate:
         """Return the text with these values.
 
         Raises:
-            BadPrompt: it cannot be filled with them, or grows beyond `MAX_PROMPT`.
+            BadPrompt: it cannot be filled with them, or grows beyond `MAX_BOUNDED`.
         """
+        from jinja2 import TemplateError
+
         try:
-            return _collect(self.template.generate(values)).strip()
+            return bounded_text(self.template.generate(values)).strip()
         except BadPrompt:
             raise
         except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
@@ -143,68 +62,6 @@ def read_template(text: str) -> PromptTemplate:
     """
     if len(text) > MAX_TEMPLATE:
         raise BadPrompt(f"The prompt has {len(text):,} characters; {MAX_TEMPLATE:,} at most.")
-    try:
-        tree = _ENVIRONMENT.parse(text)
-        names = frozenset(_names(tree, frozenset()))
-        template = _ENVIRONMENT.from_string(_ConcatAsJoin().visit(tree))
-    except TemplateSyntaxError as error:
-        raise BadPrompt(f"Line {error.lineno} of the prompt: {error.message}") from None
-    except RecursionError:
-        raise BadPrompt("The prompt's blocks nest too deeply.") from None
-    return PromptTemplate(template, names)
+    from judging.judges.prompt_syntax import parsed
 
-
-def _names(node: nodes.Node, loop_names: frozenset[str], loops: int = 0) -> Iterator[str]:
-    """Yield the variables below a node; `loop_names` are those of the loops around it."""
-    _check(node, loop_names, loops)
-    if isinstance(node, nodes.For):
-        yield from _names(node.iter, loop_names, loops)
-        inside = loop_names | {target.name for target in (node.target,) if isinstance(target, nodes.Name)} | {"loop"}
-        for child in (*node.body, *node.else_):
-            yield from _names(child, inside, loops + 1)
-        return
-    if isinstance(node, nodes.Name) and node.name not in loop_names:
-        yield node.name
-    for child in node.iter_child_nodes():
-        yield from _names(child, loop_names, loops)
-
-
-def _check(node: nodes.Node, loop_names: frozenset[str], loops: int) -> None:
-    problem = ""
-    if not isinstance(node, _ALLOWED):
-        problem = f"{_WORDS.get(type(node), 'This')} cannot be used in a prompt."
-    elif isinstance(node, nodes.Name) and node.name not in loop_names and node.name not in VARIABLES:
-        problem = f"There is no variable {node.name!r}. Variables: {', '.join(VARIABLES)}."
-    elif isinstance(node, nodes.Getattr) and node.attr.startswith("_"):
-        problem = f"The part {node.attr!r} cannot be used."
-    elif isinstance(node, nodes.For):
-        problem = _loop_problem(node, loop_names, loops)
-    if problem:
-        raise BadPrompt(f"Line {node.lineno} of the prompt: {problem}")
-
-
-def _loop_problem(node: nodes.For, loop_names: frozenset[str], loops: int) -> str:
-    is_whole = isinstance(node.iter, nodes.Name) and node.iter.name == CRITERIA and not loops
-    is_part = (
-        isinstance(node.iter, nodes.Getattr)
-        and isinstance(node.iter.node, nodes.Name)
-        and node.iter.node.name in loop_names
-    )
-    if not (is_whole or is_part):
-        return "Only the criteria can be gone through, and inside them the anchors of one."
-    if loops >= MAX_LOOPS or node.recursive or node.test is not None or not isinstance(node.target, nodes.Name):
-        return "Write a loop as {% for criterion in criteria %}, at most one inside another."
-    return ""
-
-
-_WORDS: Mapping[type[nodes.Node], str] = {
-    nodes.Call: "A call",
-    nodes.Assign: "An assignment",
-    nodes.Macro: "A macro",
-    nodes.Include: "An include",
-    nodes.Import: "An import",
-    nodes.Mul: "Arithmetic",
-    nodes.Add: "Arithmetic",
-    nodes.Sub: "Arithmetic",
-    nodes.Pow: "Arithmetic",
-}
+    return PromptTemplate(*parsed(text))

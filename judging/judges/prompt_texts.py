@@ -8,12 +8,33 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 MAX_PROMPT = 10_000_000  # characters of a filled prompt
+MAX_BOUNDED = 1_000_000  # of one from a template that a researcher wrote
+OTHER = "response_b"
+CRITERIA = "criteria"
+VARIABLES: Mapping[str, str] = {  # of templates that researchers write -> what each holds
+    "question": "what was asked",
+    "response": "the response to judge",
+    OTHER: "the response of a baseline system to the same case; a prompt with it compares both",
+    "reference": "the reference answer of the case; may be empty",
+    "context": "the context of the case; may be empty",
+    "context_role": "reference, supplementary, or empty",
+    "instruction": "what the system was told beside the question; may be empty",
+    "description": "the description of the benchmark; may be empty",
+    "language": "the language of the case; may be empty",
+    "metadata": "what the suite's file says further of the case, by name, such as metadata.topic",
+    "messages": "the turns of the case, each under its role, where it is a conversation; empty otherwise",
+    "lowest": "the lowest score of the scale",
+    "highest": "the highest score of the scale",
+    "labels": "the labels of the reply, separated by commas",
+    "rubric": "the rubric of the case as text",
+    CRITERIA: "the criteria of the rubric, to go through: each has key, text, level, points, scale and anchors",
+}
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _MARKER = re.compile(r"\[(?=\s*(?:BEGIN|END)\b)", re.IGNORECASE)
 
@@ -87,3 +108,18 @@ def as_data(text: str, label: str) -> str:
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     body = _MARKER.sub("(", text) or "(empty)"
     return f"[BEGIN {label} {digest}]\n{body}\n[END {label} {digest}]"
+
+
+def bounded_text(pieces: Iterable[str]) -> str:
+    """Return the pieces as one text.
+
+    Raises:
+        BadPrompt: it would have more than `MAX_BOUNDED` characters.
+    """
+    kept, size = [], 0
+    for piece in pieces:
+        size += len(piece)
+        if size > MAX_BOUNDED:
+            raise BadPrompt(f"The prompt for this response has more than {MAX_BOUNDED:,} characters.")
+        kept.append(piece)
+    return "".join(kept)

@@ -141,9 +141,10 @@ FORBIDDEN_VARIABLE = re.compile(
 def key_variable_refusal(variable: str, *, allowed: Collection[str] = ()) -> str:
     """Return why an environment variable of this name cannot be named as an endpoint's key; empty where it can.
 
-    `allowed`: the only names that this site takes; none: every name that looks like the key of a model.
+    `allowed`: the only names that this site takes, or with * at the end how they begin; none: every name that looks
+    like the key of a model.
     """
-    if allowed and variable not in allowed:
+    if allowed and not any(_is_named(variable, name) for name in allowed):
         return f"This site sends only the keys in {', '.join(allowed)} to models; whoever operates it can add a name."
     if is_forbidden_variable(variable):
         return f"{variable} is not sent to a model: such variables hold secrets of this site or of other services."
@@ -153,6 +154,10 @@ def key_variable_refusal(variable: str, *, allowed: Collection[str] = ()) -> str
             "key itself."
         )
     return ""
+
+
+def _is_named(variable: str, name: str) -> bool:
+    return variable.startswith(name[:-1]) if name.endswith("*") else variable == name
 
 
 def is_forbidden_variable(variable: str) -> bool:

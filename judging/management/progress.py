@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from django.db import connection
-from tqdm import tqdm
 
 from judging.models import Run
 from judging.services.file_imports.staged_rubrics import Watch, unwatched
@@ -26,6 +25,8 @@ def progress_bar(*, shown: bool) -> Iterator[Watch]:
     if not (shown and sys.stderr.isatty()):
         yield unwatched
         return
+    from tqdm import tqdm  # on a terminal alone
+
     with tqdm(file=sys.stderr, dynamic_ncols=True, leave=False) as bar:
 
         def draw(step: str, done: int, total: int) -> None:

@@ -31,7 +31,7 @@ def wait_for_run(run_id: int, *, bar: bool = False) -> Run:
 
 
 def _waited_for(run_id: int) -> Run:
-    patience = PATIENCE_SECONDS if _workers_live() else 0.0
+    patience = PATIENCE_SECONDS if workers_live("calls") else 0.0
     idle_since = time.monotonic()
     while True:
         run = Run.objects.get(pk=run_id)
@@ -47,9 +47,9 @@ def _waited_for(run_id: int) -> Run:
         time.sleep(POLL_SECONDS)
 
 
-def _workers_live() -> bool:
+def workers_live(queue: str) -> bool:
     """Return whether the broker knows of a worker; one that died without notice is found out by waiting."""
     try:
-        return Worker.count(queue=get_queue("calls")) > 0
+        return Worker.count(queue=get_queue(queue)) > 0
     except (RedisError, OSError):
         return False

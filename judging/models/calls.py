@@ -98,6 +98,8 @@ class CallHour(models.Model):
     # made, and on tests of the endpoint, which the ledger does not hold; such an hour may have no `calls`
     unheard = models.DecimalField(max_digits=16, decimal_places=6, default=0)
     seconds = models.FloatField()
+    prompt_tokens = models.PositiveBigIntegerField(default=0)  # as endpoints reported them
+    completion_tokens = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["endpoint", "hour"], name="call_hour_once")]

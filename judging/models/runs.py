@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
+from evalsite.base.owners import Owned
 from judging.grading.grades import ScoreStatus
 from judging.judges.words import failure_in_words
 from judging.models.benchmarks import Case, Rubric, Suite
@@ -54,7 +54,7 @@ class TaskStatus(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
 
-class Run(models.Model):
+class Run(Owned):
     """A suite, systems and evaluators worked through as tasks. Options are frozen at creation."""
 
     kind = models.CharField(max_length=20, choices=RunKind, default=RunKind.GRADING)
@@ -82,7 +82,6 @@ class Run(models.Model):
     planned_at = models.DateTimeField(null=True)  # when every task had been written
     case_count = models.PositiveIntegerField(null=True)  # cases that its tasks are about; None: not counted
     created_at = models.DateTimeField()
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     archived_at = models.DateTimeField(null=True)  # None: listed; an archived run keeps everything

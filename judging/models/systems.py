@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 
 from evalsite.base.choices import choices_of
+from evalsite.base.owners import Owned
 from judging.llm.endpoints import EndpointKind, KeyHeader
 from judging.models.benchmarks import EMPTY_LIST, Prompt, picture_url
 from judging.specs.shown_content import ShownContent, shown_content
@@ -80,7 +81,7 @@ class ModelEndpoint(models.Model):
         return reverse("judging:endpoint-detail", args=[self.pk])
 
 
-class Judge(models.Model):
+class Judge(Owned):
     """A judge kind with its options, on an endpoint if it asks a model. What a run uses is frozen in its evaluator."""
 
     name = models.CharField(max_length=120, unique=True)

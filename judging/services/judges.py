@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -13,7 +11,7 @@ from evalsite.base.refusals import Refused
 from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.prompt_texts import BadPrompt
 from judging.judges.registry import UnknownJudge, judge_kind
-from judging.models import Judge, ModelEndpoint
+from judging.models import Judge
 from judging.selectors.judges import PanelRefused, defined_members, panels_with
 
 
@@ -25,51 +23,46 @@ class JudgeInUse(Refused):
     """The judge cannot be deleted; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeFields:
-    """What a judge has beside its kind and options."""
-
-    name: str
-    endpoint: ModelEndpoint | None = None
-    description: str = ""
-
-
 @transaction.atomic
-def save_judge(*, judge: Judge | None, fields: JudgeFields, kind: str, options: JsonDict, actor: User | None) -> Judge:
-    """Store a judge. Runs keep what they were started with.
+def save_judge(*, judge: Judge, options: JsonDict, actor: User | None) -> Judge:
+    """Store a new judge, or one that was changed, with these options. Runs keep what they were started with.
 
     Raises:
         JudgeNotValid: no such kind, options that it does not take, a prompt without its placeholders, or no endpoint
             for a kind that asks a model.
     """
+    judge.options = _checked_options(judge, options)
+    is_new, endpoint = judge.pk is None, judge.endpoint
+    if is_new:
+        judge.created_by = actor
+    judge.save()
+    action = "judge.added" if is_new else "judge.changed"
+    record(actor, action, judge, kind=judge.kind, endpoint=endpoint.name if endpoint else "")
+    if not is_new:
+        _follow_member(judge, actor)
+    return judge
+
+
+def _checked_options(judge: Judge, options: JsonDict) -> JsonDict:
+    """Return all options of a judge with their values."""
     texts = {name: value.replace("\r\n", "\n") for name, value in options.items() if isinstance(value, str)}
     try:
-        complete = judge_kind(kind).complete_options(options | texts)
-        if judge_kind(kind).asks_members:
+        kind = judge_kind(judge.kind)
+        complete = kind.complete_options(options | texts)
+        if kind.asks_members:
             complete["members"] = defined_members(complete["members"])
-        judge_kind(kind).prompt_hash(complete)  # reads the prompt, and with it an edited one's placeholders
-        if refusal := judge_kind(kind).refusal(complete):
-            raise JudgeNotValid(refusal)
+        kind.prompt_hash(complete)  # reads the prompt, and with it an edited one's placeholders
     except (BadJudgeOption, BadPrompt, UnknownJudge, PanelRefused) as error:
         raise JudgeNotValid(str(error)) from None
-    endpoint = fields.endpoint
-    if judge_kind(kind).is_imported:
-        raise JudgeNotValid(f"{fields.name} was imported, so it cannot be asked or changed. Choose another name.")
-    if judge_kind(kind).asks_model == (endpoint is None):
-        title = judge_kind(kind).title
-        raise JudgeNotValid(
-            f"Choose the endpoint that {title!r} asks." if endpoint is None else f"{title!r} asks no endpoint."
-        )
-    row = judge or Judge()
-    row.name, row.description, row.kind, row.endpoint = fields.name, fields.description, kind, endpoint
-    row.options = complete
-    row.save()
-    record(
-        actor, "judge.changed" if judge else "judge.added", row, kind=kind, endpoint=endpoint.name if endpoint else ""
-    )
-    if judge is not None:
-        _follow_member(row, actor)
-    return row
+    if refusal := kind.refusal(complete):
+        raise JudgeNotValid(refusal)
+    if kind.is_imported:
+        raise JudgeNotValid(f"{judge} was imported, so it cannot be asked or changed. Choose another name.")
+    if kind.asks_model and judge.endpoint is None:
+        raise JudgeNotValid(f"Choose the endpoint that {kind.title!r} asks.")
+    if judge.endpoint is not None and not kind.asks_model:
+        raise JudgeNotValid(f"{kind.title!r} asks no endpoint.")
+    return complete
 
 
 def _follow_member(member: Judge, actor: User | None) -> None:
@@ -92,10 +85,12 @@ def _follow_member(member: Judge, actor: User | None) -> None:
 
 
 @transaction.atomic
-def set_judge_active(*, judge: Judge, is_active: bool, actor: User | None) -> None:
+def set_judge_active(*, judge: Judge, is_active: bool, actor: User | None) -> Judge:
     """Retire a judge, so that nothing new is offered it, or bring it back. Its runs and verdicts stay."""
     if Judge.objects.filter(pk=judge.pk, is_active=not is_active).update(is_active=is_active):
         record(actor, "judge.restored" if is_active else "judge.retired", judge)
+    judge.is_active = is_active
+    return judge
 
 
 @transaction.atomic
@@ -113,4 +108,4 @@ def delete_judge(*, judge: Judge, actor: User | None) -> None:
     if panels:
         raise JudgeInUse(f"{judge} is a member of {panels[0]} and cannot be deleted. Take it out of the panel first.")
     record(actor, "judge.deleted", judge, kind=judge.kind, options=judge.options)
-    judge.delete()
+    Judge.objects.filter(pk=judge.pk).delete()

@@ -26,10 +26,12 @@ class StoredPrompts:
         self.keys: set[str] = set()
         self._by_prompt: dict[str, str] = {}
         self._texts: set[tuple[str, str]] = set()
-        rows = prompts.order_by("pk").values_list("key", "text", "images")
-        for key, text, images in rows.iterator(chunk_size=BATCH):
+        rows = prompts.order_by("pk").values_list("key", "text", "images", "context")
+        for key, text, images, context in rows.iterator(chunk_size=BATCH):
             self.keys.add(key)
-            self._by_prompt.setdefault(_asked(text, [image["digest"] for image in images]), key)
+            asked = _asked(text, [image["digest"] for image in images])
+            self._by_prompt.setdefault(asked, key)
+            self._by_prompt.setdefault(f"{asked} {question_hash(context)}", key)
             self._texts.add((key, question_hash(text)))
 
     def key_of(self, case: CaseRecord) -> str:
@@ -41,7 +43,14 @@ class StoredPrompts:
             return case.key
         id_ = case.prompt.strip()
         named = id_ if case.is_made and id_ in self.keys and not id_.isdecimal() else ""
-        return self._by_prompt.get(_asked(case.prompt, [image.digest for image in case.images]), named)
+        asked = _asked(case.prompt, [image.digest for image in case.images])
+        of_context = self._by_prompt.get(f"{asked} {question_hash(context_of(case))}")
+        return of_context or self._by_prompt.get(asked, named)
+
+
+def context_of(case: CaseRecord) -> str:
+    """Return the context of a case as it is stored."""
+    return "\n\n".join(case.context)
 
 
 def _asked(text: str, images: Sequence[str]) -> str:
@@ -98,7 +107,7 @@ def _compare(collected: Collected, case: CaseRecord, known: KnownCase) -> None:
         collected.warn("reference-kept", case.place, detail)
     elif further:
         collected.warn("reference-not-stored", case.place, f"{known.key}: {shorten(further[0])}")
-    details = case.metadata | {name: case.fields.get(name) for name in _FIELDS} | {"context": "\n\n".join(case.context)}
+    details = case.metadata | {name: case.fields.get(name) for name in _FIELDS} | {"context": context_of(case)}
     for name, value in details.items():
         if value not in (None, "", [], {}) and known.details.get(name) != value:
             collected.warn("detail-not-stored", case.place, f"{name} of {known.key}")

@@ -93,6 +93,20 @@ class Lint:
             if key not in known_keys and not self.misspelt(key, node, known_keys, path):
                 self.report(UNKNOWN_KEY, node, join(path, key), f"`{key}` has no effect.", key)
 
+    def texts(self, owner: Node, keys: Collection[str], path: str) -> None:
+        """Check that what is given at these keys is text."""
+        for key in keys:
+            node = owner.get(key)
+            if node is not None and not node.is_text:
+                self.report(NOT_TEXT, node, join(path, key), f"`{key}` must be text.")
+
+    def ignored(self, owner: Node, rules: dict[str, Rule], path: str, where: str, *, lowered: bool = False) -> None:
+        """Warn of keys that are not read at this place and ask for something else than what holds there."""
+        for key, rule in rules.items():
+            node = owner.get(key)
+            if node is not None and _asks_else(key, node, lowered):
+                self.report(rule, node, join(path, key), f"`{key}` {where} is ignored.")
+
     def pattern(self, node: Node, path: str, *, lowered: bool) -> None:
         """Check that a regular expression compiles, and survives lower-casing where that is asked for."""
         pattern = str(node.content)
@@ -116,6 +130,14 @@ class Lint:
             message = f"The condition uses `{name}`, which is not among {', '.join(sorted(names))}."
             self.report(COND_NAME, node, path, message)
         return tree
+
+
+def _asks_else(key: str, node: Node, lowered: bool) -> bool:
+    if key == "cond":
+        return True
+    if key == "weight":
+        return as_number(node) != 1.0
+    return bool(node.content) != (lowered and key == "to_lower")
 
 
 _CALLS = frozenset({"len", "any", "all", "sum", "min", "max", "abs", "int", "float", "str", "bool"})
@@ -182,6 +204,7 @@ NESTED_SUBSTRING = warning_rule("answer-substr-match-ignored", "Move substr_matc
 _BLANK_KEYS = ("template", "blank_str", "escape", "prefix", "targets", "post_handler")
 _TARGET_KEYS = ("content", "weight", "to_lower", "substr_match", "regex", "cond")
 _ANSWER_KEYS = ("content", "regex", "cond", "to_lower", "weight", "substr_match")
+_NOT_IN_ANSWERS = {"to_lower": ANSWER_LOWER, "weight": ANSWER_WEIGHT, "substr_match": NESTED_SUBSTRING}
 _ANSWER_COND_NAMES = ("grading_details", "ans_str", "ans_re", "response_str")
 
 
@@ -191,10 +214,7 @@ def lint_blanks(lint: Lint, blanks: Node, path: str) -> float | None:
         lint.report(NOT_A_MAPPING, blanks, path, "`blank_filling` must be a mapping.")
         return None
     lint.unknown_keys(blanks, _BLANK_KEYS, path)
-    for key in ("template", "blank_str", "escape", "prefix"):
-        node = blanks.get(key)
-        if node is not None and not node.is_text:
-            lint.report(NOT_TEXT, node, join(path, key), f"`{key}` must be text.")
+    lint.texts(blanks, ("template", "blank_str", "escape", "prefix"), path)
     targets = blanks.get("targets")
     if targets is None or not targets.is_list:
         lint.report(
@@ -258,11 +278,8 @@ def _lint_target(lint: Lint, target: Node, path: str, escape: str) -> float:
     lint.unknown_keys(target, _TARGET_KEYS, path)
     weight = lint.weight(target, path)
     lowered, substring = lint.switch(target, "to_lower", path), lint.switch(target, "substr_match", path)
-    regex, cond, content = target.get("regex"), target.get("cond"), target.get("content")
-    if regex is not None and regex.content:
-        lint.report(TARGET_REGEX, regex, join(path, "regex"), "`regex` next to the target's `content` is ignored.")
-    if cond is not None:
-        lint.report(TARGET_COND, cond, join(path, "cond"), "`cond` next to the target's `content` is ignored.")
+    lint.ignored(target, {"regex": TARGET_REGEX, "cond": TARGET_COND}, path, "next to the target's `content`")
+    content = target.get("content")
     if content is None:
         lint.report(NO_ACCEPTED_ANSWER, target, path, "The target has no `content`.", ", ".join(target.fields))
     else:
@@ -288,7 +305,7 @@ def _lint_answer(lint: Lint, answer: Node, path: str, escape: str, *, lowered: b
         _lint_answer_text(lint, answer, path, escape)
         return
     lint.unknown_keys(answer, _ANSWER_KEYS, path)
-    _lint_ignored(lint, answer, path, lowered=lowered)
+    lint.ignored(answer, _NOT_IN_ANSWERS, path, "inside an answer", lowered=lowered)
     content, cond = answer.get("content"), answer.get("cond")
     if content is None:
         lint.report(NO_ACCEPTED_ANSWER, answer, path, "The answer has no `content`.", ", ".join(answer.fields))
@@ -298,18 +315,6 @@ def _lint_answer(lint: Lint, answer: Node, path: str, escape: str, *, lowered: b
         _lint_answer_text(lint, content, join(path, "content"), escape)
     if cond is not None:
         lint.condition(cond, join(path, "cond"), _ANSWER_COND_NAMES)
-
-
-def _lint_ignored(lint: Lint, answer: Node, path: str, *, lowered: bool) -> None:
-    lower, weight, substring = answer.get("to_lower"), answer.get("weight"), answer.get("substr_match")
-    if lower is not None and bool(lower.content) != lowered:
-        lint.report(ANSWER_LOWER, lower, join(path, "to_lower"), "`to_lower` inside an answer is ignored.")
-    if weight is not None and as_number(weight) != 1.0:
-        lint.report(ANSWER_WEIGHT, weight, join(path, "weight"), "`weight` inside an answer is ignored.")
-    if substring is not None and substring.content:
-        lint.report(
-            NESTED_SUBSTRING, substring, join(path, "substr_match"), "`substr_match` inside an answer is ignored."
-        )
 
 
 def _lint_answer_text(lint: Lint, node: Node, path: str, escape: str) -> None:
@@ -472,10 +477,7 @@ def _lint_test(lint: Lint, test: Node, path: str) -> float:
         lint.report(
             CONTENT_IGNORED, test.fields["content"], join(path, "content"), "`content` is ignored next to `path`."
         )
-    for key in ("path", "content", "prefix", "prefix_path", "cleanup_path"):
-        node = test.get(key)
-        if node is not None and not node.is_text:
-            lint.report(NOT_TEXT, node, join(path, key), f"`{key}` must be text.")
+    lint.texts(test, ("path", "content", "prefix", "prefix_path", "cleanup_path"), path)
     _lint_prefix_and_timeout(lint, test, path)
     return weight
 
@@ -532,6 +534,7 @@ HANDLER_TWICE = warning_rule("several-post-handlers", "Keep one; only the last o
 
 _RULE_KEYS = ("content", "weight", "to_lower", "neg", "post_handler", "regex", "cond", "or", "and")
 _NODE_KEYS = ("content", "or", "and", "json", "regex", "cond", "to_lower", "weight", "neg")
+_NOT_INSIDE_RULES = {"to_lower": NESTED_LOWER, "weight": NESTED_WEIGHT, "neg": NESTED_NEG}
 _COND_NAMES = ("ans", "context")
 
 
@@ -596,11 +599,7 @@ def _lint_rule(lint: Lint, rule: Node, path: str, earlier: int) -> float:
 
 
 def _lint_ignored_at_rule(lint: Lint, rule: Node, path: str) -> None:
-    regex, cond = rule.get("regex"), rule.get("cond")
-    if regex is not None and regex.content:
-        lint.report(RULE_REGEX, regex, join(path, "regex"), "`regex` next to the rule's `content` is ignored.")
-    if cond is not None:
-        lint.report(RULE_COND, cond, join(path, "cond"), "`cond` next to the rule's `content` is ignored.")
+    lint.ignored(rule, {"regex": RULE_REGEX, "cond": RULE_COND}, path, "next to the rule's `content`")
     for key in ("or", "and"):
         if key in rule.fields:
             lint.report(
@@ -616,22 +615,12 @@ def _lint_node(lint: Lint, node: Node, path: str, rule: _LintedRule, *, regex: b
             lint.pattern(node, path, lowered=rule.to_lower)
         return
     lint.unknown_keys(node, _NODE_KEYS, path)
-    _lint_ignored_inside(lint, node, path, rule)
+    lint.ignored(node, _NOT_INSIDE_RULES, path, "inside a rule's content", lowered=rule.to_lower)
     regex = lint.switch(node, "regex", path, inherited=regex)
     _lint_branches(lint, node, path, rule, regex=regex)
     cond = node.get("cond")
     if cond is not None:
         _lint_cond(lint, cond, join(path, "cond"), rule)
-
-
-def _lint_ignored_inside(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
-    lower, weight, negative = node.get("to_lower"), node.get("weight"), node.get("neg")
-    if lower is not None and bool(lower.content) != rule.to_lower:
-        lint.report(NESTED_LOWER, lower, join(path, "to_lower"), "`to_lower` inside a rule's content is ignored.")
-    if weight is not None and as_number(weight) != 1.0:
-        lint.report(NESTED_WEIGHT, weight, join(path, "weight"), "`weight` inside a rule's content is ignored.")
-    if negative is not None and negative.content:
-        lint.report(NESTED_NEG, negative, join(path, "neg"), "`neg` inside a rule's content is ignored.")
 
 
 def _lint_branches(lint: Lint, node: Node, path: str, rule: _LintedRule, *, regex: bool) -> None:
@@ -680,22 +669,17 @@ def _lint_cond(lint: Lint, node: Node, path: str, rule: _LintedRule) -> None:
 
 def _context_indexes(tree: ast.Expression) -> tuple[int, ...]:
     """Return the constant indexes that a condition applies to `context`."""
-    indexes: list[int] = []
-    for part in ast.walk(tree):
-        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id == "context":
-            index = _constant(part.slice)
-            if index is not None:
-                indexes.append(index)
-    return tuple(indexes)
+    subscripts = [part for part in ast.walk(tree) if isinstance(part, ast.Subscript)]
+    used = [part.slice for part in subscripts if isinstance(part.value, ast.Name) and part.value.id == "context"]
+    return tuple(index for index in map(_constant, used) if index is not None)
 
 
 def _constant(node: ast.expr) -> int | None:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _constant(node.operand)
-        return None if inner is None else -inner
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return int(node.value)
-    return None
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return int(value) if isinstance(value, int) else None
 
 
 NO_GRADING = warning_rule(

@@ -14,7 +14,7 @@ from evalsite.base.refusals import Refused
 DAY_SECONDS = 8 * 3600  # of work; what takes longer is agreed to by its number
 ASSUMED_SECONDS = 60.0  # per annotation, where nobody has annotated anything like it
 
-HOW_TO_AGREE = "Agree to it beside the estimate, or ask for less."
+HOW_TO_AGREE = "Agree to it beside the estimate (commands and the API: agreed), or ask for less."
 
 
 class AskedPeople(LabelledEnum):

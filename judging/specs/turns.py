@@ -28,7 +28,7 @@ RESPONSE_MESSAGE_FIELDS = ("response_messages",)
 ROLES: Mapping[str, str] = {
     **dict.fromkeys(("system", "developer"), "system"),
     **dict.fromkeys(("user", "human", "prompter"), "user"),
-    **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot"), "assistant"),
+    **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot", "function_call"), "assistant"),
     **dict.fromkeys(("tool", "function", "observation"), "tool"),
 }
 _IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})

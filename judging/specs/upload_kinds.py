@@ -11,7 +11,8 @@ from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings
 from judging.specs.files.named_files import named_files
 from judging.specs.files.yaml_reading import read_yaml, yaml_paths
-from judging.specs.records.names import Holds, rank
+from judging.specs.records.files.otlp_protobuf import OTLP_ENDINGS
+from judging.specs.records.names import Holds, is_model, rank
 from judging.specs.replies import find_response_folders, scaleeval_files, scaleeval_results
 from judging.specs.rubrics.criteria_yaml import find_criteria, find_criteria_lists
 from judging.specs.rubrics.rubric_tables import is_rubric_table
@@ -34,9 +35,25 @@ _RUBRIC_KEYS = frozenset(
     | {"checklist"}
 )
 _OF_RESPONSES = (Holds.SYSTEM, Holds.RESPONSE, Holds.RESPONSE_A, Holds.RATER, Holds.JUDGE, Holds.LABEL)
+_MOST_LEVELS, _LONGEST_LEVEL = 11, 1_000  # of a criterion; characters of its description
 _HEAD_BYTES = 2**20
 LONGEST_NAME = 100
-DATA_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet", ".gz", ".zst", ".eval")
+DATA_ENDINGS = (
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".csv",
+    ".tsv",
+    ".xlsx",
+    ".xlsm",
+    ".parquet",
+    ".arrow",
+    ".feather",
+    *OTLP_ENDINGS,
+    ".gz",
+    ".zst",
+    ".eval",
+)
 
 
 def own_kinds(bundle: Bundle) -> list[UploadKind]:
@@ -106,8 +123,11 @@ def _is_criteria_map(document: JsonDict) -> bool:
     """Return whether an object is criteria by name, each with texts by level."""
     if any(rank(name, Holds.PROMPT) for name in document) or _speak_of_responses(document):
         return False  # a table, written column by column
-    levels = [value for value in document.values() if isinstance(value, dict) and len(value) > 1]
-    return bool(levels) and len(levels) == len(document) and all(key.isdigit() for value in levels for key in value)
+    levels = [value for value in document.values() if isinstance(value, dict) and 1 < len(value) <= _MOST_LEVELS]
+    texts = [text for value in levels for text in value.values()]
+    are_levels = all(key.isdigit() for value in levels for key in value) and not any(map(is_model, document))
+    are_short = not any(isinstance(text, str) and len(text) > _LONGEST_LEVEL for text in texts)
+    return bool(levels) and len(levels) == len(document) and are_levels and are_short
 
 
 def _yaml_keys(bundle: Bundle, path: str) -> list[str]:

@@ -50,6 +50,19 @@ def _share(count: float, n: int, *, units: int) -> Estimate:
     return Estimate(share, *mid_p_interval(share, units), n)
 
 
+def wilson_interval(count: float, n: int, *, level: float = LEVEL) -> tuple[float, float]:
+    """Return Wilson's score interval of a share of n. Source: Wilson 1927."""
+    z = z_value(level)
+    centre, room = (count + z**2 / 2) / (n + z**2), z / (n + z**2)
+    reach = room * float(np.sqrt(count * (n - count) / n + z**2 / 4))
+    return max(0.0, centre - reach), min(1.0, centre + reach)
+
+
+def wilson_share(count: float, n: int) -> Estimate:
+    """Return count / n with Wilson's interval; undefined for n = 0."""
+    return Estimate(count / n, *wilson_interval(count, n), n) if n else undefined("There are no values yet.")
+
+
 def mid_p_interval(share: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
     """Return the Clopper-Pearson interval of a share of n with half the chance of what was seen taken off each tail.
 

@@ -15,10 +15,10 @@ from django.utils.text import slugify
 from evalsite.accounts.audit import record
 from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
 from evalsite.base.json_types import JsonDict
-from judging.exports import write_esi_files
 from judging.forms.esi import LunarFileForm, LunarImportForm, linking_query
 from judging.models import Run, RunKind
 from judging.selectors.esi import SUB_SCORE_WORDS
+from judging.services.esi_files import write_esi_files
 from judging.services.runs.lunar_imports import LunarImport, add_missing_endpoints, plan_import
 from judging.specs.lunar_settings import MOST_BYTES, UNUSED, BadLunarSettings, read_lunar_settings
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.contrib import messages
 from django.forms import BoundField
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -12,11 +11,14 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import now
 
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown
+from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.pages import show_refusal
+from evalsite.base.http import PageRequest, get_view, page_of, post_view
 from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
 from evalsite.base.tables import CONTENT_TYPES, write_csv
-from judging import jobs
-from judging.forms.imports import ImportForm, ImportOptionsForm, benchmark_names, options_initial
+from judging.actions.uploads import check
+from judging.forms.imports import ImportOptionsForm, benchmark_names, options_initial
 from judging.models import ImportStatus, Upload
 from judging.services.file_imports import uploads
 from judging.services.file_imports.file_readers import has_own_reader
@@ -24,9 +26,7 @@ from judging.services.file_imports.import_plans import command_of
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.pictures import preview_picture
 from judging.services.file_imports.record_plans import FURTHER_CASES, NEAR_NAME, UNKNOWN_CASES
-from judging.services.file_imports.stored_imports import ImportInUse, undo_import
 from judging.services.file_imports.upload_store import BytesMissing
-from judging.services.file_imports.uploads import UploadRefused
 from judging.specs.files.example_files import EXAMPLES
 from judging.specs.records.collector import BAD_ROW
 from judging.specs.records.names import COLUMN_FIELDS
@@ -46,23 +46,6 @@ def import_list(request: PageRequest) -> HttpResponse:
     return render(request, "judging/import_list.html", {"page_obj": page_of(request, rows)})
 
 
-@form_view("judging.add_upload")
-def import_create(request: PageRequest) -> HttpResponse:
-    """Step one: files. They go straight to their dry run; a worker does that of large ones."""
-    if request.method != "POST":
-        form = ImportForm(initial={"benchmark": request.GET.get("benchmark", "")})
-        return render(request, "judging/import_create.html", _form_context(form))
-    form = ImportForm(request.POST, request.FILES)
-    if form.is_valid():
-        try:
-            upload = jobs.launch_check(files=form.contents(), options=form.options(), actor=request.user, at=now())
-        except UploadRefused as refusal:
-            form.add_error("uploaded", str(refusal))
-        else:
-            return redirect(upload)
-    return render(request, "judging/import_create.html", _form_context(form))
-
-
 @get_view("judging.add_upload")
 def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
     """Steps two and three: the dry run, then progress, then what came of it."""
@@ -77,57 +60,16 @@ def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
 
 
 @post_view("judging.add_upload")
-def import_recheck(request: PageRequest, upload_id: int) -> HttpResponse:
+def import_recheck(request: PageRequest, key: int) -> HttpResponse:
     """Read the same bytes again with other options."""
-    upload = _upload(upload_id)
+    upload = _upload(key)
     form = ImportOptionsForm(request.POST)
-    if form.is_valid():
-        try:
-            jobs.launch_recheck(upload=upload, options=form.options())
-        except (UploadRefused, BytesMissing) as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            return redirect(upload)
+    try:
+        if form.is_valid():
+            return redirect(check.carry_out(ActionCall(upload, form, request.user, now())))
+    except Refused as refusal:
+        show_refusal(form, refusal)
     return _detail(request, upload, form)
-
-
-@post_view("judging.add_upload")
-def import_confirm(request: PageRequest, upload_id: int) -> HttpResponse:
-    """Start the import."""
-    upload = _upload(upload_id)
-    with refusals_shown(request, UploadRefused):
-        jobs.launch_import(upload=upload, actor=request.user, at=now())
-    return redirect(upload)
-
-
-@post_view("judging.add_upload")
-def import_cancel(request: PageRequest, upload_id: int) -> HttpResponse:
-    """Stop a check or an import."""
-    upload = _upload(upload_id)
-    with refusals_shown(request, UploadRefused):
-        uploads.cancel_upload(upload=upload, actor=request.user)
-    return redirect(upload)
-
-
-@post_view("judging.add_upload")
-def import_discard(request: PageRequest, upload_id: int) -> HttpResponse:
-    """Throw the upload away."""
-    upload = _upload(upload_id)
-    with refusals_shown(request, UploadRefused):
-        uploads.discard_upload(upload=upload, actor=request.user)
-        messages.success(request, f"Discarded {upload.file_name}.")
-        return redirect("judging:import-list")
-    return redirect(upload)
-
-
-@post_view("judging.add_upload")
-def import_undo(request: PageRequest, upload_id: int) -> HttpResponse:
-    """Remove what an import stored, while nothing newer uses it."""
-    upload = _upload(upload_id)
-    with refusals_shown(request, ImportInUse):
-        undo_import(upload=upload, actor=request.user)
-        messages.success(request, f"Undone: what {upload.file_name} had brought is removed.")
-    return redirect(upload)
 
 
 @get_view("judging.add_upload")
@@ -171,8 +113,9 @@ def _upload(upload_id: int) -> Upload:
     return get_object_or_404(Upload.objects.select_related("benchmark", "created_by"), pk=upload_id)
 
 
-def _form_context(form: ImportOptionsForm) -> JsonDict:
-    return {"form": form, "benchmark_names": benchmark_names(), "examples": EXAMPLES.values()}
+def create_context(_request: PageRequest, _subject: object) -> JsonDict:
+    """Return what pages show beside the options of an import."""
+    return {"benchmark_names": benchmark_names(), "examples": EXAMPLES.values()}
 
 
 def _progress(upload: Upload) -> JsonDict:
@@ -270,6 +213,7 @@ def _detail(request: PageRequest, upload: Upload, form: ImportOptionsForm | None
         "takes_options": not has_own_reader(upload.kind),
         "error_count": len(errors),
         "warning_count": len(warnings),
-        **_form_context(form),
+        "form": form,
+        **create_context(request, None),
     }
     return render(request, "judging/import_detail.html", context)

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
-
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.text import slugify
 
+from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.entries import first_entries
+from evalsite.base.actions.pages import show_refusal
 from evalsite.base.differences import compare
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
-from judging.forms.judges import JudgeForm, shown_options
+from evalsite.base.refusals import Refused
+from judging.actions.judges import create, own_judges, saved_words
+from judging.forms.judges import JudgeForm
 from judging.forms.prompts import JudgeTrialForm
 from judging.judges.definitions.shipped_judges import starting_points
 from judging.judges.kinds.custom import NAME as CUSTOM
 from judging.judges.registry import KINDS, judge_kind
-from judging.models import Judge, ModelEndpoint, PromptVersion, Response, Suite
+from judging.models import Judge, ModelEndpoint, Response, Suite
 from judging.selectors import endpoints as selectors
 from judging.selectors import judges as judge_uses
 from judging.selectors.judges import is_baseline, member_judges, needs_of
 from judging.services.evaluation.evaluator_tasks import words_of_needs
-from judging.services.judge_files import LIMITS, BadJudgeFile, JudgeFile, judge_file, read_judge_file, started_judge
-from judging.services.judges import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
+from judging.services.judge_files import LIMITS, BadJudgeFile, judge_file, read_judge_file
 from judging.services.runs.prompt_previews import preview_prompt
 from judging.views.responses import ask_once
 
@@ -41,44 +44,46 @@ def judge_list(request: PageRequest) -> HttpResponse:
 
 @form_view("judging.add_judge")
 def judge_create(request: PageRequest) -> HttpResponse:
-    """Add a judge of the kind named in the address."""
-    kind = request.GET.get("kind", "")
-    if kind not in KINDS and request.FILES:
-        return _judge_of_file(request)
-    if kind not in KINDS:
-        endpoint = whole_number(request.GET.get("endpoint", ""))
-        own = KINDS[CUSTOM]
-        starts = [
-            (start, words_of_needs(own.needs_with({**own.new_options(), **start.options})))
-            for start in starting_points().values()
-        ]
-        kinds = [(each, words_of_needs(each.needs)) for each in KINDS.values() if each is not own]
-        context = {"own": own, "starts": starts, "kinds": kinds, "endpoint_id": "" if endpoint is None else endpoint}
-        return render(request, "judging/judge_kinds.html", context)
-    return _edit_judge(request, None, kind)
-
-
-def _judge_of_file(request: PageRequest) -> HttpResponse:
-    """Show the form of a new judge, filled in from an uploaded file; nothing is stored before it is saved."""
+    """Add a judge of the kind named in the address, or show the form as an uploaded file fills it in."""
+    first = first_entries(create, request.GET.dict())
     upload = request.FILES.get("file")
-    if not isinstance(upload, UploadedFile):
-        return redirect("judging:judge-create")
+    if isinstance(upload, UploadedFile):
+        try:
+            first["yaml"] = read_judge_file(upload.read(LIMITS.max_bytes + 1), upload.name or "judge.yaml")
+        except BadJudgeFile as problem:
+            messages.error(request, str(problem))
+            return redirect("judging:judge-create")
+    if not (first["yaml"] or first["template"] or first["kind"]):
+        return _choose_kind(request, first["endpoint"])
+    form = create.form(None, first, request.POST if request.method == "POST" and upload is None else None)
+    if first["yaml"] and first["yaml"].endpoint and not form.initial["endpoint"]:
+        messages.warning(request, f"This site has no active endpoint {first['yaml'].endpoint!r}. Choose another.")
     try:
-        read = read_judge_file(upload.read(LIMITS.max_bytes + 1), upload.name or "judge.yaml")
-    except BadJudgeFile as problem:
-        messages.error(request, str(problem))
-        return redirect("judging:judge-create")
-    endpoint = ModelEndpoint.objects.filter(name=read.endpoint, is_active=True).first()
-    if read.endpoint and endpoint is None:
-        messages.warning(request, f"This site has no active endpoint {read.endpoint!r}. Choose another.")
-    form = JudgeForm(kind=read.kind.name, initial=_values_of(read) | {"endpoint": endpoint})
-    context = {"form": form, "previewed": _previewed(), **_prompts(None, read.kind.name)}
-    return render(request, "judging/judge_create.html", context)
+        if form.is_valid():
+            saved = create.carry_out(ActionCall(None, form, request.user, timezone.now()))
+            messages.success(request, saved_words(saved))
+            is_tried = request.user.has_perm("judging.add_run") and "pair" not in needs_of(saved)
+            return redirect("judging:judge-try", saved.pk) if is_tried else redirect(saved)
+    except Refused as refusal:
+        show_refusal(form, refusal)
+    context = {"form": form, "previewed": _previewed(), **_prompts(None, form.kind.name)}
+    return render(request, "judging/judge_create.html", context, status=400 if form.is_bound else 200)
 
 
-def _values_of(read: JudgeFile) -> JsonDict:
-    """Return what the form of a new judge shows at first for a judge of a file or a starting point."""
-    return {"name": read.name, "description": read.description, **shown_options(read.kind, read.options)}
+def _choose_kind(request: PageRequest, endpoint: ModelEndpoint | None) -> HttpResponse:
+    own = KINDS[CUSTOM]
+    starts = [
+        (start, words_of_needs(own.needs_with({**own.new_options(), **start.options})))
+        for start in starting_points().values()
+    ]
+    kinds = [(each, words_of_needs(each.needs)) for each in KINDS.values() if each is not own]
+    context = {"own": own, "starts": starts, "kinds": kinds, "endpoint_id": "" if endpoint is None else endpoint.pk}
+    return render(request, "judging/judge_kinds.html", context)
+
+
+def change_context(_request: PageRequest, judge: Judge) -> JsonDict:
+    """Return what the page of a judge's changes shows beside the form."""
+    return {"previewed": _previewed(), **_prompts(judge, judge.kind), **_context(judge)}
 
 
 @get_view("judging.view_judge")
@@ -150,69 +155,12 @@ def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     if not (responses and context["can_try"]):
         return render(request, "judging/judge_try.html", _context(judge) | context)
     form = JudgeTrialForm(request.POST or None, judge=judge, responses=responses)
-    if form.is_valid():
-        response = form.cleaned_data["response"]
-        run = ask_once(form, response, actor=request.user)
-        if run is not None:
-            return redirect("judging:trial-detail", response.pk, run.pk)
+    run = ask_once(request, form)
+    if run is not None:
+        return redirect("judging:trial-detail", form.judged.pk, run.pk)
     context |= {"form": form, "trials": judge_uses.trials_of(judge)}
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "judging/judge_try.html", _context(judge) | context, status=status)
-
-
-@form_view("judging.add_judge")
-def judge_update(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Change a judge's options; runs keep those that they were started with."""
-    judge = _own_judge(judge_id)
-    return _edit_judge(request, judge, judge.kind)
-
-
-@post_view("judging.add_judge")
-def judge_control(request: PageRequest, judge_id: int, *, is_active: bool) -> HttpResponse:
-    """Offer a judge for nothing new, whose verdicts stay, or offer a retired one again."""
-    judge = get_object_or_404(Judge, pk=judge_id)
-    set_judge_active(judge=judge, is_active=is_active, actor=request.user)
-    messages.success(request, f"{judge} is {'restored.' if is_active else 'retired. Its verdicts are kept.'}")
-    return redirect(judge)
-
-
-@post_view("judging.add_judge")
-def judge_delete(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Delete a judge that no run used."""
-    judge = get_object_or_404(Judge, pk=judge_id)
-    with refusals_shown(request, JudgeInUse):
-        delete_judge(judge=judge, actor=request.user)
-        messages.success(request, f"{judge} is deleted.")
-        return redirect("judging:judge-list")
-    return redirect(judge)
-
-
-def _edit_judge(request: PageRequest, judge: Judge | None, kind: str) -> HttpResponse:
-    initial = {"endpoint": request.GET.get("endpoint", "")}
-    if judge is None and kind == CUSTOM and request.GET.get("template") in starting_points():
-        initial |= _values_of(started_judge(request.GET["template"]))
-    version = PromptVersion.objects.filter(pk=whole_number(request.GET.get("prompt", "")) or 0).first()
-    if version is not None:
-        chosen = judge_kind(kind).prompts.get(version.name, {})
-        initial |= {"option_prompt_text": version.text}
-        initial |= {f"option_{name}": json.dumps(value) for name, value in chosen.items()}
-    elif "copy" in request.GET and judge_kind(kind).asks_model:
-        initial["option_prompt_text"] = judge_kind(kind).prompts_sent(judge.options if judge else {})[0].text
-    form = JudgeForm(request.POST or None, kind=kind, judge=judge, initial=initial)
-    if request.method == "POST" and form.is_valid():
-        try:
-            saved = save_judge(
-                judge=judge, fields=form.entered(), kind=kind, options=form.options(), actor=request.user
-            )
-            messages.success(request, f"{saved} is saved. Existing runs keep their settings.")
-            is_tried = judge is None and request.user.has_perm("judging.add_run") and "pair" not in needs_of(saved)
-            return redirect("judging:judge-try", saved.pk) if is_tried else redirect(saved)
-        except JudgeNotValid as error:
-            form.add_error(None, str(error))
-    context = {"form": form, **_prompts(judge, kind), **(_context(judge) if judge else {})}
-    context["previewed"] = _previewed()
-    page = "judging/judge_update.html" if judge else "judging/judge_create.html"
-    return render(request, page, context, status=400 if form.is_bound and form.errors else 200)
 
 
 @post_view("judging.add_judge")
@@ -259,10 +207,7 @@ def _judge(judge_id: int) -> Judge:
 
 def _own_judge(judge_id: int) -> Judge:
     """Return a judge that can be asked here; one that was imported has no such page."""
-    judge = _judge(judge_id)
-    if judge_kind(judge.kind).is_imported:
-        raise Http404("An imported judge cannot be asked or changed.")
-    return judge
+    return get_object_or_404(own_judges(), pk=judge_id)
 
 
 def _context(judge: Judge) -> JsonDict:

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.contrib import messages
-from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.pages import show_refusal
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view
 from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
+from judging.actions.runs import try_judge
 from judging.forms.prompts import TrialForm
-from judging.jobs import launch_single
 from judging.judges.kinds import custom_pairs
 from judging.judges.words import STATUS_WORDS, flag_in_words
 from judging.models import Call, Response, Run, Score, System, Verdict
@@ -24,8 +25,6 @@ from judging.selectors import responses
 from judging.selectors import runs as selectors
 from judging.selectors.runs import read_verdict
 from judging.services.evaluation.comparisons import BASELINE_RESPONSE
-from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible
-from judging.services.runs.single_runs import judge_once
 from judging.services.tasks import run_lifecycle
 from judging.specs.rubrics.outlines import outline_of_data
 from judging.states import RunRefused
@@ -192,26 +191,22 @@ def response_try(request: PageRequest, response_id: int) -> HttpResponse:
         response=response,
         initial={name: request.GET.get(name, "") for name in ("judge", "rubric")},
     )
-    run = ask_once(form, response, actor=request.user) if form.is_valid() else None
+    run = ask_once(request, form)
     if run is not None:
         return redirect("judging:trial-detail", response_id, run.pk)
     context = {"response": response, "form": form, "earlier": selectors.list_trials(response=response)[:EARLIER]}
     return render(request, "judging/response_try.html", context, status=400 if form.is_bound and form.errors else 200)
 
 
-def ask_once(form: TrialForm, response: Response, *, actor: User) -> Run | None:
-    """Let a worker ask the judge of a valid form; None where it cannot be asked, which the form then says."""
-    data = form.cleaned_data
-    options = {"prompt_text": data["prompt"].text} if data["prompt"] else {}
-    choice = EvaluatorChoice(judge=data["judge"], rubric=data["rubric"], options=options)
+def ask_once(request: PageRequest, form: TrialForm) -> Run | None:
+    """Let a worker ask the judge of a form; None where the form is not valid or says why it cannot be asked."""
     try:
-        with transaction.atomic():
-            run = judge_once(response=response, choice=choice, actor=actor, at=timezone.now())
-            launch_single(run_id=run.pk)
+        if form.is_valid():
+            run: Run = try_judge.carry_out(ActionCall(None, form, request.user, timezone.now()))
             return run
-    except RunNotPossible as refusal:
-        form.add_error(None, str(refusal))
-        return None
+    except Refused as refusal:
+        show_refusal(form, refusal)
+    return None
 
 
 @get_view("judging.add_run")

@@ -1,7 +1,7 @@
 // Keyboard shortcuts, declared on the page itself: data-key="j" (or "j ArrowDown") presses or focuses the element.
 // While somebody types, Ctrl+Enter presses the button of that form which has the key Enter, and Escape leaves the field.
 // Keys are dead while someone types, while a dialog is open, while the element's own part of the page is being
-// replaced, and until the new part has been painted. The sheet behind `?` is built from what is on the page.
+// replaced, and until the new part has been painted. The keys of a form's current question come before all others. The sheet behind `?` is built from what is on the page.
 
 const TYPING = "input:not([type=checkbox], [type=radio], [type=button], [type=submit], [type=file]), textarea, select, [contenteditable=true]";
 const PRESSES = "a[href], button, summary, label, input, [role=button], [role=tab]";
@@ -81,9 +81,8 @@ document.addEventListener("keydown", (event) => {
   if (pressWhileTyping(event)) return;
   if (event.ctrlKey || event.metaKey || event.altKey || belongsToFocus(event)) return;
   if (!enabled() && event.key !== "?") return;
-  const found = [...document.querySelectorAll("[data-key]")].find(
-    (element) => keysOf(element).some((key) => sameKey(key, event.key)) && usable(element),
-  );
+  const all = [...document.querySelectorAll("[data-current] [data-key]"), ...document.querySelectorAll("[data-key]")];
+  const found = all.find((element) => keysOf(element).some((key) => sameKey(key, event.key)) && usable(element));
   if (!found) return;
   event.preventDefault();
   press(found);

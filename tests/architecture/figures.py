@@ -1,5 +1,7 @@
 """Prints figures of the structure of a checkout: `python -m tests.architecture.figures [FOLDER]`.
 
+`--budget` writes budget.toml as the checkout stands: lines, files and record types of each package.
+
 The product is evalsite, judging and debate without their migrations. A view leads to a file where one of its functions,
 classes or constants is named by the view itself or by something that the view leads to, followed through imports.
 Two templates are near duplicates where six of their lines in a row differ in names, numbers and quoted text alone.
@@ -18,6 +20,11 @@ from statistics import quantiles
 PACKAGES = ("evalsite", "judging", "debate")
 OF_DJANGO = {"Command", "Media", "Meta"}  # Django looks these up by name
 RUN = 6  # lines
+BUDGET = Path("tests/architecture/budget.toml")
+BUDGET_HEAD = """\
+# What each package may have at most, as `python -m tests.architecture.figures --budget` writes it of the code as it
+# stands. Whoever makes a package smaller lowers its numbers; a commit that raises one says why.
+"""
 Definition = tuple[str, str]  # module and name
 
 
@@ -30,6 +37,36 @@ def product_files(root: Path) -> dict[str, Path]:
 def _dotted(path: Path) -> str:
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def sizes(texts: dict[str, str]) -> dict[str, dict[str, int]]:
+    """Return lines, files and record types of each package and of all; a module of an app itself counts for the app."""
+    sums: dict[str, Counter[str]] = {"all": Counter()}
+    for module, text in texts.items():
+        parts = module.split(".")
+        is_package = len(parts) > 2 or any(name.startswith(f"{module}.") for name in texts)
+        name = ".".join(parts[:2] if is_package else parts[:1])
+        found = {"lines": text.count("\n"), "files": 1, "record_types": record_types(ast.parse(text))}
+        for package in (name, "all"):
+            sums.setdefault(package, Counter()).update(found)
+    return {package: dict(sums[package]) for package in sorted(sums)}
+
+
+def record_types(tree: ast.Module) -> int:
+    """Return how many classes of a module are dataclasses or typed dictionaries."""
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return sum(
+        any("dataclass" in ast.dump(part) for part in node.decorator_list)
+        or any("TypedDict" in ast.dump(part) or "NamedTuple" in ast.dump(part) for part in node.bases)
+        for node in classes
+    )
+
+
+def untyped_dicts(tree: ast.Module) -> int:
+    """Return how many functions of a module return a dictionary whose values have no type of their own."""
+    named = re.compile(r"\b(JsonDict|JsonObject)\b|\b(dict|Mapping)\[str, (Any|object)\]")
+    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    return sum(node.returns is not None and bool(named.search(ast.unparse(node.returns))) for node in functions)
 
 
 def names_twice(trees: dict[str, ast.Module]) -> list[str]:
@@ -132,19 +169,36 @@ def _shape(line: str) -> str:
     return line if re.search(r"\w", line) else ""
 
 
+def texts_of(root: Path) -> dict[str, str]:
+    """Return the text of every module of the product by its dotted name."""
+    return {module: path.read_text(encoding="utf-8") for module, path in product_files(root).items()}
+
+
+def write_budget(root: Path) -> None:
+    """Write the sizes as they stand as what they may be at most."""
+    tables = [
+        f'["{package}"]\n' + "".join(f"{name} = {count}\n" for name, count in found.items())
+        for package, found in sizes(texts_of(root)).items()
+    ]
+    (root / BUDGET).write_text(f"{BUDGET_HEAD}\n" + "\n".join(tables), encoding="utf-8")
+
+
 def main(root: Path) -> None:
     """Print the figures."""
-    files = product_files(root)
-    texts = {module: path.read_text(encoding="utf-8") for module, path in files.items()}
+    files, texts = product_files(root), texts_of(root)
     trees = {module: ast.parse(text) for module, text in texts.items()}
     lines = sum(text.count("\n") for text in texts.values())
     modules = [path for path in files.values() if path.stem != "__init__" and path.parent.name != "commands"]
     per_folder = Counter(path.parent for path in modules)
     behind = files_behind_views(trees)
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    data = sum(isinstance(node, ast.ClassDef) and "dataclass" in ast.dump(node) for node in nodes)
+    calls = Counter(
+        node.func.attr for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    )
     words = Counter(word for text in texts.values() for word in re.findall(r"[A-Za-z_]\w*", text))
-    print(f"product: {lines:,} lines in {len(files)} files; {data} dataclasses")
+    print(f"product: {lines:,} lines in {len(files)} files; {sum(map(record_types, trees.values()))} record types")
+    print(f"functions that return an untyped dict: {sum(map(untyped_dicts, trees.values()))}")
+    print(f"add_argument: {calls['add_argument']}")
     print(f"class names defined twice: {', '.join(names_twice(trees)) or 'none'}")
     print(f"Any: {1000 * words['Any'] / lines:.1f} per 1,000 lines")
     print(f"modules in the fullest folder, management commands aside: {max(per_folder.values())}")
@@ -153,4 +207,8 @@ def main(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2])
+    here = Path(__file__).resolve().parents[2]
+    if "--budget" in sys.argv:
+        write_budget(here)
+    else:
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else here)

@@ -15,9 +15,10 @@ REPLACED = (
     *("acts", "anew", "ballots?", "beats?", "index runs?", "integrity of the way", "jury", "juries", "marks"),
     *("mend", "mended", "mends", "openings?", "payloads?", "seats?", "settle", "settled", "settles", "speakers?"),
     *("stand[- _]ins?", "submissions?", "sway", "swayed", "sways", "the original grader", "untold", "wall", "walls"),
+    *("meta[- ]evaluation", "independent majority", "unparsed reply"),
 )
 # Brackets open and calls have payloads; a clock hangs on the wall; formats of files and of others have the rest.
-OTHERWISE_IN_CODE = {"acts", "marks", "openings?", "payloads?", "submissions?", "wall"}
+OTHERWISE_IN_CODE = {"acts", "marks", "meta[- ]evaluation", "openings?", "payloads?", "submissions?", "wall"}
 
 
 def words_of(alternatives: Iterable[str]) -> re.Pattern[str]:

@@ -179,10 +179,10 @@ def make_run(url: str, setting: Setting, *, calls: int) -> int:
     """Return a new run of one level-cascade judge over that many responses, made as the page makes it."""
     from django.utils import timezone
 
-    from judging.models import ModelEndpoint
+    from judging.models import Judge, ModelEndpoint
     from judging.services.endpoints import EndpointFields, save_endpoint
     from judging.services.file_imports import suites
-    from judging.services.judges import JudgeFields, save_judge
+    from judging.services.judges import save_judge
     from judging.services.runs.new_runs import create_run
     from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
     from judging.specs.types import CaseSpec, NodeSpec, ResponseSpec, RubricItemSpec, RubricSpec, ScaleSpec, SuiteSpec
@@ -215,9 +215,7 @@ def make_run(url: str, setting: Setting, *, calls: int) -> int:
     )
     options = {"mode": "itemised", "json_schema": True} if setting.asks == "schema" else {}
     endpoint: ModelEndpoint = save_endpoint(endpoint=None, fields=fields, actor=None)
-    judge = save_judge(
-        judge=None, fields=JudgeFields(name, endpoint), kind="level_cascade", options=options, actor=None
-    )
+    judge = save_judge(judge=Judge(name=name, endpoint=endpoint, kind="level_cascade"), options=options, actor=None)
     systems = list({response.system for prompt in suite.benchmark.prompts.all() for response in prompt.responses.all()})
     plan = RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice(judge=judge, rubric=rubric)])
     return create_run(plan=plan, actor=None, at=at).pk

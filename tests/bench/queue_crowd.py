@@ -173,7 +173,7 @@ class Annotator:
             token = re.search(r'name="token" value="([^"]+)"', panel)
             if found and token:
                 panel = self._next() if self.random.random() < LOOKING_AGAIN else self._answer(found[1], token[1])
-            elif "All items of this queue" in panel or "They are waiting for other people" in panel:
+            elif "All items of this queue" in panel or "waiting for other people" in panel:
                 return
             elif "The last items are assigned" in panel:
                 time.sleep(self.random.uniform(*self.crowd.options.think))

@@ -176,6 +176,6 @@ def test_label_delete_removes_the_labels_of_one_file(researcher: Client) -> None
     told = [text_of(researcher.post(address, {"file": "may.csv"}, follow=True)) for _ in range(2)]
 
     assert "1 label of “may.csv” deleted" in told[0]
-    assert "There are no labels of this file any more; nothing was changed" in told[1]
+    assert "The set has no labels of a file" in told[1]
     assert "ada" not in told[0]
     assert not OutsideLabel.objects.exists()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from debate.exports import replication_archive
 from debate.selectors import sets_by_id
 from debate.services.set_plans import DebateWish, create_debate_set
+from debate.services.set_tables import replication_archive
 from judging.models import Picture, Prompt, Response, Suite, System
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions

@@ -13,7 +13,7 @@ from evalsite.review.selectors.golden import golden_material
 from evalsite.review.services.golden import make_golden_set
 from evalsite.review.states import ItemStatus
 from judging.models import Judge, RunEvaluator
-from judging.services.judges import JudgeFields, save_judge
+from judging.services.judges import save_judge
 from tests import factories
 from tests.factories import NOON
 from tests.fake_llm.fixture import FakeLLM
@@ -75,7 +75,7 @@ def grader(url: str, *, name: str = "Grader", prompt: str = PLAIN) -> Judge:
         "confidence": "samples",
     }
     endpoint = factories.endpoint(base_url=url, model="fake")
-    return save_judge(judge=None, fields=JudgeFields(name, endpoint), kind="custom", options=options, actor=None)
+    return save_judge(judge=Judge(name=name, endpoint=endpoint, kind="custom"), options=options, actor=None)
 
 
 def golden_set(evaluator: RunEvaluator, name: str = "Desk", *, seed: int = 0) -> GoldenSet:

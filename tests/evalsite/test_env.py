@@ -104,3 +104,45 @@ def test_choice_takes_one_of_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(ImproperlyConfigured, match="EVALSITE_EMAIL_SECURITY='ssl' is not valid: use none, tls"):
         env.choice("EVALSITE_EMAIL_SECURITY", "none", ("none", "tls"), "")
+
+
+def test_provider_url_takes_https_and_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for value in ("", "https://login.example.org/realms/main/", "http://127.0.0.1:9400"):
+        monkeypatch.setenv("EVALSITE_OIDC_URL", value)
+        found.append(env.provider_url("EVALSITE_OIDC_URL", ""))
+
+    assert found == ["", "https://login.example.org/realms/main", "http://127.0.0.1:9400"]
+    for value in ("http://login.example.org", "login.example.org", "https://", "https://login.example.org/?realm=main"):
+        monkeypatch.setenv("EVALSITE_OIDC_URL", value)
+        with pytest.raises(ImproperlyConfigured, match=r"EVALSITE_OIDC_URL=.* is not valid: use https://host/path"):
+            env.provider_url("EVALSITE_OIDC_URL", "")
+
+
+def test_pairs_takes_values_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALSITE_OIDC_ROLES", " staff = viewer, CN=it,OU=evals=admin,")
+    with pytest.raises(ImproperlyConfigured, match="use key=value pairs with one of viewer, admin"):
+        env.pairs("EVALSITE_OIDC_ROLES", ("viewer", "admin"), "")
+
+    monkeypatch.setenv("EVALSITE_OIDC_ROLES", " staff = viewer, OU=it=admin,")
+    assert env.pairs("EVALSITE_OIDC_ROLES", ("viewer", "admin"), "") == {"staff": "viewer", "OU=it": "admin"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "complaint"),
+    [
+        ({"EVALSITE_OIDC_URL": "https://login.example.org"}, "EVALSITE_OIDC_CLIENT_ID is not set"),
+        ({"EVALSITE_OIDC_NEW_PEOPLE": "1"}, "EVALSITE_OIDC_ROLES is not set"),
+        ({"EVALSITE_PASSWORDS": "0"}, "EVALSITE_OIDC_URL is not set; without passwords nobody could sign in"),
+    ],
+)
+def test_settings_of_sign_on_that_make_no_sense_stop_the_start(variables: dict[str, str], complaint: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import evalsite.settings"],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, complaint in done.stderr) == (1, True), done.stderr

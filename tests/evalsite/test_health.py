@@ -118,6 +118,12 @@ def test_read_health_names_a_broker_that_does_not_answer(monkeypatch: pytest.Mon
     assert (said.status, said.database, said.broker, said.workers) == ("degraded", "ok", "not reachable", ())
 
 
+def test_health_needs_no_data_folder_where_nothing_is_stored_there(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path / "not" / "made"
+
+    assert Client().get("/healthz").json()["disk"] == "ok"
+
+
 def test_a_full_disk_and_a_broker_that_takes_nothing_are_noticed(
     client: Client, broker: Redis, own_redis: OwnRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,8 +127,14 @@ def build(mode: str) -> World:
     }  # fmt: skip
     values = {name: tuple(str(row.pk) for row in models) for name, models in rows.items()}
     values["item_id"] += tuple(item.address for item in items)  # what stands for it; its number leads nowhere
+    values["key"] = ("1", *(str(claim.pk) for claim in claims_of_ada()))
     words = {"slug": tuple(queue.slug for queue in queues), "table": ("rows",)}
     return World(client, tuple(items), values | words | dict.fromkeys(("format", "format_name"), ("csv", "xlsx")))
+
+
+def claims_of_ada() -> Iterable[Assignment]:
+    """Return what was handed to the annotator of the world."""
+    return Assignment.objects.filter(annotator__username="ada").order_by("pk")
 
 
 def addresses(world: World) -> list[str]:
@@ -226,6 +232,7 @@ def test_no_address_of_the_site_tells_an_annotator_what_is_hidden(mode: str) -> 
     assert [text for text in world.texts if text not in everything] == []
     assert ("zq-statement" in everything) == (mode == QueueMode.DEBATE)
     assert {item.get_absolute_url() for item in world.items} < set(opened)
+    assert {f"/api/v1/assignments/{claim.pk}" for claim in claims_of_ada()} < set(opened)
     exports = [address for address in texts if re.search(r"\.(csv|xlsx|jsonl|zip)$|/exports/", address)]
     assert {texts[address][:3] for address in exports} <= {"403", "404"}
     assert len(exports) > 30
@@ -250,6 +257,9 @@ def test_no_act_before_the_answer_tells_a_hidden_word(mode: str) -> None:
                 address = reverse(f"review:item-{act}", args=[item.pk])
                 answer = world.client.post(address, values, headers=headers, follow=True)
                 texts[f"{act} {item.pk} {headers}"] = bytes_of(answer)
+        for act, entered in (("undo", {}), ("flag", {"text": "odd"}), ("annotate", {"label": "9"}), ("reveal", {})):
+            answer = world.client.post(f"/api/v1/assignments/{claim.pk}/{act}", entered, "application/json")
+            texts[f"API {act} {item.pk}"] = bytes_of(answer)
 
     assert leaks(texts, mode=mode) == {}
     assert ReviewItem.objects.filter(status=ItemStatus.OPEN, answer_count=1).count() == 3

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_rq import get_connection
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
-from evalsite.review.models import Assignment
-from judging.models import Call
+from evalsite.review.models import Annotation, Assignment, ReviewItem
+from judging.llm.chat import ChatReply, ReplyStatus
+from judging.models import Call, CallPrompt, Response, RunTask, Score, Verdict
+from judging.services.calls.ledger import CallRecord, store_calls
 from tests import factories
 from tests.evalsite.test_health import broker as broker  # a fixture
 
@@ -46,17 +51,13 @@ def test_figures_are_those_of_database_and_broker(client: Client) -> None:
     for name, status in (("a", "paused"), ("b", "finished"), ("c", "paused")):
         factories.run(name=name, status=status)
     endpoint = factories.endpoint(name='Tariff "x"')
-    for number, status in enumerate(("finished", "finished", "failed")):
-        Call.objects.create(
-            key=str(number),
-            endpoint=endpoint,
-            status=status,
-            request={},
-            prompt_tokens=100,
-            completion_tokens=None if status == "failed" else 10,
-            cost="0.250000",
-            finished_at=timezone.now(),
-        )
+    replies = [ChatReply(ReplyStatus.FINISHED, "x", prompt_tokens=100, completion_tokens=10)] * 2
+    replies += [ChatReply(ReplyStatus.FAILED, "", prompt_tokens=100)]
+    records = [
+        CallRecord(letter * 64, endpoint.pk, {"messages": []}, reply, Decimal("0.25"))
+        for letter, reply in zip("abc", replies, strict=True)
+    ]
+    store_calls(run_id=None, records=records, at=timezone.now())
     client.get("/livez")
     client.get("/nothing/", follow=False)
 
@@ -66,8 +67,8 @@ def test_figures_are_those_of_database_and_broker(client: Client) -> None:
     assert (figures[("evalsite_runs", "paused")], figures[("evalsite_runs", "finished")]) == (2, 1)
     calls = {key[2:]: value for key, value in figures.items() if key[:2] == ("evalsite_calls_total", 'Tariff "x"')}
     assert calls == {("finished",): 2, ("failed",): 1}
-    assert figures[("evalsite_completion_tokens_total", 'Tariff "x"', "finished")] == 20
-    assert figures[("evalsite_cost_dollars_total", 'Tariff "x"', "failed")] == 0.25
+    sums = ("evalsite_prompt_tokens_total", "evalsite_completion_tokens_total", "evalsite_cost_dollars_total")
+    assert [figures[(name, 'Tariff "x"')] for name in sums] == [300, 20, 0.75]
     assert (figures[("evalsite_jobs_waiting", "calls")], figures[("evalsite_workers",)]) == (0, 0)
     assert figures[("evalsite_pages_total", "livez", "200")] == 1
     assert 0 < figures[("evalsite_page_seconds_total", "livez", "200")] < 10
@@ -99,3 +100,14 @@ def test_an_answer_is_kept_for_some_seconds_and_counted_anew_then(client: Client
     get_connection().delete("evalsite:metrics")
 
     assert (kept, read(client)[("evalsite_runs", "paused")]) == (before, 1)
+
+
+def test_no_table_that_grows_with_verdicts_is_read(client: Client) -> None:
+    factories.run(name="a", status="running")
+    with CaptureQueriesContext(connection) as queries:
+        read(client)
+
+    sql = " ".join(query["sql"] for query in queries)
+    assert "judging_callhour" in sql
+    models = (Call, CallPrompt, Verdict, Score, RunTask, Response, ReviewItem, Annotation)
+    assert [model.__name__ for model in models if f'"{model._meta.db_table}"' in sql] == []

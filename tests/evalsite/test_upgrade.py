@@ -34,7 +34,8 @@ from collections import Counter
 from django.contrib.auth.models import User
 from django.test import Client
 from evalsite.review.models import FinalLabel, Queue, ReviewItem
-from judging.models import Run
+from django.db.models import Sum
+from judging.models import Call, CallHour, Run
 
 client = Client(headers={"host": "localhost"})
 client.force_login(User.objects.get(username="demo-admin"))
@@ -44,6 +45,10 @@ print("ANSWER " + json.dumps({
     "items": Counter(ReviewItem.objects.values_list("status", flat=True)),
     "labels": sorted(Counter(FinalLabel.objects.values_list("provenance", "is_blind")).items()),
     "subjects": ReviewItem.objects.filter(subject=None).count(),
+    "tokens": [
+        list(rows.aggregate(Sum("prompt_tokens"), Sum("completion_tokens")).values())
+        for rows in (Call.objects, CallHour.objects)
+    ],
     "strata": {"run" if row.run_id else "debates": len(row.audit_strata) for row in Queue.objects.all()},
     "pages": {path: client.get(path, follow=True).status_code for path in paths},
 }))
@@ -105,6 +110,7 @@ def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path, own_data
     database = tmp_path / "old.sqlite3"
     with sqlite3.connect(database) as connection:
         connection.executescript(lzma.decompress(DUMP.read_bytes()).decode())
+        connection.execute("UPDATE judging_call SET prompt_tokens = 3, completion_tokens = 2")
     before = rows(database)
 
     manage(tmp_path, "migrate", "--verbosity", "0")
@@ -124,6 +130,7 @@ def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path, own_data
     assert found["items"] == {"open": 70, "settled": 14, "split": 6, "adjudicated": 4}
     assert found["labels"] == [[["informed", False], 4], [["majority", True], 14]]
     assert found["subjects"] == 0
+    assert found["tokens"] == [[3 * 435, 2 * 435]] * 2
     assert found["strata"] == {"run": 1, "debates": 0}
     assert set(found["pages"].values()) == {200}
     fresh = Path(own_database.removeprefix("sqlite:///"))  # an empty one goes a shorter way to the same tables

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,8 +103,17 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def site(django_db_setup: None) -> Iterator[LiveSite]:
     """Return a running demo; nothing starts where there is no browser."""
-    with running_demo() as live:
-        yield live
+    find_chromium()
+    folder = Path(tempfile.mkdtemp(prefix="evalsite-flow-"))
+    try:
+        with databases.own_database(folder) as url:
+            live = start_demo(folder, url, further=0)
+            try:
+                yield live
+            finally:
+                stop_site(live)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -141,22 +150,6 @@ def _is_running(pid: int) -> bool:
         return False
 
 
-@contextmanager
-def running_demo(*, further: int = 0) -> Iterator[LiveSite]:
-    """Yield a running demo; a second one beside it takes other Redis databases."""
-    find_chromium()
-    folder = Path(tempfile.mkdtemp(prefix="evalsite-flow-"))
-    try:
-        with databases.own_database(folder) as url:
-            live = start_demo(folder, url, further=further)
-            try:
-                yield live
-            finally:
-                stop_site(live)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def start_demo(folder: Path, database_url: str, *, further: int) -> LiveSite:
     """Start a demo on a migrated database, with the broker under test."""
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "evalsite.settings", "EVALSITE_LOG_LEVEL": "WARNING"}
@@ -164,10 +157,8 @@ def start_demo(folder: Path, database_url: str, *, further: int) -> LiveSite:
     environment.pop("EVALSITE_SECRET_KEY", None)
     if databases.ON_POSTGRES:
         base = os.environ["EVALSITE_REDIS_URL"].rsplit("/", 1)[0]
-        runner = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-        environment["EVALSITE_REDIS_URL"] = (
-            f"{base}/{FIRST_REDIS_DATABASE + further + int(runner) % 4}"  # two sites never share one
-        )
+        number = FIRST_REDIS_DATABASE + further + int(os.environ["EVALSITE_TEST_PROCESS"]) % 4
+        environment["EVALSITE_REDIS_URL"] = f"{base}/{number}"  # two sites never share one
         import redis
 
         redis.Redis.from_url(environment["EVALSITE_REDIS_URL"]).flushdb()

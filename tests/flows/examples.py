@@ -42,12 +42,21 @@ def make_examples(page: Page, site: LiveSite, folder: Path) -> dict[str, str]:
         "judging:import-detail": _import(page, folder),
         "judging:trial-detail": _trial(page),
         "judging:endpoint-update": _endpoint(site),
+        "webhook-detail": _webhook(site),
         "debate:experiment-detail": f"/debates/experiments/{experiment}/",
         "reports:robustness-detail": _computed(page, f"/reports/robustness/{experiment}/", "#robustness-detail"),
         "reports:debate-items": _computed(page, "/reports/debates/items/", "#debate-items"),
         "reports:leaderboard-compare": _two_systems(page),
         **_golden_set(site, folder),
     }
+
+
+def _webhook(site: LiveSite) -> str:
+    """Make a webhook and return its page."""
+    made = told(
+        site, "webhook", "create", "--name", "Chat", "--url", "https://example.org/hook", "--events", "queue.done"
+    )
+    return f"/webhooks/{made['id']}/"
 
 
 def _golden_set(site: LiveSite, folder: Path) -> dict[str, str]:
@@ -57,19 +66,22 @@ def _golden_set(site: LiveSite, folder: Path) -> dict[str, str]:
     told(site, "import_responses", str(files.responses))
     with grading_model() as model:
         told(site, "endpoint", "create", "--name", "Grading model", "--base-url", model.url, "--model", "fake")
-        told(site, "add_judge", str(files.judge))
+        told(site, "judge", "create", "--yaml-file", str(files.judge))
         run = told(site, "run_suite", "--suite", files.slug, "--judges", "Golden grader", "--no-review", "--wait")
-        told(site, "import_label_table", str(files.labels), "--run", str(run["run"]), "--blind")
-        golden = told(site, "golden_set", "Every page", "--suite", files.slug)["id"]
-        told(site, "golden_run", "Every page", "--judges", "Golden grader", "--wait")
-        asked = ("golden_wording", "Every page", "--of", "Golden grader", "--endpoint", "Grading model")
+        told(site, "labels", "create", "--file", str(files.labels), "--about", f"run {run['run']}", "--is-blind")
+        golden = told(site, "golden", "create", "--name", "Every page", "--question", files.slug)["id"]
+        run_judge = ("golden", "run", "Every page", "--judges", "Golden grader", "--wait")
+        told(site, *run_judge)
+        version = ("--version", "Golden grader")
+        asked = ("golden", "propose", "Every page", *version, "--endpoint", "Grading model", "--wait")
         proposal = told(site, *asked)["proposal"]
-        told(site, "golden_wording", "Every page", "--proposal", str(proposal), "--accept", "all")
-        item = told(site, "golden_item", "Every page", "--of", "Golden grader")["disagreements"][0]["item"]
-        told(site, "golden_item", "Every page", "--item", str(item), "--rule", "Distrust sly answers.")
-        told(site, "golden_run", "Every page", "--judges", "Golden grader", "--wait")
-        tested = told(site, "golden_test", "Every page", "Golden grader", "--wait")["figures"]["evaluator_id"]
-    plain = told(site, "golden_report", "Every page")["development"][1]["evaluator_id"]
+        told(site, "proposal", "accept", str(proposal), "--lines", "all")
+        item = told(site, "golden_response", "list", "--golden-set", "Every page", *version)["rows"][0]["item"]
+        told(site, "golden_response", "note-rule", str(item), "--text", "Distrust sly answers.")
+        told(site, *run_judge)
+        told(site, "golden", "open", "Every page", *version, "--wait")
+    figures = told(site, "report", "golden", "--golden-set", "Every page")
+    plain, tested = figures["development"][1]["evaluator_id"], figures["test"][0]["evaluator_id"]
     address = f"/reports/golden/{golden}/"
     return {
         "reports:golden-detail": address,
@@ -78,9 +90,9 @@ def _golden_set(site: LiveSite, folder: Path) -> dict[str, str]:
         "reports:golden-disagreements": f"{address}disagreements/{plain}/",
         "reports:golden-examples": f"{address}examples/",
         "reports:golden-item": f"{address}items/{item}/",
-        "reports:golden-propose": f"{address}propose/{plain}/",
-        "reports:golden-wording": f"{address}wording/{proposal}/",
-        "reports:golden-open": f"{address}open/{plain}/",
+        "reports:golden-propose": f"{address}propose/?version={plain}",
+        "reports:golden-wording": f"/reports/golden/wordings/{proposal}/",
+        "reports:golden-open": f"{address}open/?version={plain}",
         "reports:golden-test": f"{address}test/{tested}/",
     }
 

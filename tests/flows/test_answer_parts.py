@@ -93,7 +93,7 @@ def _answer_in_browser(url: str, slugs: dict[str, str]) -> None:
         take(page, slugs["checks"])
         page.keyboard.press("1")
         page.keyboard.press("2")
-        expect(score).to_contain_text("Score 60 of 100")  # (5 - 2) of 5
+        expect(score).to_contain_text("Score 60.0%")  # (5 - 2) of 5
         page.keyboard.press("Enter")
         expect(place).to_contain_text("2 of 2")
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from playwright.sync_api import Page, expect, sync_playwright
 
+from tests import databases
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import CUT_TABLES, faults
 from tests.flows.conftest import FLAGS, find_chromium, open_item
@@ -29,13 +30,14 @@ QUESTION = "How is a tap closed?"
 REPLIES = {"reply-base": "Turn it.", "other": "Turn it clockwise, gently, until the water stops."}
 
 
-@pytest.fixture
-def site(tmp_path: Path, own_database: str) -> Iterator[Site]:
+@pytest.fixture(scope="module")
+def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Return a site of its own, with a suite that two systems replied to, a judge that compares, and three people."""
-    path = find_chromium()
+    path, folder = find_chromium(), tmp_path_factory.mktemp("compared")
     with (
         FakeLLM(latency=1) as models,
-        own_site(tmp_path, own_database) as own,
+        databases.own_database(folder) as url,
+        own_site(folder, url) as own,
         sync_playwright() as playwright,
     ):
         models.config(reply="The first.\n[[A]]")  # in both orders
@@ -44,7 +46,7 @@ def site(tmp_path: Path, own_database: str) -> Iterator[Site]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
             made = Site(own, served, browser, {})
-            _fill(made, tmp_path, models.url)
+            _fill(made, folder, models.url)
             served.wait_until(served.answers, "the site")
             yield made
         finally:
@@ -62,13 +64,13 @@ def _fill(site: Site, folder: Path, url: str) -> None:
     site.command("import_responses", str(folder / "replies.jsonl"))
     site.command("endpoint", "create", "--name", "Pair model", "--base-url", url, "--model", "pairs")
     site.command(
-        *("add_judge", "--name", JUDGE, "--kind", "custom", "--endpoint", "Pair model"),
-        *(part for name, value in options.items() for part in ("--option", f"{name}={value}")),
+        *("judge", "create", "--name", JUDGE, "--kind", "custom", "--endpoint", "Pair model"),
+        *(f"--option-{name.replace('_', '-')}={value}" for name, value in options.items()),
     )
     rating = {"prompt_text": RATING, "reply": "tag", "reply_key": "score", "lowest": 1, "highest": 10}
     site.command(
-        *("add_judge", "--name", RATER, "--kind", "custom", "--endpoint", "Pair model"),
-        *(part for name, value in rating.items() for part in ("--option", f"{name}={value}")),
+        *("judge", "create", "--name", RATER, "--kind", "custom", "--endpoint", "Pair model"),
+        *(f"--option-{name.replace('_', '-')}={value}" for name, value in rating.items()),
     )
     for person, role in PEOPLE.items():
         site.passwords[person] = site.command("person", "create", "--username", person, "--role", role)["password"]

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import CUT_TABLES, DESK, faults
 from tests.flows.clicks import Clicks
-from tests.flows.conftest import LiveSite, SignIn, running_demo
+from tests.flows.conftest import LiveSite, SignIn
 from tests.judging.services.comparison_rows import PAIRWISE, READ
 
 pytestmark = pytest.mark.flow
@@ -78,13 +78,6 @@ LIKES_LEVERS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def site(django_db_setup: None) -> Iterator[LiveSite]:
-    """Return a demo of its own: what these flows import would stand in the tables that others look at."""
-    with running_demo(further=-4) as live:
-        yield live
-
-
 @pytest.fixture
 def pair_judge(site: LiveSite) -> Iterator[None]:
     """Store a judge with a pair prompt of its own."""
@@ -93,8 +86,8 @@ def pair_judge(site: LiveSite) -> Iterator[None]:
         for command in (
             ("endpoint", "create", "--name", "Lever model", "--base-url", models.url, "--model", "levers"),
             (
-                *("add_judge", "--name", "Which opens", "--kind", "custom", "--endpoint", "Lever model"),
-                *(part for name, value in options.items() for part in ("--option", f"{name}={value}")),
+                *("judge", "create", "--name", "Which opens", "--kind", "custom", "--endpoint", "Lever model"),
+                *(f"--option-{name.replace('_', '-')}={value}" for name, value in options.items()),
             ),
         ):
             done = site.command(*command)

@@ -74,7 +74,7 @@ class Study:
 
     def stored(self, part: str) -> list[dict[str, Any]]:
         """Return the stored figures of the versions on a part, the newest first."""
-        rows: list[dict[str, Any]] = self.ask("run", "golden_report", "Desk")[part]
+        rows: list[dict[str, Any]] = self.ask("run", "report", "golden", "--golden-set", "Desk")[part]
         return rows
 
 
@@ -236,7 +236,9 @@ def read_flips(study: Study) -> dict[str, Any]:
     page = study.page
     page.get_by_role("link", name="Compare the newest two").click()
     after, before = study.stored("development")
-    flips: dict[str, Any] = study.ask("run", "golden_report", "Desk", "--compare", before["key"], after["key"])
+    flips: dict[str, Any] = study.ask(
+        "run", "report", "golden-comparison", "--golden-set", "Desk", "--before", before["key"], "--after", after["key"]
+    )
     counted = f"{len(flips['flips'])} of {flips['responses']} responses: {flips['gains']} now agree with people"
     expect(page.get_by_role("main")).to_contain_text(f"{counted}, {flips['losses']} no longer do")
     expect(page.get_by_role("main")).to_contain_text("sly answer" if flips["flips"] else "No difference")
@@ -260,7 +262,7 @@ def accept_proposed_wording(page: Page, golden: str) -> None:
     page.get_by_role("checkbox", name="Accept change 1").check()
     assert faults(page) == []
     page.get_by_role("button", name="Accept the ticked lines").click()
-    expect(page.locator("#golden-detail")).to_contain_text("Grading model on Grader: accepted")
+    expect(page.locator("#golden-wording")).to_contain_text("1 line accepted")
 
 
 def open_test(study: Study, golden: str) -> None:

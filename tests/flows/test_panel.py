@@ -31,7 +31,7 @@ def test_a_panel_is_set_up_tried_and_its_votes_read(
     for name, reply in REPLIES.items():
         file = tmp_path / f"{name}.yaml"
         file.write_text(FILE.format(name=name, reply=reply), encoding="utf-8")
-        site.command("add_judge", str(file))
+        site.command("judge", "create", "--yaml-file", str(file))
     page = signed_in("demo-researcher")
     page.goto("/judges/new/")
     page.get_by_role("row").filter(has_text="Several judges of one kind").get_by_role("link").click()

@@ -86,7 +86,7 @@ def _fill(site: Site, folder: Path, url: str) -> None:
     site.command("import_rubric", str(folder / "levels.xlsx"), "--benchmark", "repairs", "--name", "Levels")
     for name, model in JUDGES.items():
         site.command("endpoint", "create", "--name", model, "--base-url", url, "--model", model)
-        site.command("add_judge", "--name", name, "--kind", "level_cascade", "--endpoint", model)
+        site.command("judge", "create", "--name", name, "--kind", "level_cascade", "--endpoint", model)
     for person in (*PEOPLE, "rita"):
         role = "annotator" if person in PEOPLE else "researcher"
         site.passwords[person] = site.command("person", "create", "--username", person, "--role", role)["password"]
@@ -273,4 +273,4 @@ def change_prompt(site: Site, folder: Path) -> None:
     edited = folder / "prompt.txt"
     edited.write_text(shipped.read_text().rstrip() + "\nBe brief.\n")
     site.command("prompt", "create", "--text-file", str(edited), "--name", "level_cascade_holistic", "--label", "brief")
-    site.command("add_judge", "--name", "Late", "--prompt", "brief")
+    site.command("judge", "change", "Late", "--prompt", "brief")

@@ -6,7 +6,7 @@ from typing import Any
 
 from judging.judges.registry import KINDS
 from judging.models import Judge
-from judging.services.judges import JudgeFields, save_judge
+from judging.services.judges import save_judge
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM
 
@@ -40,4 +40,4 @@ def panel_of(*members: Judge, weights: tuple[float, ...] = (), name: str = "Pane
     told = weights or (1,) * len(members)
     entries = [{"judge": one.name, "weight": weight} for one, weight in zip(members, told, strict=True)]
     complete = KINDS["panel"].new_options() | {"members": entries} | options
-    return save_judge(judge=None, fields=JudgeFields(name), kind="panel", options=complete, actor=None)
+    return save_judge(judge=Judge(name=name, kind="panel"), options=complete, actor=None)

@@ -25,11 +25,11 @@ from judging.judges.registry import judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeVerdict, VerdictStatus
 from judging.llm.chat import ChatReply, ReplyStatus
-from judging.models import Call, Case, ModelEndpoint, Run, Score, Verdict
+from judging.models import Call, Case, Judge, ModelEndpoint, Run, Score, Verdict
 from judging.selectors.targets import target_of
 from judging.services.calls.pools import open_pool
 from judging.services.evaluation.evaluator_tasks import subject_of
-from judging.services.judges import JudgeFields, save_judge
+from judging.services.judges import save_judge
 from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.run_worker import work_through
@@ -200,14 +200,14 @@ def test_one_debate_settles_every_statement(endpoint: ModelEndpoint) -> None:
 def test_a_study_counts_every_reply_and_holds_no_test_without_people(endpoint: ModelEndpoint) -> None:
     golden = golden_set(labelled_suite(cases=50, people=0))
     options = {"prompt_text": PLAIN, "system_text": "", "reply": "last_line", "labels_text": LABELS, "max_tokens": 16}
-    save_judge(judge=None, fields=JudgeFields("Small", endpoint), kind="custom", options=options, actor=None)
+    save_judge(judge=Judge(name="Small", endpoint=endpoint, kind="custom"), options=options, actor=None)
 
-    call_command("golden_run", golden.name, "--judges", "Small", "--wait")
-    call_command("golden_test", golden.name, "Small", "--wait")
+    call_command("golden", "run", golden.name, "--judges", "Small", "--wait")
+    call_command("golden", "open", golden.name, "--version", "Small", "--wait")
 
     found = require(GOLDEN, subject_id=golden.pk, options={}, at=timezone.now())
     (developed,), (tested,) = found["development"], found["test"]
     assert (developed["items"] + developed["unread"], tested["items"] + tested["unread"]) == (22, 20)
     assert tested["opened_before"] == 0
     with pytest.raises(BadInput, match=r"^No test: "):
-        call_command("certify", "Small")
+        call_command("judge", "certify", "--name", "Small")

@@ -19,6 +19,7 @@ from django.core.management import call_command
 from evalsite.base.json_types import JsonDict
 from judging.models import Upload
 from judging.services.file_imports.stored_imports import stored_document
+from tests.judging.specs.records.tools.logs.test_traces import heard, said
 
 pytestmark = [pytest.mark.tool_logs, pytest.mark.django_db]
 
@@ -157,3 +158,12 @@ def test_results_of_promptfoo_are_stored_as_promptfoo_writes_them(tmp_path: Path
     assert [(row["judge"], row["value"], row["reason"]) for row in stored["verdicts"]] == [
         ("llm-rubric", 0.75, "good enough")
     ]
+
+
+@pytest.mark.parametrize("name", ["traces.pb", "framed.binpb", "traces.json", "traces.jsonl", "spans.jsonl"])
+def test_traces_of_the_sdk_of_opentelemetry_are_stored_whole(tmp_path: Path, name: str) -> None:
+    told = _written("otel", "otel_traces.py", str(tmp_path))
+
+    stored = _imported(str(tmp_path / name))
+
+    assert heard(stored) == said(told["traces"])

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from debate.actions.references import DEBATE_SET
-from debate.exports import TABLE_FORMATS, TABLES, debate_table, replication_archive
 from debate.models import DebateSet
 from debate.selectors import sets_by_id
+from debate.services.set_tables import TABLE_FORMATS, TABLES, debate_table, replication_archive
 from evalsite.accounts.audit import record
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict

@@ -47,21 +47,6 @@ class Command(JsonCommand):
         parser.add_argument(
             "--given", action="store_true", help="robustness: use perturbed texts of the rubric if it has any"
         )
-        parser.add_argument(
-            "--method",
-            choices=[method.value for method in Method],
-            help="default: debate; several models that discuss, then the most frequent answer: debate with --rounds 2, "
-            "and in its report the rule majority",
-        )
-        parser.add_argument(
-            "--samples",
-            type=int,
-            help="times each judge is asked by a method without discussion; default: 3 for self-consistency, 2 for "
-            "multi-judge",
-        )
-        parser.add_argument(
-            "--temperature", type=float, help=f"default: 0, for self-consistency {SAMPLING_TEMPERATURE}"
-        )
         parser.add_argument("--rubric", required=True, help="slug of a rubric (its newest version), slug@version or id")
         parser.add_argument("--criterion", default="", help="name of a criterion; required if the rubric has several")
         parser.add_argument(
@@ -69,16 +54,7 @@ class Command(JsonCommand):
             required=True,
             help="endpoint names, separated by commas: 2 to 5 for debates, 1 for a single judge",
         )
-        parser.add_argument("--rounds", type=int, default=2, help="maximum number of discussion rounds")
-        parser.add_argument("--mode", choices=[mode.value for mode in RoundMode], default=RoundMode.SIMULTANEOUS.value)
-        parser.add_argument(
-            "--visibility", choices=[choice.value for choice in Visibility], default=Visibility.PREVIOUS.value
-        )
-        parser.add_argument(
-            "--agent-order", choices=[scheme.value for scheme in OrderScheme], default=OrderScheme.PERMUTATIONS.value
-        )
-        parser.add_argument("--both-orders", action="store_true", help="ask for independent votes in both orders")
-        parser.add_argument("--stop-on-stability", action="store_true", help="stop after a round without changes")
+        _add_protocol(parser)
         choices.add_selection(parser)
         parser.add_argument(
             "--seed", type=int, default=0, help="random seed of the orders, and of the cases that --limit draws"
@@ -130,6 +106,33 @@ class Command(JsonCommand):
             return "\n".join(lines)
         outcomes = ", ".join(f"{count} {name}" for name, count in result["outcomes"].items() if count)
         return f"{result['name']}: run {result['run']} is {result['status']}; {outcomes}."
+
+
+def _add_protocol(parser: CommandParser) -> None:
+    """Add how the agents are asked."""
+    parser.add_argument(
+        "--method",
+        choices=[method.value for method in Method],
+        help="default: debate; several models that discuss, then the most frequent answer: debate with --rounds 2, "
+        "and in its report the rule majority",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        help="times each judge is asked by a method without discussion; default: 3 for self-consistency, 2 for "
+        "multi-judge",
+    )
+    parser.add_argument("--temperature", type=float, help=f"default: 0, for self-consistency {SAMPLING_TEMPERATURE}")
+    parser.add_argument("--rounds", type=int, default=2, help="maximum number of discussion rounds")
+    parser.add_argument("--mode", choices=[mode.value for mode in RoundMode], default=RoundMode.SIMULTANEOUS.value)
+    parser.add_argument(
+        "--visibility", choices=[choice.value for choice in Visibility], default=Visibility.PREVIOUS.value
+    )
+    parser.add_argument(
+        "--agent-order", choices=[scheme.value for scheme in OrderScheme], default=OrderScheme.PERMUTATIONS.value
+    )
+    parser.add_argument("--both-orders", action="store_true", help="ask for independent votes in both orders")
+    parser.add_argument("--stop-on-stability", action="store_true", help="stop after a round without changes")
 
 
 def _estimated(options: JsonDict) -> JsonDict:

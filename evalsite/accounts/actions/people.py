@@ -7,9 +7,11 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from evalsite.accounts.forms import ROLE_CHOICES, PersonCreateForm, PersonUpdateForm
+from evalsite.accounts.personal_data import erase_person, erasure_in_words, personal_document
 from evalsite.accounts.roles import Role, role_of
 from evalsite.accounts.selectors import people
-from evalsite.accounts.services import IssuedPassword, create_person, issue_password, update_person
+from evalsite.accounts.services import IssuedPassword, create_person, issue_password, send_test_mail, update_person
+from evalsite.base.actions.confirmations import ConfirmForm
 from evalsite.base.actions.declarations import CHANGE, CREATE, ActionCall, Listing, NoInput, Noun, PageData, Reference
 from evalsite.base.json_types import JsonDict, JsonObject
 
@@ -88,3 +90,39 @@ def change(act: ActionCall[User, PersonUpdateForm]) -> User:
 def new_password(act: ActionCall[User, NoInput]) -> IssuedPassword:
     """Give a person a new password, shown once; all their sessions end, and so does a lock-out."""
     return issue_password(person=act.subject, actor=act.actor)
+
+
+@PEOPLE.one(
+    "test-mail",
+    permission="auth.change_user",
+    calls_models=True,
+    said=lambda person: f"A letter to {person.email} is on its way.",
+)
+def test_mail(act: ActionCall[User, NoInput]) -> User:
+    """Send a test letter to a person's address, or say why the mail server does not take it."""
+    return send_test_mail(person=act.subject, actor=act.actor)
+
+
+@PEOPLE.one("export", permission="auth.change_user", shown=dict, is_secret=True)
+def export(act: ActionCall[User, NoInput]) -> JsonDict:
+    """Return everything that is held about a person: every row that names them, without passwords and tokens."""
+    return personal_document(person=act.subject, actor=act.actor)
+
+
+def _erase_form(person: User, _first: JsonObject, data: PageData | None) -> ConfirmForm:
+    return ConfirmForm(data, name=person.username, consequences=erasure_in_words(person))
+
+
+@PEOPLE.one(
+    "erase",
+    permission="auth.change_user",
+    form=ConfirmForm,
+    makes_form=_erase_form,
+    said=lambda person: f"Erased. Their work stays under the name {person.username}.",
+)
+def erase(act: ActionCall[User, ConfirmForm]) -> User:
+    """Remove everything that names a person or is theirs alone. Their work stays under a pseudonym.
+
+    Cached reports with their name go too. Backups made before, and names in files that were imported, are not changed.
+    """
+    return erase_person(person=act.subject, actor=act.actor, at=act.at)

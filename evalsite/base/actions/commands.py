@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from evalsite.base.actions.declarations import MOST_ROWS, Action, InvalidInput, Noun
+from evalsite.base.actions.declarations import MOST_ROWS, READING, Action, InvalidInput, Noun, declared_nouns
 from evalsite.base.actions.entries import (
     NamesField,
     TextsField,
@@ -37,7 +37,13 @@ class NounCommand(JsonCommand):
     """What can be done with one noun, as a command."""
 
     noun: ClassVar[Noun[Any]]
-    waits: ClassVar[Callable[..., Any] | None] = None  # until what was started has ended: from a key, drawing a `bar`
+    waits: ClassVar[Callable[..., Any] | None] = None  # until what was started has ended, drawing a `bar`
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Read what all apps declare where the module of the noun does not know the verb."""
+        if {*argv[2:3]}.isdisjoint([*self.noun.actions, *READING]):
+            declared_nouns()
+        super().run_from_argv(argv)
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -63,8 +69,8 @@ class NounCommand(JsonCommand):
         noun = self.noun
         return [
             *((verb, action.words, action.fields) for verb, action in noun.actions.items()),
-            ("list", f"List {noun.plural}, the newest first.", noun.listing.filters),
-            ("show", f"Show one {noun.name}.", {}),
+            ("list", f"List {noun.plural_words}, the newest first.", noun.listing.filters),
+            ("show", f"Show one {noun.reference.what}.", {}),
         ]
 
     def run(self, **options: Any) -> JsonDict:
@@ -75,7 +81,7 @@ class NounCommand(JsonCommand):
         except InvalidInput as refusal:
             raise BadInput(words_of_errors(refusal.errors, _flag)) from refusal
         except Refused as refusal:
-            raise BadInput(str(refusal)) from refusal
+            raise BadInput(f"{_flag(refusal.field)}: {refusal}" if refusal.field else str(refusal)) from refusal
 
     def _result(self, verb: str, options: JsonDict) -> JsonDict:
         noun = self.noun
@@ -92,8 +98,8 @@ class NounCommand(JsonCommand):
         result = perform(action, subject, entered, actor=actor, at=timezone.now())
         waits = type(self).waits
         if options.get("wait") and waits is not None:
-            waits(result.pk, bar=not options["as_json"])
-            return noun.detail(noun.rows(actor).get(pk=result.pk))
+            waits(result, bar=not options["as_json"])
+            return action.made.detail(action.made.rows(actor).get(pk=result.pk))
         return action.shown(result)
 
     def summary(self, result: JsonDict) -> str:

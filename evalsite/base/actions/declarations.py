@@ -18,8 +18,9 @@ from django.db.models import Model, QuerySet
 from django.utils.datastructures import MultiValueDict
 from typing_extensions import TypeVar, Unpack
 
-from evalsite.base.command_base import DIGITS, BadInput, facts_text, look_up
+from evalsite.base.command_base import BadInput, facts_text, look_up, numbered_row
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.owners import Owned, check_owner, is_owner
 from evalsite.base.refusals import Refused
 
 Row = TypeVar("Row", bound=Model)
@@ -31,6 +32,7 @@ PageData = MultiValueDict[str, Any]
 PageFiles = MultiValueDict[str, Any]
 MOST_ROWS = 200  # of one answer of a list
 CREATE, CHANGE, DELETE = "create", "change", "delete"  # mean the same for each noun; what is deleted is returned
+READING = ("list", "show")  # verbs of each noun that are no actions
 NOUNS: dict[str, Noun[Any]] = {}  # by name, as they are declared
 
 
@@ -75,10 +77,16 @@ class ActionCall(Generic[Subject, Filled]):
         cleaned: JsonDict = self.form.cleaned_data
         return cleaned
 
+    @property
+    def person(self) -> User:
+        """Who does what the site itself cannot."""
+        assert self.actor is not None, "doors ask for a person"
+        return self.actor
+
 
 @dataclass(frozen=True, slots=True)
 class Reference(Generic[Named]):
-    """How people and programs name a row: by its number, by one of its fields, or as `finder` reads a text."""
+    """How people and programs name a row: by its number, by one of its fields if any, or as `finder` reads a text."""
 
     what: str  # it is called, in a refusal
     fields: tuple[str, ...] = ("name",)
@@ -96,8 +104,8 @@ class Reference(Generic[Named]):
         Raises:
             Refused: none is, or several; the message lists the names of these rows.
         """
-        if isinstance(value, int):
-            row = rows.filter(pk=value).first() if 0 <= value < 10**DIGITS else None
+        if isinstance(value, int) or not self.fields:
+            row = numbered_row(rows, str(value))
             if row is None:
                 raise Refused(f"There is no {self.what} {value}.")
             return row
@@ -116,8 +124,12 @@ class ActionOptions(TypedDict, Generic[Subject, Filled], total=False):
     `makes_form` builds the form where it takes more than its data: from the subject, what `first_fields` read and the
     data of a page (None: as a page shows it at first). `rows`: what it can be done to, where that is less than what is
     seen. `said`: what came of it in a sentence, for the next page. `is_long`: it starts what ends later. `is_dry`: it
-    only says what would be, and nothing that it writes is stored. `calls_models`: it waits for others, so it is no
-    transaction. `is_secret`: what it returns is shown once and kept nowhere. `needs_person`: the site itself cannot.
+    only says what would be, and nothing that it writes is stored. `calls_models`: it waits for others, or stores in
+    parts, so it is no transaction. `is_secret`: what it returns is shown once and kept nowhere. `needs_person`: the
+    site itself cannot. `owned`: whose work it changes, so that only its owner, its co-owners and admins do it.
+    `button`: what its button on the page of a row says, where no template places it; `icon`: the picture on it;
+    `question`: what is asked before it acts; `is_offered`: whether a row has it, where not each does.
+    `makes`: the noun of what it returns, where that is another. `leads_to`: the page that comes after the row is gone.
     """
 
     makes_form: Callable[[Subject, JsonObject, PageData | None], Filled]
@@ -131,6 +143,13 @@ class ActionOptions(TypedDict, Generic[Subject, Filled], total=False):
     calls_models: bool
     is_secret: bool
     needs_person: bool
+    owned: Callable[[Subject], Owned] | None
+    button: str
+    icon: str
+    question: str
+    is_offered: Callable[[Subject], bool]
+    makes: Noun[Any]
+    leads_to: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +179,11 @@ class Action(Generic[Subject, Filled]):
         shown = {name: field for name, field in base_fields.items() if not field.widget.is_hidden or name in opened}
         return {**shown, **self.options.get("first_fields", {})}
 
+    @property
+    def made(self) -> Noun[Any]:
+        """The noun of what it returns."""
+        return self.options.get("makes", self.noun)
+
     def rows(self, actor: User | None) -> QuerySet[Any]:
         """Return what it can be done to by a person."""
         return self.options.get("rows", self.noun.rows)(actor)
@@ -174,12 +198,28 @@ class Action(Generic[Subject, Filled]):
             form.files = files
         return form
 
+    def check_owner(self, subject: Subject, person: User | None) -> None:
+        """Pass unless it changes somebody else's work. Raises: NotOwner."""
+        owned = self.options.get("owned")
+        if owned is not None:
+            check_owner(owned(subject), person)
+
+    def is_open_to(self, subject: Subject, person: User) -> bool:
+        """Whether a person may do it to a row: by their role, by what they see, and by whose work it is."""
+        owned = self.options.get("owned")
+        return (
+            person.has_perm(self.permission)
+            and self.rows(person).filter(pk=getattr(subject, "pk", None)).exists()
+            and (owned is None or is_owner(owned(subject), person))
+        )
+
     def carry_out(self, act: ActionCall[Subject, Filled]) -> Any:
         """Do it, in one transaction unless it calls models, and return what came of it.
 
         Raises:
-            Refused: it cannot be done.
+            Refused: it cannot be done, or it is somebody else's.
         """
+        self.check_owner(act.subject, act.actor)
         if self.options.get("calls_models"):
             return self.function(act)
         with transaction.atomic():
@@ -192,12 +232,12 @@ class Action(Generic[Subject, Filled]):
         """Return what came of it as commands and the API show it."""
         if self.verb == DELETE:
             return {self.noun.name: str(result), "deleted": True}
-        return self.options.get("shown", self.noun.shown)(result)
+        return self.options.get("shown", self.made.shown)(result)
 
     def lines(self, facts: JsonDict) -> str:
         """Return what is shown as lines for a terminal."""
         as_facts = self.verb == DELETE or "shown" in self.options
-        return self.options.get("lines", facts_text if as_facts else self.noun.lines)(facts)
+        return self.options.get("lines", facts_text if as_facts else self.made.lines)(facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +294,11 @@ class Noun(Generic[Row]):
         assert self.name not in NOUNS, f"{self.name} is declared twice"
         NOUNS[self.name] = self
 
+    @property
+    def plural_words(self) -> str:
+        """The plural as people write it."""
+        return self.plural.replace("-", " ")
+
     def reference_to(self, model: type[Model]) -> Reference:
         """Return how rows of a model are named in the forms of this noun's actions."""
         return self.references.get(model) or Reference(str(model._meta.verbose_name))
@@ -281,6 +326,6 @@ class Noun(Generic[Row]):
         return lambda function: self._declared(Action(self, verb, permission, False, form, function, options))
 
     def _declared(self, action: Action[Subject, Filled]) -> Action[Subject, Filled]:
-        assert action.verb not in {*self.actions, "show", "list"}, f"{self.name} {action.verb} is declared twice"
+        assert action.verb not in {*self.actions, *READING}, f"{self.name} {action.verb} is declared twice"
         self.actions[action.verb] = action
         return action

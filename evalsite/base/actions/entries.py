@@ -193,7 +193,8 @@ def _texts_of_values(noun: NamesRows, field: forms.Field, values: Sequence[objec
     if isinstance(field, forms.ModelChoiceField):
         rows = field.queryset
         assert rows is not None
-        return [str(noun.reference_to(rows.model).find(rows, one).pk) for one in values]
+        reference: Reference = getattr(field, "reference", None) or noun.reference_to(rows.model)
+        return [str(reference.find(rows, one).pk) for one in values]
     if isinstance(field, forms.ChoiceField):
         choices: Any = field.choices
         codes = {str(label): str(code) for code, label in choices} | names_of_choices(field)  # the page's words as well

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render, resolve_url
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
-from evalsite.base.actions.declarations import DELETE, Action, ActionCall
+from evalsite.base.actions.declarations import NOUNS, Action, ActionCall
 from evalsite.base.actions.entries import first_entries
-from evalsite.base.http import PageRequest, form_view, post_view
+from evalsite.base.http import PageRequest, V, form_view, post_view
 from evalsite.base.json_types import JsonDict
+from evalsite.base.owners import NotOwner
 from evalsite.base.refusals import Refused
 
 Page = Callable[..., HttpResponse]
@@ -25,13 +27,18 @@ Context = Callable[[PageRequest, Any], JsonDict]  # what a page with a form show
 
 
 def button_page(
-    action: Action[Any, Any], fragment: Fragment | None = None, *, answer: Answer | None = None, leads_to: str = ""
+    action: Action[Any, Any],
+    fragment: Fragment | None = None,
+    *,
+    answer: Answer | None = None,
+    back: str = "",
 ) -> Page:
     """Return the view of a button: it acts and shows the row's page again, to htmx the fragment where there is one.
 
     The address names the row by its `key`, or by a field such as `slug`.
 
-    `answer` shows what came of it instead; `leads_to`: the address that comes after a row is deleted.
+    `answer` shows what came of it instead; `back`: the page of the row that the button stands on, where that is not its
+    own. What the address says after ? is kept on that page.
     """
 
     @post_view(action.permission)
@@ -49,39 +56,85 @@ def button_page(
             return fragment(request, _row(action.noun.rows(request.user), named), refusal)
         if refusal:
             messages.error(request, refusal)
-            return redirect(subject)
-        if answer is not None:
-            return answer(request, result)
-        _say(request, action, result)
-        return redirect(leads_to if leads_to and action.verb == DELETE else subject)
+        else:
+            _say(request, action, result)
+            if answer is not None:
+                return answer(request, result)
+            if "leads_to" in action.options:
+                return redirect(action.options["leads_to"])
+        return _back_to(request, resolve_url(back, subject.pk) if back else subject.get_absolute_url())
 
     return _door(view, action)
 
 
+def _back_to(request: PageRequest, address: str) -> HttpResponse:
+    return redirect(f"{address}?{request.GET.urlencode()}" if request.GET else address)
+
+
 def form_page(
-    action: Action[Any, Any], template: str, *, context: Context | None = None, answer: Answer | None = None
+    action: Action[Any, Any],
+    template: str,
+    *,
+    context: Context | None = None,
+    answer: Answer | None = None,
+    preview: Action[Any, Any] | None = None,
 ) -> Page:
     """Return the view of a form: it shows the form, acts, and goes to the page of the row that it was about or made.
 
-    What a form is built from is read from the address. `answer` shows what came of it instead.
+    What a form is built from is read from the address, and so is what stands in it at first. `answer` shows what came
+    of it instead. `preview` is done in its place by a button called `look`, and what it returns shown beside the form.
     """
 
     @form_view(action.permission)
     def view(request: PageRequest, **named: Any) -> HttpResponse:
         subject = _row(action.rows(request.user), named) if action.has_subject else None
+        try:
+            action.check_owner(subject, request.user)
+        except NotOwner as refusal:
+            messages.error(request, str(refusal))
+            return redirect(subject or "home")
         first = first_entries(action, request.GET.dict())
-        form = action.form(subject, first, request.POST if request.method == "POST" else None, request.FILES)
+        done = preview if preview is not None and "look" in request.POST else action
+        form = done.form(subject, first, request.POST if request.method == "POST" else None, request.FILES)
+        form.initial |= {name: request.GET[name] for name in form.fields if name in request.GET}
+        shown: JsonDict = {action.noun.name: subject, **first}
         try:
             if form.is_valid():
-                result = action.carry_out(ActionCall(subject, form, request.user, timezone.now()))
-                _say(request, action, result)
-                return redirect(subject or result) if answer is None else answer(request, result)
+                result = done.carry_out(ActionCall(subject, form, request.user, timezone.now()))
+                if done is action:
+                    _say(request, action, result)
+                    to = action.options.get("leads_to") or subject or result
+                    return redirect(to) if answer is None else answer(request, result)
+                shown["preview"] = result
         except Refused as refusal:
             show_refusal(form, refusal)
-        shown = {action.noun.name: subject, "form": form, **first, **(context(request, subject) if context else {})}
-        return render(request, template, shown, status=400 if form.is_bound else 200)
+        if done is not action and not form.errors:
+            entered = {**request.POST.dict(), **form.cleaned_data}
+            form = action.form(subject, first, None)
+            form.initial |= {name: entered[name] for name in form.fields if name in entered}
+        shown |= {"form": form, **(context(request, subject) if context else {})}
+        return render(request, template, shown, status=400 if form.is_bound and form.errors else 200)
 
     return _door(view, action)
+
+
+def action_page(action: Action[Any, Any], takes: Callable[..., Any] = post_view) -> Callable[[V], V]:
+    """Let a view of its own be the page of an action, for those who may do it."""
+    return lambda view: _door(takes(action.permission)(view), action)
+
+
+def page_of_button(request: PageRequest, noun: str, key: int, verb: str) -> HttpResponse:
+    """Answer the button of an act that says itself what its button is: do it, or show its form where it has fields."""
+    found = NOUNS.get(noun)
+    action = found.actions.get(verb) if found is not None else None
+    if action is None or "button" not in action.options:
+        raise Http404
+    page = form_page(action, "act.html", context=partial(_shown, action)) if action.fields else button_page(action)
+    return page(request, key=key)
+
+
+def _shown(action: Action[Any, Any], _request: PageRequest, subject: Any) -> JsonDict:
+    return {"action": action, "button": action.options["button"], "subject": subject}
 
 
 def _row(rows: QuerySet[Any], named: JsonDict) -> Any:
@@ -100,7 +153,7 @@ def _say(request: PageRequest, action: Action[Any, Any], result: Any) -> None:
         messages.success(request, said(result))
 
 
-def _door(view: Page, action: Action[Any, Any]) -> Page:
+def _door(view: V, action: Action[Any, Any]) -> V:
     """Return a view that is known to be the page of an action, and not to be kept where it shows a secret."""
     page: Any = never_cache(view) if action.options.get("is_secret") else view
     page.action = action

@@ -22,11 +22,11 @@ from evalsite.base.tables import PAPER_TYPES, Row, Table
 Shown = TypeVar("Shown")
 Whole = TypeVar("Whole")
 Line = TypeVar("Line")
-Told = TypeVar("Told", contravariant=True)
 Read = TypeVar("Read", contravariant=True)  # a line, of which a column reads a value
 
 BASELINE = "baseline"  # why the system that a judge compares the others with has no figure by this judge
 NOTE = "In square brackets: 95% intervals; in parentheses: the number of units."
+COUNTS_NOTE = "Matches of the pairs with an outcome, their share, and in square brackets its 95% interval."
 REPORTS: dict[str, Report[Any]] = {}  # by name, as they are declared
 
 
@@ -51,6 +51,15 @@ class Measured(Protocol):
     def n(self) -> int | None: ...
     @property
     def reason(self) -> str: ...
+
+
+class Counted(Measured, Protocol):
+    """A share of matches among the pairs with an outcome, of which `n` is the number; `pairs` are all of them."""
+
+    @property
+    def matches(self) -> int | None: ...
+    @property
+    def pairs(self) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +130,18 @@ PRINTED_ENDS = ("value", "low", "high")  # that are on the scale
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn(ReportColumn[Read]):
-    """A figure with its interval: for programs its ends in columns of their own; `ends` names others than all four."""
+    """A figure with its interval: for programs its ends in columns of their own.
+
+    `ends` names them where they are not those of ENDS: fields of the figure, `share` for its value as it is stored, and
+    `scale` for the scale in words.
+    """
 
     ends: Mapping[str, str] = field(default_factory=dict)
     scale: Callable[[Read], ScoreScale] = lambda line: SHARE
 
     def data(self, line: Read) -> Row:
         figure: Measured | None = self.value(line)
-        scale = self.scale(line)
-        cells: JsonDict = {}
-        for end, key in self._keys.items():
-            cell = None if figure is None else getattr(figure, end)
-            cells[key] = scale.number_of(cell) if end in PRINTED_ENDS else cell
-        return cells
+        return {key: _end_of(figure, end, self.scale(line)) for end, key in self._keys.items()}
 
     def paper(self, line: Read) -> object:
         """Return `78.4% [62.8%, 88.6%] (37)`, a coefficient as `0.784 [0.628, 0.886] (37)`."""
@@ -154,6 +162,34 @@ class FigureColumn(ReportColumn[Read]):
         return self.ends or {end: f"{self.key}{suffix}" for end, suffix in ENDS.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class CountedColumn(FigureColumn[Read]):
+    """A share of counted matches: programs have the counts too."""
+
+    def paper(self, line: Read) -> object:
+        """Return `29/37 = 78.4% [62.8%, 88.6%]`; an average, of which nothing was counted, as other figures."""
+        figure: Counted | None = self.value(line)
+        words = FigureColumn.paper(self, line)
+        if words is None or figure is None or figure.matches is None:
+            return words
+        return f"{figure.matches}/{figure.n} = {str(words).removesuffix(f' ({figure.n})')}"
+
+    @property
+    def _keys(self) -> Mapping[str, str]:
+        return {
+            end: f"{self.key}{suffix}" for end, suffix in {**ENDS, "matches": "_matches", "pairs": "_pairs"}.items()
+        }
+
+
+def _end_of(figure: Measured | None, end: str, scale: ScoreScale) -> object:
+    if figure is None:
+        return None
+    if end == "scale":
+        return scale.range_words
+    cell = getattr(figure, "value" if end == "share" else end)
+    return scale.number_of(cell) if end in PRINTED_ENDS else cell
+
+
 def coefficient(_line: object) -> ScoreScale:
     """Return the scale of a column of kappas or effects, which nobody reads as shares."""
     return COEFFICIENT
@@ -166,26 +202,39 @@ def score_words(share: float | None, scale: ScoreScale) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable(Generic[Shown, Line]):
-    """One table of a report. `title` is its caption; `keys` columns at the front say what a line is about."""
+    """One table of a report. `title` is its caption; `keys` columns at the front say what a line is about.
+
+    `columns` are made from the result where they depend on it. Papers may have another table, or one for each value of
+    the column that is the `panel`. `same` is what stands at the end of every line for programs.
+    """
 
     name: str
     title: str
-    columns: tuple[ReportColumn[Line], ...]
+    columns: tuple[ReportColumn[Line], ...] | Callable[[Shown], tuple[ReportColumn[Line], ...]]
     rows: Callable[[Shown], Iterable[Line]]
     keys: int = 1
     basis: Callable[[Shown], str] | None = None  # what its figures rest on, in a sentence
     link: Callable[[Line], str] | None = None  # the page of what a line is about, "" for none
+    for_papers: ReportTable[Shown, Any] | None = None  # what papers have instead
+    panel: str = ""
+    same: Callable[[Shown], Row] = lambda shown: {}
+    permission: str = ""  # that it needs beside the report's
+
+    def columns_of(self, shown: Shown) -> tuple[ReportColumn[Line], ...]:
+        """Return the columns for a result."""
+        return self.columns(shown) if callable(self.columns) else self.columns
 
     def data(self, shown: Shown) -> Table:
         """Return the table for programs; its rows are read when they are written."""
-        columns = [column for column in self.columns if column.in_data]
-        keys = tuple(key for column in columns for key in column.data_keys)
-        return Table(self.name, keys, _cells(columns, self.rows(shown)))
+        columns, same = [column for column in self.columns_of(shown) if column.in_data], self.same(shown)
+        keys = (*(key for column in columns for key in column.data_keys), *same)
+        return Table(self.name, keys, _cells(columns, self.rows(shown), same))
 
     def paper(self, shown: Shown) -> Table:
         """Return the table for papers, with how to read its figures."""
-        columns = [column for column in self.columns if column.in_papers]
-        note = NOTE if any(isinstance(column, FigureColumn) for column in columns) else ""
+        columns = [column for column in self.columns_of(shown) if column.in_papers]
+        figures = [column for column in columns if isinstance(column, FigureColumn)]
+        note = (COUNTS_NOTE if isinstance(figures[0], CountedColumn) else NOTE) if figures else ""
         parts = (f"{self.title}.", self.basis(shown) if self.basis is not None else "", note)
         rows = ({column.key: column.paper(line) for column in columns} for line in self.rows(shown))
         return Table(
@@ -194,11 +243,12 @@ class ReportTable(Generic[Shown, Line]):
             rows,
             caption=" ".join(part for part in parts if part),
             keys=self.keys,
+            panel=self.panel,
         )
 
     def in_format(self, shown: Shown, format_name: str) -> Table:
         """Return the table as a file of this format has it."""
-        return self.paper(shown) if format_name in PAPER_TYPES else self.data(shown)
+        return (self.for_papers or self).paper(shown) if format_name in PAPER_TYPES else self.data(shown)
 
     def of(self, part: Callable[[Whole], Shown]) -> ReportTable[Whole, Line]:
         """Return the same table of a report of which this one's is a part."""
@@ -206,7 +256,7 @@ class ReportTable(Generic[Shown, Line]):
         return ReportTable(
             self.name,
             self.title,
-            self.columns,
+            lambda whole: self.columns_of(part(whole)),
             rows=lambda whole: self.rows(part(whole)),
             keys=self.keys,
             basis=None if basis is None else lambda whole: basis(part(whole)),
@@ -215,26 +265,18 @@ class ReportTable(Generic[Shown, Line]):
 
     @property
     def page_columns(self) -> list[ReportColumn[Line]]:
-        """The columns of pages behind the first, which says what a line is about."""
-        labelled = [column for column in self.columns[1:] if column.label]
-        return sorted(labelled, key=lambda column: not column.leads)
+        """The columns of pages: first the one that says what a line is about, then those that lead."""
+        assert not callable(self.columns)
+        first, *others = (column for column in self.columns if column.label)
+        return [first, *sorted(others, key=lambda column: not column.leads)]
 
 
-def _cells(columns: Sequence[ReportColumn[Line]], lines: Iterable[Line]) -> Iterator[Row]:
+def _cells(columns: Sequence[ReportColumn[Line]], lines: Iterable[Line], same: Row) -> Iterator[Row]:
     for line in lines:
         cells: JsonDict = {}
         for column in columns:
             cells |= column.data(line)
-        yield cells
-
-
-class FileTable(Protocol[Told]):
-    """A table of a report as files have it: one whose columns are declared, or that are made from the result."""
-
-    @property
-    def name(self) -> str: ...
-    def data(self, shown: Told) -> Table: ...
-    def in_format(self, shown: Told, format_name: str) -> Table: ...
+        yield {**cells, **same}
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +292,7 @@ class Report(Generic[Shown]):
     form_class: type[forms.Form]
     read: Callable[[Any, bool], Shown]
     facts: Callable[[Shown], JsonDict]
-    tables: tuple[FileTable[Shown], ...]
+    tables: tuple[ReportTable[Shown, Any], ...]
     references: Mapping[type[Model], Reference] = field(default_factory=dict)  # of what is named in the form
 
     def __post_init__(self) -> None:
@@ -271,7 +313,7 @@ class Report(Generic[Shown]):
         """The names of the tables, the main one first."""
         return [table.name for table in self.tables]
 
-    def table(self, name: str) -> FileTable[Shown]:
+    def table(self, name: str) -> ReportTable[Shown, Any]:
         """Return a table, the main one where none is named. Raises: NoSuchTable."""
         for table in self.tables:
             if name in ("", table.name):

@@ -35,11 +35,16 @@ def sort_header(
     }
 
 
+MATRICES = frozenset({"heat", "stance-strip"})
+
+
 @register.simple_block_tag(takes_context=True)
 def table(
     context: Context, content: SafeString, *columns: object, look: str = "", caption: str = "", **options: str
 ) -> SafeString:
     """A table of rows under these column titles; `look` is further classes of the table.
+
+    On a phone each row is a card, unless the look is one of `MATRICES`, whose columns are compared with each other.
 
     Options: card (its name, where it is a card of its own), name (the id of its frame), empty (what stands instead
     where there is no row: a sentence, or an icon, a title and a sentence, as in "funnel|No items|Choose another
@@ -57,6 +62,8 @@ def table(
         return format_html('<section class="card" aria-label="{}">{}</section>', card, inside)
     if "empty" in options and not content.strip():
         return _empty_state(context, options["empty"], options.get("empty_link", ""))
+    if MATRICES.isdisjoint(look.split()):
+        look = f"{look} cards".lstrip()
     titles = (title for column in columns for title in (column if isinstance(column, (list, tuple)) else [column]))
     heads = format_html_join("", "{}", ((_column_head(context, title),) for title in titles if title != ""))
     return format_html(

@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.contrib.auth.models import User
+from django.db.models import Model
 from django.forms import BaseForm
 from django.shortcuts import resolve_url
 from django.template.context import Context
@@ -17,8 +19,10 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime, now
 
 from evalsite.base import formats, log_lines, page_parts
+from evalsite.base.actions.declarations import NOUNS, Action
 from evalsite.base.actions.reports import ReportColumn, ReportTable
 from evalsite.base.json_types import JsonDict
+from evalsite.base.owners import Owned, is_owner
 from evalsite.base.rich.rich_text import render_markdown
 from evalsite.base.score_scales import read_scale
 from evalsite.base.templatetags import list_tags
@@ -109,6 +113,27 @@ def post_button(address: Any, *arguments: object, **options: Any) -> JsonDict:
     field to send along.
     """
     return _button(address, arguments, options)
+
+
+@register.inclusion_tag("_actions.html", takes_context=True)
+def actions(context: Context, noun: str, row: Model) -> JsonDict:
+    """The buttons of what this person can do to a row, where an action says itself what its button is."""
+    person = page_request(context).user
+    if not isinstance(person, User):
+        return {"actions": []}
+    named = (action for action in NOUNS[noun].actions.values() if _has_button(action, row))
+    offered = [action for action in named if action.is_open_to(row, person)]
+    return {"row": row, "actions": offered, "csrf_token": context.get("csrf_token")}
+
+
+@register.filter
+def is_changed_by(row: Owned, person: User) -> bool:
+    """Whether somebody whose role lets them change such rows may change this one."""
+    return is_owner(row, person)
+
+
+def _has_button(action: Action[Any, Any], row: Model) -> bool:
+    return "button" in action.options and action.options.get("is_offered", lambda _row: True)(row)
 
 
 @register.inclusion_tag("_form_actions.html")
@@ -238,7 +263,7 @@ def report_table(
     context: Context, declared: ReportTable[Any, Any], lines: Iterable[Any], look: str = "", is_sortable: bool = False
 ) -> SafeString:
     """Lines of a report under the columns that its table declares; sorted by `name` and by the names of columns."""
-    first, columns = declared.columns[0], declared.page_columns
+    first, *columns = declared.page_columns
     titles = [_title(first, "sort=name" if is_sortable else "")]
     titles += [_title(column, f"sort={column.key}|desc" if is_sortable else "") for column in columns]
     rows = format_html_join(

@@ -11,6 +11,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.base.score_scales import COEFFICIENT, SHARE
 from evalsite.reports import jobs
 from evalsite.reports.forms import AgreementForm
+from evalsite.reports.services.gold_people import GoldPerson
 from evalsite.reports.services.people import (
     AGREEMENT,
     LABEL_AGREEMENT,
@@ -133,6 +134,20 @@ ITEMS: ReportTable[PeopleAgreement, DisputedItem] = ReportTable(
     basis=_basis,
 )
 
+GOLD: ReportTable[PeopleAgreement, GoldPerson] = ReportTable(
+    "gold",
+    "Gold items by annotator",
+    columns=(
+        ReportColumn("name", lambda person: person.name),
+        ReportColumn("right", lambda person: person.right),
+        ReportColumn("answered", lambda person: person.answered),
+        FigureColumn("share", lambda person: person.share, ends={"value": "share", "low": "low", "high": "high"}),
+        ReportColumn("state", lambda person: person.state),
+    ),
+    rows=lambda report: report.gold.people if report.gold is not None else (),
+    basis=_basis,
+)
+
 
 def _read(form: AgreementForm, waits: bool) -> PeopleAgreement:
     queue, table = form.cleaned_data["queue"], form.cleaned_data["labels"]
@@ -152,6 +167,6 @@ REPORT = Report(
     form_class=AgreementForm,
     read=_read,
     facts=_facts,
-    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS),
+    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD),
     references={Queue: QUEUE, LabelTable: LABEL_TABLE},
 )

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from django.utils import timezone
 
-from evalsite.base.actions.reports import Report
+from evalsite.base.actions.reports import PValueColumn, Report, ReportColumn, ReportTable, ScoreColumn
 from evalsite.base.command_base import BadInput, pick
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
-from evalsite.base.tables import Table
-from evalsite.reports import exports, jobs
-from evalsite.reports.forms import BoardForm, LeaderboardForm
+from evalsite.base.score_scales import ScoreScale, in_numbers, read_scale
+from evalsite.reports import jobs
+from evalsite.reports.forms import AddressForm, BoardForm, LeaderboardForm
 from evalsite.reports.models import OfficialBoard
-from evalsite.reports.report_choices import LeaderboardChoice, leaderboard_choice
-from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
+from evalsite.reports.report_choices import LeaderboardChoice, leaderboard_choice, two_systems
+from evalsite.reports.selectors.graders import Grader, board_options, first_graders, graders_of
 from evalsite.reports.selectors.leaderboards import evaluators_of
-from evalsite.reports.services.boards.leaderboards import BREAKDOWN, LEADERBOARD, slice_table
-from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_table
+from evalsite.reports.services.boards.leaderboards import BREAKDOWN, COMPARISON, LEADERBOARD
+from evalsite.reports.services.boards.suite_boards import MEAN_WORDS, SUITE_BOARD, rank_words
+from evalsite.reports.services.gates import GatedBoard
 from evalsite.reports.services.judges.judge_certificates import certificate_beside
-from evalsite.reports.services.paper_tables import PaperLayout, PaperTable, TwoLayouts
-from evalsite.reports.services.report_content import ReportContent
-from evalsite.reports.services.report_papers import board_papers, breakdown_paper, suite_board_paper
+from evalsite.reports.services.report_content import EVERY_END, ReportContent, plain_column, stored_figure_column
 from judging.actions.references import RUN, SUITE
-from judging.models import EvaluatorKind, Run, RunEvaluator, Suite
+from judging.models import EvaluatorKind, Response, Run, RunEvaluator, Suite
+from judging.services.evaluation.score_scales import score_scale_of
 from judging.statistics.estimates import MeanKind
+
+MODE_NAMES = {MeanKind.RAW: "raw", MeanKind.HUMAN: "human only", MeanKind.CORRECTED: "corrected"}
+CHUNK = 2000  # of cases, whose texts are read together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +42,11 @@ class LeaderboardShown:
     mode: MeanKind
     certificate: str
     breakdown: Callable[[], ReportContent]
+
+    @property
+    def scale(self) -> ScoreScale:
+        """The scale of its scores."""
+        return read_scale(self.content["evaluator"].get("scale"))
 
 
 def _read_leaderboard(form: LeaderboardForm, waits: bool) -> LeaderboardShown:
@@ -91,18 +98,206 @@ def _evaluator(suite: Suite | None, run: Run | None, name: str) -> RunEvaluator:
 
 
 def _leaderboard_facts(shown: LeaderboardShown) -> JsonDict:
+    """Return all of a leaderboard as numbers of its scale, each figure with its share beside."""
     points = {"breakdown": shown.breakdown()} if shown.evaluator.kind == EvaluatorKind.GRADER else {}
-    return {**shown.content, **points, "certificate": shown.certificate}
+    numbers = in_numbers(shown.content)
+    ends = [bounds for row in numbers["rows"] for bounds in row["bounds"].values() if bounds is not None]
+    cells = [cell for rows in numbers["matrix"]["cells"].values() for row in rows.values() for cell in row]
+    for figure, names in (*((bounds, ("low", "high")) for bounds in ends), *((cell, ("mean",)) for cell in cells)):
+        figure |= {name: shown.scale.number_of(figure[name]) for name in names}
+    return {**numbers, **points, "certificate": shown.certificate}
 
 
-def _data(shown: LeaderboardShown, name: str) -> Table:
-    return exports.leaderboard_tables(shown.content, mode=shown.mode, certificate=shown.certificate)[name]
+def scale_words(scale: ScoreScale) -> str:
+    """Return the scale of a table's scores as a sentence of its caption; nothing for shares."""
+    return f"Scores: {scale.range_words}." if scale.is_rating else ""
 
 
-def _paper(shown: LeaderboardShown, name: str) -> PaperTable:
-    return board_papers(shown.content, mode=shown.mode, certificate=shown.certificate)[name]
+def _basis(shown: LeaderboardShown) -> str:
+    evaluator, n_cases = shown.content["evaluator"], shown.content["n_cases"]
+    scored = f"Scored by {evaluator['name']} in the run {evaluator['run_name']}, {n_cases} cases."
+    means = f"Means: {MODE_NAMES[shown.mode]}."
+    return " ".join(filter(None, (scored, scale_words(shown.scale), shown.certificate, means)))
 
 
+def _bounds(row: ReportContent, mode: MeanKind) -> ReportContent | None:
+    ends = row["bounds"][mode]
+    return ends and {"value": None, "n": None, "reason": "", **ends, "scale": row["figures"][mode].get("scale")}
+
+
+def _rank_column(mode: MeanKind, end: str, place: int) -> ReportColumn[ReportContent]:
+    return ReportColumn(
+        f"{mode}_rank_{end}", lambda row: row["ranks"][mode] and row["ranks"][mode][place], in_papers=False
+    )
+
+
+def _mean_columns(mode: MeanKind) -> tuple[ReportColumn[ReportContent], ...]:
+    """Return what a leaderboard says of one mean of a system; papers have the mean alone."""
+    means = {"value": "mean", "low": "low", "high": "high", "share": "share"}
+    wins = {"value": "win_rate", "low": "win_rate_low", "high": "win_rate_high"}
+
+    def named(ends: dict[str, str]) -> dict[str, str]:
+        return {end: f"{mode}_{name}" for end, name in ends.items()}
+
+    columns: list[ReportColumn[ReportContent]] = [
+        _rank_column(mode, "first", 0),
+        _rank_column(mode, "last", 1),
+        stored_figure_column(MODE_NAMES[mode].replace(" ", "_"), lambda row: row["figures"][mode], ends=named(means)),
+        stored_figure_column(f"{mode}_wins", lambda row: row["wins"][mode], ends=named(wins), in_papers=False),
+    ]
+    if mode is not MeanKind.RAW:
+        bounds = named({"low": "worst", "high": "best"})  # if the undecided cases of the audit were all decided one way
+        columns.append(stored_figure_column("bounds", lambda row: _bounds(row, mode), ends=bounds, in_papers=False))
+    return tuple(columns)
+
+
+def _system_columns(shown: LeaderboardShown) -> tuple[ReportColumn[ReportContent], ...]:
+    counts = ("scored", "unscored", "missing", "human", "drawn")
+    return (
+        ReportColumn("rank", lambda row: rank_words(row["ranks"][shown.mode]) or None, in_data=False),
+        ReportColumn("system", lambda row: row["system"]),
+        *(column for mode in MeanKind for column in _mean_columns(mode)),
+        stored_figure_column("win_rate", lambda row: row["wins"][shown.mode], in_data=False),
+        ReportColumn("audited", lambda row: f"{row['decided']} of {row['drawn']}", in_data=False),
+        *(plain_column(name, as_key=f"n_{name}", in_papers=False) for name in counts),
+        ReportColumn("n_audited", lambda row: row["decided"], in_papers=False),
+        ReportColumn("scale", lambda row: shown.scale.range_words, in_papers=False),
+        ReportColumn("certificate", lambda row: shown.certificate, in_papers=False),
+    )
+
+
+def _ordered(shown: LeaderboardShown) -> list[ReportContent]:
+    """Return the systems by their mean in the mode that is shown; those without one come last."""
+    figures = {row["system_id"]: row["figures"][shown.mode]["value"] for row in shown.content["rows"]}
+    return sorted(
+        shown.content["rows"],
+        key=lambda row: (figures[row["system_id"]] is None, -(figures[row["system_id"]] or 0.0)),
+    )
+
+
+SYSTEMS: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
+    "systems", "Leaderboard", _system_columns, rows=_ordered, keys=2, basis=_basis
+)
+
+
+def _pairs_of(shown: LeaderboardShown, *modes: MeanKind) -> Iterator[ReportContent]:
+    names = {row["system_id"]: row["system"] for row in shown.content["rows"]}
+    for mode in modes:
+        for pair in shown.content["pairs"][mode]:
+            yield pair | {"mode": mode, "first": names[pair["first"]], "second": names[pair["second"]]}
+
+
+PAPER_PAIRS: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
+    "pairs",
+    "Paired differences between systems",
+    columns=(
+        ReportColumn("mode", lambda pair: pair["mode"], in_papers=False),
+        ReportColumn("first", lambda pair: pair["first"]),
+        ReportColumn("second", lambda pair: pair["second"]),
+        stored_figure_column(
+            "difference",
+            lambda pair: pair["difference"],
+            ends={
+                "value": "difference",
+                "low": "low",
+                "high": "high",
+                "n": "n_cases",
+                "share": "difference_share",
+                "scale": "scale",
+            },
+        ),
+        PValueColumn("p_value", lambda pair: pair["p_value"]),
+        PValueColumn("holm_p", lambda pair: pair["adjusted_p"]),
+        ReportColumn("separated", lambda pair: pair["is_separated"]),
+    ),
+    rows=lambda shown: _pairs_of(shown, shown.mode),
+    keys=2,
+    basis=_basis,
+)
+PAIRS = replace(PAPER_PAIRS, rows=lambda shown: _pairs_of(shown, *MeanKind), for_papers=PAPER_PAIRS)
+
+
+def _matrix_columns(shown: LeaderboardShown) -> tuple[ReportColumn[ReportContent], ...]:
+    cells = shown.content["matrix"]["cells"][shown.mode]
+
+    def column(place: int, name: str) -> ReportColumn[ReportContent]:
+        return ScoreColumn(name or "(none)", lambda row: cells[str(row["system_id"])][place]["mean"], scale=shown.scale)
+
+    names = shown.content["matrix"]["columns"]
+    system: ReportColumn[ReportContent] = ReportColumn("system", lambda row: row["system"])
+    return (system, *(column(place, name) for place, name in enumerate(names)))
+
+
+MATRIX: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
+    "matrix",
+    "Mean scores",
+    _matrix_columns,
+    rows=lambda shown: shown.content["rows"],
+    basis=lambda shown: f"By {shown.content['matrix']['dimension']}. {_basis(shown)}",
+)
+
+
+def _slice_lines(shown: LeaderboardShown) -> Iterator[ReportContent]:
+    for part in shown.content["slices"]:
+        for row in shown.content["rows"]:
+            cells = part["cells"][shown.mode][str(row["system_id"])]
+            for column, cell in zip(part["columns"], cells, strict=True):
+                names = {"dimension": part["dimension"], "slice": column["name"], "system": row["system"]}
+                yield {**names, "mean_of": shown.mode, "mean": cell["mean"], **cell["rest"]}
+
+
+SLICES: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
+    "slices",
+    "Systems by slice",
+    columns=(
+        *(plain_column(name) for name in ("dimension", "slice", "system")),
+        stored_figure_column("mean", lambda line: line["mean"]),
+        stored_figure_column("against_rest", lambda line: line["difference"]),
+        PValueColumn("p_value", lambda line: line["p_value"]),
+        PValueColumn("holm_p", lambda line: line["holm_p"]),
+        ReportColumn("mean_of", lambda line: line["mean_of"], in_papers=False),
+    ),
+    rows=_slice_lines,
+    keys=3,
+    basis=lambda shown: f"Means: {shown.mode.value}. p by Holm over all slices and systems of a dimension.",
+)
+
+
+def _mean_lines(shown: LeaderboardShown) -> Iterator[tuple[ReportContent, MeanKind]]:
+    return ((row, mode) for row in shown.content["rows"] for mode in MeanKind)
+
+
+MEANS: ReportTable[LeaderboardShown, tuple[ReportContent, MeanKind]] = ReportTable(
+    "means",
+    "The means of each system",
+    columns=(
+        ReportColumn("system", lambda line: line[0]["system"]),
+        ReportColumn("mean", lambda line: MODE_NAMES[line[1]]),
+        stored_figure_column(
+            "value",
+            lambda line: line[0]["figures"][line[1]],
+            ends=EVERY_END,
+        ),
+        ReportColumn("rank", lambda line: rank_words(line[0]["ranks"][line[1]])),
+        ReportColumn("audited", lambda line: line[0]["decided"]),
+        ReportColumn("drawn", lambda line: line[0]["drawn"]),
+    ),
+    rows=_mean_lines,
+    keys=2,
+)
+POINTS: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
+    "breakdown",
+    "Points by language, type and metric",
+    columns=(
+        *(plain_column(name) for name in ("system", "dimension", "name", "mean", "std", "full")),
+        ScoreColumn("share", lambda row: row["share"]),
+        ReportColumn("cases", lambda row: row["cases"]),
+    ),
+    rows=lambda shown: (
+        {"system": table["system"], **row} for table in shown.breakdown()["tables"] for row in table["rows"]
+    ),
+    keys=3,
+)
 LEADERBOARD_REPORT = Report(
     "leaderboard",
     "The mean scores of systems by one grader or judge, their differences, and the means of slices.",
@@ -110,19 +305,101 @@ LEADERBOARD_REPORT = Report(
     form_class=LeaderboardForm,
     read=_read_leaderboard,
     facts=_leaderboard_facts,
-    tables=(
-        TwoLayouts("systems", partial(_data, name="systems"), partial(_paper, name="systems")),
-        TwoLayouts("pairs", partial(_data, name="pairs"), partial(_paper, name="pairs")),
-        TwoLayouts("matrix", partial(_data, name="matrix"), partial(_paper, name="matrix")),
-        PaperLayout("slices", lambda shown: slice_table(shown.content, mode=shown.mode)),
-        TwoLayouts("means", partial(_data, name="means")),
-        TwoLayouts(
-            "breakdown",
-            lambda shown: exports.breakdown_table(shown.breakdown()),
-            lambda shown: breakdown_paper(shown.breakdown()),
-        ),
-    ),
+    tables=(SYSTEMS, PAIRS, MATRIX, SLICES, MEANS, POINTS),
     references={Suite: SUITE, Run: RUN},
+)
+
+
+def _pair_cases(shown: GatedBoard) -> Iterator[ReportContent]:
+    """Yield the cases of a comparison with both responses."""
+    cases = shown.content["cases"]
+    for start in range(0, len(cases), CHUNK):
+        part = cases[start : start + CHUNK]
+        responses = Response.objects.select_related("prompt").in_bulk({pk for row in part for pk in row["responses"]})
+        for case in part:
+            first, second = (responses.get(pk) for pk in case["responses"])
+            yield {**case, "texts": (first, second)}
+
+
+def _comparison_columns(shown: GatedBoard) -> tuple[ReportColumn[ReportContent], ...]:
+    scale = score_scale_of(shown.evaluator)
+
+    def prompt(line: ReportContent) -> str:
+        response = line["texts"][0] or line["texts"][1]
+        return response.prompt.text if response else ""
+
+    def side(name: str, place: int) -> tuple[ReportColumn[ReportContent], ...]:
+        system = shown.content["systems"][place]["name"]
+        return (
+            ReportColumn(f"{name}_system", lambda line: system, in_papers=False),
+            ScoreColumn(name, lambda line: line[name], scale=scale),
+            ReportColumn(f"{name}_response_id", lambda line: line["responses"][place], in_papers=False),
+            ReportColumn(f"{name}_response", lambda line: _text(line["texts"][place]), in_papers=False),
+        )
+
+    return (
+        ReportColumn("case", lambda line: line["key"]),
+        plain_column("scenario"),
+        ReportColumn("prompt", prompt, in_papers=False),
+        *side("first", 0),
+        *side("second", 1),
+        ScoreColumn("difference", lambda line: line["difference"], scale=scale.differences),
+        ReportColumn("scale", lambda line: scale.range_words, in_papers=False),
+    )
+
+
+def _text(response: Response | None) -> str:
+    return response.text if response is not None else ""
+
+
+def _comparison_basis(shown: GatedBoard) -> str:
+    first, second = (system["name"] for system in shown.content["systems"])
+    told = f"First: {first}. Second: {second}. Scored by {shown.evaluator.name}."
+    return " ".join(filter(None, (told, scale_words(score_scale_of(shown.evaluator)))))
+
+
+PAIR: ReportTable[GatedBoard, ReportContent] = ReportTable(
+    "pair", "Two systems case by case", _comparison_columns, rows=_pair_cases, basis=_comparison_basis
+)
+
+
+def _read_comparison(form: AddressForm, waits: bool) -> GatedBoard:
+    choice, pair = leaderboard_choice(form.address), two_systems(form.address.getlist("system"))
+    suite_id = form.cleaned_data["suite"].pk
+    board = evaluators_of([suite_id])[suite_id].pick(choice.evaluator)
+    if board is None or pair is None:
+        raise Refused("Name the two systems as the address of the page does: system=1&system=2.", field="query")
+    return comparison_shown(board.evaluator, choice, pair, waits=waits)
+
+
+def comparison_shown(
+    evaluator: RunEvaluator, choice: LeaderboardChoice, pair: tuple[int, int], *, waits: bool
+) -> GatedBoard:
+    """Return two systems case by case by a grader or judge. Raises: BeingComputed."""
+    options, at = choice.options | {"systems": list(pair)}, timezone.now()
+    content = jobs.content_of(COMPARISON, subject_id=evaluator.pk, options=options, at=at, waits=waits)
+    return GatedBoard(evaluator, content, options)
+
+
+def _comparison_facts(shown: GatedBoard) -> JsonDict:
+    scale = score_scale_of(shown.evaluator)
+    scales = {"first": scale, "second": scale, "difference": scale.differences}
+    cases = [
+        {**case, **{name: of_name.number(case[name]) for name, of_name in scales.items()}}
+        for case in shown.content["cases"]
+    ]
+    return {**in_numbers(shown.content), "cases": cases}
+
+
+COMPARISON_REPORT = Report(
+    "comparison",
+    "Two systems of a leaderboard case by case, as its page shows them at an address.",
+    permission="reports.view_snapshot",
+    form_class=AddressForm,
+    read=_read_comparison,
+    facts=_comparison_facts,
+    tables=(PAIR,),
+    references={Suite: SUITE},
 )
 
 
@@ -133,6 +410,10 @@ class BoardShown:
     content: ReportContent
     labels: list[str]
 
+    def name_of(self, column: ReportContent) -> str:
+        """Return the grader of a column with the mean that it shows."""
+        return ", ".join(filter(None, (self.labels[column["grader"]], MEAN_WORDS[column["mode"]])))
+
 
 def _read_board(form: BoardForm, waits: bool) -> BoardShown:
     suite = form.cleaned_data["suite"]
@@ -140,24 +421,66 @@ def _read_board(form: BoardForm, waits: bool) -> BoardShown:
     if not graders:
         raise Refused(f"No run has scored {suite}.")
     shown = first_graders(graders, OfficialBoard.objects.filter(suite=suite).first())
-    options, at = board_options(shown), timezone.now()
-    content = jobs.content_of(SUITE_BOARD, subject_id=suite.pk, options=options, at=at, waits=waits)
-    return BoardShown(content, [grader.label for grader in shown])
+    return board_shown(suite.pk, shown, waits=waits)
 
 
+def board_shown(suite_id: int, graders: list[Grader], *, waits: bool) -> BoardShown:
+    """Return the board of a suite with these graders. Raises: BeingComputed."""
+    options, at = board_options(graders), timezone.now()
+    content = jobs.content_of(SUITE_BOARD, subject_id=suite_id, options=options, at=at, waits=waits)
+    return BoardShown(content, [grader.label for grader in graders])
+
+
+def _board_columns(shown: BoardShown) -> tuple[ReportColumn[ReportContent], ...]:
+    def column(place: int, name: str) -> ReportColumn[ReportContent]:
+        return stored_figure_column(name, lambda row: row["cells"][place] and row["cells"][place]["figure"])
+
+    columns = shown.content["columns"]
+    return (plain_column("system"), *(column(place, shown.name_of(part)) for place, part in enumerate(columns)))
+
+
+def _board_lines(shown: BoardShown) -> Iterator[ReportContent]:
+    """Yield a line for each figure of a board."""
+    for row in shown.content["rows"]:
+        for column, cell in zip(shown.content["columns"], row["cells"], strict=True):
+            if cell is not None:
+                grader = shown.labels[column["grader"]]
+                yield {"system": row["system"], "scored_by": grader, "mean": column["mode"], **cell}
+
+
+BOARD: ReportTable[BoardShown, ReportContent] = ReportTable(
+    "board",
+    "Board",
+    columns=(
+        *(plain_column(name) for name in ("system", "scored_by", "mean")),
+        stored_figure_column(
+            "value",
+            lambda line: line["figure"],
+            ends=EVERY_END,
+        ),
+        ReportColumn("rank_first", lambda line: line["ranks"] and line["ranks"][0]),
+        ReportColumn("rank_last", lambda line: line["ranks"] and line["ranks"][1]),
+        plain_column("unscored"),
+        ReportColumn("reason", lambda line: line["figure"]["reason"] if line["figure"]["value"] is None else ""),
+    ),
+    rows=_board_lines,
+    for_papers=ReportTable(
+        "board",
+        "Board",
+        _board_columns,
+        rows=lambda shown: shown.content["rows"],
+        basis=lambda shown: (
+            "The newest score of each response by each grader and version of a judge, over all its runs."
+        ),
+    ),
+)
 BOARD_REPORT = Report(
     "board",
     "Every grader and version of a judge of a suite side by side, over all its runs: the official or the first ones.",
     permission="reports.view_snapshot",
     form_class=BoardForm,
     read=_read_board,
-    facts=lambda shown: {**shown.content, "labels": shown.labels},
-    tables=(
-        TwoLayouts(
-            "board",
-            lambda shown: board_table(shown.content, shown.labels),
-            lambda shown: suite_board_paper(shown.content, shown.labels),
-        ),
-    ),
+    facts=lambda shown: {**in_numbers(shown.content), "labels": shown.labels},
+    tables=(BOARD,),
     references={Suite: SUITE},
 )

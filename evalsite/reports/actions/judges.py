@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evalsite.base.actions.reports import FigureColumn, PValueColumn, Report, ReportColumn, ReportTable, coefficient
 from evalsite.base.json_types import JsonDict
-from evalsite.base.score_scales import COEFFICIENT, ScoreScale, scale_of_figure
+from evalsite.base.score_scales import COEFFICIENT, ScoreScale, in_numbers, scale_of_figure
 from evalsite.reports import jobs
 from evalsite.reports.forms import LooksForm
 from evalsite.reports.selectors.judges.certificates import all_certificates
@@ -186,7 +186,8 @@ def _facts(shown: JudgesShown) -> JsonDict:
     facts: JsonDict = result_to_json(JudgesReport, shown.report)
     words = (line.certificate for line in shown.lines())
     judges = [row | {"certificate": certificate} for row, certificate in zip(facts["judges"], words, strict=True)]
-    return facts | {"judges": judges, "bias": shown.bias()["judges"]}
+    numbers: JsonDict = in_numbers(facts | {"judges": judges, "bias": shown.bias()["judges"]})
+    return numbers
 
 
 REPORT = Report(

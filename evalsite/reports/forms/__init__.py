@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.db.models import Q
+from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from debate.models import DebateSet, Experiment, ExperimentKind
 from evalsite.base.day_fields import DayField, check_period
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.report_choices import arena_options, debate_options
+from evalsite.reports.selectors.graders import graders_of
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES
+from evalsite.reports.services.gates import GateRefused, read_threshold
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.spend_reports import SpendGroup, SpendPeriod
 from evalsite.review.models import GoldenSet, LabelTable, Queue
 from evalsite.review.routing import MOST_LOOKS, ThresholdTarget
-from evalsite.review.selectors.golden import question_words
-from judging.forms.budgets import BudgetField
-from judging.judges.registry import COMPARING
-from judging.llm.endpoints import EndpointKind
-from judging.models import Judge, ModelEndpoint, Rubric, Run, RunEvaluator, Suite
-from judging.selectors.endpoints import active_judges
+from judging.forms.budgets import AgreedForm, BudgetField
+from judging.models import Run, Suite
+from judging.statistics.coefficients.alternative_annotator import Annotators
 from judging.statistics.estimates import MeanKind
 from judging.statistics.risk_coverage import ALPHA, DELTA
 
@@ -90,6 +90,48 @@ class BoardForm(forms.Form):
     )
 
 
+class GateForm(BoardForm):
+    """A rule that is kept."""
+
+    rule = forms.CharField(
+        max_length=200,
+        help_text="SYSTEM=VALUE as the board shows it, such as oak=80%; oak=80%:lower is about the end of its interval",
+    )
+    mode = forms.ChoiceField(
+        choices=[(kind.value, kind.value) for kind in MeanKind], initial=MeanKind.RAW.value, label="Mean"
+    )
+    evaluator = forms.CharField(
+        max_length=160,
+        required=False,
+        label="Grader or judge",
+        help_text="Needed where several have scored the suite; baselines count only where there is nothing else",
+    )
+
+    def clean_rule(self) -> str:
+        """Refuse what is no rule."""
+        rule: str = self.cleaned_data["rule"]
+        try:
+            read_threshold(rule)
+        except GateRefused as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
+        return rule
+
+
+class AddressForm(BoardForm):
+    """What a page about a suite shows at an address."""
+
+    query = forms.CharField(max_length=4000, required=False, help_text="What the page's address says after ?")
+
+    @property
+    def address(self) -> QueryDict:
+        """The choices of a valid form."""
+        return QueryDict(self.cleaned_data["query"])
+
+
+class SendResultsForm(AddressForm, AgreedForm):
+    """What a page of results shows, and how many annotations of it somebody has agreed to ask for."""
+
+
 class LeaderboardForm(LooksForm):
     """Which leaderboard is shown, over which cases."""
 
@@ -114,6 +156,36 @@ class LeaderboardForm(LooksForm):
         if not self.errors and filled.get("suite") is None and filled.get("run") is None:
             raise forms.ValidationError("Name a suite or a run.")
         return filled
+
+
+class TrustForm(LooksForm):
+    """Which version of which judge is beside people."""
+
+    name = forms.CharField(max_length=160, label="Judge", help_text="Its name as the page Judges shows it")
+    version = forms.CharField(
+        max_length=64, required=False, help_text="The beginning of its key; the version of the newest run unless given"
+    )
+    annotators = forms.ChoiceField(
+        choices=[(kind.value, kind.value) for kind in Annotators],
+        required=False,
+        help_text="Whom the annotator test takes the people for; skilled unless given",
+    )
+    tolerance = forms.IntegerField(
+        min_value=0, required=False, help_text="By how many points a verdict may differ from the human label"
+    )
+
+
+class GoldenReportForm(forms.Form):
+    """Which golden set is reported."""
+
+    golden_set = forms.ModelChoiceField(GoldenSet.objects.all(), help_text="Slug, name or number of a golden set")
+
+
+class GoldenComparisonForm(GoldenReportForm):
+    """Which two versions of judges are compared on development."""
+
+    before = forms.CharField(help_text="Name of a judge (its newest version), or the beginning of a version's key")
+    after = forms.CharField(help_text="The same of the version that is compared with it")
 
 
 class DebatesForm(LooksForm):
@@ -200,7 +272,25 @@ class AgreementForm(ItemGroupForm):
         return filled
 
 
-class ThresholdForm(forms.Form):
+class JudgeVersionForm(forms.Form):
+    """An act on one version of a judge, whose audit is `content`."""
+
+    def __init__(self, data: Mapping[str, Any] | None = None, *, content: ReportContent) -> None:
+        super().__init__(data)
+        self.content = content
+
+
+class CertificateForm(JudgeVersionForm):
+    """Who the annotators of a judge's audit are."""
+
+    annotators = forms.ChoiceField(
+        choices=[(kind.value, kind.value) for kind in Annotators],
+        initial=Annotators.SKILLED.value,
+        help_text="Kind of annotators, which sets the margin",
+    )
+
+
+class ThresholdForm(JudgeVersionForm):
     """How often accepted verdicts may be wrong, and how certain that shall be."""
 
     error = forms.FloatField(
@@ -239,10 +329,10 @@ class ThresholdForm(forms.Form):
         help_text="Fixed by the first look. One look needs fewer labels; nobody can look again after it.",
     )
 
-    def __init__(self, *args: Any, most_tolerance: int, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.most_tolerance = most_tolerance
-        if not most_tolerance and not self.data.get("tolerance"):
+    def __init__(self, data: Mapping[str, Any] | None = None, *, content: ReportContent) -> None:
+        super().__init__(data, content=content)
+        self.most_tolerance: int = content["most_tolerance"]
+        if not self.most_tolerance and not self.data.get("tolerance"):
             del self.fields["tolerance"]  # two labels, or labels without an order
 
     def clean_tolerance(self) -> int:
@@ -268,88 +358,33 @@ class ThresholdForm(forms.Form):
         )
 
 
-class AnchorForm(forms.Form):
+class AnchorForm(JudgeVersionForm):
     """What asking the anchors again may cost."""
 
     budget = BudgetField(help_text="Empty: no limit.")
 
 
-class GoldenQuestionField(forms.TypedChoiceField):
-    """Choose the criterion of a suite whose labels a golden set is made of."""
+class SavedViewForm(AddressForm):
+    """A view of results that is kept."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(coerce=int, empty_value=None, **options)
-
-    def offer(self, questions: Sequence[RunEvaluator]) -> None:
-        """Offer these criteria."""
-        self.choices = [
-            ("", "Choose"),
-            *((question.pk, f"{question.run.suite}: {question_words(question)}") for question in questions),
-        ]
+    name = forms.CharField(required=False, label="Name", help_text="A view of that name is replaced.")
+    is_shared = forms.BooleanField(required=False, help_text="Offer the view to everybody who reads results.")
 
 
-class GoldenSetForm(forms.Form):
-    """A new golden set."""
+class PinForm(forms.Form):
+    """The columns of the official board of a suite."""
 
-    question = GoldenQuestionField(label="Suite and criterion")
-    name = forms.CharField(max_length=120)
-    seed = forms.IntegerField(
-        initial=0, min_value=0, label="Random seed", help_text="The same seed splits the same cases alike."
-    )
-    with_referred = forms.BooleanField(
-        required=False,
-        label="Include responses that a rule sent to review",
-        help_text="A rule selects what a judge was unsure of, so figures on them do not hold for other responses.",
-    )
+    graders = forms.MultipleChoiceField(label="Graders and judges", help_text="Columns, as the board calls them.")
 
-    def __init__(self, *args: Any, questions: Sequence[RunEvaluator], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["name"].required = "look" not in self.data  # labels are counted without one
-        field = self.fields["question"]
-        assert isinstance(field, GoldenQuestionField)
-        field.offer(questions)
+    def __init__(self, *args: Any, suite: Suite, **options: Any) -> None:
+        super().__init__(*args, **options)
+        field = self.fields["graders"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(str(grader.key), grader.label) for grader in graders_of(suite.pk)]
 
 
-class GoldenRunForm(forms.Form):
-    """Judges that are run on the development part of a golden set."""
-
-    judges = forms.ModelMultipleChoiceField(
-        Judge.objects.none(),
-        widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose at least one judge."},
-        help_text="A judge that was changed since its last run here is another version.",
-    )
-    rubric = forms.ModelChoiceField(
-        Rubric.objects.none(), required=False, help_text="For judges that use one. Default: the rubric of the set."
-    )
-    budget = BudgetField(help_text="The run pauses before a call that could exceed it. Default: no budget.")
-    fresh = forms.BooleanField(required=False, label="Request every reply again")
-
-    def __init__(self, *args: Any, golden_set: GoldenSet, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        judges, rubric = self.fields["judges"], self.fields["rubric"]
-        assert isinstance(judges, forms.ModelMultipleChoiceField)
-        assert isinstance(rubric, forms.ModelChoiceField)
-        judges.queryset = active_judges().exclude(kind__in=COMPARING).order_by("name")
-        benchmark = Q(benchmark=golden_set.suite.benchmark) | Q(benchmark__isnull=True)
-        rubric.queryset = Rubric.objects.filter(benchmark).order_by("slug", "-version")
-
-
-class WordingForm(forms.Form):
-    """Which model proposes wording, and what it may cost."""
-
-    endpoint = forms.ModelChoiceField(ModelEndpoint.objects.none(), label="Model that proposes")
-    budget = BudgetField(help_text="Nothing is asked that could exceed it. Default: no budget.")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field = self.fields["endpoint"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name")
-
-
-class ShareForm(forms.Form):
-    """How long a link is open."""
+class ShareForm(AddressForm):
+    """Which leaderboard a link shares, and how long it is open."""
 
     days = forms.TypedChoiceField(
         coerce=int,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 
+from evalsite.base.actions.declarations import Reference
+from evalsite.base.command_base import pick
 from evalsite.base.http import whole_number
 from evalsite.review.questions.scales import words_of
 from evalsite.review.selectors.labels.labelled_responses import evaluator_words, evaluators_to_label
@@ -15,8 +18,27 @@ from judging.forms.imports import ColumnsField, chosen_columns
 from judging.models import RunEvaluator
 
 
+def find_labelled(evaluators: QuerySet[RunEvaluator], text: str) -> RunEvaluator:
+    """Return the evaluator that a run, or a run with its judge, means: the first of those of one criterion.
+
+    Raises:
+        BadInput: there is none, or several; the message lists them.
+    """
+
+    def names_of(row: RunEvaluator) -> list[str]:
+        return [evaluator_words(row), row.run.name, f"run {row.run_id}", str(row.pk)]
+
+    every = list(evaluators)
+    named = [row for row in every if text in names_of(row)]
+    if len({(row.run_id, row.rubric_id, row.criterion) for row in named}) == 1:
+        return named[0]
+    return pick(every, text, names_of=names_of, what="run with scored responses")
+
+
 class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes no parameter when it runs
     """The evaluator of a run whose responses were labelled."""
+
+    reference = Reference("run with scored responses", finder=find_labelled)
 
     def label_from_instance(self, obj: RunEvaluator) -> str:
         """Return run, judge and criterion."""
@@ -25,6 +47,8 @@ class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  #
 
 class LabelImportForm(KeptFileForm):
     """A file of labels, what they are about, and what its columns mean where their names do not say it."""
+
+    OPEN = ("columns",)
 
     file = SizedFileField(label="File", help_text="A table of labels, or the export of an annotation tool.")
     name = forms.CharField(max_length=200, required=False, help_text="Empty: the name of the file.")

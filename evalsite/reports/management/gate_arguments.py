@@ -22,6 +22,7 @@ from evalsite.reports.services.gates import (
     EXIT_CODES,
     EXIT_HELD,
     EXIT_NOT_HELD,
+    GatedBoard,
     GateRefused,
     RuleOutcome,
     RuleStatus,
@@ -35,18 +36,9 @@ from evalsite.reports.services.gates import (
 )
 from evalsite.reports.services.report_content import ReportContent
 from judging.actions.references import RUN, SUITE
-from judging.models import Run, RunEvaluator, Suite
+from judging.models import Run, Suite
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GatedBoard:
-    """A leaderboard that rules are applied to."""
-
-    evaluator: RunEvaluator
-    content: ReportContent
-    options: JsonDict
 
 
 @dataclass(frozen=True, slots=True, eq=False)

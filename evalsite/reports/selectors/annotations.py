@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.review.models import LEFT_OUT, Annotation, ImportedLabel, LabelledItem, LabelTable, Queue, ReviewItem
+from evalsite.review.questions.forms import Kind, OwnForm
 from evalsite.review.questions.scales import MOST_LABELS, Label, joined_scale, labels_from_json
 from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.labels.subjects import form_of_queue
 from judging.statistics.coefficients.agreement import Metric, metric_of_scale
 from judging.statistics.coefficients.ratings import MISSING, RatingTable, numeric_values
 from judging.statistics.estimates import Floats, Ints
@@ -63,6 +65,17 @@ class QueueAnswers:
     times: dict[str, Times]  # by person
     scales: dict[str, tuple[Label, ...]]  # by criterion: what its people choose from
     period_starts: tuple[date, ...] = ()
+    is_of_scale: bool = False  # the labels are the values of an anchored scale of a form: of them the order counts
+
+    @property
+    def metric(self) -> Metric:
+        """How far apart two labels are, those of all criteria together."""
+        return self.metric_of(self.table.values)
+
+    def metric_of(self, values: Sequence[float] | None) -> Metric:
+        """Return how far apart two labels are that stand for these numbers."""
+        metric = metric_of_scale(values)
+        return Metric.ORDINAL if self.is_of_scale and metric is Metric.INTERVAL else metric
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -75,7 +88,7 @@ class QueueAnswers:
     def of_criterion(self, name: str) -> ScaledAnswers:
         """Return the answers of one criterion on its own scale, in the order of its label values."""
         scale = self.scales[name]
-        metric = metric_of_scale(_values_of(scale))
+        metric = self.metric_of(_values_of(scale))
         if len(scale) > MOST_LABELS:  # nobody reads a hundred labels: those that were given
             scale = tuple(label for label in scale if label.value in self.table.labels)
         values = _values_of(scale)
@@ -116,8 +129,9 @@ def unable_in(queue: Queue, options: Options) -> dict[str, int]:
     return unlabelled.aggregate(unable=Count("pk"), unable_items=Count("item", distinct=True))
 
 
-def _blind_labels(queue: Queue) -> QuerySet[Annotation]:
-    return Annotation.objects.filter(queue=queue, seen_before=False).exclude(label="")
+def _blind_labels(queue: Queue, *, with_left_out: bool = False) -> QuerySet[Annotation]:
+    labels = Annotation.objects.filter(queue=queue, seen_before=False).exclude(label="")
+    return labels if with_left_out else labels.filter(left_out_at=None)
 
 
 def terms_of(queue: Queue) -> dict[str, dict[str, int]]:
@@ -128,7 +142,7 @@ def terms_of(queue: Queue) -> dict[str, dict[str, int]]:
     return {"modes": modes, "guidelines": {str(version): n for version, n in versions}}
 
 
-def read_answers(queue: Queue, options: Options) -> QueueAnswers:
+def read_answers(queue: Queue, options: Options, *, with_left_out: bool = False) -> QueueAnswers:
     """Return the blind answers of a queue. Revisions after the reveal are not agreement, so they do not count here.
 
     Nor do answers of people who had looked at the item as its owner before.
@@ -136,7 +150,7 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     One pass over the answers serves all figures: half a million rows are read once.
     """
     items = ReviewItem.objects.filter(queue=queue).exclude(status__in=LEFT_OUT).exclude(arm=ItemArm.RETEST)
-    labels = _blind_labels(queue)
+    labels = _blind_labels(queue, with_left_out=with_left_out)
     span = labels.aggregate(first=Min("created_at"), last=Max("created_at"))
     starts = period_starts(span["first"], span["last"]) if span["first"] else ()
     rows = labels.order_by("item_id", "pk").annotate(period=_period_of("created_at", starts))
@@ -148,7 +162,9 @@ def read_answers(queue: Queue, options: Options) -> QueueAnswers:
     answers = _answers(
         columns, _chosen_items(items, options), people, _scales_of(items, options), keep_unanswered=False
     )
-    return replace(answers, period_starts=starts)
+    form = form_of_queue(queue)
+    lead = form.lead if isinstance(form, OwnForm) else None
+    return replace(answers, period_starts=starts, is_of_scale=lead is not None and lead.kind is Kind.SCALE)
 
 
 def read_labels(table: LabelTable, options: Options) -> QueueAnswers:

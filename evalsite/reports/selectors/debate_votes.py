@@ -234,7 +234,9 @@ def people_labels(debate_ids: Sequence[int]) -> PeopleLabels:
     texts = ("debate__response_a__text_hash", "item__response_a__text_hash")
     for pk, item_id, text_hash, other_hash in referrals.values_list("debate_id", "item_id", *texts):
         debates[item_id or 0].append((pk or 0, text_hash != other_hash))
-    rows = Annotation.objects.filter(item__in=debates).exclude(item__status__in=LEFT_OUT).order_by("pk")
+    rows = (
+        Annotation.objects.filter(item__in=debates, left_out_at=None).exclude(item__status__in=LEFT_OUT).order_by("pk")
+    )
     first_labels: dict[tuple[int, str], int] = {}  # of several answers of one person the first
     for item_id, rater, label in rows.values_list("item_id", "annotator__username", "label"):
         if label in PREFERENCES:

@@ -40,7 +40,7 @@ def skips_of(queue: Queue, options: Options) -> list[tuple[int, str]]:
 
 def repeats(queue: Queue, options: Options) -> list[Repeats]:
     """Return the pairs of answers that each person gave to the same item, by person, under the chosen groups."""
-    labelled = Annotation.objects.filter(queue=queue).exclude(label="")
+    labelled = Annotation.objects.filter(queue=queue, left_out_at=None).exclude(label="")
     second = labelled.filter(item__arm=ItemArm.RETEST, **of_groups(options)).order_by("annotator_id", "pk")
     rows: list[Any] = list(
         second.values_list("annotator_id", "annotator__username", "label", "item__retest_of", "item")

@@ -18,7 +18,7 @@ from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.graders import Grader
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.questions.answer_forms import AnswerForm, FormPart, value_text
+from evalsite.review.questions.forms import AnswerForm, FormQuestion, Kind, value_text
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, criterion_of, labels_on_case
 from evalsite.review.selectors.labels.subjects import form_of_item
 from judging.grading.aggregates import reduce_scores
@@ -43,7 +43,7 @@ from judging.services.trees import tree_from_json
 from judging.specs.selections import selection_from_json
 from judging.specs.shown_content import heading_of
 from judging.specs.turns import text_of
-from judging.statistics.coefficients.agreement import Metric, metric_of_scale
+from judging.statistics.coefficients.agreement import ORDERED_LABELS, Metric, metric_of_scale
 from judging.statistics.coefficients.ratings import MISSING, RatingTable
 from judging.statistics.estimates import Floats, Ints
 from judging.statistics.response_features import approximate_tokens, formatting_marks, model_family
@@ -57,7 +57,7 @@ class PartAnswers:
     """The annotations of one part."""
 
     criterion: str
-    part: FormPart
+    part: FormQuestion
     text: str  # the words of the part, or where it stands if they differ from case to case
     answers: ScaledAnswers
 
@@ -79,7 +79,7 @@ def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
     """
     annotations = _read(queue, options)
     busiest = sorted(annotations, key=lambda key: -len(annotations[key].values))[:MAX_PARTS]
-    items = ReviewItem.objects.select_related("subject__rubric_item")
+    items = ReviewItem.objects.select_related("queue", "subject__rubric_item")
     by_id = items.in_bulk({annotations[key].item_id for key in busiest})
     wordings = _wordings(annotations[key] for key in busiest)
     rows = []
@@ -89,7 +89,7 @@ def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
         position, part = next(
             ((position, part) for position, part in enumerate(form.parts if form else ()) if part.key == key), (0, None)
         )
-        if part is not None:
+        if part is not None and not part.is_open:
             answers = ScaledAnswers(_table(annotated.values, part), metric_of(part))
             texts = {wordings[pk].get(key, "") for pk in annotated.rubric_ids if pk in wordings}
             text = part.text if len(texts) < 2 else _common_words(part, form, len(texts), len(annotated.rubric_ids))
@@ -104,17 +104,21 @@ def _wordings(parts: Iterable[_PartAnnotations]) -> dict[int, dict[str, str]]:
     return {pk: {node.key: node.text for node in walk(tree_from_json(tree))} for pk, tree in trees}
 
 
-def _common_words(part: FormPart, form: AnswerForm | None, n_texts: int, n_rubrics: int) -> str:
+def _common_words(part: FormQuestion, form: AnswerForm | None, n_texts: int, n_rubrics: int) -> str:
     """Return where a part stands in forms that word it differently."""
     siblings = [other.key for other in form.parts if other.head == part.head] if form is not None else [part.key]
     place = f"Item {siblings.index(part.key) + 1} of {part.head.lower() or 'the form'}"
     return f"{place}: {n_texts:,} wordings in the rubrics of {n_rubrics:,} cases"
 
 
-def metric_of(part: FormPart) -> Metric:
+def metric_of(part: FormQuestion) -> Metric:
     """Return how far apart two values of a part's scale are."""
-    if part.is_check or part.scale.kind == "nominal":
+    if part.kind is Kind.CHOICES:
+        return Metric.MASI
+    if part.is_check or part.kind is Kind.RANKING or part.scale.kind == "nominal":
         return Metric.NOMINAL
+    if part.kind is Kind.SCALE:
+        return Metric.ORDINAL if len(part.choices) >= ORDERED_LABELS else Metric.NOMINAL
     return metric_of_scale([float(choice.value) for choice in part.choices]) if part.choices else Metric.INTERVAL
 
 
@@ -130,11 +134,15 @@ def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _PartAnnot
     return annotations
 
 
-def _table(values: Mapping[tuple[int, str], Any], part: FormPart) -> RatingTable:
+def _table(values: Mapping[tuple[int, str], Any], part: FormQuestion) -> RatingTable:
     """Return the table of one part, its labels in the order of the scale."""
-    scale_values = sorted(set(values.values())) if not part.choices else []
-    labels = [choice.value for choice in part.choices] or [value_text(value) for value in scale_values]
-    numbers = None if metric_of(part) is Metric.NOMINAL else tuple(float(label) for label in labels)
+    labels = [choice.value for choice in part.choices]
+    if part.kind in (Kind.CHOICES, Kind.RANKING):
+        labels = sorted({value_text(value) for value in values.values()})
+    elif not labels:
+        labels = [value_text(value) for value in sorted(set(values.values()))]
+    is_named = metric_of(part) in (Metric.NOMINAL, Metric.MASI)
+    numbers = None if is_named else tuple(float(label) for label in labels)
     items, people = sorted({item for item, _ in values}), sorted({person for _, person in values})
     rows, columns = {item: n for n, item in enumerate(items)}, {person: n for n, person in enumerate(people)}
     codes = np.full((len(items), len(people)), MISSING, dtype=np.int64)

@@ -12,7 +12,7 @@ from evalsite.base.score_scales import ScoreScale
 from evalsite.base.tables import Row
 from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader, graders_of
 from evalsite.reports.selectors.results import labels_of_people, newest_scores
-from evalsite.reports.services.shown_rows import shade
+from evalsite.reports.services.charts import shade
 from evalsite.review.selectors.labels.final_labels import SubjectLabel
 from judging.models import Case, Response, Score, Suite
 from judging.services.evaluation.score_scales import score_scales_of
@@ -20,10 +20,6 @@ from judging.specs.suites.cases_yaml import media_fields
 from judging.statistics.coefficients.ratings import Cell
 
 FLAGS_SHOWN = 2
-EXPORT_COLUMNS = (
-    *("case", "system", "attempt", "scored_by", "criterion", "score", "label", "status", "flags", "reasons"),
-    *("response", "address", "response_images", "response_messages", "share", "scale"),
-)
 
 
 @dataclass(frozen=True, slots=True)

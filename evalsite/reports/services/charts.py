@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from evalsite.base.score_scales import ScoreScale
+from evalsite.base.score_scales import SHARE, ScoreScale
+from evalsite.reports.services.report_content import ReportContent
 
 WIDTH, HEIGHT = 480, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 30, 46  # margins
@@ -225,3 +226,71 @@ class _Frame:
 def _share(value: float, axis: Axis) -> float:
     width = axis.high - axis.low
     return min(1.0, max(0.0, (value - axis.low) / width)) if width else 0.5
+
+
+AXIS_STEP = 0.05
+SHADES = 10
+BAR_WIDTH, BAR_HEIGHT = 9, 28
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAxis:
+    """The two ends of the axis that all intervals of a table share."""
+
+    low: float
+    high: float
+
+
+def common_axis(figures: Sequence[ReportContent]) -> SharedAxis:
+    """Return an axis in steps of 0.05 that holds every figure and interval; from 0 to 1 where there are none."""
+    ends = [figure[end] for figure in figures for end in ("value", "low", "high") if figure[end] is not None]
+    if not ends:
+        return SharedAxis(0.0, 1.0)
+    low, high = math.floor(min(ends) / AXIS_STEP) * AXIS_STEP, math.ceil(max(ends) / AXIS_STEP) * AXIS_STEP
+    return SharedAxis(round(low, 2), round(max(high, low + AXIS_STEP), 2))
+
+
+def difference_axis(figure: ReportContent) -> SharedAxis:
+    """Return an axis in steps of 0.05 that holds a difference and its interval, with zero in the middle."""
+    ends = [abs(figure[end]) for end in ("value", "low", "high") if figure[end] is not None]
+    reach = round(max(1, math.ceil(max(ends, default=1.0) / AXIS_STEP)) * AXIS_STEP, 2)
+    return SharedAxis(-reach, reach)
+
+
+def shade(value: float | None) -> int | None:
+    """Return 0..10 for a value within 0..1, what lies outside taken to its ends; None for no value."""
+    return None if value is None else round(min(1.0, max(0.0, value)) * SHADES)
+
+
+def square(labels: Sequence[object], counts: Sequence[Sequence[int]]) -> list[ReportContent]:
+    """Return a confusion matrix by row, each cell shaded by its share of the row and with the label of its column."""
+    rows = []
+    for label, row in zip(labels, counts, strict=True):
+        total = sum(row)
+        cells = [
+            {"n": n, "shade": shade(n / total) if total else None, "other": other}
+            for n, other in zip(row, labels, strict=True)
+        ]
+        rows.append({"label": label, "cells": cells, "total": total})
+    return rows
+
+
+def bars(counts: Sequence[int], scale: ScoreScale = SHARE) -> list[ReportContent]:
+    """Return the bars of a small histogram as rectangles; the highest fills the drawing."""
+    most = max(counts, default=0)
+    rectangles = []
+    for index, n in enumerate(counts):
+        height = round(BAR_HEIGHT * n / most, 1) if most else 0.0
+        height = max(height, 1.0) if n else 0.0
+        low, high = index / len(counts), (index + 1) / len(counts)
+        rectangles.append(
+            {
+                "x": index * BAR_WIDTH,
+                "y": round(BAR_HEIGHT - height, 1),
+                "height": height,
+                "n": n,
+                "range": f"{scale.tick(low)} to {scale.tick(high)}",
+                "says": f"{scale.tick(low)} to {scale.tick(high)}: {n}",
+            }
+        )
+    return rectangles

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isfinite
 
+from evalsite.base.json_types import JsonDict
 from evalsite.base.score_scales import scale_of_figure
 from evalsite.reports.services.report_content import ReportContent
+from judging.models import RunEvaluator
 
 EXIT_HELD, EXIT_NOT_HELD, EXIT_TOO_FEW = 0, 3, 4  # 2 is bad input, in every command
 EXIT_CODES = "Exit codes: 0 held (or no rule given), 2 bad input, 3 not held, 4 too few labels or scores to say."
@@ -43,6 +45,15 @@ class Threshold:
     def __str__(self) -> str:
         what = "lower end" if self.is_lower else "mean"
         return f"{what} at least {self.number:g}{'%' if self.is_percent else ''}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GatedBoard:
+    """A leaderboard by one grader or judge, or two systems on it, under options."""
+
+    evaluator: RunEvaluator
+    content: ReportContent
+    options: JsonDict
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evalsite.base.json_types import JsonDict
 from evalsite.reports.selectors.data_versions import work_version
 from evalsite.reports.selectors.judges.golden_tests import as_audited
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.judges.judge_trust import figures_against_people
-from evalsite.reports.services.paper_tables import Basis, PaperTable
-from evalsite.reports.services.report_content import ReportContent, figure
+from evalsite.reports.services.report_content import ReportContent
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.models import GoldenRun, GoldenSet
-from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.sampling import GoldenPart, uniform_number
 from evalsite.review.selectors.golden import GoldenAnswer, GoldenVersion, golden_answers, golden_versions
 from judging.judges.replies.reply_rows import record_of
@@ -43,6 +40,11 @@ class Flip:
     @property
     def is_loss(self) -> bool:
         return self.before.agrees
+
+    @property
+    def agreement(self) -> str:
+        """What became of the agreement with people: "gained", "lost", or "none" where neither agrees."""
+        return "gained" if self.is_gain else "lost" if self.is_loss else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,84 +160,3 @@ def _rows(subject_id: int, options: Options) -> int:
 
 
 GOLDEN = ReportKind("golden-set", _data_version, _rows, compute_golden)
-
-
-KEY_SHOWN = 8
-PARTS = {"development": "Versions on development", "test": "Versions on the test part"}
-COLUMNS = ("version", "responses", "agreement", "kappa", "unread", "cost", "seconds_mean")
-COMPARISON_TABLES = ("comparison", "flips")
-
-
-def version_tables(golden_set: GoldenSet, content: ReportContent) -> dict[str, PaperTable]:
-    """Return the versions of each part against people: all labels together, and by the label that people gave."""
-    basis = Basis({"golden_set": golden_set.name}, f"Golden set {golden_set.name}.")
-    tables = {}
-    for part, title in PARTS.items():
-        opened = ("opened_before",) if part == "test" else ()
-        rows = [_version_row(row) for row in content[part]]
-        figures = ("agreement", "kappa")
-        tables[part] = PaperTable(title, basis, (*COLUMNS, *opened), rows, figures, coefficients=("kappa",))
-        by_label = [
-            {"version": _named(row["name"], row["key"]), "figure": recall["name"], "share": recall}
-            for row in content[part]
-            for recall in row["recalls"]
-        ]
-        columns = ("version", "figure", "share")
-        tables[f"{part}-labels"] = PaperTable(
-            f"{title}, by label", basis, columns, by_label, figures=("share",), keys=2
-        )
-    return tables
-
-
-def comparison_tables(
-    golden_set: GoldenSet, before: GoldenVersion, after: GoldenVersion, comparison: VersionComparison
-) -> dict[str, PaperTable]:
-    """Return how two versions differ on development, in one row and response by response."""
-    names = {
-        "before": _named(before.evaluator.name, before.key),
-        "after": _named(after.evaluator.name, after.key),
-    }
-    basis = Basis(
-        {"golden_set": golden_set.name} | {f"{side}_version": name for side, name in names.items()},
-        f"Golden set {golden_set.name}, {names['before']} before and {names['after']} after; McNemar mid-p over one "
-        "response to each case.",
-    )
-    paired = None if isinstance(comparison.paired, TooFew) else comparison.paired
-    row = {
-        "responses": comparison.responses,
-        "flips": len(comparison.flips),
-        "gains": comparison.gains,
-        "losses": comparison.losses,
-        "difference": figure(comparison.difference),
-        "p_value": paired.p_value if paired is not None else None,
-        "pairs": paired.n if paired is not None else None,
-    }
-    texts = {label.value: label.text for label in labels_from_json(golden_set.labels)}
-    flips = [_flip_row(flip, texts) for flip in comparison.flips]
-    columns = ("case", "response", "people", "before", "after", "agreement")
-    return {
-        "comparison": PaperTable("Change of agreement", basis, tuple(row), [row], figures=("difference",), keys=0),
-        "flips": PaperTable("Responses on which two versions differ", basis, columns, flips, keys=2),
-    }
-
-
-def _version_row(row: ReportContent) -> JsonDict:
-    return {
-        "version": _named(row["name"], row["key"]),
-        "responses": row["items"],
-        **{column: row[column] for column in ("agreement", "kappa", "unread", "cost", "seconds_mean", "opened_before")},
-    }
-
-
-def _flip_row(flip: Flip, texts: dict[str, str]) -> JsonDict:
-    labels = {"people": flip.before.people, "before": flip.before.judge, "after": flip.after.judge}
-    return {
-        "case": flip.before.case_key,
-        "response": flip.before.response_id,
-        **{side: "unread" if value is None else texts.get(value, value) for side, value in labels.items()},
-        "agreement": "gained" if flip.is_gain else "lost" if flip.is_loss else "none",
-    }
-
-
-def _named(name: str, key: str) -> str:
-    return f"{name} {key[:KEY_SHOWN]}"

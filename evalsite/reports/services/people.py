@@ -26,10 +26,14 @@ from evalsite.reports.selectors.data_versions import queue_version
 from evalsite.reports.selectors.habits import Repeats, RevealedAnswer, repeats, revealed_answers, skips_of
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.results import PartAnswers, part_answers_of
+from evalsite.reports.services.charts import shade
+from evalsite.reports.services.gold_people import GoldReport, gold_report
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.review.models import LabelTable, Queue
+from evalsite.review.questions.forms import Kind
 from judging.statistics.coefficients.agreement import (
     ORDERED_LABELS,
+    SET_SEPARATOR,
     AgreementReport,
     Metric,
     Weights,
@@ -39,10 +43,11 @@ from judging.statistics.coefficients.agreement import (
     describe_reliability,
     disagreeing_items,
     fleiss_form,
-    metric_of_scale,
     pair_agreements,
 )
+from judging.statistics.coefficients.rank_correlation import kendall_w, mean_over_items, mean_tau_of, mid_ranks
 from judging.statistics.coefficients.ratings import (
+    MISSING,
     AnswerRows,
     Events,
     Grouping,
@@ -259,6 +264,7 @@ class PeopleAgreement:
     paces: list[RaterPace] = field(default_factory=list)
     retests: list[SelfAgreement] = field(default_factory=list)
     anchoring: Anchoring | None = None
+    gold: GoldReport | None = None
 
 
 ANCHORING_COUNTS: dict[str, Callable[[RevealedAnswer], bool]] = {
@@ -343,6 +349,7 @@ METRIC_WORDS = {
     Metric.ORDINAL: "Krippendorff's alpha, ordinal",
     Metric.INTERVAL: "Krippendorff's alpha, interval",
     Metric.RATIO: "Krippendorff's alpha, ratio",
+    Metric.MASI: "Krippendorff's alpha, MASI distance",
 }
 
 
@@ -365,10 +372,11 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
         modes=terms["modes"],
         guidelines=terms["guidelines"],
         statuses=status_counts(queue),
-        parts=[_part_figures(part) for part in part_answers_of(queue, options)],
+        parts=[row for part in part_answers_of(queue, options) for row in _part_figures(part)],
         paces=habits.paces,
         retests=habits.retests,
         anchoring=habits.anchoring,
+        gold=gold_report(queue, options),
     )
     return ComputedReport(content, packed_rows(answers, habits.events))
 
@@ -383,7 +391,7 @@ def packed_rows(answers: QueueAnswers, events: Mapping[str, Events]) -> bytes:
 
 def agreement_of(answers: QueueAnswers, source: NamedSource, groups: dict[str, list[str]]) -> PeopleAgreement:
     """Return every figure of agreement in a table of answers; `groups` is what its items can be filtered by."""
-    metrics, leading = _metrics(answers.table), metric_of_scale(answers.table.values)
+    metrics, leading = _metrics(answers.table), answers.metric
     busiest = _busiest(answers.table)
     report = agreement_report(busiest, metrics=metrics)
     # the pairs are of the busiest, the figures of everybody
@@ -567,7 +575,43 @@ def _group(name: str, answers: ScaledAnswers) -> GroupFigures:
     )
 
 
-def _part_figures(part: PartAnswers) -> PartFigures:
+MOST_DIFFERENT = 200  # answers to a question: with more of them, agreement by label says nothing
+
+
+W_WORDS = "1: all people order the responses of an item alike; 0: their orders have nothing in common."
+TAU_WORDS = "1: two people order the responses of an item alike; -1: the other way round; 0: without any relation."
+
+
+def _part_figures(part: PartAnswers) -> list[PartFigures]:
+    """Return how far people agree on a question; two coefficients of a ranking."""
+    if part.part.kind is Kind.RANKING:
+        return _ranking_figures(part)
+    return [_figures_of_part(part)]
+
+
+def _ranking_figures(part: PartAnswers) -> list[PartFigures]:
+    """Return Kendall's W of the people of an item, and the mean tau-b of their pairs, each averaged over items."""
+    table = part.answers.table
+    rankings = [
+        [table.labels[code].split(SET_SEPARATOR) for code in row if code != MISSING] for row in table.codes.tolist()
+    ]
+    pairable = [row for row in rankings if len(row) > 1]
+    concordance = [kendall_w([mid_ranks(ranking) for ranking in row]) for row in pairable]
+    coefficients = (
+        ("Kendall's W, mean of items", mean_over_items(concordance, lowest=0.0), W_WORDS),
+        ("Kendall's tau-b, mean of pairs", mean_over_items(map(mean_tau_of, pairable), lowest=-1.0), TAU_WORDS),
+    )
+    report = agreement_report(table.nameless(), metrics=(Metric.NOMINAL,))
+    counts = (report.summary.n_pairable, report.summary.n_pairable - report.summary.n_unanimous, report.percent)
+    about = (part.criterion, part.part.key, part.text)
+    return [PartFigures(*about, *counts, value, name, value.reason or words) for name, value, words in coefficients]
+
+
+def _figures_of_part(part: PartAnswers) -> PartFigures:
+    if part.answers.table.n_labels > MOST_DIFFERENT:
+        none = undefined(f"More than {MOST_DIFFERENT} different answers were given, so they are not compared.")
+        metric = METRIC_WORDS[part.answers.metric]
+        return PartFigures(part.criterion, part.part.key, part.text, 0, 0, none, none, metric, none.reason)
     return PartFigures(part.criterion, part.part.key, part.text, **_figures_on_scale(_report_of(part.answers)))
 
 
@@ -628,3 +672,45 @@ def _label_count(table_id: int, options: Options) -> int:
 
 
 LABEL_AGREEMENT = ReportKind("label-agreement", _labels_version, _label_count, compute_label_agreement, PeopleAgreement)
+
+
+FEW_SHARED = 5  # items of two people below which their coefficient is no finding
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """The agreement of two people in the square of all."""
+
+    other: str
+    pair: PeoplePair
+
+    @property
+    def shade(self) -> int | None:
+        """Cohen's kappa in tenths."""
+        return shade(self.pair.kappa.value)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether they have too few items in common for a finding."""
+        return self.pair.percent.n < FEW_SHARED
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """One person against the others; None against themselves, and where the pair is not in the report."""
+
+    name: str
+    cells: list[MatrixCell | None]
+
+
+def pair_matrix(report: PeopleAgreement) -> list[MatrixRow]:
+    """Return a square of people: Cohen's kappa (and percent agreement) of every two."""
+    pairs = {(pair.first, pair.second): pair for pair in report.pairs}
+    shown = [rater.name for rater in report.raters if any(rater.name in pair for pair in pairs)]
+    rows = []
+    for name in shown:
+        found = {other: pairs.get((name, other)) or pairs.get((other, name)) for other in shown}
+        rows.append(
+            MatrixRow(name, [MatrixCell(other, pair) if pair is not None else None for other, pair in found.items()])
+        )
+    return rows

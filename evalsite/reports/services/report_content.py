@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from evalsite.base.actions.reports import BASELINE
+from evalsite.base.actions.reports import BASELINE, FigureColumn, Read, ReportColumn
 from evalsite.base.json_types import JsonDict
-from evalsite.base.score_scales import SHARE, ScoreScale
+from evalsite.base.score_scales import SHARE, ScoreScale, scale_of_figure
 from judging.statistics.estimates import Estimate, undefined
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 ReportContent = JsonDict
+EVERY_END = {end: end for end in ("value", "low", "high", "n", "share", "scale")}  # each in a column of its own
 
 
 @cache
@@ -66,6 +68,36 @@ def figure(estimate: Estimate, scale: ScoreScale = SHARE) -> ReportContent:
 def estimate_of(stored: ReportContent) -> Estimate:
     """Return the figure that `figure` wrote, as shares."""
     return Estimate(stored["value"], stored["low"], stored["high"], stored["n"], stored["reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class CountedShare(Estimate):
+    """The share of matches among the pairs with an outcome, of which `n` is the number; `pairs` are all of them."""
+
+    matches: int | None = None  # None: an average, of which nothing was counted
+    pairs: int | None = None
+
+
+def counted_of(stored: ReportContent | None) -> CountedShare | None:
+    """Return the figure with its counts that `figure` and these wrote."""
+    return None if stored is None else CountedShare(**stored)
+
+
+def plain_column(name: str, *, as_key: str = "", **options: Any) -> ReportColumn[ReportContent]:
+    """Return the column of what a line of a stored report holds under a name."""
+    return ReportColumn(as_key or name, lambda line: line[name], **options)
+
+
+def stored_figure_column(
+    key: str, figure_of: Callable[[Read], ReportContent | None], **options: Any
+) -> FigureColumn[Read]:
+    """Return the column of a figure that `figure` wrote, on the scale that it carries."""
+
+    def estimate(line: Read) -> Estimate | None:
+        stored = figure_of(line)
+        return None if stored is None else estimate_of(stored)
+
+    return FigureColumn(key, estimate, scale=lambda line: scale_of_figure(figure_of(line) or {}), **options)
 
 
 def baseline_figure() -> ReportContent:

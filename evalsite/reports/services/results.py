@@ -9,18 +9,18 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.urls import reverse
 from django.utils.text import Truncator
 
 from evalsite.base.actions.reports import BASELINE
 from evalsite.base.json_types import JsonDict
 from evalsite.base.score_scales import ScoreScale
-from evalsite.base.tables import Row
 from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.results import (
+    CaseWords,
+    ResultCell,
     SuiteScores,
     case_words,
     first_words,
@@ -29,19 +29,14 @@ from evalsite.reports.selectors.results import (
     read_newest_scores,
     score_words,
 )
-from evalsite.reports.services import shown_rows
-from evalsite.reports.services.charts import Chart, Point, Series, draw, score_axis
+from evalsite.reports.services.charts import Chart, Point, Series, draw, score_axis, shade, square
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.review.selectors.labels.final_labels import LabelReader
-from judging.judges.kinds.panel import votes_in_words
-from judging.models import RunEvaluator
+from judging.models import RunEvaluator, Suite
 from judging.services.evaluation.score_scales import score_scale_of
-from judging.specs.suites.cases_yaml import media_fields
-from judging.statistics.coefficients.agreement import Weights, cohen_of
-from judging.statistics.coefficients.rank_correlation import tau_of
-from judging.statistics.estimates import Estimate, Floats, Ints, undefined
-from judging.statistics.estimators.strata import DIFFERENCE, census_mean
+from judging.statistics.column_comparisons import SAME, ColumnComparison, compare_columns
+from judging.statistics.estimates import Ints
 
 Shares = np.ndarray  # of float32, from 0 to 1; NaN: none
 MAX_ATTEMPTS = 255
@@ -200,7 +195,6 @@ def _rows_to_read(evaluator_id: int, options: Options) -> int:
 RESULTS: ReportKind[ReportContent] = ReportKind("results", _data_version, _rows_to_read, compute_results)
 
 
-SAME = 0.005  # shares that differ by no more print alike
 HALF = 0.5  # a score below it is a low one
 CASE_ORDER = "case"
 SPREAD = "spread"
@@ -234,12 +228,26 @@ class RowChoice:
     most: float | None = None  # and that stays at or below this
     bounded: tuple[int, ...] | None = None  # places of the columns that these are about; None: all
     matches: np.ndarray | None = None  # whether a search found the row, or the score; None: nothing was searched for
-    sort: str = CASE_ORDER  # CASE_ORDER, SPREAD or the place of a column, with - in front for the other way
+    sort: str = CASE_ORDER  # or a column: of rows by its key, of scores by its place; - in front: the other way
 
 
 def spread_of(shares: Shares) -> np.ndarray:
     """Return how far the scores of each row lie apart; 0 where fewer than two columns have one. Shape (rows,)."""
     return np.asarray(np.nan_to_num(np.fmax.reduce(shares, axis=0) - np.fmin.reduce(shares, axis=0)))
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumn:
+    """A column about a whole row of Results: on the page under its label, in every file, and to sort by its key."""
+
+    key: str
+    label: str
+    values: Callable[[ResultGrid], np.ndarray]  # of each row; NaN: none
+    columns: int = 1  # the fewest columns of scores beside which it says something
+    is_difference: bool = False  # of scores, which must be on one scale
+
+
+ROW_COLUMNS = (RowColumn(SPREAD, "Difference", lambda grid: spread_of(grid.shares), columns=2, is_difference=True),)
 
 
 def chosen_cells(grid: ResultGrid, choice: RowChoice) -> np.ndarray:
@@ -271,9 +279,10 @@ def choose_rows(grid: ResultGrid, choice: RowChoice, *, scenarios: np.ndarray, l
     rows = np.flatnonzero(is_chosen)
     name = choice.sort.removeprefix("-")
     turned = -1.0 if choice.sort.startswith("-") else 1.0
-    if name != SPREAD and not (name.isdigit() and int(name) < len(grid.shares)):
+    of_row = next((column for column in ROW_COLUMNS if column.key == name), None)
+    if of_row is None and not (name.isdigit() and int(name) < len(grid.shares)):
         return rows[:: int(turned)]
-    values = spread_of(grid.shares) if name == SPREAD else grid.shares[int(name)]
+    values = grid.shares[int(name)] if of_row is None else of_row.values(grid)
     return rows[np.argsort(turned * values[rows], kind="stable")]  # NaN last, equals as in the suite
 
 
@@ -346,105 +355,7 @@ class ResultsChoice:
         return bool(self.shown or self.search) or any(value is not None for value in chosen)
 
 
-STEPS = 1000  # scores closer together than 1 / STEPS count as one level
-MAX_LEVELS = 7  # of a scale that kappa and a table of counts make sense for
-MAX_PAIRS = 500  # that a scatter plot draws one by one; more are drawn on a coarser grid
-COARSE = 20  # steps of that grid in each direction
-MANY_CELLS = 500_000  # from which on the first two columns alone are compared
-TWO = 2
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnComparison:
-    """A column compared with the first one, over the rows on which both have a score."""
-
-    other: int  # the place of the column
-    n: int
-    difference: Estimate  # this one minus the first, over cases
-    higher: int  # rows on which this one is higher
-    same: int
-    lower: int
-    tau: float | None
-    kappa: Estimate | None  # on a scale of few levels, quadratic weights where they are more than two
-    levels: tuple[float, ...]  # of that scale
-    counts: tuple[tuple[int, ...], ...]  # by level of the first column and of this one
-    apart: str  # why scores on two scales have no difference; then only their ranks are compared
-    pairs: tuple[tuple[float, float, int], ...]  # without such a scale: score of the first, of this one, how many rows
-
-
-def compare_columns(grid: ResultGrid, scales: Sequence[ScoreScale]) -> list[ColumnComparison]:
-    """Return the first column against each of the others; of a very large grid against the second alone.
-
-    `scales` are those of the columns. Scores on different ones are never subtracted.
-    """
-    columns = range(1, len(grid.shares))
-    return [
-        _compared_systems(grid, other, scales[0].why_apart(scales[other]))
-        for other in (columns if grid.shares.size <= MANY_CELLS else columns[:1])
-    ]
-
-
-def _compared_systems(grid: ResultGrid, other: int, apart: str) -> ColumnComparison:
-    both = ~np.isnan(grid.shares[[0, other]]).any(axis=0)
-    first, second = grid.shares[0, both], grid.shares[other, both]
-    differences = second.astype(np.float64) - first
-    higher, lower = int((differences > SAME).sum()), int((differences < -SAME).sum())
-    table, levels = _table(first, second)
-    is_scale = 1 < len(levels) <= MAX_LEVELS and not apart
-    weights = Weights.QUADRATIC if len(levels) > TWO else Weights.NONE
-    return ColumnComparison(
-        other=other,
-        n=len(differences),
-        difference=undefined(apart, n=len(differences))
-        if apart
-        else census_mean(by_case(differences, grid.cases[both]), scale=DIFFERENCE),
-        higher=higher,
-        same=len(differences) - higher - lower,
-        lower=lower,
-        tau=tau_of(table),
-        kappa=cohen_of(table, tuple(map(str, levels)), weights).estimate if is_scale else None,
-        levels=levels if is_scale else (),
-        counts=tuple(map(tuple, table.tolist())) if is_scale else (),
-        apart=apart,
-        pairs=() if is_scale else _pairs(table, levels),
-    )
-
-
-def _pairs(table: Ints, levels: tuple[float, ...]) -> tuple[tuple[float, float, int], ...]:
-    """Return each pair of scores with how often it occurs, in steps of 1 / COARSE where there are too many."""
-    rows, columns = np.nonzero(table)
-    scores, counts = np.array(levels), table[rows, columns]
-    if len(counts) > MAX_PAIRS:
-        steps = np.rint(scores * COARSE).astype(np.int64)
-        coarse = np.zeros((COARSE + 1, COARSE + 1), dtype=np.int64)
-        np.add.at(coarse, (steps[rows], steps[columns]), counts)
-        rows, columns = np.nonzero(coarse)
-        scores, counts = np.arange(COARSE + 1) / COARSE, coarse[rows, columns]
-    return tuple((float(scores[x]), float(scores[y]), int(n)) for x, y, n in zip(rows, columns, counts, strict=True))
-
-
-def by_case(values: Floats, cases: Ints) -> Floats:
-    """Return the mean of each case that has a value, in the order of the cases."""
-    counts = np.bincount(cases)
-    sums = np.bincount(cases, weights=values, minlength=len(counts))
-    return np.asarray(sums[counts > 0] / counts[counts > 0])
-
-
-def _table(first: np.ndarray, second: np.ndarray) -> tuple[Ints, tuple[float, ...]]:
-    """Return the table of counts of pairs of scores, and the scores in ascending order."""
-    steps = np.rint(np.concatenate([first, second]) * STEPS).astype(np.int32)
-    if not len(steps):
-        return np.zeros((0, 0), dtype=np.int64), ()
-    lowest = int(steps.min())
-    levels = np.flatnonzero(np.bincount(steps - lowest))
-    places = np.zeros(int(levels[-1]) + 1, dtype=np.int32)
-    places[levels] = np.arange(len(levels))
-    rows, columns = np.split(places[steps - lowest], 2)
-    table = np.bincount(rows * len(levels) + columns, minlength=len(levels) ** 2).reshape(len(levels), len(levels))
-    return table, tuple(float(step) for step in (levels + lowest) / STEPS)
-
-
-AXIS_LETTERS = 30  # of a column's label that stand at an axis
+EXPORT_CHUNK, AXIS_LETTERS = 200, 30  # rows read together; letters of a label at an axis
 MAX_ROW_SYSTEMS = 200  # of a suite whose rows are responses
 
 
@@ -506,12 +417,29 @@ def column_graders(graders: Sequence[Grader], choice: ResultsChoice) -> list[Gra
     return picked[:MAX_COLUMNS]
 
 
+@dataclass(frozen=True, slots=True)
+class ResultLine:
+    """What one grader said of one response, for files; without a cell the system is the grader's baseline."""
+
+    case: CaseWords
+    system: str
+    column: GridColumn
+    cell: ResultCell | None
+    share: float | None
+    label: float | None
+    attempts: int
+    row_values: Mapping[str, float | None]  # of the columns of rows, by key
+    site: str  # what addresses begin with
+
+
 class SuiteResults:
     """The chosen columns, and the rows in order."""
 
-    def __init__(self, suite_id: int, choice: ResultsChoice, stored: Sequence[tuple[Grader, StoredResults]]) -> None:
-        self._suite_id = suite_id
-        self._choice = choice
+    def __init__(
+        self, suite: Suite, choice: ResultsChoice, stored: Sequence[tuple[Grader, StoredResults]], *, site: str = ""
+    ) -> None:
+        self.suite = suite
+        self._choice, self._site = choice, site
         first = stored[0][1]
         self.cells, self.scenarios, self.languages = first.cells, first.scenarios, first.languages
         names = {pk: name for _, results in stored for pk, name in results.systems}
@@ -575,15 +503,16 @@ class SuiteResults:
     def comparisons(self) -> list[JsonDict]:
         """Return the first column against the others, over all rows of the chosen scenario and language."""
         scale, scales = self.scale, [column.scale for column in self.columns]
+        grid = self.grid.rows(self._places(self._slice))
         return [
             {
                 "column": self.columns[comparison.other],
                 "figures": comparison,
                 "difference": figure(comparison.difference, scale.differences),
-                "confusion": shown_rows.square([scale.tick(level) for level in comparison.levels], comparison.counts),
+                "confusion": square([scale.tick(level) for level in comparison.levels], comparison.counts),
                 "scatter": self._scatter(comparison),
             }
-            for comparison in compare_columns(self.grid.rows(self._places(self._slice)), scales)
+            for comparison in compare_columns(grid.shares, grid.cases, scales)
         ]
 
     def _scatter(self, comparison: ColumnComparison) -> Chart | None:
@@ -609,7 +538,7 @@ class SuiteResults:
         return draw(f"{first} and {other}", score_axis(first, x_scale), score_axis(other, y_scale), drawn)
 
     def _matching_cells(self) -> np.ndarray:
-        cases, responses = matching(self._choice.search, suite_id=self._suite_id)
+        cases, responses = matching(self._choice.search, suite_id=self.suite.pk)
         of_case = np.isin(self.cells.cases, cases)[self.grid.cases]
         return np.asarray(of_case | np.isin(self.grid.responses, responses))
 
@@ -642,7 +571,7 @@ class SuiteResults:
         ids = set(grid.responses.ravel().tolist()) - {0}
         texts = first_words(ids)
         words_by_score = score_words([pk for column in self.columns for pk in column.evaluators], ids)
-        shown, spreads = [], spread_of(grid.shares).tolist()
+        shown, of_rows = [], [(column, column.values(grid)) for column in self.row_columns]
         for index, row in enumerate(rows):
             cells = []
             for number, column in enumerate(self.columns):
@@ -656,7 +585,7 @@ class SuiteResults:
                         "response": response,
                         "share": share,
                         "scale": column.scale,
-                        "shade": shown_rows.shade(share),
+                        "shade": shade(share),
                         "label": label,
                         "is_overruled": label is not None and share is not None and abs(label - share) > SAME,
                         "attempts": int(grid.attempts[number, index]),
@@ -666,11 +595,26 @@ class SuiteResults:
                     }
                 )
             case = cases[int(self.cells.cases[grid.cases[index]])]
-            row_facts = {"key": self.key_of(row), "case": case, "system": self.system_of(row), "spread": None}
-            if sum(cell["share"] is not None for cell in cells) > 1 and self.spread_scale is not None:
-                row_facts["spread"] = spreads[index]
+            scored = sum(cell["share"] is not None for cell in cells)
+            row_facts = {"key": self.key_of(row), "case": case, "system": self.system_of(row)}
+            row_facts["values"] = [self._row_value(column, values[index], scored) for column, values in of_rows]
             shown.append(row_facts | {"text": texts.get(int(grid.responses[:, index].max()), ""), "cells": cells})
         return shown
+
+    @property
+    def row_columns(self) -> list[RowColumn]:
+        """The columns about whole rows that say something beside the chosen columns."""
+        return [column for column in ROW_COLUMNS if len(self.columns) >= column.columns]
+
+    def _row_value(self, column: RowColumn, value: float, scored: int) -> tuple[str, str]:
+        """Return what stands in a column about a row of so many scores, or "" and why there is nothing."""
+        if column.is_difference and self.spread_scale is None:
+            return "", "the columns are on different scales"
+        if scored < column.columns or np.isnan(value):
+            return "", "fewer than two scores" if column.columns > 1 else "no score"
+        if self.spread_scale is not None and column.is_difference:
+            return self.spread_scale.words(value), ""
+        return f"{value:,g}", ""
 
     @property
     def spread_scale(self) -> ScoreScale | None:
@@ -716,8 +660,9 @@ class SuiteResults:
         meant = np.where(chosen_cells(self.grid, self._choice_of_rows), self.grid.responses, 0)[:, self.rows]
         return len(np.setdiff1d(meant, [0]))
 
-    def exported(self, *, site: str) -> Iterator[Row]:
-        """Yield a line for each cell of the rows in order, with texts, reasons and addresses that begin with `site`."""
+    def lines(self) -> Iterator[ResultLine]:
+        """Yield a line for each cell of the rows in order that has a response, or whose system is the baseline."""
+        values = {column.key: column.values(self.grid) for column in ROW_COLUMNS}
         for start in range(0, len(self.rows), EXPORT_CHUNK):
             rows = self.rows[start : start + EXPORT_CHUNK].tolist()
             cases = case_words(self.cells.cases[self.grid.cases[rows]].tolist())
@@ -729,57 +674,21 @@ class SuiteResults:
             cells = iter(read_cells(requested))
             for row in rows:
                 case = cases[int(self.cells.cases[self.grid.cases[row]])]
+                row_values = {key: _number(of_rows[row]) for key, of_rows in values.items()}
                 for number, column in enumerate(self.columns):
                     cell = next(cells)
-                    if cell is None:
-                        if self._absence(column, row) == BASELINE:
-                            yield {
-                                "case": case.key,
-                                "scenario": case.scenario,
-                                "language": case.language,
-                                "system": self.system_of(row),
-                                "grader": column.grader.label,
-                                "status": BASELINE,
-                            }
-                        continue
-                    yield {
-                        "case": case.key,
-                        "scenario": case.scenario,
-                        "language": case.language,
-                        "system": cell.response.system.name,
-                        "grader": column.grader.label,
-                        "score": column.scale.number_of(_number(self.grid.shares[number, row])),
-                        "label": column.scale.number_of(_number(self.grid.labels[number, row])),
-                        "share": _number(self.grid.shares[number, row]),
-                        "scale": column.scale.range_words,
-                        "attempts": int(self.grid.attempts[number, row]),
-                        "status": cell.score.status if cell.score else cell.verdict.status if cell.verdict else "",
-                        "flags": ", ".join(map(str, cell.score.flags)) if cell.score else "",
-                        "confidence": cell.verdict.confidence if cell.verdict else None,
-                        "reasons": cell.verdict.rationale if cell.verdict else "",
-                        "votes": votes_in_words(
-                            cell.verdict.votes, cell.score.detail if cell.score else {}, column.scale
+                    if cell is not None or self._absence(column, row) == BASELINE:
+                        yield ResultLine(
+                            case=case,
+                            system=cell.response.system.name if cell is not None else self.system_of(row),
+                            column=column,
+                            cell=cell,
+                            share=_number(self.grid.shares[number, row]),
+                            label=_number(self.grid.labels[number, row]),
+                            attempts=int(self.grid.attempts[number, row]),
+                            row_values=row_values,
+                            site=self._site,
                         )
-                        if cell.verdict
-                        else "",
-                        "cost": cell.cost,
-                        "prompt": cell.response.prompt.text,
-                        "response": cell.response.text,
-                        **media_fields("prompt", cell.response.prompt.images, cell.response.prompt.messages),
-                        **media_fields("response", cell.response.images, cell.response.messages),
-                        "address": site + reverse("judging:response-detail", args=[cell.response.pk]),
-                        "verdict": site + reverse("judging:verdict-detail", args=[cell.verdict.pk])
-                        if cell.verdict
-                        else "",
-                    }
-
-
-EXPORT_CHUNK = 200
-EXPORT_COLUMNS = (
-    *("case", "scenario", "language", "system", "grader", "score", "label", "attempts", "status", "flags"),
-    *("confidence", "reasons", "votes", "cost", "prompt", "response", "address", "verdict", "share", "scale"),
-    *("prompt_images", "prompt_messages", "response_images", "response_messages"),
-)
 
 
 def _place(names: Sequence[str], name: str | None) -> int | None:

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import QueryDict
 
+from evalsite.base.refusals import Refused
 from evalsite.reports.models import SavedView
 from judging.models import Suite
 
@@ -19,7 +20,7 @@ MAX_QUERY_LENGTH = 2000
 PLACES = ("page", "row", "print")  # in the rows: no part of a view
 
 
-class ViewRefused(ValueError):
+class ViewRefused(Refused):
     """The view cannot be saved; the message says why."""
 
 

@@ -16,6 +16,7 @@ from evalsite.reports.models import ShareLink
 from judging.models import Suite
 
 TOKEN_BYTES = 32
+MOST_QUERY = 2000  # characters
 OPENED_EVERY = timedelta(minutes=1)  # how exactly it is kept when a link was opened last
 
 
@@ -26,6 +27,10 @@ class IssuedLink:
     link: ShareLink
     token: str
 
+    @property
+    def pk(self) -> int:
+        return self.link.pk
+
 
 @transaction.atomic
 def create_share(*, suite: Suite, query: str, days: int, actor: User, at: datetime) -> IssuedLink:
@@ -34,7 +39,7 @@ def create_share(*, suite: Suite, query: str, days: int, actor: User, at: dateti
     link = ShareLink.objects.create(
         token_hash=_hash(token),
         suite=suite,
-        query=query,
+        query=query[:MOST_QUERY],
         created_by=actor,
         created_at=at,
         expires_at=at + timedelta(days=days),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,8 +10,7 @@ import numpy as np
 from django.utils.timezone import localtime
 
 from evalsite.base.json_types import JsonDict
-from evalsite.base.score_scales import ScoreScale, figure_in_numbers, read_scale
-from evalsite.base.tables import Table
+from evalsite.base.score_scales import ScoreScale, in_numbers, read_scale
 from evalsite.reports.selectors.data_versions import evaluators_version
 from evalsite.reports.selectors.judges.judge_rows import PeopleReader, compared_with_people
 from evalsite.reports.selectors.leaderboards import evaluators_with_run, history_of
@@ -25,20 +24,21 @@ from evalsite.reports.services.charts import (
     Chart,
     Point,
     Series,
+    bars,
     draw,
     highest,
     percent_axis,
     round_axis,
     score_axis,
+    shade,
 )
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.report_content import ReportContent, figure
-from evalsite.reports.services.results import by_case
-from evalsite.reports.services.shown_rows import bars, shade
 from evalsite.reports.services.snapshots import ReportKind
 from judging.models import RunEvaluator
 from judging.services.evaluation.score_scales import score_scale_of
 from judging.statistics.coefficients.rank_correlation import spearman_of
+from judging.statistics.column_comparisons import by_case
 from judging.statistics.estimates import Estimate, Floats, Ints, MeanKind
 from judging.statistics.estimators.agreement import share_equal_of
 from judging.statistics.estimators.strata import census_mean
@@ -430,67 +430,11 @@ def _short(name: str) -> str:
     return name if len(name) <= NAME_LETTERS else f"{name[: NAME_LETTERS - 1]}…"
 
 
-FIGURE = ("value", "low", "high", "n", "share", "scale")
-BIN_COLUMNS = tuple(f"from_{place * 100 // BINS}" for place in range(BINS))
-RUN_COLUMNS = ("at", "suite", "run_id", "run")
-
-
-def chart_tables(content: ReportContent) -> dict[str, Table]:
-    """Return the table of each chart by name, the distribution first."""
-    quartiles = ("lower_quartile", "median", "upper_quartile")
-    return {
-        "distribution": Table(
-            "distribution", ("system", *FIGURE, "scored", *quartiles, *BIN_COLUMNS), _distribution_rows(content)
-        ),
-        "runs": Table("runs", (*RUN_COLUMNS, "system", *FIGURE), _runs(content)),
-        "lengths": Table("lengths", ("from", "to", "responses", *FIGURE), _bands(content)),
-        "length-correlation": Table(
-            "length-correlation", ("system", "responses", "mean_length", *FIGURE), _correlations(content)
-        ),
-        "tokens": Table("tokens", ("system", "tokens", "is_recorded", "is_on_front", *FIGURE), _token_rows(content)),
-        "agreement": Table("agreement", (*RUN_COLUMNS, "labelled", *FIGURE), _agreement_rows(content)),
-    }
-
-
-def _figure(figure: ReportContent) -> JsonDict:
-    numbers = figure_in_numbers(figure)
-    return {name: numbers[name] for name in FIGURE}
-
-
-def _distribution_rows(content: ReportContent) -> Iterator[JsonDict]:
-    for row in content["distribution"]:
-        scale = read_scale(content.get("scale"))
-        lower, median, upper = map(scale.number_of, row["quartiles"] or (None, None, None))
-        facts = {"system": row["system"], "scored": row["n"], "lower_quartile": lower, "median": median}
-        counts = dict(zip(BIN_COLUMNS, row["counts"], strict=True))
-        yield facts | {"upper_quartile": upper} | _figure(row["mean"]) | counts
-
-
-def _runs(content: ReportContent) -> Iterator[JsonDict]:
-    for run in content["runs"]:
-        systems: dict[object, str] = run["systems"]
-        for pk in sorted(run["figures"], key=lambda pk: systems[pk]):  # a database keeps no order of keys
-            yield {name: run[name] for name in RUN_COLUMNS} | {"system": systems[pk]} | _figure(run["figures"][pk])
-
-
-def _bands(content: ReportContent) -> Iterator[JsonDict]:
-    for band in content["lengths"]["bands"]:
-        yield {"from": band["low"], "to": band["high"], "responses": band["n"]} | _figure(band["mean"])
-
-
-def _correlations(content: ReportContent) -> Iterator[JsonDict]:
-    for row in content["lengths"]["systems"]:
-        facts = {"system": row["system"], "responses": row["n"], "mean_length": row["mean_length"]}
-        yield facts | _figure(row["correlation"])
-
-
-def _token_rows(content: ReportContent) -> Iterator[JsonDict]:
-    for row in content["tokens"]:
-        facts = {name: row[name] for name in ("system", "tokens", "is_recorded", "is_on_front")}
-        yield facts | _figure(row["mean"])
-
-
-def _agreement_rows(content: ReportContent) -> Iterator[JsonDict]:
-    for row in content["agreement"]:
-        facts = {name: row[name] for name in RUN_COLUMNS} | {"labelled": row["labelled"]}
-        yield facts | _figure(row["agreement"])
+def chart_numbers(content: ReportContent) -> JsonDict:
+    """Return all of what the charts show as numbers of the scale, each figure with its share beside."""
+    scale, numbers = read_scale(content.get("scale")), in_numbers(content)
+    for row in numbers["distribution"]:
+        row["quartiles"] = row["quartiles"] and [scale.number(share) for share in row["quartiles"]]
+    lengths = numbers["lengths"]
+    lengths["points"] = [[length, scale.number(share)] for length, share in lengths["points"]]
+    return dict(numbers)

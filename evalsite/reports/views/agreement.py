@@ -11,26 +11,32 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
+from django.utils.text import slugify
 
-from evalsite.accounts.audit import NamedSubject
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.json_types import JsonDict
-from evalsite.reports import exports, jobs
+from evalsite.base.tables import write_zip
+from evalsite.reports import jobs
 from evalsite.reports.actions.agreement import REPORT
+from evalsite.reports.actions.data_sets import DataSet, DataSetForm
+from evalsite.reports.actions.tables import ANNOTATIONS, LABELS
 from evalsite.reports.forms import AgreementForm, ItemGroupForm
 from evalsite.reports.jobs import ReportState
 from evalsite.reports.report_choices import cell_of
 from evalsite.reports.selectors.annotations import answered_queues
 from evalsite.reports.selectors.listed_items import ListedItem, labelled_items, review_items
-from evalsite.reports.services import case_tables, shown_rows
-from evalsite.reports.services.people import AGREEMENT, LABEL_AGREEMENT, PeopleAgreement, confusion_of
+from evalsite.reports.services import case_tables
+from evalsite.reports.services.charts import square
+from evalsite.reports.services.people import AGREEMENT, LABEL_AGREEMENT, PeopleAgreement, confusion_of, pair_matrix
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.reports.views.pages import (
+    FORMATS,
     REPORT_FORMATS,
-    download,
     report_command,
     report_download,
     report_page,
+    table_download,
     waits_for_report,
 )
 from evalsite.review.models import LabelTable, Queue
@@ -79,19 +85,20 @@ def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     options = ItemGroupForm(request.GET).options
     report = source.report(options, with_rows=False)
     context: JsonDict = source.context(report) | {"options": options}
-    context |= {"formats": exports.FORMATS, "paper_formats": REPORT_FORMATS}
+    context |= {"formats": FORMATS, "paper_formats": REPORT_FORMATS}
     context["command"] = report_command(
         "agreement", **{"labels" if source.is_labels else "queue": subject.slug}, **options
     )
     if not source.is_labels:
+        context["data_set_form"] = DataSetForm()
         context["unable_url"] = f"{subject.get_absolute_url()}?unable=1#items"
     content = report.content
     if content is not None:
         listed = source.read([item.id for item in content.items])
         context |= {
             "content": content,
-            "pairs": shown_rows.pair_matrix(content),
-            "coincidences": shown_rows.square(content.labels, content.coincidences),
+            "pairs": pair_matrix(content),
+            "coincidences": square(content.labels, content.coincidences),
             "disputed_items": [(item, listed.get(item.id)) for item in content.items],
         }
     return report_page(request, "agreement_detail", context)
@@ -104,8 +111,9 @@ def agreement_download(
     source = Source.of(subject)
     named = NamedSubject(f"{'labels' if source.is_labels else 'agreement'} {subject.slug}", subject.pk)
     if table == "answers":
-        read = exports.imported_label_table if source.is_labels else exports.answer_table
-        return download(request, {table: read(subject.pk)}, table=table, format_name=format_name, subject=named)
+        if isinstance(subject, LabelTable):
+            return table_download(request, LABELS, subject, format_name=format_name, subject=named)
+        return table_download(request, ANNOTATIONS, subject, format_name=format_name, subject=named)
     chosen = {"labels": "", "queue": "", "labels" if source.is_labels else "queue": subject.pk}
     form = AgreementForm({**request.GET.dict(), **chosen})
     return report_download(request, REPORT, form, table=table, format_name=format_name, subject=named)
@@ -154,7 +162,7 @@ def confusion_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
             content = confusion_of(unpack(report.rows), source.texts, people["first"], people["second"])
         except NoSuchCell as missing:
             raise Http404(str(missing)) from missing
-        context |= {"content": content, "rows": shown_rows.square(content.labels, content.counts)}
+        context |= {"content": content, "rows": square(content.labels, content.counts)}
     return report_page(request, "agreement_confusion", context)
 
 
@@ -191,3 +199,16 @@ def agreement_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download a table of an agreement report; `answers` is every single annotation or label."""
     return agreement_download(request, get_object_or_404(subjects, slug=slug), table, format_name)
+
+
+@get_view("review.adjudicate")
+@waits_for_report
+def agreement_data_set(request: PageRequest, slug: str) -> StreamingHttpResponse:
+    """Download the annotations of a queue as a data set that Hugging Face loads, in a ZIP archive."""
+    queue, form = get_object_or_404(Queue, slug=slug), DataSetForm(request.GET)
+    if not form.is_valid():
+        raise Http404(" ".join(str(error) for errors in form.errors.values() for error in errors))
+    files = DataSet(queue, **form.cleaned_data).files(waits=False)
+    record(request.user, "annotations.exported", queue, format="data set", names=form.cleaned_data["names"])
+    headers = {"Content-Disposition": f'attachment; filename="{slugify(queue.name)}-data-set.zip"'}
+    return StreamingHttpResponse(write_zip(files), content_type="application/zip", headers=headers)

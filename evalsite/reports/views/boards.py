@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.staticfiles import finders
@@ -28,14 +27,26 @@ from django.views.decorators.vary import vary_on_headers
 from django_htmx.middleware import HtmxDetails
 
 from evalsite.accounts.audit import NamedSubject, record
+from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.pages import action_page
 from evalsite.base.actions.reports import BeingComputed, NoSuchTable
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.page_scopes import within_scope
 from evalsite.base.refusals import Refused
 from evalsite.base.tables import write_zip
-from evalsite.reports import exports, jobs
-from evalsite.reports.actions.boards import LEADERBOARD_REPORT, leaderboard_shown
+from evalsite.reports import jobs
+from evalsite.reports.actions.boards import (
+    BOARD,
+    LEADERBOARD_REPORT,
+    PAIR,
+    board_shown,
+    comparison_shown,
+    leaderboard_shown,
+)
+from evalsite.reports.actions.publications import share
+from evalsite.reports.actions.results import CHARTS_REPORT, charts_shown
+from evalsite.reports.actions.tables import SCORES
 from evalsite.reports.forms import ShareForm
 from evalsite.reports.models import OfficialBoard, ShareLink
 from evalsite.reports.report_choices import LeaderboardChoice, leaderboard_choice, results_choice, two_systems
@@ -49,7 +60,6 @@ from evalsite.reports.selectors.graders import (
     graders_of,
 )
 from evalsite.reports.selectors.leaderboards import EvaluatorChoices, evaluators_of, scored_suites
-from evalsite.reports.services import shown_rows
 from evalsite.reports.services.boards.leaderboards import (
     BREAKDOWN,
     COMPARISON,
@@ -59,22 +69,30 @@ from evalsite.reports.services.boards.leaderboards import (
     shown_slices,
     version_options,
 )
-from evalsite.reports.services.boards.suite_boards import SUITE_BOARD, board_chart, board_table, pin_board, unpin_board
+from evalsite.reports.services.boards.suite_boards import (
+    SUITE_BOARD,
+    board_chart,
+    few_labels,
+    find_pair,
+    leaderboard_rows,
+    matrix_rows,
+    suite_board,
+)
+from evalsite.reports.services.charts import common_axis, difference_axis
 from evalsite.reports.services.judges.judge_certificates import certificate_beside
 from evalsite.reports.services.report_content import ReportContent
-from evalsite.reports.services.report_papers import comparison_paper, suite_board_paper
-from evalsite.reports.services.share_links import create_share, open_share, revoke_share
-from evalsite.reports.services.suite_charts import MAX_LINES, SUITE_CHARTS, chart_tables, suite_charts
+from evalsite.reports.services.share_links import open_share
+from evalsite.reports.services.suite_charts import MAX_LINES, SUITE_CHARTS, suite_charts
 from evalsite.reports.views.pages import (
-    download,
-    download_either,
+    FORMATS,
+    REPORT_FORMATS,
     report_command,
     report_page,
     table_download,
     waits_for_report,
 )
 from evalsite.reports.views.results import PER_PAGE, results_page
-from judging.models import EvaluatorKind, Picture, RunEvaluator, Suite, System
+from judging.models import EvaluatorKind, Picture, RunEvaluator, Score, Suite, System
 from judging.models.benchmarks import picture_url
 from judging.selectors.pictures import picture_files
 from judging.services.evaluation.score_scales import score_scale_of
@@ -112,11 +130,11 @@ def board_detail(request: PageRequest, suite_id: int) -> HttpResponse:
     context |= {"official": official, "is_official": is_official}
     if chosen:
         report = jobs.obtain(SUITE_BOARD, subject_id=suite.pk, options=board_options(chosen), at=timezone.now())
-        context |= {"report": report, "formats": exports.BOARD_FORMATS}
+        context |= {"report": report, "formats": REPORT_FORMATS}
         if chosen == first_graders(graders, official):
             context["command"] = report_command("board", suite=suite.pk)
         if report.content is not None:
-            context |= shown_rows.suite_board(report.content, chosen)
+            context |= suite_board(report.content, chosen)
     return report_page(request, "board_detail", context)
 
 
@@ -128,26 +146,8 @@ def board_export(request: PageRequest, suite_id: int, format_name: str) -> HttpR
     _, _, chosen = _chosen_graders(request, suite_id)
     if not chosen:
         raise Http404("Nothing has scored this suite yet.")
-    options = board_options(chosen)
-    content = jobs.content_shown(SUITE_BOARD, subject_id=suite.pk, options=options, at=timezone.now())
-    labels = [grader.label for grader in chosen]
-    tables, papers = {"board": board_table(content, labels)}, {"board": suite_board_paper(content, labels)}
-    subject = NamedSubject(f"{suite} board", suite.pk)
-    return download_either(request, tables, papers, table="board", format_name=format_name, subject=subject)
-
-
-@post_view("judging.change_run")
-def board_pin(request: PageRequest, suite_id: int) -> HttpResponse:
-    """Make the chosen columns the official board of a suite, or, without any, unpin it."""
-    suite = get_object_or_404(Suite, pk=suite_id)
-    keys = [grader.key for grader in graders_named(graders_of(suite_id), _keys(request.POST))]
-    if keys:
-        pin_board(suite=suite, graders=keys, actor=request.user, at=timezone.now())
-        messages.success(request, "This is the official board of the suite now")
-    else:
-        unpin_board(suite=suite, actor=request.user)
-        messages.success(request, "The suite has no official board now")
-    return redirect("reports:board-detail", suite_id)
+    shown, subject = board_shown(suite.pk, chosen, waits=False), NamedSubject(f"{suite} board", suite.pk)
+    return table_download(request, BOARD, shown, format_name=format_name, subject=subject)
 
 
 @get_view("reports.view_snapshot")
@@ -169,27 +169,25 @@ def board_page(request: PageRequest, suite_id: int) -> HttpResponse:
         "evaluator": evaluator,
         "modes": [(mode, *MODE_WORDS[mode]) for mode in MODES],
         "mode_words": MODE_WORDS[choice.mode][1],
-        "formats": exports.FORMATS,
-        "board_formats": exports.BOARD_FORMATS,
+        "formats": FORMATS,
+        "board_formats": REPORT_FORMATS,
     }
     if evaluator is not None:
         report = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
         context |= {"report": report, "certificate": certificate_beside(evaluator)}
         context["command"] = "" if choice.version else _command(evaluator, choice)
         if report.content is not None:
-            rows = shown_rows.leaderboard_rows(report.content, mode=choice.mode, sort=choice.sort)
+            rows = leaderboard_rows(report.content, mode=choice.mode, sort=choice.sort)
             context |= {
                 "content": report.content,
                 "scale": score_scale_of(evaluator),
                 "rows": rows,
-                "axis": shown_rows.common_axis([row["figure"] for row in rows]),
+                "axis": common_axis([row["figure"] for row in rows]),
                 "chart": board_chart(rows),
-                "few": None
-                if choice.mode == MeanKind.RAW
-                else shown_rows.few_labels(rows, cases=report.content["n_cases"]),
-                "matrix": shown_rows.matrix_rows(report.content, mode=choice.mode),
+                "few": None if choice.mode == MeanKind.RAW else few_labels(rows, cases=report.content["n_cases"]),
+                "matrix": matrix_rows(report.content, mode=choice.mode),
                 "slices": shown_slices(report.content, mode=choice.mode),
-                "paper_formats": exports.PAPER_FORMATS,
+                "paper_formats": REPORT_FORMATS,
                 "reason": next((row["figure"]["reason"] for row in rows if row["figure"]["value"] is None), ""),
             }
     return report_page(request, "leaderboard_detail", context)
@@ -202,20 +200,20 @@ def leaderboard_compare(request: PageRequest, suite_id: int) -> HttpResponse:
     evaluator = _chosen(choices, choice)
     pair = two_systems(request.GET.getlist("system"))
     context: JsonDict = {"suite": suite, "evaluator": evaluator, "choice": choice, "pair_keys": pair}
-    context["formats"] = exports.BOARD_FORMATS
+    context["formats"] = REPORT_FORMATS
     if pair is not None:
         query = urlencode({**request.GET.dict(), "evaluator": evaluator.pk, "system": pair}, doseq=True)
         context["command"] = report_command("comparison", suite=suite.pk, query=query)
         options = choice.options | {"systems": list(pair)}
         report = jobs.obtain(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
         whole = jobs.obtain(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-        compared = shown_rows.find_pair(whole.content, *pair, mode=choice.mode) if whole.content is not None else None
+        compared = find_pair(whole.content, *pair, mode=choice.mode) if whole.content is not None else None
         context |= {"report": report, "content": report.content if compared else None, "pair": compared}
         if compared is not None:
             scale = score_scale_of(evaluator)
             context |= {"scale": scale, "apart": scale.differences}
             context["cases"] = report.content["cases"][:CASES_SHOWN] if report.content else []
-            context["axis"] = shown_rows.difference_axis(compared["difference"])
+            context["axis"] = difference_axis(compared["difference"])
             context["slices"] = shown_pair_slices(report.content, mode=choice.mode) if report.content else []
         elif whole.content is not None:
             context["absent"] = _why_not_compared(whole.content, pair, baseline=evaluator.compared_with)
@@ -229,7 +227,7 @@ def leaderboard_breakdown(request: PageRequest, suite_id: int) -> HttpResponse:
     boards = (*choices.fullest, *choices.every, *choices.archived)
     graders = [board.evaluator for board in boards if board.evaluator.kind == EvaluatorKind.GRADER]
     grader = next((row for row in graders if str(row.pk) == choice.evaluator), next(iter(graders), None))
-    context: JsonDict = {"suite": suite, "evaluator": grader, "formats": exports.BOARD_FORMATS}
+    context: JsonDict = {"suite": suite, "evaluator": grader, "formats": REPORT_FORMATS}
     if grader is not None:
         report = jobs.obtain(BREAKDOWN, subject_id=grader.pk, options={}, at=timezone.now())
         context |= {"report": report, "content": report.content}
@@ -243,7 +241,7 @@ def leaderboard_chart(request: PageRequest, suite_id: int) -> HttpResponse:
     _, choices, choice = _choices_of(request, suite_id)
     evaluator = _chosen(choices, choice)
     content = jobs.content_shown(LEADERBOARD, subject_id=evaluator.pk, options=choice.options, at=timezone.now())
-    chart = board_chart(shown_rows.leaderboard_rows(content, mode=choice.mode, sort=choice.sort))
+    chart = board_chart(leaderboard_rows(content, mode=choice.mode, sort=choice.sort))
     if chart is None:
         raise Http404("There is no chart yet.")
     context = {"chart": chart, "body": "reports/_board_chart_body.html"}
@@ -262,16 +260,14 @@ def leaderboard_export(
     evaluator = _chosen(choices, choice)
     subject = NamedSubject(f"{suite} {evaluator.name}", suite.pk)
     if table == "scores":
-        tables = {"scores": exports.score_table(run=evaluator.run, evaluator_id=evaluator.pk)}
-        return download(request, tables, table=table, format_name=format_name, subject=subject)
+        scores = Score.objects.filter(run=evaluator.run, evaluator=evaluator)
+        return table_download(request, SCORES, scores, format_name=format_name, subject=subject)
     if table == "pair":
         pair = two_systems(request.GET.getlist("system"))
         if pair is None:
             raise Http404("Choose two systems.")
-        options = choice.options | {"systems": list(pair)}
-        content = jobs.content_shown(COMPARISON, subject_id=evaluator.pk, options=options, at=timezone.now())
-        tables, papers = {"pair": exports.pair_table(content)}, {"pair": comparison_paper(content)}
-        return download_either(request, tables, papers, table=table, format_name=format_name, subject=subject)
+        compared = comparison_shown(evaluator, choice, pair, waits=False)
+        return table_download(request, PAIR, compared, format_name=format_name, subject=subject)
     try:
         declared, shown = LEADERBOARD_REPORT.table(table), leaderboard_shown(evaluator, choice, waits=False)
         return table_download(request, declared, shown, format_name=format_name, subject=subject)
@@ -328,38 +324,28 @@ def _chosen(choices: EvaluatorChoices, choice: LeaderboardChoice) -> RunEvaluato
 HEADERS = {"X-Robots-Tag": "noindex, nofollow", "Referrer-Policy": "no-referrer"}
 
 
-@form_view("reports.add_sharelink")
-@never_cache
+@action_page(share, form_view)
 def share_list(request: PageRequest) -> HttpResponse:
     """List the links, and make one to the suite that the address names: its address is shown once."""
     context: JsonDict = {"now": timezone.now()}
     key = whole_number(request.GET.get("suite", ""))
     if key is not None:
         suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=key)
-        form = ShareForm(request.POST or None)
+        query = request.GET.copy()
+        query.pop("suite")
+        address = {"suite": suite.pk, "query": query.urlencode()}
+        form = ShareForm(address | request.POST.dict() if request.method == "POST" else None, initial=address)
         context |= {"suite": suite, "form": form}
-        if request.method == "POST" and form.is_valid():
-            query = request.GET.copy()
-            query.pop("suite")
-            issued = create_share(
-                suite=suite,
-                query=query.urlencode()[:2000],
-                days=form.cleaned_data["days"],
-                actor=request.user,
-                at=context["now"],
-            )
+        if form.is_valid():
+            issued = share.carry_out(ActionCall(None, form, request.user, context["now"]))
             path = reverse("reports:shared-board", args=[issued.token])
             context |= {"issued": issued.link, "issued_url": request.build_absolute_uri(path)}
     links = ShareLink.objects.select_related("suite__benchmark", "created_by").order_by("-created_at", "-pk")
     return render(request, "reports/share_list.html", context | {"page_obj": page_of(request, links)})
 
 
-@post_view("reports.add_sharelink")
-def share_revoke(request: PageRequest, link_id: int) -> HttpResponse:
-    """End a link now."""
-    link = get_object_or_404(ShareLink.objects.select_related("suite__benchmark"), pk=link_id)
-    revoke_share(link=link, actor=request.user, at=timezone.now())
-    messages.success(request, f"The {link} was revoked.")
+def show_links(_request: PageRequest, _link: ShareLink) -> HttpResponse:
+    """Go from what was done with a link to the list of links."""
     return redirect("reports:share-list")
 
 
@@ -431,7 +417,7 @@ def charts_page(request: PageRequest, suite_id: int) -> HttpResponse:
     context: JsonDict = {"suite": suite, "graders": graders, "grader": grader, "most_lines": MAX_LINES}
     if grader is not None:
         report = jobs.obtain(SUITE_CHARTS, subject_id=grader.key, options=grader.options, at=timezone.now())
-        context |= {"report": report, "formats": exports.FORMATS}
+        context |= {"report": report, "formats": FORMATS}
         context["command"] = report_command("charts", suite=suite.pk, query=f"grader={grader.key}")
         if report.content is not None:
             context["charts"] = suite_charts(report.content, chosen=choice.systems)
@@ -445,14 +431,12 @@ def charts_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download the table beside one of the charts."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    grader = grader_named(graders_of(suite_id), results_choice(request.GET).graders)
-    if grader is None:
-        raise Http404("Nothing has scored this suite yet.")
-    content = jobs.content_shown(SUITE_CHARTS, subject_id=grader.key, options=grader.options, at=timezone.now())
-    subject = f"{suite} charts {grader.label}"
-    return download(
-        request, chart_tables(content), table=table, format_name=format_name, subject=NamedSubject(subject, suite.pk)
-    )
+    try:
+        declared, shown = CHARTS_REPORT.table(table), charts_shown(suite, request.GET, waits=False)
+    except (NoSuchTable, Refused) as missing:
+        raise Http404(str(missing)) from missing
+    subject = NamedSubject(f"{suite} charts {shown.grader.label}", suite.pk)
+    return table_download(request, declared, shown, format_name=format_name, subject=subject)
 
 
 INDEX, CHARTS = "index.html", "charts.html"

@@ -18,12 +18,12 @@ from evalsite.reports import jobs
 from evalsite.reports.actions.debates import ARENA_REPORT, DEBATES_REPORT, ROBUSTNESS_REPORT
 from evalsite.reports.forms import ArenaForm, DebatesForm, RobustnessForm
 from evalsite.reports.report_choices import arena_options, debate_options, debates_behind_of
+from evalsite.reports.services.charts import common_axis
 from evalsite.reports.services.debates import debates_in_view
 from evalsite.reports.services.debates.arena_reports import ARENA, ROBUSTNESS
 from evalsite.reports.services.debates.debate_basis import READINGS, RULES, debate_basis
 from evalsite.reports.services.debates.debate_reports import DEBATES
 from evalsite.reports.services.debates.debates_in_view import column_names
-from evalsite.reports.services.shown_rows import common_axis
 from evalsite.reports.views.bias import debate_bias_context
 from evalsite.reports.views.pages import (
     REPORT_FORMATS,
@@ -72,7 +72,7 @@ def debate_report(request: PageRequest) -> HttpResponse:
             "reference": PEOPLE if content["reference"] == "people" else OUTCOME,
             "has_people": bool(content["people"]["labelled"]),
             "rule_words": RULES[OutcomeRule(content["rule"])],
-            "basis": debate_basis(content).words,
+            "basis": debate_basis(content),
             "reading_words": READINGS[VerdictReading(content["reading"])],
             "separated": sum(row["separated"] for row in content["pairs"]),
         }
@@ -108,7 +108,7 @@ def debate_items(request: PageRequest) -> HttpResponse:
         "total": len(debates),
         "differing": sum(differs(row, figure) for row in debates),
         "evaluators": [names.get(key, key) for key in keys],
-        "basis": debate_basis(report.content).words,
+        "basis": debate_basis(report.content),
         "rows": [
             {
                 "row": row,
@@ -146,7 +146,7 @@ def arena(request: PageRequest) -> HttpResponse:
     if report.content is not None:
         content = report.content
         figures = [row["strength"] for row in content["whole"]["rows"]]
-        context |= {"content": content, "axis": common_axis(figures), "basis": debate_basis(content).words}
+        context |= {"content": content, "axis": common_axis(figures), "basis": debate_basis(content)}
     return report_page(request, "arena", context)
 
 

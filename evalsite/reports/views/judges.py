@@ -23,7 +23,7 @@ from evalsite.reports.selectors.judges.judge_rows import (
     names_in_runs,
     run_names,
 )
-from evalsite.reports.services import shown_rows
+from evalsite.reports.services.charts import bars, square
 from evalsite.reports.services.judges.judge_certificates import certificates_of_judges
 from evalsite.reports.services.judges.judge_reports import JUDGE, JUDGES, JudgeFigures
 from evalsite.reports.services.report_content import ReportContent
@@ -101,9 +101,9 @@ def judge_detail(request: PageRequest) -> HttpResponse:
             "content": content,
             "runs": [row | {"run": names.get(row["run_id"], row["run"])} for row in content["runs"]],
             "row": content["row"],
-            "bars": shown_rows.bars(content["row"]["histogram"], read_scale(content["row"]["scale"])),
-            "people": shown_rows.square(content["people"]["labels"], content["people"]["counts"]),
-            "debates": shown_rows.square(content["debates"]["labels"], content["debates"]["counts"]),
+            "bars": bars(content["row"]["histogram"], read_scale(content["row"]["scale"])),
+            "people": square(content["people"]["labels"], content["people"]["counts"]),
+            "debates": square(content["debates"]["labels"], content["debates"]["counts"]),
         }
     return report_page(request, "judge_detail", context)
 
@@ -117,4 +117,4 @@ def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResp
 
 
 def _bars(row: JudgeFigures) -> list[ReportContent]:
-    return shown_rows.bars(row.histogram, read_scale(row.scale))
+    return bars(row.histogram, read_scale(row.scale))

@@ -7,12 +7,15 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
+from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.pages import action_page
+from evalsite.base.http import PageRequest, form_view, get_view, whole_number
 from evalsite.base.json_types import JsonDict
+from evalsite.reports.actions.labels import create
 from evalsite.reports.forms.labels import LabelImportForm
 from evalsite.review.models import LabelledItem, LabelTable
 from evalsite.review.selectors.labels.labelled_responses import evaluator_of_run
-from evalsite.review.services.labels.label_tables import LabelUpload, delete_labels, plan_labels, store_labels
+from evalsite.review.services.labels.label_tables import plan_labels
 from evalsite.review.tables.label_files import LabelSheet
 from judging.services.file_imports.upload_store import drop_upload
 from judging.specs.records.names import COLUMN_FIELDS
@@ -20,7 +23,7 @@ from judging.specs.records.names import COLUMN_FIELDS
 PREVIEW_ROWS = 8
 
 
-@form_view("review.add_queue")
+@action_page(create, form_view)
 def labels_create(request: PageRequest) -> HttpResponse:
     """Take a file of labels: show what it would bring, and import it once that is confirmed."""
     run_id = whole_number(request.GET.get("run", ""))
@@ -32,7 +35,7 @@ def labels_create(request: PageRequest) -> HttpResponse:
         parsed = plan_labels(upload)
         plan = parsed.value
         if plan is not None and not plan.is_refused and "save" in request.POST:
-            return _imported(request, form, upload)
+            return _imported(request, form)
         context |= {"parsed": parsed, "problems": parsed.problems}
         context |= {"columns": parsed.columns, "column_fields": COLUMN_FIELDS}
         if plan is not None:
@@ -42,10 +45,9 @@ def labels_create(request: PageRequest) -> HttpResponse:
     return render(request, "reports/labels_create.html", context)
 
 
-def _imported(request: PageRequest, form: LabelImportForm, upload: LabelUpload) -> HttpResponse:
-    name = form.cleaned_data["name"] or upload.file_name.rsplit(".", 1)[0]
-    before = LabelTable.objects.filter(digest=upload.digest).exists()
-    table = store_labels(name=name, upload=upload, actor=request.user, at=timezone.now())
+def _imported(request: PageRequest, form: LabelImportForm) -> HttpResponse:
+    before = LabelTable.objects.filter(digest=form.upload.digest).exists()
+    table = create.carry_out(ActionCall(None, form, request.user, timezone.now()))
     drop_upload(form.cleaned_data["kept"])
     if before:
         messages.info(request, "This file was already imported; nothing was changed")
@@ -71,12 +73,3 @@ def labels_item(request: PageRequest, item_id: int) -> HttpResponse:
     item = get_object_or_404(LabelledItem.objects.select_related("table"), pk=item_id)
     labels = item.imported_labels.order_by("rater", "pk")
     return render(request, "reports/labels_item.html", {"item": item, "table": item.table, "given": labels})
-
-
-@post_view("review.add_queue")
-def labels_delete(request: PageRequest, slug: str) -> HttpResponse:
-    """Remove a table and its labels."""
-    table = get_object_or_404(LabelTable, slug=slug)
-    delete_labels(table=table, actor=request.user)
-    messages.success(request, f"“{table.name}” was deleted")
-    return redirect("reports:agreement-list")

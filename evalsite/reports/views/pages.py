@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -12,29 +12,29 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 
 from evalsite.accounts.audit import NamedSubject, record
-from evalsite.base.actions.reports import BeingComputed, FileTable, NoSuchTable, Report, Shown
+from evalsite.base.actions.reports import BeingComputed, NoSuchTable, Report, ReportTable, Shown
 from evalsite.base.http import PageRequest, table_response
 from evalsite.base.json_types import JsonDict
-from evalsite.base.tables import CONTENT_TYPES, PAPER_TYPES, Table
-from evalsite.reports.exports import FORMATS, PAPER_FORMATS
-from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, PAPER_TYPES
 
 RETRY_SECONDS = "5"
-REPORT_FORMATS = (*CONTENT_TYPES, *PAPER_TYPES)
+FORMATS = tuple(CONTENT_TYPES)
+REPORT_FORMATS = (*FORMATS, *PAPER_TYPES)
+PAPER_FORMATS = ("csv", "xlsx", *PAPER_TYPES)  # of tables that go into papers
 P = ParamSpec("P")
 Download = HttpResponse | StreamingHttpResponse
 Export = Callable[Concatenate[PageRequest, P], Download]
 
 
 def waits_for_report(view: Export[P]) -> Export[P]:
-    """Answer 503 with a page in words while a worker computes the report of a download for the first time."""
+    """Answer 202, as the API does, with a page in words while a worker computes the report for the first time."""
 
     @wraps(view)
     def answer(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> Download:
         try:
             return view(request, *args, **kwargs)
         except BeingComputed:
-            response = render(request, "reports/export_waiting.html", status=503)
+            response = render(request, "reports/export_waiting.html", status=202)
             response["Retry-After"] = RETRY_SECONDS
             return response
 
@@ -72,18 +72,23 @@ def report_download(
     """
     if not form.is_valid():
         raise Http404(" ".join(str(error) for errors in form.errors.values() for error in errors))
-    try:
-        declared = report.table(table)
-    except NoSuchTable as missing:
-        raise Http404(str(missing)) from missing
+    declared = table_of(report, table)
     return table_download(request, declared, report.read(form, False), format_name=format_name, subject=subject)
 
 
+def table_of(report: Report[Shown], name: str) -> ReportTable[Shown, Any]:
+    """Return a table of a report. Raises: Http404 where there is no such table."""
+    try:
+        return report.table(name)
+    except NoSuchTable as missing:
+        raise Http404(str(missing)) from missing
+
+
 def table_download(
-    request: PageRequest, table: FileTable[Shown], shown: Shown, *, format_name: str, subject: NamedSubject
+    request: PageRequest, table: ReportTable[Shown, Any], shown: Shown, *, format_name: str, subject: NamedSubject
 ) -> Download:
     """Return a table as a file, and enter it in the audit log. Raises: Http404 for an unknown format."""
-    if format_name not in REPORT_FORMATS:
+    if format_name not in (*REPORT_FORMATS, *DATA_TYPES):
         raise Http404("There is no such format.")
     file_table = table.in_format(shown, format_name)
     record(request.user, "report.exported", subject, table=table.name, format=format_name)
@@ -96,48 +101,3 @@ def copied(request: PageRequest, response: Download) -> Download:
         response["Content-Type"] = "text/plain; charset=utf-8"
         del response["Content-Disposition"]
     return response
-
-
-def download_either(
-    request: PageRequest,
-    tables: dict[str, Table],
-    papers: Mapping[str, PaperTable | Table],
-    *,
-    table: str,
-    format_name: str,
-    subject: NamedSubject,
-) -> Download:
-    """Return one table as a file: in LaTeX as papers lay it out, else with every number. Raises: Http404."""
-    if format_name in PAPER_TYPES:
-        return download_paper(request, papers, table=table, format_name=format_name, subject=subject)
-    return download(request, tables, table=table, format_name=format_name, subject=subject)
-
-
-def download(
-    request: PageRequest, tables: dict[str, Table], *, table: str, format_name: str, subject: NamedSubject
-) -> Download:
-    """Return one table as a file, and enter it in the audit log. Raises: Http404 for an unknown table or format."""
-    if table not in tables or format_name not in FORMATS:
-        raise Http404("There is no such table or format.")
-    record(request.user, "report.exported", subject, table=table, format=format_name)
-    return table_response(tables[table], format_name, file_name=f"{subject} {table}")
-
-
-def download_paper(
-    request: PageRequest,
-    tables: Mapping[str, PaperTable | Table],
-    *,
-    table: str,
-    format_name: str,
-    subject: NamedSubject,
-) -> Download:
-    """Return one table for a paper or for programs, and enter it in the audit log. Raises: Http404."""
-    if table not in tables or format_name not in PAPER_FORMATS:
-        raise Http404("There is no such table or format.")
-    record(request.user, "report.exported", subject, table=table, format=format_name)
-    chosen = tables[table]
-    if isinstance(chosen, Table):
-        file_table = chosen
-    else:
-        file_table = paper_table(chosen) if format_name in PAPER_TYPES else data_table(chosen)
-    return copied(request, table_response(file_table, format_name, file_name=f"{subject} {table}"))

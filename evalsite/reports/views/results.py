@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, StreamingHttpResponse
@@ -10,47 +12,53 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.audit import NamedSubject
-from evalsite.base.actions.reports import BeingComputed
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown, whole_number
+from evalsite.base.actions.declarations import ActionCall, InvalidInput
+from evalsite.base.actions.entries import perform
+from evalsite.base.actions.pages import action_page
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, whole_number
 from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
 from evalsite.base.score_scales import SHARE
-from evalsite.base.tables import Table
-from evalsite.reports import exports, jobs
+from evalsite.reports import jobs
+from evalsite.reports.actions.publications import save
+from evalsite.reports.actions.results import ROWS, results_shown
+from evalsite.reports.actions.sendings import send_results
+from evalsite.reports.actions.tables import RESPONSES
+from evalsite.reports.forms import SavedViewForm
 from evalsite.reports.jobs import ReportState
-from evalsite.reports.models import SavedView
 from evalsite.reports.report_choices import results_choice
 from evalsite.reports.selectors.data_versions import labels_read_once
 from evalsite.reports.selectors.graders import Grader, graders_of
 from evalsite.reports.selectors.leaderboards import CHOICES_SHOWN, scored_suites
 from evalsite.reports.selectors.results import answers_named, answers_to
-from evalsite.reports.services.case_tables import EXPORT_COLUMNS, case_table, exported
+from evalsite.reports.services.case_tables import case_table, exported
 from evalsite.reports.services.report_content import ReportContent
-from evalsite.reports.services.results import EXPORT_COLUMNS as RESULTS_EXPORT_COLUMNS
 from evalsite.reports.services.results import (
     RESULTS,
-    SPREAD,
     Columns,
     ResultsChoice,
     RowFilter,
-    StoredResults,
     SuiteResults,
     column_graders,
 )
-from evalsite.reports.services.saved_views import ViewRefused, delete_view, save_view, views_for
-from evalsite.reports.views.pages import download, report_command, report_page, waits_for_report
+from evalsite.reports.services.saved_views import views_for
+from evalsite.reports.views.pages import (
+    FORMATS,
+    report_command,
+    report_page,
+    table_download,
+    waits_for_report,
+)
 from evalsite.review.selectors.chosen_questions import (
-    ChosenQuestion,
     chosen_by_run,
     chosen_questions,
     most_annotations,
     work_of_chosen,
 )
-from evalsite.review.services.referrals.researcher_referrals import MOST_CHOSEN, send_chosen
-from evalsite.review.states import ReviewRefused
+from evalsite.review.services.referrals.researcher_referrals import MOST_CHOSEN
 from judging.models import Case, Response, Suite
 from judging.selectors.benchmarks import neighbours_of
 from judging.services.evaluation.score_scales import score_scale_of
-from judging.specs.people_choices import PeopleNotAsked
 from judging.views.cases import ShownCase
 from judging.views.score_pages import score_page
 
@@ -74,7 +82,7 @@ def answers_of(shown: ShownCase) -> JsonDict:
         "texts": texts,
         "chosen": [text.pk for text in texts],
         "most_texts": TEXTS,
-        "formats": exports.FORMATS,
+        "formats": FORMATS,
     }
 
 
@@ -87,10 +95,8 @@ def case_export(request: PageRequest, case_id: int, format_name: str) -> HttpRes
     whole = Response.objects.only("text", "images", "messages").in_bulk([answer.pk for answer in answers])
     table = case_table(case, neighbours.suite if neighbours is not None else None, answers, most=CHOICES_SHOWN)
     site = request.build_absolute_uri("/").rstrip("/")
-    tables = {"responses": Table("responses", EXPORT_COLUMNS, exported(case, table, whole, site=site))}
-    return download(
-        request, tables, table="responses", format_name=format_name, subject=NamedSubject(f"case {case.key}", case.pk)
-    )
+    lines, subject = exported(case, table, whole, site=site), NamedSubject(f"case {case.key}", case.pk)
+    return table_download(request, RESPONSES, lines, format_name=format_name, subject=subject)
 
 
 SUITES_OFFERED = 100
@@ -134,7 +140,7 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
         "chosen_graders": [grader.key for grader in columns],
         "column_choices": COLUMN_WORDS.items(),
         "shown_choices": ROW_FILTER_WORDS.items(),
-        "formats": exports.FORMATS,
+        "formats": FORMATS,
         "score_scale": score_scale_of(columns[0].newest) if columns else SHARE,
         "report": slowest(reports),
         "command": report_command("results", suite=suite.pk, query=request.GET.urlencode()),
@@ -142,7 +148,7 @@ def results_page(request: PageRequest, suite_id: int) -> HttpResponse:
     if request.user.is_authenticated:
         context["views"] = views_for(suite_id=suite_id, user=request.user, query=request.GET.urlencode())
     if reports and all(report.rows for report in reports):
-        context |= _table_context(request, choice, _results(suite_id, choice, columns, reports))
+        context |= _table_context(request, choice, requested_results(request, suite))
     return report_page(request, "results", context)
 
 
@@ -161,28 +167,12 @@ def slowest(reports: list[ReportState[ReportContent]]) -> ReportState[ReportCont
     return min(reports, key=lambda report: (report.is_current, not report.is_computing), default=None)
 
 
-def _results(
-    suite_id: int, choice: ResultsChoice, graders: list[Grader], reports: list[ReportState[ReportContent]]
-) -> SuiteResults:
-    stored = [StoredResults.of(report.content, report.rows) for report in reports]
-    return SuiteResults(suite_id, choice, list(zip(graders, stored, strict=True)))
-
-
-def requested_results(request: PageRequest, suite_id: int) -> SuiteResults:
-    """Return what the page of this address shows.
-
-    Raises:
-        Http404: nothing of the suite was scored.
-        BeingComputed: a column has no figures yet.
-    """
-    choice = results_choice(request.GET)
-    columns = column_graders(graders_of(suite_id), choice)
-    if not columns:
-        raise Http404("Nothing of this suite has been scored, so there are no results yet.")
-    reports = reports_of(columns)
-    if not all(report.rows for report in reports):
-        raise BeingComputed
-    return _results(suite_id, choice, columns, reports)
+def requested_results(request: PageRequest, suite: Suite, *, site: str = "") -> SuiteResults:
+    """Return what the page of this address shows. Raises: Http404 where nothing was scored, BeingComputed."""
+    try:
+        return results_shown(suite, request.GET, waits=False, site=site)
+    except Refused as refusal:
+        raise Http404(str(refusal)) from refusal
 
 
 def _table_context(request: PageRequest, choice: ResultsChoice, results: SuiteResults) -> JsonDict:
@@ -195,23 +185,16 @@ def _table_context(request: PageRequest, choice: ResultsChoice, results: SuiteRe
         "results": results,
         "page_obj": page,
         "rows": results.shown([int(row) for row in page.object_list]),
-        "titles": _titles(results, choice),
+        "titles": [
+            *((str(number), column.label) for number, column in enumerate(results.columns)),
+            *((column.key, column.label) for column in results.row_columns),
+        ],
         "comparisons": results.comparisons() if len(results.columns) > 1 else [],
     }
     if request.user.has_perm("review.change_queue"):
         run_ids = {evaluator.run_id for column in results.columns for evaluator in column.grader.evaluators[:1]}
         context["annotations"] = most_annotations(results.count_meant(), run_ids=run_ids)
     return context | ({"panel": _panel(results, opened)} if opened is not None else {})
-
-
-def _titles(results: SuiteResults, choice: ResultsChoice) -> list[JsonDict]:
-    """Return the sortable titles of the columns behind the case and the system."""
-    titles: list[JsonDict] = [
-        {"label": column.label, "sort": str(number)} for number, column in enumerate(results.columns)
-    ]
-    if len(titles) > 1:
-        titles.append({"label": "Difference", "sort": SPREAD})
-    return titles
 
 
 def _panel(results: SuiteResults, index: int) -> JsonDict:
@@ -245,33 +228,32 @@ def results_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download what the page shows, all its pages: a line for each response under each grader."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    rows = requested_results(request, suite_id).exported(site=request.build_absolute_uri("/").rstrip("/"))
-    tables = {"rows": Table("results", RESULTS_EXPORT_COLUMNS, rows)}
-    return download(
-        request, tables, table=table, format_name=format_name, subject=NamedSubject(f"{suite} results", suite.pk)
-    )
+    if table != ROWS.name:
+        raise Http404("There is no such table.")
+    results = requested_results(request, suite, site=request.build_absolute_uri("/").rstrip("/"))
+    subject = NamedSubject(f"{suite} results", suite.pk)
+    return table_download(request, ROWS, results, format_name=format_name, subject=subject)
 
 
-@form_view("reports.view_snapshot", "review.change_queue")
+@action_page(send_results, partial(form_view, "reports.view_snapshot"))
 @waits_for_report
 def results_send(request: PageRequest, suite_id: int) -> HttpResponse:
     """Show what sending the rows that the address asks for would do, and do it."""
     suite = get_object_or_404(Suite.objects.select_related("benchmark"), pk=suite_id)
-    results = requested_results(request, suite_id)
+    results = requested_results(request, suite)
+    if request.method == "POST":
+        entered = {"suite": suite_id, "query": request.GET.urlencode(), "agreed": request.POST.get("agreed", "")}
+        try:
+            sent = perform(send_results, None, entered, actor=request.user, at=timezone.now())
+        except Refused as refusal:
+            messages.error(request, str(refusal))
+        else:
+            messages.success(request, send_results.options["said"](sent))
+        return redirect(request.get_full_path())
     cells = results.judged_cells(most=MOST_CHOSEN + 1)
     is_too_much = len(cells) > MOST_CHOSEN
     questions = [] if is_too_much else chosen_questions(cells)
     runs = chosen_by_run(questions)
-    is_pair = bool(questions) and all(question.evaluator.compared_with for question in questions)
-    work, agreed = work_of_chosen(runs, is_pair=is_pair), whole_number(request.POST.get("agreed", ""))
-    if request.method == "POST":
-        try:
-            work.check_agreed(agreed, how="Agree to it below, or narrow the filters.")
-        except PeopleNotAsked as refusal:
-            messages.error(request, str(refusal))
-        else:
-            _send(request, questions)
-        return redirect(request.get_full_path())
     context: JsonDict = {
         "suite": suite,
         "results_url": f"{reverse('reports:results-detail', args=[suite_id])}?{request.GET.urlencode()}",
@@ -281,48 +263,22 @@ def results_send(request: PageRequest, suite_id: int) -> HttpResponse:
         "total": len(questions),
         "runs": runs,
         "new": sum(run.new for run in runs),
-        "work": work,
+        "work": work_of_chosen(runs, questions),
     }
     return render(request, "reports/results_send.html", context)
 
 
-def _send(request: PageRequest, questions: list[ChosenQuestion]) -> None:
-    try:
-        sent = send_chosen(questions=questions, actor=request.user, at=timezone.now())
-    except ReviewRefused as refusal:
-        messages.error(request, str(refusal))
-        return
-    count = sum(referred.count for referred in sent)
-    for referred in sent:
-        if referred.count:
-            messages.success(request, referred.words)
-    if not count:
-        messages.info(request, "Nothing was sent: all of this is in review or has a label already.")
-
-
-@post_view("reports.add_savedview")
+@action_page(save)
 def view_save(request: PageRequest, suite_id: int) -> HttpResponse:
     """Keep what a page of results shows, and show it again."""
     suite = get_object_or_404(Suite, pk=suite_id)
-    query = request.POST.get("query", "")
-    with refusals_shown(request, ViewRefused):
-        view = save_view(
-            suite=suite,
-            name=request.POST.get("name", ""),
-            query=query,
-            is_shared=request.POST.get("is_shared") == "1",
-            actor=request.user,
-            at=timezone.now(),
-        )
-        query = view.query
-        messages.success(request, f"The view “{view}” is saved.")
-    return redirect(f"{reverse('reports:results-detail', args=[suite.pk])}?{query}")
-
-
-@post_view("reports.add_savedview")
-def view_delete(request: PageRequest, view_id: int) -> HttpResponse:
-    """Forget one's own view."""
-    view = get_object_or_404(SavedView, pk=view_id, created_by=request.user)
-    delete_view(view=view)
-    messages.success(request, f"The view “{view}” is deleted.")
-    return redirect(f"{reverse('reports:results-detail', args=[view.suite_id])}?{view.query}")
+    form = SavedViewForm({**request.POST.dict(), "suite": suite.pk})
+    try:
+        if not form.is_valid():
+            raise InvalidInput.of(form)
+        view = save.carry_out(ActionCall(None, form, request.user, timezone.now()))
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+        return redirect(f"{reverse('reports:results-detail', args=[suite.pk])}?{request.POST.get('query', '')}")
+    messages.success(request, f"The view “{view}” is saved.")
+    return redirect(view)

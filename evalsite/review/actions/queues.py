@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
 
 from django.contrib.auth.models import User
 
-from evalsite.base.actions.declarations import ActionCall, InvalidInput, Listing, NoInput, Noun, PageData, Reference
+from evalsite.base.actions.confirmations import ConfirmForm, deletion_form
+from evalsite.base.actions.declarations import DELETE, ActionCall, InvalidInput, Listing, NoInput, Noun, PageData
 from evalsite.base.command_base import facts_text
 from evalsite.base.json_types import JsonDict, JsonObject
-from evalsite.review.actions.references import QUEUE
-from evalsite.review.models import Queue
-from evalsite.review.queue_forms import QueueFileForm, QueueFilterForm, QueueForm
+from evalsite.base.refusals import Refused
+from evalsite.review.actions.references import ITEM, QUEUE
+from evalsite.review.models import PausedPerson, Queue, ReviewItem
+from evalsite.review.questions.form_files import BadForm, check_fits, written_form
+from evalsite.review.queue_forms import (
+    AnnotationsForm,
+    FormTextForm,
+    GoldColumnForm,
+    QueueFileForm,
+    QueueFilterForm,
+    QueueForm,
+    ResolveForm,
+)
 from evalsite.review.selectors.screens.pages import listed_queues, queues_of
 from evalsite.review.selectors.screens.waiting_items import possible_members, quorum_warning
-from evalsite.review.services.items.queues import set_queue_status, update_queue
+from evalsite.review.services.items import gold
+from evalsite.review.services.items.gold import TakenGold
+from evalsite.review.services.items.queues import delete_queue, set_queue_status, update_queue
+from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
+from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
 from evalsite.review.services.labels.file_queues import create_queue
 from evalsite.review.states import QueueStatus
+from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.queue_files import MaterialFile
+from judging.actions.owners import PERSON, declare_co_owners, itself
 from judging.specs.records.file_records import ParsedFile
 
+ADDS_PEOPLE = "auth.add_user"
 UPSIDE_DOWN = "The scale reads as if its highest label came first"
 HOW_TO_MEAN_IT = "Change the order, or say that the worth is as you mean it (commands and the API: order_is_meant)."
-PERSON = Reference("active account", fields=("username",))
 
 
 def queue_facts(queue: Queue) -> JsonDict:
@@ -44,7 +62,13 @@ def queue_facts(queue: Queue) -> JsonDict:
 
 def _detail(queue: Queue) -> JsonDict:
     labels = {label["value"]: label["text"] for label in queue.labels}
-    return queue_facts(queue) | {"labels": labels, "guidelines": queue.guidelines, "warning": quorum_warning(queue)}
+    asked = {"form": written_form(queue.form)} if queue.form else {}
+    return queue_facts(queue) | {
+        "labels": labels,
+        **asked,
+        "guidelines": queue.guidelines,
+        "warning": quorum_warning(queue),
+    }
 
 
 QUEUES: Noun[Queue] = Noun(
@@ -56,9 +80,10 @@ QUEUES: Noun[Queue] = Noun(
     shown=lambda queue: queue_facts(queue) | {"warning": quorum_warning(queue)},
     detail=_detail,
     listing=Listing(QueueFilterForm, rows=lambda filters: listed_queues(**filters), shown=queue_facts),
-    references={User: PERSON},
+    references={User: PERSON, ReviewItem: ITEM},
 )
-change = partial(QUEUES.one, permission="review.change_queue")
+change = partial(QUEUES.one, permission="review.change_queue", owned=itself)
+declare_co_owners(QUEUES, permission="review.change_queue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +111,21 @@ def _file_facts(form: QueueFileForm) -> JsonDict:
     parsed = form.materials
     if parsed.value is None:
         raise InvalidInput({"file": map(str, parsed.errors)})
-    is_pair, worth = parsed.value.is_pair, {label.text: label.share for label in form.cleaned_data["scale"]}
-    if form.is_in_doubt and not is_pair:
+    try:
+        check_fits(form.cleaned_data["form"], size=parsed.value.size)
+    except BadForm as error:
+        raise InvalidInput({"form": [str(error)]}) from error
+    is_single, worth = parsed.value.size == 1, {label.text: label.share for label in form.cleaned_data["scale"]}
+    if form.is_in_doubt and is_single:
         said = ", ".join(f"{text} is worth {share or 0.0:.0%}" for text, share in worth.items())
         raise InvalidInput({"scale": [f"{UPSIDE_DOWN}: {said}. {HOW_TO_MEAN_IT}"]})
     return {
         "items": len(parsed.value.rows),
-        "kind": "pairs" if is_pair else "single responses",
+        "kind": parsed.value.kind,
         "labels": parsed.value.labels.n_labels if parsed.value.labels is not None else 0,
         "columns": {use.name: use.role for use in parsed.columns},
         "warnings": [str(problem) for problem in parsed.warnings],
-        **({"worth": worth} if worth and not is_pair else {}),
+        **({"worth": worth} if worth and is_single else {}),
     }
 
 
@@ -133,6 +162,17 @@ def check(act: ActionCall[None, QueueFileForm]) -> JsonDict:
     return _file_facts(act.form)
 
 
+def _asked(definition: JsonDict) -> JsonDict:
+    return {"form": written_form(definition)}
+
+
+@QUEUES.new("check-form", permission="review.add_queue", form=FormTextForm, is_dry=True, shown=_asked)
+def check_form(act: ActionCall[None, FormTextForm]) -> JsonDict:
+    """Say what a form of questions asks, without creating a queue; errors name the line."""
+    definition: JsonDict = act.data["form"]
+    return definition
+
+
 def _settings_form(queue: Queue, _first: JsonObject, data: PageData | None) -> QueueForm:
     return QueueForm(data, instance=copy(queue), people=possible_members())  # it writes into its own instance
 
@@ -153,25 +193,160 @@ def _now(queue: Queue) -> str:
     return f"The queue is now {queue.get_status_display().lower()}"
 
 
-@change("pause", said=_now)
+def _has(status: QueueStatus) -> Callable[[Queue], bool]:
+    return lambda queue: queue.status == status
+
+
+@change("pause", said=_now, button="Pause", icon="pause-fill", is_offered=_has(QueueStatus.OPEN))
 def pause(act: ActionCall[Queue, NoInput]) -> Queue:
     """Pause a queue: no items are handed out until it is resumed."""
     return set_queue_status(queue=act.subject, status=QueueStatus.PAUSED, actor=act.actor)
 
 
-@change("resume", said=_now)
+@change("resume", said=_now, button="Resume", icon="play-fill", is_offered=_has(QueueStatus.PAUSED))
 def resume(act: ActionCall[Queue, NoInput]) -> Queue:
     """Resume a paused queue."""
     return set_queue_status(queue=act.subject, status=QueueStatus.OPEN, actor=act.actor)
 
 
-@change("archive", said=_now)
+@change(
+    "archive",
+    said=_now,
+    button="Archive",
+    icon="archive",
+    question="Archive this queue?",
+    is_offered=_has(QueueStatus.PAUSED),
+)
 def archive(act: ActionCall[Queue, NoInput]) -> Queue:
     """Archive a queue: it accepts no more annotations and is no longer listed. Annotations and reports are kept."""
     return set_queue_status(queue=act.subject, status=QueueStatus.ARCHIVED, actor=act.actor)
 
 
-@change("restore", said=_now)
+def _gold_facts(taken: TakenGold) -> JsonDict:
+    return {"taken": taken.taken, "refused": list(taken.refusals)}
+
+
+def _gold_said(taken: TakenGold) -> str:
+    said = f"{taken.taken} item{'s' if taken.taken > 1 else ''} taken as gold"
+    return " ".join([said + ".", *taken.refusals[:3]]) if taken.refusals else said
+
+
+@change(
+    "take-gold",
+    form=GoldColumnForm,
+    needs_person=True,
+    shown=_gold_facts,
+    said=_gold_said,
+    button="Take gold items",
+    icon="patch-check",
+    is_offered=lambda queue: bool(queue.source_file) and queue.status != QueueStatus.ARCHIVED,
+)
+def take_gold(act: ActionCall[Queue, GoldColumnForm]) -> TakenGold:
+    """Make gold items of the open items whose file has the right answer in a column.
+
+    Nobody is asked about those items any more. Copies of them are handed out unawares, at most one in ten; whoever
+    answers too few of them right is paused.
+    """
+    return gold.take_gold(queue=act.subject, actor=act.person, at=act.at, **act.data)
+
+
+def _resolve_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ResolveForm:
+    return ResolveForm(data, queue=queue)
+
+
+def _resolved_facts(pause: PausedPerson) -> JsonDict:
+    return {
+        "queue": pause.queue.slug,
+        "person": pause.person.username,
+        "labels": pause.labels,
+        "resumed": pause.resumed_at is not None,
+    }
+
+
+def _resolved_said(pause: PausedPerson) -> str:
+    goes_on = "; they may go on" if pause.resumed_at is not None else ""
+    return f"The labels of {pause.person.username} are {pause.get_labels_display().lower()}{goes_on}"
+
+
+@change(
+    "resolve-person",
+    form=ResolveForm,
+    makes_form=_resolve_form,
+    shown=_resolved_facts,
+    said=_resolved_said,
+    button="Decide on paused people",
+    icon="person-gear",
+    is_offered=lambda queue: bool(queue.gold_count),
+)
+def resolve_person(act: ActionCall[Queue, ResolveForm]) -> PausedPerson:
+    """Leave the labels of a paused person in, leave them out, or ask other people again; say whether they go on."""
+    return gold.resolve_person(
+        queue=act.subject, person=act.data["person"], resolution=act.form.resolution(), actor=act.actor, at=act.at
+    )
+
+
+@change("restore", said=_now, button="Restore", icon="", is_offered=_has(QueueStatus.ARCHIVED))
 def restore(act: ActionCall[Queue, NoInput]) -> Queue:
     """List an archived queue again, paused."""
     return set_queue_status(queue=act.subject, status=QueueStatus.PAUSED, actor=act.actor)
+
+
+@change(
+    DELETE,
+    form=ConfirmForm,
+    makes_form=deletion_form,
+    said=lambda queue: f"{queue} is deleted.",
+    leads_to="review:queue-list",
+    button="Delete",
+    icon="trash",
+    is_offered=_has(QueueStatus.ARCHIVED),
+)
+def delete(act: ActionCall[Queue, ConfirmForm]) -> Queue:
+    """Delete a queue with its items, annotations and final labels for good."""
+    return delete_queue(queue=act.subject, actor=act.actor)
+
+
+def _annotations(form: AnnotationsForm) -> AnnotationFile:
+    """Return what is in the file of a form. Raises: InvalidInput."""
+    upload = form.cleaned_data["file"]
+    parsed = read_annotations(upload.read(), upload.name)
+    if parsed.value is None:
+        raise InvalidInput({"file": map(str, parsed.errors)})
+    return parsed.value
+
+
+def _people(act: ActionCall[Queue, AnnotationsForm]) -> PeopleChoice:
+    """Return who the people of the file are here. Raises: Refused: only an admin adds people."""
+    create = act.data["create_people"]
+    if create and act.actor is not None and not act.actor.has_perm(ADDS_PEOPLE):
+        raise Refused("Only an admin can add people. Name who they are here, or ask an admin.", field="create_people")
+    return PeopleChoice(act.data["people"], create)
+
+
+def _plan_facts(queue: Queue, plan: AnnotationPlan) -> JsonDict:
+    return {"queue": queue.slug, **plan.counts(), "warnings": list(map(str, plan.problems))}
+
+
+with_file = partial(change, form=AnnotationsForm, shown=dict, lines=facts_text)
+
+
+@with_file("check-annotations", is_dry=True)
+def check_annotations(act: ActionCall[Queue, AnnotationsForm]) -> JsonDict:
+    """Say what importing a file of annotations would bring into a queue, without storing it."""
+    plan = plan_import(queue=act.subject, file=_annotations(act.form), people=_people(act), at=act.at)
+    check_open(act.subject)
+    if plan.is_refused:
+        raise AnnotationImportRefused(plan.problems)
+    return _plan_facts(act.subject, plan)
+
+
+@with_file("import-annotations")
+def take_annotations(act: ActionCall[Queue, AnnotationsForm]) -> JsonDict:
+    """Import annotations that a queue exported, matched by item and content: all of a file or nothing.
+
+    What is here already is not changed.
+    """
+    imported = import_annotations(
+        queue=act.subject, file=_annotations(act.form), people=_people(act), actor=act.actor, at=act.at
+    )
+    return _plan_facts(act.subject, imported.plan) | {"people_added": list(imported.created)}

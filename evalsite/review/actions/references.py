@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.db.models import QuerySet
 
 from evalsite.base.actions.declarations import Reference
-from evalsite.base.command_base import DIGITS, BadInput
+from evalsite.base.command_base import BadInput, numbered_row
+from evalsite.base.http import whole_number
 from evalsite.review.addresses import number_at
 from evalsite.review.models import GoldenSet, LabelTable, Queue, ReviewItem
 
@@ -16,11 +19,10 @@ def find_item(items: QuerySet[ReviewItem], text: str) -> ReviewItem:
     Raises:
         BadInput: there is none; the message lists no others, since their numbers tell something.
     """
-    try:
-        number = int(text) if text.isdecimal() and len(text) <= DIGITS else number_at(text)
-    except ValueError:
-        number = -1
-    item = items.filter(pk=number).first()
+    item = numbered_row(items, text)
+    if item is None and whole_number(text) is None:
+        with suppress(ValueError):
+            item = items.filter(pk=number_at(text)).first()
     if item is None:
         raise BadInput(f"There is no item {text}.")
     return item

@@ -1,5 +1,6 @@
 """Tables of what people are asked and answer. Thin: fields, constraints and names."""
 
+from evalsite.review.models.gold import GoldAnswer, PausedPerson
 from evalsite.review.models.items import (
     LEFT_OUT,
     Annotation,
@@ -42,6 +43,7 @@ __all__ = [
     "Certificate",
     "EvaluatorThreshold",
     "FinalLabel",
+    "GoldAnswer",
     "GoldenItem",
     "GoldenRule",
     "GoldenRun",
@@ -56,6 +58,7 @@ __all__ = [
     "Notice",
     "NoticeKind",
     "OrderPolicy",
+    "PausedPerson",
     "ProposalStatus",
     "Provenance",
     "Queue",

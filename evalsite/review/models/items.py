@@ -9,9 +9,12 @@ from django.urls import reverse
 from debate.models import Debate, DebateSet
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
+from evalsite.base.owners import Owned
 from evalsite.review.addresses import address_of
 from evalsite.review.blinding import QueueMode
+from evalsite.review.questions.forms import SWAPPED
 from evalsite.review.routing import ItemArm
+from evalsite.review.sampling import PASS_MARK
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
 from judging.models import Case, Response, RubricItem, Run, RunEvaluator
 
@@ -26,7 +29,7 @@ class OrderPolicy(models.TextChoices):
     RANDOM = "random", "Random"
 
 
-class Queue(models.Model):
+class Queue(Owned):
     """A stream of items with its guidelines, label scale and quorum."""
 
     slug = models.SlugField(max_length=80, unique=True)
@@ -36,6 +39,7 @@ class Queue(models.Model):
     guidelines_version = models.PositiveIntegerField(default=1)  # counted up by each change of the guidelines
     mode = models.CharField(max_length=20, choices=choices_of(QueueMode), default=QueueMode.BLIND)
     labels = models.JSONField()  # [{"value": "1", "text": "A is better"}, ...], in order
+    form = models.JSONField(default=dict, blank=True)  # questions that its owner wrote, never changed; {}: one label
     quorum = models.PositiveSmallIntegerField(default=2)
     status = models.CharField(max_length=20, choices=choices_of(QueueStatus), default=QueueStatus.OPEN)
     run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="queue")
@@ -51,6 +55,8 @@ class Queue(models.Model):
     source_file = models.CharField(max_length=200, blank=True)  # name of the file that its items came from
     order = models.CharField(max_length=20, choices=OrderPolicy, default=OrderPolicy.URGENT)
     retest_share = models.FloatField(default=0.05)  # of a person's own items that come back to them later
+    gold_count = models.PositiveIntegerField(default=0)  # items whose answers are known
+    gold_mark = models.FloatField(default=PASS_MARK)  # share of gold items that a person has to answer right
     shows_agreement = models.BooleanField(default=False)  # people may see how far they agree with the rest
 
     class Meta:
@@ -94,7 +100,7 @@ class AuditPlan(models.Model):
 
 
 class Material(models.Model):
-    """One or two answers to a question that came in a file, to be reviewed without any run or debate."""
+    """One to six responses to a question that came in a file, to be reviewed without any run or debate."""
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="materials")
     key = models.CharField(max_length=200)
@@ -107,7 +113,8 @@ class Material(models.Model):
     is_pair = models.BooleanField()
     system_a = models.CharField(max_length=200, blank=True)
     system_b = models.CharField(max_length=200, blank=True)
-    turns = models.JSONField(default=dict)  # question, response_a and response_b of chats, in the stored form
+    more = models.JSONField(default=list)  # responses C to F: [[text, system], ...]
+    turns = models.JSONField(default=dict)  # question, response_a to response_f of chats, in the stored form
     details = models.JSONField(default=dict)  # columns that nothing reads: shown to leads, never to annotators
 
     class Meta:
@@ -115,6 +122,12 @@ class Material(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def responses(self) -> list[tuple[str, str]]:
+        """The text and the system of each response, in the order of the file."""
+        second = [(self.response_b, self.system_b)] if self.is_pair or self.more else []
+        return [(self.response_a, self.system_a), *second, *((text, system) for text, system in self.more)]
 
 
 class Subject(models.Model):
@@ -127,8 +140,8 @@ class Subject(models.Model):
     content_key = models.CharField(max_length=64, blank=True)  # of labels that name no rubric: review.subject_keys
     is_pair = models.BooleanField()  # labels of a pair say which response is better, in the order of their hashes
     criterion = models.CharField(max_length=200, blank=True)
-    case = models.ForeignKey(Case, null=True, on_delete=models.PROTECT, related_name="+")  # its reference is shown
-    rubric_item = models.ForeignKey(RubricItem, null=True, on_delete=models.PROTECT, related_name="+")
+    case = models.ForeignKey(Case, null=True, on_delete=models.CASCADE, related_name="+")  # its reference is shown
+    rubric_item = models.ForeignKey(RubricItem, null=True, on_delete=models.CASCADE, related_name="+")
     judge = models.CharField(max_length=20, blank=True)  # kind that rates without a rubric, whose parts people rate
     labels = models.JSONField()  # the scale, as in Queue
     created_at = models.DateTimeField()
@@ -276,6 +289,7 @@ class Assignment(models.Model):
     token = models.UUIDField(unique=True)
     status = models.CharField(max_length=20, choices=choices_of(AssignmentStatus), default=AssignmentStatus.LEASED)
     swapped = models.BooleanField(default=False)  # this person sees B on the left
+    shown_order = models.CharField(max_length=6, blank=True)  # of three responses or more, as this person sees them
     claimed_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField(null=True)  # the page's last sign of life
@@ -299,6 +313,11 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return f"assignment {self.pk}"
+
+    @property
+    def order(self) -> str:
+        """The letters of the item's responses as this person sees them; "" as the item has them."""
+        return SWAPPED if self.swapped else self.shown_order
 
 
 class Look(models.Model):
@@ -336,11 +355,13 @@ class Annotation(models.Model):
     seconds = models.FloatField(null=True)  # from claim to answer
     active_seconds = models.FloatField(null=True)  # the same without idle time; None where nobody measured it
     created_at = models.DateTimeField()
+    left_out_at = models.DateTimeField(null=True)  # the label counts nowhere since, and takes no slot
     seen_before = models.BooleanField(default=False)  # the person had looked at the item as its owner: not blind
     mode = models.CharField(
         max_length=20, choices=choices_of(QueueMode), default=QueueMode.BLIND
     )  # the queue's, when it was given
     guidelines_version = models.PositiveIntegerField(default=1)  # the queue's, when it was given
+    asked_hash = models.CharField(max_length=64, blank=True)  # of form, guidelines and what was shown, when given
     source_file = models.CharField(max_length=200, blank=True)  # the file that it was imported from, if it was
     edited_at = models.DateTimeField(null=True)  # last change of the blind answer while the item was open
     revealed_at = models.DateTimeField(null=True)  # when the verdicts were shown; fixes the blind answer
@@ -354,7 +375,8 @@ class Annotation(models.Model):
             models.UniqueConstraint(fields=["item", "annotator"], name="annotation_once"),
             models.UniqueConstraint(fields=["item", "slot"], name="annotation_slot_once"),
             models.CheckConstraint(
-                condition=(models.Q(slot__isnull=False, cannot_judge="") & ~models.Q(label=""))
+                condition=(models.Q(slot__isnull=False, left_out_at=None, cannot_judge="") & ~models.Q(label=""))
+                | (models.Q(slot=None, left_out_at__isnull=False, cannot_judge="") & ~models.Q(label=""))
                 | (models.Q(slot=None, label="", revised_label="") & ~models.Q(cannot_judge="")),
                 name="annotation_label_or_cannot_judge",
             ),

@@ -13,6 +13,7 @@ class NoticeKind(models.TextChoices):
     NEEDS_ADJUDICATION = "split", "Needs adjudication"
     DONE = "done", "Queue complete"
     FLAGGED = "flagged", "Item flagged"
+    PERSON_PAUSED = "person_paused", "Annotator paused"
     STUCK = "stuck", "No annotator left"
     RUN_ENDED = "run_ended", "Run ended"
     RUN_PAUSED = "run_paused", "Run paused"

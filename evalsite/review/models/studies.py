@@ -115,6 +115,7 @@ class Certificate(models.Model):
     passed = models.BooleanField()
     items = models.PositiveIntegerField()  # audited responses with a final blind label that the judge read
     figures = models.JSONField()  # winning rate, people, sensitivity, specificity, kappa, as issued
+    lapsed_at = models.DateTimeField(null=True)  # when it was announced that the judge runs as another version
     issued_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     issued_at = models.DateTimeField()
 
@@ -217,6 +218,9 @@ class GoldenItem(models.Model):
     def __str__(self) -> str:
         return f"golden item {self.pk}"
 
+    def get_absolute_url(self) -> str:
+        return reverse("reports:golden-item", args=[self.golden_set_id, self.pk])
+
 
 class GoldenRun(models.Model):
     """A run of judges on the responses of one part of a golden set. One on the test part is an opening of the test."""
@@ -283,3 +287,6 @@ class WordingProposal(models.Model):
 
     def __str__(self) -> str:
         return f"proposal {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("reports:golden-wording", args=[self.pk])

@@ -1,4 +1,4 @@
-"""How people answer a criterion: the parts of its form, how they are read, and the score that they come to. Pure.
+"""How people answer a criterion of a judge: the questions that it comes to, and the score of their answers. Pure.
 
 A level rubric asks of each item whether it is met, checks with points the same, dimensions for one value each on their
 own scale. The score is computed by the judge that rates the same parts.
@@ -10,10 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256
-from math import isfinite, lcm
+from math import lcm
 
 from evalsite.base.json_types import JsonObject
 from evalsite.base.score_scales import ScaleKind, ScoreScale
+from evalsite.review.questions.forms import (
+    BOOLEAN,
+    MOST_PARTS,
+    Answer,
+    AnswerForm,
+    FormQuestion,
+    Kind,
+    PartsMissing,
+    scale_values,
+    value_text,
+)
 from evalsite.review.questions.scales import (
     JUDGEMENT,
     MOST_LABELS,
@@ -22,13 +33,12 @@ from evalsite.review.questions.scales import (
     find_node,
     is_points_scale,
     is_preference,
-    key_of,
     level_scale,
     nearest_label,
     points_scale,
 )
 from judging.grading.cascade import criteria_counts, feasible_scores
-from judging.grading.rubric_tree import BadRubric, Value, exact, is_rated, is_scored_leaf, on_scale, score_tree, walk
+from judging.grading.rubric_tree import BadRubric, Value, exact, is_rated, is_scored_leaf, score_tree, walk
 from judging.judges.judge_kinds import BadJudgeOption
 from judging.judges.kinds.custom import NAME as OWN_PROMPT
 from judging.judges.kinds.custom import read_labels
@@ -41,121 +51,41 @@ from judging.judges.subjects import JudgeSubject
 from judging.judges.verdicts import JudgeScore
 from judging.specs.types import NodeSpec, ScaleSpec
 
-MET, NOT_MET = "met", "not met"
-CHECK = (Label(MET, "Met", 1.0), Label(NOT_MET, "Not met", 0.0))
-PREFIX = "part-"  # of the fields that hold parts in forms and drafts
-MOST_PARTS = 100  # more are not asked one by one
-FEWEST_STEPS = 2  # of a scale of whole numbers; 0 to 1 is a share
+FEWEST_STEPS = 2  # of a scale of whole numbers; 0 to 1 is in tenths
 FINEST = 100  # steps of a scale of scores: finer ones are not told apart
 LEVELS, RELEVANCE, GENERIC = "level_cascade", "relevance", "generic"  # kinds of judges
 NUMBERED = ("integrity",)  # kinds of judges without a rubric whose verdict is a number
-BOOLEAN = ScaleSpec("boolean")
 PRECISION = "context_precision"
 
 
-class PartsMissing(ValueError):
-    """Some parts have no readable value; the message names them."""
-
-
 @dataclass(frozen=True, slots=True)
-class FormPart:
-    """One thing that people decide on: a check, or a dimension with its scale."""
-
-    key: str  # "50.1", "accuracy"
-    text: str
-    head: str = ""  # what stands above it: its level or group
-    scale: ScaleSpec = BOOLEAN
-    anchors: tuple[tuple[str, str], ...] = ()  # what values mean: ("1 to 3", "mostly wrong")
-    points: float | None = None
-
-    @property
-    def field(self) -> str:
-        """The name of its field in forms and drafts."""
-        return f"{PREFIX}{self.key}"
-
-    @property
-    def is_check(self) -> bool:
-        return self.scale.kind == "boolean"
-
-    @property
-    def choices(self) -> tuple[Label, ...]:
-        """The values offered; none where a number is typed."""
-        if self.is_check:
-            return CHECK
-        if self.scale.kind == "nominal":
-            return tuple(Label(name, name) for name in self.scale.labels)
-        return tuple(Label(f"{value:g}", f"{value:g}") for value in scale_values(self.scale))
-
-    def read(self, text: str) -> Value | None:
-        """Return the value that a form or a file says; None where it is not on the scale."""
-        if self.is_check:
-            return text == MET if text in (MET, NOT_MET) else None
-        if self.scale.kind == "nominal":
-            return text if text in self.scale.labels else None
-        try:
-            number = float(text)
-        except ValueError:
-            return None
-        if not isfinite(number):
-            return None
-        value = int(number) if number.is_integer() else number
-        return value if on_scale(value, self.scale) else None
-
-
-def value_text(value: Value) -> str:
-    """Return a value as forms and drafts hold it; `Part.read` reads it."""
-    if isinstance(value, bool):
-        return MET if value else NOT_MET
-    return value if isinstance(value, str) else f"{value:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerForm:
-    """The parts of a criterion's form, and the judge whose code makes a score of them."""
+class ScoredForm(AnswerForm):
+    """The parts of a criterion's form, and the judge whose code makes a score of them; `labels` are its scale."""
 
     judge: str  # kind of judge
-    parts: tuple[FormPart, ...]
     about: JudgeSubject
-    labels: tuple[Label, ...]  # the scale of the score
     fixed_values: Mapping[str, Value | None] = field(default_factory=dict)  # values that nobody is asked for
 
-    def read(self, texts: Mapping[str, str]) -> dict[str, Value]:
-        """Return key -> value from what a person said, by key.
-
-        Raises:
-            PartsMissing: a part is left out, or its value is not on its scale.
-        """
-        answer = {part.key: part.read(texts.get(part.key, "")) for part in self.parts}
-        values = {key: value for key, value in answer.items() if value is not None}
-        missing = [part.key for part in self.parts if part.key not in values]
-        if missing and all(part.is_check for part in self.parts):
-            raise PartsMissing(f"Choose met or not met for: {', '.join(missing)}.")
-        if missing:
-            raise PartsMissing(f"Choose a value for: {', '.join(missing)}.")
-        return values
-
-    def holds(self, values: JsonObject) -> bool:
-        """Return whether these are values of all parts, and of nothing else."""
-        if set(values) != {part.key for part in self.parts}:
-            return False
-        return all(on_scale(values[part.key], part.scale) for part in self.parts)
-
-    def score(self, values: Mapping[str, Value], options: JsonObject | None = None) -> JudgeScore:
+    def score(self, values: Mapping[str, Answer], options: JsonObject | None = None) -> JudgeScore:
         """Return the score of the parts' values, computed by the judge with these options, else as documented."""
         return judge_kind(self.judge).build(options).score({"nodes": {**self.fixed_values, **values}}, self.about)
 
-    def limits(self, values: Mapping[str, Value]) -> tuple[str, ...]:
+    def limits(self, values: Mapping[str, Answer]) -> tuple[str, ...]:
         """Return the parts that a rule of the rubric counts otherwise than as they were given."""
         names = {part.key: part.text for part in self.parts}
         flagged = (flag.partition(":")[2] for flag in self.score(values).flags)
         return tuple(names[key] for key in flagged if key in names)
 
-    def label(self, values: Mapping[str, Value]) -> str:
+    def label(self, values: Mapping[str, Answer]) -> str:
         """Return the score as a label of the scale. Raises: PartsMissing: it comes to none."""
         share = share_of(self.score(values))
         if share is None:
             raise PartsMissing("No score can be computed from these values.")
         return nearest_label(share, self.labels)
+
+    def words(self, values: Mapping[str, Answer]) -> str:
+        """Return what was said of each part, checks by what was met and what not."""
+        return words_of_parts(values)
 
 
 def share_of(score: JudgeScore) -> float | None:
@@ -163,7 +93,7 @@ def share_of(score: JudgeScore) -> float | None:
     return float(score.value / score.full) if score.value is not None and score.full else None
 
 
-def form_of(about: JudgeSubject, labels: Sequence[Label], *, judge: str = "") -> AnswerForm | None:
+def form_of(about: JudgeSubject, labels: Sequence[Label], *, judge: str = "") -> ScoredForm | None:
     """Return the form of a criterion; None where people choose one label.
 
     `judge` is the kind that rates without a rubric. Subjects of earlier versions have other scales than their rubric's
@@ -175,17 +105,17 @@ def form_of(about: JudgeSubject, labels: Sequence[Label], *, judge: str = "") ->
     if judge == RELEVANCE and is_points_scale(scale) and len(scale) == _grid(DIMENSIONS_TREE) + 1:
         nodes = tuple(node for node in DIMENSIONS_TREE.children if about.has_context or node.key != PRECISION)
         fixed_values = {} if about.has_context else {PRECISION: None}
-        return AnswerForm(RELEVANCE, tuple(_part(node) for node in nodes), about, scale, fixed_values)
+        return ScoredForm(tuple(_part(node) for node in nodes), scale, RELEVANCE, about, fixed_values)
     if tree is None or not scale or any(label.share is None for label in scale):
         return None
     if _is_cascade(tree):
         levels = [level for level in tree.children if level.kind == "level"]
         parts = tuple(_part(item, head=f"Level {level.key}") for level in levels for item in level.children)
         has_scores = {"0", "100"} <= {label.value for label in scale}
-        return AnswerForm(LEVELS, parts, about, scale) if has_scores else None
+        return ScoredForm(parts, scale, LEVELS, about) if has_scores else None
     if not is_points_scale(scale):
         return None
-    return AnswerForm(GENERIC, tuple(_rated(tree, about.criterion_key)), about, scale)
+    return ScoredForm(tuple(_rated(tree, about.criterion_key)), scale, GENERIC, about)
 
 
 def needs_material(tree: NodeSpec | None, *, judge: str = "") -> bool:
@@ -223,12 +153,14 @@ def scale_of(tree: NodeSpec | None, *, criterion: str = "", judge: str = "") -> 
 
 def scale_of_imported(options: JsonObject) -> tuple[Label, ...]:
     """Return the scale of what people are asked beside a judge of another tool: its letters, or numbers of its scale;
-    right, partly, wrong where nobody knows it, or it is a share."""
+    right, partly, wrong where nobody knows it, and beside rules that come to a share."""
     grader = imported_grader(options)
     if grader is not None and len(grader.letters) > 1:
         return tuple(Label(letter, letter, grader.share(letter)) for letter in reversed(grader.letters))
     low, high = grader.ends if grader is not None else (None, None)
-    if grader is None or low is None or high is None or high - low < FEWEST_STEPS:
+    if grader is None or low is None or high is None:
+        return JUDGEMENT
+    if high - low < FEWEST_STEPS and "judge_kind" not in options:
         return JUDGEMENT
     return number_scale(grader.score_scale)
 
@@ -281,23 +213,15 @@ def number_scale(scale: ScoreScale) -> tuple[Label, ...]:
     """Return the numbers of a scale to choose from: each whole one, or as many equal steps as can be told apart."""
     width = exact(scale.highest) - exact(scale.lowest)
     most = MOST_LABELS - 1
-    is_short = width.denominator == 1 and FEWEST_STEPS <= width <= most
+    is_preference_scale = (scale.lowest, scale.highest) == (-1, 1)  # its whole numbers say which of two is better
+    is_short = width.denominator == 1 and FEWEST_STEPS <= width <= most and not is_preference_scale
     whole = (n for n in range(most, FEWEST_STEPS, -1) if (width / n).denominator == 1)
     steps = int(width) if is_short else next(whole, most)
     values = [float(exact(scale.lowest) + width * step / steps) for step in range(steps + 1)]
     return tuple(Label(f"{value:g}", f"{value:g}", scale.share(value)) for value in values)
 
 
-def scale_values(scale: ScaleSpec) -> tuple[float, ...]:
-    """Return the values of a scale of numbers, where they are few enough to choose from."""
-    if scale.minimum is None or scale.maximum is None or scale.maximum <= scale.minimum:
-        return ()
-    step = scale.step or 1.0
-    count = round((scale.maximum - scale.minimum) / step) + 1
-    return tuple(scale.minimum + step * index for index in range(count)) if count <= MOST_LABELS else ()
-
-
-def words_of_parts(parts: Mapping[str, Value]) -> str:
+def words_of_parts(parts: Mapping[str, Answer]) -> str:
     """Return what was said of each part, checks by what was met and what not, "" for an answer without parts."""
     in_order = sorted(parts, key=lambda key: [(len(part), part) for part in key.split(".")])
     checks = ((word, [key for key in in_order if parts[key] is is_met]) for word, is_met in WORDS)
@@ -308,9 +232,9 @@ def words_of_parts(parts: Mapping[str, Value]) -> str:
 WORDS = (("Met", True), ("Not met", False))
 
 
-def majority_parts(answers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+def majority_parts(answers: Sequence[Mapping[str, Answer]]) -> dict[str, Answer]:
     """Return the value that more than half of the answers give each part; empty where a part has none."""
-    majority: dict[str, Value] = {}
+    majority: dict[str, Answer] = {}
     for key in answers[0] if answers else ():
         values = [answer.get(key) for answer in answers]
         value = max(values, key=values.count)
@@ -320,16 +244,11 @@ def majority_parts(answers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
     return majority
 
 
-def digit_of(part: FormPart, index: int) -> str:
-    """Return the key that gives a choice of a part."""
-    return key_of(index, part.choices)
-
-
 def _is_cascade(tree: NodeSpec) -> bool:
     return tree.aggregator.get("type") == "cascade"
 
 
-def _rated(tree: NodeSpec, criterion: str) -> Iterator[FormPart]:
+def _rated(tree: NodeSpec, criterion: str) -> Iterator[FormQuestion]:
     """Yield what a judge of any rubric has to rate, with what stands above it."""
     for group in walk(tree):
         head = "" if group is tree else group.text or group.key
@@ -340,9 +259,19 @@ def _rated(tree: NodeSpec, criterion: str) -> Iterator[FormPart]:
         yield _part(tree)
 
 
-def _part(node: NodeSpec, *, head: str = "") -> FormPart:
+def _part(node: NodeSpec, *, head: str = "") -> FormQuestion:
     anchors = tuple((anchor.range_words, anchor.text) for anchor in node.anchors)
-    return FormPart(node.key, node.text or node.key, head, node.scale or BOOLEAN, anchors, node.points)
+    scale = node.scale or BOOLEAN
+    return FormQuestion(node.key, node.text or node.key, _kind_on(scale), head, scale, (), anchors, node.points)
+
+
+def _kind_on(scale: ScaleSpec) -> Kind:
+    """Return how values of a rubric's scale are asked for."""
+    if scale.kind == "boolean":
+        return Kind.CHECK
+    if scale.kind == "nominal":
+        return Kind.CHOICE
+    return Kind.SCALE if scale_values(scale) else Kind.NUMBER
 
 
 def _is_alone(tree: NodeSpec, criterion: str) -> bool:
@@ -356,7 +285,7 @@ def _scored(tree: NodeSpec, criterion: str) -> NodeSpec:
     return tree if node is None else NodeSpec("root", "group", aggregator={"type": "mean"}, children=(node,))
 
 
-def _own_scale(tree: NodeSpec, part: FormPart) -> tuple[Label, ...]:
+def _own_scale(tree: NodeSpec, part: FormQuestion) -> tuple[Label, ...]:
     """Return the values of a criterion that stands alone, each worth what the judge's code makes of it."""
     node = find_node(tree, part.key)
     if node is None:
@@ -366,7 +295,7 @@ def _own_scale(tree: NodeSpec, part: FormPart) -> tuple[Label, ...]:
     labels = []
     for choice in part.choices:
         value = part.read(choice.value)
-        if value is None:
+        if value is None or isinstance(value, list):
             continue
         score = score_tree(tree, {part.key: value}).score if has_worth else None
         text = choice.text if part.is_check else _meaning(node, choice)
@@ -410,5 +339,6 @@ def _values_of(node: NodeSpec) -> list[Value]:
     if part.is_check:
         return [False, True]
     if part.choices:
-        return [value for choice in part.choices if (value := part.read(choice.value)) is not None]
+        read = (part.read(choice.value) for choice in part.choices)
+        return [value for value in read if value is not None and not isinstance(value, list)]
     return [part.scale.minimum or 0, (part.scale.minimum or 0) + (part.scale.step or 1)]

@@ -36,6 +36,7 @@ COMPARED = (  # the same of a response and a baseline's, with what it is worth t
     Label("-1", "B is better", 0.0),
 )
 JUDGEMENT = (Label("right", "Right", 1.0), Label("partly", "Partly right", 0.5), Label("wrong", "Wrong", 0.0))
+ANSWERED = (Label("answered", "Answered"),)  # of a form whose questions have no few fixed answers
 PREFERENCE_SHARES = {"1": 1.0, "0": 0.5, "-1": 0.0}  # what a preference is worth to the first of a pair
 _WORTH = {  # of words that say by themselves whether a response is right
     **dict.fromkeys(("right", "correct", "true", "yes", "pass", "passed", "good"), 1.0),
@@ -66,11 +67,11 @@ def level_scale(scores: Iterable[int]) -> tuple[Label, ...]:
 def points_scale(steps: int, scale: ScoreScale = SHARE) -> tuple[Label, ...]:
     """Return the scores of 0 to 100 in so many equal steps, at most 100; each is worth its step exactly.
 
-    `scale` is that of the judge: people read their score as its is shown, as 0.63 of 1.
+    `scale` is that of the judge: people read their score as its is shown, as 0.63 of 1 or 37.5%.
     """
-    has_own_words = scale.is_rating and (scale.zero, scale.highest) != (0, 100)
+    is_of_100 = scale.is_rating and (scale.zero, scale.highest) == (0, 100)
     return tuple(
-        Label(str(points), scale.whole_words(share) if has_own_words else f"{points} of 100", share)
+        Label(str(points), f"{round(100 * share, 1):g} of 100" if is_of_100 else scale.whole_words(share), share)
         for step in range(steps + 1)
         for share, points in ((step / steps, round(100 * step / steps)),)
     )
@@ -88,14 +89,14 @@ def _worth_of(labels: Iterable[Label]) -> tuple[tuple[str, float | None], ...]:
 def _scale_in_words(labels: Sequence[Label]) -> ScoreScale:
     """Return the scale that the words of a form's scores are on, as `points_scale` wrote them."""
     zero, top = labels[0].text.partition(" of ")[0], labels[-1].text.rpartition(" of ")[2]
-    if top == "100" or not labels[-1].text.endswith(f" of {top}"):
+    if not labels[-1].text.endswith(f" of {top}"):
         return SHARE
     start = float(zero.replace("−", "-"))
     return ScoreScale(ScaleKind.RATING, start, float(top), start)
 
 
 def joined_scale(scales: Iterable[tuple[Label, ...]]) -> tuple[Label, ...]:
-    """Return the scale that all share, the union of level scales, or all labels, without worth, of others.
+    """Return the scale that all share, the union of scores of 0 to 100, or all labels, without worth, of others.
 
     Right, partly, wrong where there is none.
     """
@@ -104,8 +105,9 @@ def joined_scale(scales: Iterable[tuple[Label, ...]]) -> tuple[Label, ...]:
         return JUDGEMENT
     if len(different) == 1:
         return different[0]
-    if all(_is_level_scale(scale) for scale in different):
-        return level_scale(int(label.value) for scale in different for label in scale)
+    if all(map(_is_of_100, different)):
+        scores = {label.value: label for scale in different for label in scale}
+        return tuple(sorted(scores.values(), key=lambda label: label.share or 0.0))
     texts = {label.value: label.text for scale in different for label in scale}
     return tuple(Label(value, text) for value, text in texts.items())
 
@@ -335,6 +337,12 @@ def find_node(tree: NodeSpec, key: str) -> NodeSpec | None:
     if tree.key == key:
         return tree
     return next((node for child in tree.children if (node := find_node(child, key)) is not None), None)
+
+
+def _is_of_100(scale: tuple[Label, ...]) -> bool:
+    """Whether labels are scores of levels, or of forms that come to shares."""
+    is_rounded = all(label.share is not None and label.value == str(round(100 * label.share)) for label in scale)
+    return is_rounded and score_scale_of_labels(scale) in (SHARE, rating(0, 100))
 
 
 def _is_level_scale(scale: tuple[Label, ...]) -> bool:

@@ -9,13 +9,22 @@ from itertools import groupby, islice
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import Prefetch
 
-from evalsite.base.json_types import JsonDict
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import Table
-from evalsite.review.models import Material, Queue, ReviewItem
+from evalsite.review.models import FinalLabel, Material, Queue, ReviewItem
+from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, letters_seen, value_text
 from evalsite.review.questions.scales import Label, labels_from_json, meaning_of
 from evalsite.review.selectors.labels.provenance import act_rows
-from evalsite.review.selectors.labels.subjects import ShownSubject, subject_of, with_subjects
+from evalsite.review.selectors.labels.subjects import (
+    ShownSubject,
+    form_of_item,
+    form_of_queue,
+    parts_in,
+    subject_of,
+    with_subjects,
+)
 from evalsite.review.selectors.screens.content import rubric_lines, shown_text
 from evalsite.review.tables.annotations import ANSWERED, COLUMNS
 from judging.specs.records.values import as_text
@@ -31,12 +40,18 @@ MATERIAL_COLUMNS = (
 
 
 def annotations_table(queue: Queue) -> Table:
-    """Return every annotation, skip and flag of a queue; `import_annotations` reads the columns that it knows.
+    """Return every annotation, skip and flag of a queue; `queue import-annotations` reads the columns that it knows.
 
+    Of a form each question, of each response, has a column for what the person said and one for what was decided.
     Columns of the queue's file that nothing reads come last, under their own names where these are free.
     """
-    details = _detail_names(queue)
-    return Table("Annotations", (*COLUMNS, *MATERIAL_COLUMNS, *details.values()), _rows(queue, details))
+    details, form = _detail_names(queue), form_of_queue(queue)
+    most = max((len(more) for more in queue.materials.exclude(more=[]).values_list("more", flat=True)), default=0)
+    more = [f"{what}_{letter}" for letter in LETTERS[2 : 2 + most] for what in ("response", "system")]
+    keys = [part.key for part in form.parts] if form is not None else []
+    answers = [f"{what}.{key}" for what in ("answer", "final") for key in keys]
+    columns = (*COLUMNS, *MATERIAL_COLUMNS, *more, *answers, *details.values())
+    return Table("Annotations", columns, _rows(queue, details, form))
 
 
 def _detail_names(queue: Queue) -> dict[str, str]:
@@ -56,17 +71,19 @@ class _Shown:
     details: JsonDict
     labels: tuple[Label, ...]
     systems: tuple[str, ...]
+    final: JsonObject  # the answers to a form that were decided, by question
 
     def words(self, label: str) -> str:
         """Return a label in words, in the order of the responses."""
         return shown_text(label, self.labels, swapped=False)
 
 
-def _rows(queue: Queue, details: dict[str, str]) -> Iterator[JsonDict]:
+def _rows(queue: Queue, details: dict[str, str], form: AnswerForm | None) -> Iterator[JsonDict]:
     for row, shown in _with_items(queue):
         yield (
             row
             | shown.fields
+            | (_answers(form, row, shown) if form is not None else {})
             | {
                 "blind_label_text": shown.words(row["blind_label"]),
                 "revised_label_text": shown.words(row["revised_label"]),
@@ -76,11 +93,22 @@ def _rows(queue: Queue, details: dict[str, str]) -> Iterator[JsonDict]:
         )
 
 
+def _answers(form: AnswerForm, row: JsonDict, shown: _Shown) -> JsonDict:
+    """Return the answers to each question of a form, several choices joined by commas."""
+    said = {"answer": parts_in(row["revised_parts"] or row["blind_parts"]), "final": shown.final}
+    return {
+        f"{what}.{part.key}": value_text(values.get(part.key, ""))
+        for what, values in said.items()
+        for part in form.parts
+    }
+
+
 def _with_items(queue: Queue) -> Iterator[tuple[JsonDict, _Shown]]:
     """Yield what each person did with its item, some hundred at a time."""
     acts = act_rows(queue)
     while batch := list(islice(acts, BATCH)):
         items = with_subjects(ReviewItem.objects.filter(pk__in={row["item"] for row in batch}))
+        items = items.prefetch_related(Prefetch("final_labels", FinalLabel.objects.order_by("-is_blind")))
         shown = {item.pk: _shown(item) for item in items}
         yield from ((row, shown[row["item"]]) for row in batch)
 
@@ -93,16 +121,26 @@ def _shown(item: ReviewItem) -> _Shown:
         "question_turns": _turns(item.response_a.prompt.messages) if item.response_a is not None else "",
         "context": subject.prompt.context,
         "response_a": texts[0],
-        "response_b": texts[1] if subject.is_pair else "",
+        "response_b": "",
+        **{f"response_{letter}": text for letter, text in zip(LETTERS, texts, strict=False)},
+        **{f"system_{LETTERS[n]}": row.system for n, row in enumerate(subject.responses) if n > 1},
         "reference": subject.reference,
         "criterion_text": _criterion_text(subject),
-        "scale": _scale(labels),
+        "scale": scale_in_words(labels),
     }
     for letter, response in (("a", item.response_a), ("b", item.response_b)):
         fields[f"response_{letter}_turns"] = _turns(response.messages) if response is not None else ""
         fields[f"attempt_{letter}"] = response.attempt if response is not None else ""
     details = item.material.details if item.material is not None else {}
-    return _Shown(fields, details, labels, tuple(response.system for response in subject.responses))
+    systems = tuple(response.system for response in subject.responses)
+    return _Shown(fields, details, labels, systems, _final_answers(item))
+
+
+def _final_answers(item: ReviewItem) -> JsonObject:
+    """Return what was decided on each question of a form, in the order of the item's responses."""
+    parts: JsonObject = next((label.parts for label in item.final_labels.all()), {})
+    form = form_of_item(item) if parts and item.is_turned else None
+    return parts if form is None else form.turned(parts, letters_seen(SWAPPED))
 
 
 def _turns(messages: Sequence[JsonDict]) -> str:
@@ -116,7 +154,7 @@ def _criterion_text(subject: ShownSubject) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _scale(labels: Sequence[Label]) -> str:
+def scale_in_words(labels: Sequence[Label]) -> str:
     """Return the labels with what they mean; of a long scale its ends."""
     if len(labels) > MOST_WORDED:
         return f"{labels[0].value} to {labels[-1].value}"
@@ -138,12 +176,11 @@ def label_studio_json(queue: Queue) -> Iterator[bytes]:
 
 
 def _task(shown: _Shown, acts: Sequence[JsonDict], emails: dict[str, str]) -> JsonDict:
-    first, is_pair = acts[0], len(shown.systems) == 2
+    first, has_several = acts[0], len(shown.systems) > 1
     data = {name: shown.fields[name] for name in ("question", "context", "reference", "criterion_text", "scale")}
-    sides = ("a", "b") if is_pair else ("a",)
-    for letter, system in zip(sides, shown.systems, strict=True):
-        data[f"response_{letter}" if is_pair else "response"] = shown.fields[f"response_{letter}"]
-        data[f"system_{letter}" if is_pair else "system"] = system
+    for letter, system in zip(LETTERS, shown.systems, strict=False):
+        data[f"response_{letter}" if has_several else "response"] = shown.fields[f"response_{letter}"]
+        data[f"system_{letter}" if has_several else "system"] = system
     data |= {name: first[name] for name in ("case", "criterion", "scenario", "language")}
     data = {name: value for name, value in data.items() if value}
     return {
@@ -179,7 +216,7 @@ def _moment(value: Any) -> str | None:
 
 def _results(shown: _Shown, row: JsonDict, label: str) -> Iterable[JsonDict]:
     """Yield what a person said as results of controls: the label, the parts of its form, and the note."""
-    about = "response_a" if len(shown.systems) == 2 else "response"
+    about = "response_a" if len(shown.systems) > 1 else "response"
     parts = json.loads(row["revised_parts"] or row["blind_parts"] or "{}")
     choices = [("label", shown.words(label)), *((str(name), as_text(value)) for name, value in parts.items())]
     for control, choice in choices:

@@ -53,8 +53,9 @@ class ChosenOfRun:
         return self.new * self.quorum
 
 
-def work_of_chosen(runs: Sequence[ChosenOfRun], *, is_pair: bool = False) -> AskedWork:
-    """Return what sending asks of people; `is_pair`: they compare two responses."""
+def work_of_chosen(runs: Sequence[ChosenOfRun], questions: Sequence[ChosenQuestion]) -> AskedWork:
+    """Return what sending these questions of runs asks of people."""
+    is_pair = bool(questions) and all(question.evaluator.compared_with for question in questions)
     return AskedWork(sum(run.annotations for run in runs), pace=pace_of(is_pair=is_pair))
 
 

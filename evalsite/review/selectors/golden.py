@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ from dataclasses import dataclass
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from evalsite.base.command_base import BESIDE
+from evalsite.base.refusals import Refused
 from evalsite.review.models import Adjudication, Annotation, GoldenItem, GoldenRun, GoldenSet, Referral, Subject
 from evalsite.review.questions.scales import Label, judge_label, labels_from_json
 from evalsite.review.routing import ItemArm
-from evalsite.review.sampling import GoldenPart
+from evalsite.review.sampling import GOLDEN_SHARES, GoldenPart
 from evalsite.review.selectors.labels.content_labels import ContentLabels
 from evalsite.review.selectors.labels.final_labels import criterion_of
 from evalsite.review.selectors.labels.known_labels import blind_labels, chunks
@@ -21,7 +24,11 @@ from judging.judges.verdicts import PARSER_VERSION, READ_ELSEWHERE
 from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite, Verdict
 from judging.selectors.judges import versions_of
 from judging.states import RunStatus
+from judging.statistics.estimators.strata import FEWEST_CASES, FEWEST_FOR_CLAIMS
 
+FEWEST_GOLDEN = math.ceil(FEWEST_CASES / GOLDEN_SHARES[GoldenPart.TEST])  # labelled cases, so that the test has figures
+FEWEST_FOR_KAPPA = math.ceil(FEWEST_FOR_CLAIMS / GOLDEN_SHARES[GoldenPart.TEST])
+KEY_SHOWN = 12
 MOST_READ = 2_000  # evaluators of the newest runs, among which criteria are offered
 
 
@@ -60,6 +67,27 @@ class GoldenMaterial:
         return dict(Counter(row.label for row in self.rows).most_common())
 
     @property
+    def counts_in_words(self) -> dict[str, int]:
+        """The same by the texts of labels."""
+        texts = {label.value: label.text for label in self.scale}
+        return {texts.get(value, value): n for value, n in self.counts.items()}
+
+    @property
+    def lacks(self) -> str:
+        """What is missing for a golden set in words, with the numbers; empty where it is enough."""
+        if self.cases >= FEWEST_GOLDEN:
+            return ""
+        left_out = (
+            f" {self.referred:,} labelled responses are left out, because a rule sent them to people after a verdict; "
+            "plan a random audit of the run, or include them."
+        )
+        return (
+            f"A golden set needs {FEWEST_GOLDEN} cases with a final blind label, so that its test part has"
+            f" {FEWEST_CASES}; there are {self.cases:,}, so {FEWEST_GOLDEN - self.cases:,} are missing."
+            f"{left_out if self.referred else ''}"
+        )
+
+    @property
     def scale(self) -> tuple[Label, ...]:
         """The commonest scale."""
         scales = Counter(row.scale for row in self.rows).most_common(1)
@@ -70,7 +98,7 @@ def golden_questions(suite: Suite | None = None) -> list[RunEvaluator]:
     """Return the newest evaluator of each criterion under which responses of a suite, or of any, were judged."""
     rows = _judged(suite).exclude(options__has_key=BASELINE)  # labels of pairs say nothing of one response
     newest: dict[object, RunEvaluator] = {}
-    for evaluator in rows.select_related("run__suite", "rubric").order_by("-run_id", "position")[:MOST_READ]:
+    for evaluator in rows.select_related("run__suite__benchmark", "rubric").order_by("-run_id", "position")[:MOST_READ]:
         newest.setdefault((evaluator.run.suite_id, criterion_of(evaluator)), evaluator)
     return list(newest.values())
 
@@ -268,6 +296,24 @@ def golden_versions(golden_set: GoldenSet, part: GoldenPart) -> list[GoldenVersi
     return list(versions.values())
 
 
+def version_named(golden_set: GoldenSet, name_or_key: str) -> GoldenVersion:
+    """Return the version on development that a name of a judge (its newest) or the beginning of a key means.
+
+    Raises:
+        Refused: there is none, or several.
+    """
+    versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
+    names = (name_or_key, f"{name_or_key}{BESIDE}")
+    named = [row for row in versions if row.evaluator.name == names[0] or row.evaluator.name.startswith(names[1])][:1]
+    matching = named or [version for version in versions if name_or_key and version.key.startswith(name_or_key)]
+    if len(matching) == 1:
+        return matching[0]
+    listing = "; ".join(f"{version.evaluator.name} ({version.key[:KEY_SHOWN]})" for version in versions) or "none yet"
+    raise Refused(
+        f"{name_or_key!r} matches {len(matching)} versions that were run on development. Versions: {listing}."
+    )
+
+
 def golden_answers(
     golden_set: GoldenSet, part: GoldenPart, evaluators: Sequence[RunEvaluator]
 ) -> dict[int, list[GoldenAnswer]]:
@@ -396,7 +442,7 @@ def people_reasons(subject_ids: Iterable[int]) -> dict[int, list[AnnotationNote]
     """Return by subject what people noted with their labels, then why an adjudicator decided. Two queries."""
     ids = list(subject_ids)
     reasons: dict[int, list[AnnotationNote]] = defaultdict(list)
-    notes = Annotation.objects.filter(item__subject__in=ids, item__retest_of=None).exclude(label="")
+    notes = Annotation.objects.filter(item__subject__in=ids, item__retest_of=None, left_out_at=None).exclude(label="")
     for subject_id, label, note in notes.order_by("pk").values_list("item__subject_id", "label", "note"):
         reasons[subject_id].append(AnnotationNote(label, note))
     words = Adjudication.objects.filter(item__subject__in=ids).order_by("pk")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.row_locks import lock_row
 from evalsite.review.models import GoldenItem, GoldenRule, GoldenRun, GoldenSet, ProposalStatus, WordingProposal
 from evalsite.review.questions.scales import Label, labels_from_json, labels_to_json
-from evalsite.review.sampling import GOLDEN_SHARES, GoldenPart, split_cases
+from evalsite.review.sampling import GoldenPart, split_cases
 from evalsite.review.selectors.golden import GoldenMaterial, golden_answers, golden_texts, with_texts
 from evalsite.review.selectors.labels.known_labels import blind_labels
 from evalsite.review.services.items.decisions import reopen_item
@@ -42,13 +41,12 @@ from judging.selectors.judges import needs_of, needs_rubric, uses_rubric, versio
 from judging.selectors.targets import price_missing, target_of
 from judging.services.calls.prompt_trials import TrialConversation, TrialRefused, hold_conversation
 from judging.services.evaluation.evaluator_tasks import freeze
-from judging.services.judges import JudgeFields, JudgeNotValid, save_judge
+from judging.services.judges import JudgeNotValid, save_judge
 from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.task_planner import write_chosen_tasks
 from judging.specs.people_choices import AskedPeople
 from judging.states import RunStatus
-from judging.statistics.estimators.strata import FEWEST_CASES, FEWEST_FOR_CLAIMS
 
 
 def differences_from(evaluator: RunEvaluator) -> tuple[str, ...]:
@@ -73,10 +71,9 @@ def use_version(*, evaluator: RunEvaluator, actor: User | None) -> Judge:
     evaluator.judge = judge
     if not differences_from(evaluator):
         return judge
-    fields = JudgeFields(judge.name, judge.endpoint, judge.description)
     try:
         options = dict(evaluator.options["judge_options"])
-        judge = save_judge(judge=judge, fields=fields, kind=judge.kind, options=options, actor=actor)
+        judge = save_judge(judge=judge, options=options, actor=actor)
     except JudgeNotValid as problem:
         raise ReviewRefused(f"The version cannot be set up again: {problem}") from None
     evaluator.judge = judge
@@ -127,10 +124,9 @@ def add_example(*, item: GoldenItem, judge: Judge, reply: str, actor: User | Non
         "context": subject.context,
         "reply": reply.replace("\r\n", "\n").strip(),
     }
-    fields = JudgeFields(judge.name, judge.endpoint, judge.description)
     try:
         options = judge.options | {"examples": with_example(str(judge.options.get("examples", "")), example)}
-        saved = save_judge(judge=judge, fields=fields, kind=judge.kind, options=options, actor=actor)
+        saved = save_judge(judge=judge, options=options, actor=actor)
     except (BadJudgeOption, JudgeNotValid) as problem:
         raise ReviewRefused(str(problem)) from None
     same_case = GoldenItem.objects.filter(golden_set=item.golden_set_id, case_key=item.case_key)
@@ -227,14 +223,6 @@ def _about(golden_set: GoldenSet) -> NamedSubject:
     return NamedSubject(golden_set.name, golden_set.pk)
 
 
-@dataclass(frozen=True, slots=True)
-class GoldenLimits:
-    """What a run on a golden set may cost, and whether every reply is asked for again."""
-
-    budget: Decimal | None = None  # USD
-    fresh: bool = False
-
-
 def development_choices(golden_set: GoldenSet, judges: Sequence[Judge], rubric: Rubric | None) -> list[EvaluatorChoice]:
     """Return judges as evaluators under the set's criterion, with the rubric where they need one.
 
@@ -253,7 +241,12 @@ def development_choices(golden_set: GoldenSet, judges: Sequence[Judge], rubric: 
 
 
 def golden_plan(
-    *, golden_set: GoldenSet, choices: Sequence[EvaluatorChoice], part: GoldenPart, limits: GoldenLimits
+    *,
+    golden_set: GoldenSet,
+    choices: Sequence[EvaluatorChoice],
+    part: GoldenPart,
+    budget: Decimal | None = None,
+    fresh: bool = False,
 ) -> RunPlan:
     """Return the plan of a run on the responses of one part, for its estimate and to be made."""
     items = golden_set.items.filter(part=part, response__superseded_at__isnull=True)
@@ -263,8 +256,8 @@ def golden_plan(
         systems=list(System.objects.filter(responses__in=ids).distinct().order_by("pk")),
         evaluators=choices,
         name=f"{golden_set.name}: {part.label.lower()}",
-        budget=limits.budget,
-        fresh=limits.fresh,
+        budget=budget,
+        fresh=fresh,
         people=AskedPeople.NOBODY,
         only=ids,
         without_images=True,  # verdicts say so
@@ -283,7 +276,7 @@ def run_on_development(*, golden_set: GoldenSet, plan: RunPlan, actor: User | No
 
 @transaction.atomic
 def open_test(
-    *, golden_set: GoldenSet, evaluator: RunEvaluator, limits: GoldenLimits, actor: User | None, at: datetime
+    *, golden_set: GoldenSet, evaluator: RunEvaluator, budget: Decimal | None, actor: User | None, at: datetime
 ) -> Run:
     """Make the run that asks one version, chosen on development, about the test part, and record that it was opened.
 
@@ -294,7 +287,7 @@ def open_test(
     locked = lock_row(GoldenSet, golden_set.pk, "suite")
     version = versions_of([evaluator])[evaluator.pk]
     _check_chosen(locked, evaluator, version.key)
-    plan = golden_plan(golden_set=locked, choices=[version_choice(evaluator)], part=GoldenPart.TEST, limits=limits)
+    plan = golden_plan(golden_set=locked, choices=[version_choice(evaluator)], part=GoldenPart.TEST, budget=budget)
     run = _start(locked, plan, GoldenPart.TEST, version.key, actor, at)
     run_evaluator = run.evaluators.get()
     changes = changes_between(version, versions_of([run_evaluator])[run_evaluator.pk])
@@ -346,26 +339,7 @@ def _start(
     return run
 
 
-FEWEST_GOLDEN = math.ceil(FEWEST_CASES / GOLDEN_SHARES[GoldenPart.TEST])  # labelled cases, so that the test has figures
-FEWEST_FOR_KAPPA = math.ceil(FEWEST_FOR_CLAIMS / GOLDEN_SHARES[GoldenPart.TEST])
 BATCH = 1_000
-
-
-def why_too_few(material: GoldenMaterial) -> str:
-    """Return what is missing for a golden set in words, with the numbers; empty where it is enough."""
-    cases = material.cases
-    if cases >= FEWEST_GOLDEN:
-        return ""
-    left_out = ""
-    if material.referred:
-        left_out = (
-            f" {material.referred:,} labelled responses are left out, because a rule sent them to people after a"
-            " verdict; plan a random audit of the run, or include them."
-        )
-    return (
-        f"A golden set needs {FEWEST_GOLDEN} cases with a final blind label, so that its test part has"
-        f" {FEWEST_CASES}; there are {cases:,}, so {FEWEST_GOLDEN - cases:,} are missing.{left_out}"
-    )
 
 
 @transaction.atomic
@@ -379,12 +353,11 @@ def make_golden_set(
     """
     name = name.strip()
     if not name:
-        raise ReviewRefused("Give the golden set a name.")
+        raise ReviewRefused("Give the golden set a name.", field="name")
     if GoldenSet.objects.filter(name=name).exists():
-        raise ReviewRefused(f"There is a golden set {name!r} already. Choose another name.")
-    refusal = why_too_few(material)
-    if refusal:
-        raise ReviewRefused(refusal)
+        raise ReviewRefused(f"There is a golden set {name!r} already. Choose another name.", field="name")
+    if material.lacks:
+        raise ReviewRefused(material.lacks)
     labels: dict[str, list[str]] = defaultdict(list)
     for row in material.rows:
         labels[row.case_key].append(row.label)
@@ -552,18 +525,12 @@ def accept_wording(*, proposal: WordingProposal, accepted: Collection[int], acto
     places = {line.place for line in wording_lines(row.before, row.after) if line.place is not None}
     chosen = sorted(places.intersection(accepted))
     if not chosen:
-        raise ReviewRefused("Tick at least one line.")
+        raise ReviewRefused("Accept at least one line.")
     if prompt_of_judge(judge) != row.before:
         raise ReviewRefused("The prompt of the judge has changed since. Have new wording proposed.")
     text = accepted_wording(row.before, row.after, chosen)
     try:
-        saved = save_judge(
-            judge=judge,
-            fields=JudgeFields(judge.name, judge.endpoint, judge.description),
-            kind=judge.kind,
-            options=judge.options | {"prompt_text": text},
-            actor=actor,
-        )
+        saved = save_judge(judge=judge, options=judge.options | {"prompt_text": text}, actor=actor)
     except JudgeNotValid as problem:
         raise ReviewRefused(f"The prompt cannot be used with these lines: {problem}") from None
     row.status, row.accepted, row.accepted_at = ProposalStatus.ACCEPTED, chosen, at

@@ -30,6 +30,7 @@ def issue_certificate(
             **outcome,
             "issued_by": actor,
             "issued_at": at,
+            "lapsed_at": None,
         },
     )
     detail = {key: outcome[key] for key in ("passed", "annotators", "items")}

@@ -140,7 +140,7 @@ def read_labels(
         options = _with_response_id(data, name, options)
     records = read_file(data, name, options)
     columns = (column for part in records.parts for column in part.columns)
-    only = [column for column in columns if names.is_wide_rater(column) and not names.is_known(column)]
+    only = [column for column in columns if names.is_wide_rater(column)]
     if records.is_asking() and len(only) == 1:  # a file of labels may be one person's
         records = read_file(data, name, said_of_columns(options, {only[0]: str(Holds.LABELS_OF)}))
     if records.is_asking():
@@ -172,7 +172,7 @@ def _unknown_columns(records: FileRecords) -> Problem:
     columns = ", ".join(dict.fromkeys(column for part in records.parts for column in part.columns))
     text = f"which column holds the labels, and which the id of the item? It has: {shorten(columns)}."
     hints = {
-        "hint": "Say --map label=COLUMN --map case=COLUMN --map rater=COLUMN.",
+        "hint": "Say --map label=COLUMN --map case=COLUMN --map rater=COLUMN, or --map 'labels of=RATER'.",
         "page_hint": "Choose what each of them is.",
     }
     return problem(records.name, "", text, **hints, code="label-columns")

@@ -1,4 +1,4 @@
-"""Questions with one or two responses each, to be reviewed by people, and the labels that come along. Pure."""
+"""Questions with one to six responses each, to be reviewed by people, and the labels that come along. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.review.questions.forms import LETTERS, MOST_RESPONSES
 from evalsite.review.tables.label_files import LabelFile, LabelFileReader, item_key, made_names
 from judging.specs.files.findings import Problem, Severity
 from judging.specs.records import names
@@ -50,18 +51,39 @@ class MaterialRow:
     criterion_text: str = ""
     scenario: str = ""
     language: str = ""
-    turns: JsonDict = field(default_factory=dict)  # question, response_a, response_b of chats, in the stored form
+    more: tuple[tuple[str, str], ...] = ()  # text and system of the responses C to F
+    turns: JsonDict = field(default_factory=dict)  # question, response_a to response_f of chats, in the stored form
     details: JsonDict = field(default_factory=dict)  # what nothing reads; annotators never see it
     place: str = ""  # in the file
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All responses."""
+        second = () if self.response_b is None else (self.response_b,)
+        return (self.response_a, *second, *(text for text, _ in self.more))
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Who gave them, as far as the file says."""
+        return (self.system_a, self.system_b, *(system for _, system in self.more))
 
 
 @dataclass(frozen=True, slots=True)
 class MaterialFile:
-    """The items of a file, all pairs or all single responses, and the labels that they have there."""
+    """The items of a file, all with as many responses, and the labels that they have there."""
 
     rows: tuple[MaterialRow, ...]
-    is_pair: bool
+    size: int
     labels: LabelFile | None = None
+
+    @property
+    def is_pair(self) -> bool:
+        return self.size == 2
+
+    @property
+    def kind(self) -> str:
+        """What the items are, in words."""
+        return {1: "single responses", 2: "pairs"}.get(self.size, f"groups of {self.size} responses")
 
 
 def read_materials(
@@ -88,17 +110,16 @@ def read_materials(
     labels = LabelFileReader(records)
     is_labelled = bool(records.collected.counts["labels"] or records.collected.counts["preferences"])
     label_file = labels.read() if is_labelled else None
-    is_pair = rows[0].response_b is not None
-    problems += [*_kept(name, hidden), *_unused_scale(name, has_scale, is_pair)]
+    size = len(rows[0].texts)
+    problems += [*_kept(name, hidden), *_unused_scale(name, has_scale, size == 2)]
     with_labels = label_file if label_file is not None and label_file.n_labels and not labels.has_errors else None
-    return ParsedFile(MaterialFile(tuple(rows), is_pair, with_labels), tuple(problems), records.columns)
+    return ParsedFile(MaterialFile(tuple(rows), size, with_labels), tuple(problems), records.columns)
 
 
 def _is_hidden(column: str, options: RecordOptions) -> bool:
-    """Return whether a column says which response is right, so that no annotator may see it as a reference; unless
-    somebody said what it is."""
-    is_reference = names.rank(column, Holds.REFERENCE) is not None
-    return is_reference and _SHOWN_TO_NOBODY in names.compared(column).split("_") and column not in options.columns
+    """Return whether a column says what is right or why, so that no annotator may see it; unless somebody said what it
+    is."""
+    return _SHOWN_TO_NOBODY in names.compared(column).split("_") and column not in options.columns
 
 
 def _answer_of(records: FileRecords) -> str:
@@ -149,9 +170,9 @@ class _MaterialReader:
             self.problems.append(problem(name, "", "The file has no responses.", **hints, code="queue-columns"))
             return []
         size = self._size(items)
-        if size > len("AB"):
-            text = f"The rows have {size} responses; people review one, or compare two."
-            hint = "Choose two columns of responses."
+        if size > MOST_RESPONSES:
+            text = f"The rows have {size} responses; people compare at most {MOST_RESPONSES}."
+            hint = "Choose fewer columns of responses."
             self.problems.append(problem(name, "", text, hint=hint, code="queue-columns"))
             return []
         for numbers, place in items.items():
@@ -204,18 +225,19 @@ class _MaterialReader:
         text = next((name for name in details if names.compared(name) in CRITERION_TEXTS), "")
         texts = [row.text for row in responses]
         turns = {"question": case.messages} | {
-            f"response_{letter}": row.messages for letter, row in zip("ab", responses, strict=False)
+            f"response_{letter}": row.messages for letter, row in zip(LETTERS, responses, strict=False)
         }
         systems = ["" if row.system in self.made_names else row.system for row in responses]
         return MaterialRow(
             key=as_text(key),
             question=case.prompt if responses else "",
             response_a=texts[0] if responses else case.prompt,
-            response_b=texts[1] if len(responses) == 2 else None,
+            response_b=texts[1] if len(responses) > 1 else None,
+            more=tuple(zip(texts[2:], systems[2:], strict=True)),
             context="\n\n".join(case.context),
             reference="\n\n".join(case.references),
             system_a=systems[0] if systems else "",
-            system_b=systems[1] if len(systems) == 2 else "",
+            system_b=systems[1] if len(systems) > 1 else "",
             criterion=self.criteria.get(place, ""),
             criterion_text=as_text(details.pop(text, "")),
             scenario=as_text(case.fields.get("scenario")),
@@ -270,9 +292,13 @@ def _key_of(case: str, responses: Sequence[ResponseRecord]) -> str:
 def _why_unfit(row: MaterialRow, used: set[str]) -> str:
     if row.key in used:
         return f"The id {row.key!r} occurs twice."
-    for name in ("response_a", *(("response_b",) if row.response_b is not None else ())):
-        if not getattr(row, name).strip():
-            return f"The {name.replace('_', ' ')} is empty."
+    for letter, text in zip(LETTERS, row.texts, strict=False):
+        if not text.strip():
+            return f"The response {letter} is empty."
+        if len(text) > TEXT_LIMIT:
+            return f"The response {letter} has more than {TEXT_LIMIT:,} characters."
+    if any(len(system) > LIMITS["system_a"] for system in row.systems):
+        return f"The name of a system has more than {LIMITS['system_a']} characters."
     for name in (column.name for column in fields(MaterialRow)):
         text = getattr(row, name)
         if isinstance(text, str) and len(text) > LIMITS.get(name, TEXT_LIMIT):

@@ -9,10 +9,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall, InvalidInput
+from evalsite.base.actions.pages import action_page
 from evalsite.base.http import PageRequest, form_view
 from evalsite.base.json_types import JsonDict
-from evalsite.review.actions.queues import create
+from evalsite.review.actions.queues import ADDS_PEOPLE, check_form, create, take_annotations
 from evalsite.review.models import Queue
+from evalsite.review.questions.form_files import form_of_definition, size_asked, starting_forms
+from evalsite.review.questions.forms import LETTERS
 from evalsite.review.questions.scales import JUDGEMENT
 from evalsite.review.queue_forms import AnnotationFileForm, FilePeopleForm, QueueFileForm, is_member_search
 from evalsite.review.selectors.screens.waiting_items import possible_members, quorum_warning
@@ -20,6 +23,7 @@ from evalsite.review.services.labels.annotation_imports import AnnotationImportR
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
+from evalsite.review.views.next_items import form_parts
 from judging.services.file_imports.upload_store import UploadExpired, drop_upload, read_upload, store_upload
 from judging.specs.files.findings import Parsed
 from judging.specs.records.names import COLUMN_FIELDS
@@ -29,7 +33,7 @@ WARNINGS_SHOWN = 3
 MOST_ROWS = 10_000  # acts in a file that a page imports while the browser waits; the command takes more
 
 
-@form_view("review.add_queue")
+@action_page(create, form_view)
 def queue_create(request: PageRequest) -> HttpResponse:
     """Take a file of pairs or single responses: look at it first, or make the queue."""
     form = QueueFileForm(request.POST or None, request.FILES or None, people=possible_members())
@@ -37,11 +41,22 @@ def queue_create(request: PageRequest) -> HttpResponse:
         form = _searched(form)
     elif request.method == "POST" and form.is_valid():
         return _take_file(request, form)
-    return render(request, "review/queue_create.html", {"form": form})
+    return render(request, "review/queue_create.html", {"form": form, "starting_forms": starting_forms()})
+
+
+@action_page(check_form, form_view)
+def form_preview(request: PageRequest) -> HttpResponse:
+    """Show the questions of a form as annotators are asked them, or what is wrong with it."""
+    form = check_form.form(None, {}, request.POST or None)
+    shown: JsonDict = {"form": form, "is_wrong": not form.is_valid() and bool(request.POST.get("form", "").strip())}
+    if form.is_valid():
+        definition = form.cleaned_data["form"]
+        shown["parts"] = form_parts(form_of_definition(definition, size=size_asked(definition)), {})
+    return render(request, "review/_form_preview.html", shown)
 
 
 def _take_file(request: PageRequest, form: QueueFileForm) -> HttpResponse:
-    context: JsonDict = {"form": form}
+    context: JsonDict = {"form": form, "starting_forms": starting_forms()}
     refused: dict[str, list[str]] = {}
     data, parsed = form.cleaned_data, form.materials
     if parsed.value is not None and "check" not in request.POST:
@@ -56,8 +71,8 @@ def _take_file(request: PageRequest, form: QueueFileForm) -> HttpResponse:
     context |= {"problems": parsed.problems, "found": parsed.value}
     context |= {"columns": parsed.columns, "column_fields": COLUMN_FIELDS, "form": _with_kept_file(form)}
     if parsed.value is not None:
-        sides = ("A", "B") if parsed.value.is_pair else ("Response",)
-        worth = () if parsed.value.is_pair else data["scale"] or JUDGEMENT
+        sides = tuple(LETTERS.upper()[: parsed.value.size]) if parsed.value.size > 1 else ("Response",)
+        worth = () if parsed.value.size > 1 else data["scale"] or JUDGEMENT
         context |= {"preview": parsed.value.rows[:PREVIEW_ROWS], "sides": sides, "worth": worth}
     for field, sentences in refused.items():
         context["form"].add_error(field or None, sentences)
@@ -91,6 +106,7 @@ def _made(request: PageRequest, form: QueueFileForm, queue: Queue) -> HttpRespon
 def annotation_import(request: PageRequest, slug: str) -> HttpResponse:
     """Take a file of answers, show what it would bring, and bring it in once that is confirmed."""
     queue = get_object_or_404(Queue, slug=slug)
+    take_annotations.check_owner(queue, request.user)
     if request.method != "POST":
         return _import_page(request, queue, {"form": AnnotationFileForm()})
     if "token" in request.POST:
@@ -152,7 +168,7 @@ def _people_form(request: PageRequest, unknown: tuple[str, ...], data: object) -
         data,
         unknown=unknown,
         people=User.objects.order_by("username", "pk"),
-        may_create=request.user.has_perm("auth.add_user"),
+        may_create=request.user.has_perm(ADDS_PEOPLE),
     )
 
 

@@ -6,24 +6,27 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
+from django.forms import Form
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
 
+from evalsite.base.actions.declarations import Action, ActionCall, InvalidInput
+from evalsite.base.actions.pages import Page, action_page, show_refusal
 from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
-from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm
+from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
+from evalsite.review.actions.assignments import assignments_of, take_next
 from evalsite.review.models import Assignment, Queue, ReviewItem
-from evalsite.review.questions.answer_forms import PREFIX
-from evalsite.review.questions.scales import labels_from_json, shown_label
+from evalsite.review.questions.forms import PREFIX
 from evalsite.review.selectors.labels.subjects import form_of_item, score_so_far
-from evalsite.review.selectors.screens.content import ItemNotAssigned, choices_of
+from evalsite.review.selectors.screens.content import ItemNotAssigned
 from evalsite.review.selectors.screens.pages import queue_to_take_from
-from evalsite.review.services.items import annotation_store, claims
-from evalsite.review.services.items.annotation_store import GivenAnnotation, ItemGone
+from evalsite.review.services.items import claims
+from evalsite.review.services.items.annotation_store import ItemGone
 from evalsite.review.services.items.claims import NewerDraft
-from evalsite.review.states import ReviewRefused
 from evalsite.review.views.next_items import Toast, parts_of, show_again, show_gone, show_item, show_next
 
 STOP_POLLING = 286  # htmx ends a poll at this status
@@ -34,11 +37,10 @@ LOST = "Your claim expired and the item went to another person. Your text is kep
 
 def _claim(request: PageRequest, item_id: int) -> Assignment:
     """Return this person's claim; 404 for items that were never handed to them."""
-    claims = Assignment.objects.select_related("item__queue", "item__subject")
-    return get_object_or_404(claims, item_id=item_id, annotator=request.user)
+    return get_object_or_404(assignments_of(request.user), item_id=item_id)
 
 
-@post_view("review.add_annotation")
+@action_page(take_next)
 def item_next(request: PageRequest, slug: str) -> HttpResponse:
     """Hand out the next item of a queue."""
     try:
@@ -61,35 +63,47 @@ def item_detail(request: PageRequest, item_id: int) -> HttpResponse:
         return redirect("review:queue-list")
 
 
-@form_view("review.add_annotation")
-def item_annotate(request: PageRequest, item_id: int) -> HttpResponse:
-    """Take an answer and hand out the next item in the same breath. A refused answer keeps what was typed.
+def item_page(
+    action: Action[Assignment, Any], *, goes_on: bool = False, is_fenced: bool = False, form_name: str = ""
+) -> Page:
+    """Return the view of an act on an item; after it comes the item again or, where the person `goes_on`, the next one.
 
-    A refused answer's page has this address: who reloads it, or comes back to it, gets the item.
+    `is_fenced`: the act checks the claim itself under lock, so that it is not read before. A refused form is shown on
+    the item's page under its name, and what was typed is kept as a draft; who reloads that page, or comes back to it,
+    gets the item. Without a name the refusal is a message.
     """
-    if request.method == "GET":
-        return redirect(_claim(request, item_id).item)
-    form = AnnotationForm(request.POST)
-    if form.is_valid():
-        part_texts = parts_of(request)
-        answer = GivenAnnotation(
-            form.cleaned_data["label"], form.cleaned_data["note"], is_as_seen=True, parts=part_texts
-        )
-        token, at = form.cleaned_data["token"], timezone.now()
+
+    @action_page(action, form_view if form_name else post_view)
+    def view(request: PageRequest, item_id: int) -> HttpResponse:
+        if request.method != "POST":
+            return redirect(_claim(request, item_id).item)
+        claim = Assignment(item_id=item_id, annotator=request.user) if is_fenced else _claim(request, item_id)
+        form, done = action.form(claim, {}, request.POST), None
         try:
-            annotation = annotation_store.record_annotation(
-                item_id=item_id, annotator=request.user, token=token, answer=answer, at=at
-            )
+            if form.is_valid():
+                done = action.carry_out(ActionCall(claim, form, request.user, timezone.now()))
         except ItemGone as refusal:
-            return show_gone(request, str(refusal), note=answer.note)
-        except ReviewRefused as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            toast = Toast("Saved", undo_id=item_id)
-            return show_next(request, annotation.item.queue, toast=toast, done_id=item_id)
+            data = form.cleaned_data
+            return show_gone(request, str(refusal), note=data.get("note") or data.get("reason", ""))
+        except Refused as refusal:
+            show_refusal(form, refusal)
+        if done is None:
+            return _refused(request, item_id, form, form_name)
+        toast = Toast(action.options["said"](done), undo_id=item_id if goes_on else None)
+        if goes_on:
+            return show_next(request, done.item.queue, toast=toast, done_id=item_id)
+        return show_again(request, item_id, toast=toast)
+
+    return view
+
+
+def _refused(request: PageRequest, item_id: int, form: Form, form_name: str) -> HttpResponse:
     _claim(request, item_id)
+    if not form_name:
+        return show_again(request, item_id, toast=Toast(str(InvalidInput.of(form)), "error"))
     _store_draft(request, item_id)
-    return show_item(request, item_id, form=form)
+    shown: JsonDict = {form_name: form}
+    return show_item(request, item_id, **shown)
 
 
 def _store_draft(request: PageRequest, item_id: int, **page_state: Any) -> bool:
@@ -101,7 +115,7 @@ def _store_draft(request: PageRequest, item_id: int, **page_state: Any) -> bool:
 @post_view("review.view_queue")
 def item_score(request: PageRequest, item_id: int) -> HttpResponse:
     """Return the score that the parts of an item's form come to so far; nothing is stored."""
-    items = ReviewItem.objects.select_related("subject__rubric_item")
+    items = ReviewItem.objects.select_related("queue", "subject__rubric_item")
     if not request.user.has_perm("review.adjudicate"):
         items = items.filter(assignments__annotator=request.user)
     form = form_of_item(get_object_or_404(items, pk=item_id))
@@ -136,110 +150,3 @@ def item_heartbeat(request: PageRequest, item_id: int) -> HttpResponse:
     response = HttpResponse(status=STOP_POLLING)
     response["HX-Trigger"] = Toast(LOST, "warning").as_header()
     return response
-
-
-@post_view("review.add_annotation")
-def item_skip(request: PageRequest, item_id: int) -> HttpResponse:
-    """Give an item back with a reason and hand out the next one."""
-    claim = _claim(request, item_id)
-    form = SkipForm(request.POST)
-    if not form.is_valid():
-        return show_again(request, item_id, toast=Toast("Give a reason for skipping this item.", "warning"))
-    try:
-        claims.skip_item(
-            item_id=item_id,
-            annotator=request.user,
-            token=form.cleaned_data["token"],
-            reason=form.cleaned_data["reason"],
-            at=timezone.now(),
-        )
-    except ReviewRefused as refusal:
-        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
-    return show_next(request, claim.item.queue, toast=Toast("Skipped", undo_id=item_id), done_id=item_id)
-
-
-@post_view("review.add_annotation")
-def item_cannot_judge(request: PageRequest, item_id: int) -> HttpResponse:
-    """Take it that a person cannot judge an item, with the reason, and hand out the next one."""
-    form = CannotJudgeForm(request.POST)
-    if not form.is_valid():
-        _claim(request, item_id)
-        return show_again(request, item_id, toast=Toast("Give a reason why you cannot judge this item.", "warning"))
-    answer, token = GivenAnnotation(cannot_judge=form.cleaned_data["reason"]), form.cleaned_data["token"]
-    try:
-        annotation = annotation_store.record_annotation(
-            item_id=item_id, annotator=request.user, token=token, answer=answer, at=timezone.now()
-        )
-    except ItemGone as refusal:
-        return show_gone(request, str(refusal), note=answer.cannot_judge)
-    except ReviewRefused as refusal:
-        _claim(request, item_id)
-        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
-    toast = Toast("Stored as “cannot judge”", undo_id=item_id)
-    return show_next(request, annotation.item.queue, toast=toast, done_id=item_id)
-
-
-@post_view("review.add_annotation")
-def item_flag(request: PageRequest, item_id: int) -> HttpResponse:
-    """Note that something is wrong with an item; the person stays on it."""
-    _claim(request, item_id)
-    form = FlagForm(request.POST)
-    if not form.is_valid():
-        return show_again(request, item_id, toast=Toast("At most 300 characters.", "warning"))
-    claim = claims.flag_item(item_id=item_id, annotator=request.user, text=form.cleaned_data["text"], at=timezone.now())
-    return show_again(
-        request, item_id, toast=Toast("Flagged for the owner of the queue" if claim.flag else "Flag removed")
-    )
-
-
-@post_view("review.change_annotation")
-def item_undo(request: PageRequest, item_id: int) -> HttpResponse:
-    """Take an answer or a skip back and show the item again."""
-    claim = _claim(request, item_id)
-    at = timezone.now()
-    try:
-        if claim.item.annotations.filter(annotator=request.user).exists():
-            annotation_store.undo_annotation(item_id=item_id, annotator=request.user, at=at)
-        else:
-            claims.take_back(item_id=item_id, annotator=request.user, at=at)
-    except ReviewRefused as refusal:
-        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
-    return show_again(request, item_id, toast=Toast("Undone; change your annotation and submit it again", "info"))
-
-
-@post_view("review.change_annotation")
-def item_reveal(request: PageRequest, item_id: int) -> HttpResponse:
-    """Show the verdicts to somebody who has answered; their blind answer is fixed from then on."""
-    _claim(request, item_id)
-    try:
-        annotation_store.reveal_item(item_id=item_id, annotator=request.user, at=timezone.now())
-    except ReviewRefused as refusal:
-        return show_again(request, item_id, toast=Toast(str(refusal), "warning"))
-    return show_again(request, item_id, toast=Toast("You can revise your annotation once", "info"))
-
-
-@form_view("review.change_annotation")
-def item_revise(request: PageRequest, item_id: int) -> HttpResponse:
-    """Take the one revision after the reveal; who comes back to this address gets the item."""
-    if request.method == "GET":
-        return redirect(_claim(request, item_id).item)
-    claim = _claim(request, item_id)
-    labels = labels_from_json(claim.item.subject.labels)
-    choices = () if form_of_item(claim.item) is not None else choices_of(labels)
-    form = RevisionForm(request.POST, choices=choices)
-    if form.is_valid():
-        label = shown_label(form.cleaned_data["label"], labels, swapped=claim.swapped)
-        try:
-            annotation_store.revise_annotation(
-                item_id=item_id,
-                annotator=request.user,
-                label=label,
-                reason=form.cleaned_data["reason"],
-                at=timezone.now(),
-                parts=parts_of(request),
-            )
-        except ReviewRefused as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            return show_again(request, item_id, toast=Toast("Revision saved with your blind annotation"))
-    return show_item(request, item_id, revision_form=form)

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from evalsite.base.differences import compare
 from evalsite.base.http import PageRequest
-from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.json_types import JsonDict
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import (
     PAIR_SKIP_REASONS,
@@ -26,11 +26,20 @@ from evalsite.review.forms import (
     UNFIT_RUBRIC,
     AnnotationForm,
     RevisionForm,
+    first_annotation,
 )
 from evalsite.review.models import Queue
-from evalsite.review.questions.answer_forms import MOST_PARTS, PREFIX, AnswerForm, FormPart, digit_of, value_text
+from evalsite.review.questions.forms import (
+    PREFIX,
+    SEPARATOR,
+    AnswerForm,
+    FormQuestion,
+    Kind,
+    OwnForm,
+    part_texts_in,
+)
 from evalsite.review.questions.scales import TEN_KEY, Label
-from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far
+from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far, texts_seen
 from evalsite.review.selectors.screens.content import (
     ANSWERED,
     OVERVIEW,
@@ -83,13 +92,12 @@ def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict
     if panel.claim is not None and "position" not in extra:
         context["position"] = queue_position_of(item=panel.item, user=request.user, at=timezone.now())
     if panel.state == WORK and panel.claim is not None:
-        initial = {"token": panel.claim.token, "label": panel.draft.get("label"), "note": panel.draft.get("note")}
-        context["form"] = AnnotationForm(initial=initial)
+        context["form"] = AnnotationForm(initial=first_annotation(panel.claim))
         context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")))
         context["heartbeat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // HEARTBEATS_PER_LEASE)
         context["has_new_guidelines"] = has_new_guidelines(queue=panel.item.queue, user=request.user)
         context["unable_reasons"] = (*((UNFIT_RUBRIC,) if panel.content.rubric else ()), *UNABLE_REASONS)
-        context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.is_pair else SINGLE_SKIP_REASONS
+        context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.has_several else SINGLE_SKIP_REASONS
     if panel.state == ANSWERED:
         context["revision_form"] = RevisionForm(choices=panel.content.choices)
         if panel.may_revise:
@@ -101,10 +109,26 @@ def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict
 class PartRow:
     """One part of a form as a page shows it: its number, what is said of it so far, and its choices with their keys."""
 
-    part: FormPart
+    part: FormQuestion
     number: int
     text: str
     choices: tuple[tuple[Label, str], ...]
+
+    @property
+    def chosen(self) -> list[str]:
+        """The values that are said so far, of several choices each of them."""
+        return self.text.split(SEPARATOR) if self.part.kind is Kind.CHOICES else [self.text]
+
+    @property
+    def needs_answer(self) -> bool:
+        """Whether an answer is required whatever else is said; the page's script knows the others."""
+        return self.part.is_required and not self.part.show_if
+
+    @property
+    def conditions(self) -> str:
+        """The answers to earlier questions that make this one shown, as JSON: field -> values."""
+        shown = {f"{PREFIX}{condition.key}": condition.texts for condition in self.part.show_if}
+        return json.dumps(shown) if shown else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +137,7 @@ class FormParts:
 
     rows: tuple[PartRow, ...]
     score: ScoreSoFar
+    is_scored: bool
 
     @property
     def are_checks(self) -> bool:
@@ -129,16 +154,24 @@ def form_parts(form: AnswerForm | None, texts: Mapping[str, str]) -> FormParts |
     """Return the parts of a form with what is said of each by key; None where people choose a label."""
     if form is None:
         return None
+    texts = {key: text for part in form.parts for key, text in _field_texts(part, texts).items()}
+    questions = [row for part in form.parts for row in part.rows]
     rows = tuple(
         PartRow(part, number, texts.get(part.key, ""), part_choices(part))
-        for number, part in enumerate(form.parts, start=1)
+        for number, part in enumerate(questions, start=1)
     )
-    return FormParts(rows, score_so_far(form, texts))
+    return FormParts(rows, score_so_far(form, texts), is_scored=not isinstance(form, OwnForm))
 
 
-def part_choices(part: FormPart) -> tuple[tuple[Label, str], ...]:
+def _field_texts(part: FormQuestion, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return what the fields of a question hold, whether a page sent them or a program the whole answer."""
+    answer = part.read(texts.get(part.key, "")) if part.kind is Kind.RANKING else None
+    return part.texts_of(answer) if answer is not None else dict(texts)
+
+
+def part_choices(part: FormQuestion) -> tuple[tuple[Label, str], ...]:
     """Return the values offered of a part, each with the key that gives it."""
-    return tuple((choice, digit_of(part, index)) for index, choice in enumerate(part.choices))
+    return tuple((choice, part.digit(index)) for index, choice in enumerate(part.choices))
 
 
 def _typed(panel: ItemPanel, form: Form | None) -> dict[str, str]:
@@ -146,14 +179,8 @@ def _typed(panel: ItemPanel, form: Form | None) -> dict[str, str]:
     if form is not None:
         return part_texts_in(form.data)
     if panel.annotation is not None:
-        return {key: value_text(value) for key, value in panel.annotation.parts.items()}
+        return texts_seen(panel.content.form, panel.annotation.parts, panel.order)
     return part_texts_in(panel.draft)
-
-
-def part_texts_in(values: JsonObject) -> dict[str, str]:
-    """Return what fields say of parts, by key."""
-    names = [name for name in values if name.startswith(PREFIX)][:MOST_PARTS]
-    return {name.removeprefix(PREFIX): str(values[name]) for name in names}
 
 
 def parts_of(request: PageRequest) -> dict[str, str]:
@@ -171,7 +198,7 @@ def material_of(request: PageRequest, content: ItemContent, *, url: str) -> Json
     is_unlike = differences is not None and differences.are_everywhere
     if is_unlike:
         differences = None  # the answers stay as they read
-    pieces = (differences.a, differences.b) if differences else ((), ())
+    pieces = (differences.a, differences.b) if differences else ((),) * len(content.sides)
     sides = [
         {
             "letter": side.letter,
@@ -180,7 +207,7 @@ def material_of(request: PageRequest, content: ItemContent, *, url: str) -> Json
             "content": side.content,
             "pieces": side_pieces,
         }
-        for side, side_pieces in zip(content.sides, pieces, strict=False)
+        for side, side_pieces in zip(content.sides, pieces, strict=True)
     ]
     shown = {
         "compared": compared,

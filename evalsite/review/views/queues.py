@@ -6,31 +6,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.audit import record
-from evalsite.base.actions.declarations import ActionCall
-from evalsite.base.actions.pages import show_refusal
 from evalsite.base.choices import choices_of
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, refusals_shown, table_response
+from evalsite.base.http import PageRequest, get_view, page_of, post_view, table_response
 from evalsite.base.json_types import JsonDict
-from evalsite.base.tables import CONTENT_TYPES
-from evalsite.review.actions.queues import change_settings
+from evalsite.base.tables import COLUMNAR, CONTENT_TYPES, has_columnar_files
+from evalsite.review.actions.items import SEVERAL, give_items
 from evalsite.review.models import Assignment, MailChoice, Notice, Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
-from evalsite.review.queue_forms import HandForm, is_member_search
 from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
+from evalsite.review.selectors.gold import gold_scores
+from evalsite.review.selectors.labels.subjects import form_of_queue
 from evalsite.review.selectors.screens import pages, waiting_items
 from evalsite.review.selectors.screens.content import own_text, shown_text
 from evalsite.review.selectors.screens.pages import my_queues
 from evalsite.review.services.items import queues as services
 from evalsite.review.services.items.notices import choose_mail, read_notices, sentence_of
-from evalsite.review.services.referrals.researcher_referrals import BulkAct, act_on_items
-from evalsite.review.states import ItemStatus, QueueStatus, ReviewRefused
+from evalsite.review.states import ItemStatus, QueueStatus
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue
@@ -83,7 +80,10 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
     """Show a queue: to an annotator their part of it, to its owners everything."""
     queue = queue_or_404(request, slug)
     if request.user.has_perm("review.change_queue"):
-        return owner_page(request, queue)
+        form = form_of_queue(queue)
+        context = _standing(queue) | _owner_context(request, queue) | {"form": give_items.form(queue, {}, None)}
+        context["form_parts"] = form.parts if form is not None else ()
+        return render(request, "review/queue_detail.html", context)
     context = _standing(queue)
     answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25)
     context["page_obj"] = answers
@@ -109,23 +109,10 @@ def _standing(queue: CountedQueue) -> JsonDict:
     return {"queue": queue, "progress": progress, "open_status": QueueStatus.OPEN}
 
 
-def owner_page(request: PageRequest, queue: CountedQueue) -> HttpResponse:
-    """Show everything of a queue; after a search for people also what was chosen before it."""
-    return render(request, "review/queue_detail.html", _standing(queue) | _owner_context(request, queue))
-
-
-def assign_form(request: PageRequest, queue: Queue) -> HandForm:
-    """Return the form that assigns chosen items to a person."""
-    people, search_url = waiting_items.possible_members_of(queue), reverse("review:queue-assign", args=[queue.slug])
-    form = HandForm(request.POST or None, people=people, search_url=search_url, auto_id="assign_%s")
-    if is_member_search(request.POST):
-        form.errors.clear()  # nothing is sent in yet
-    return form
-
-
-def chosen_items(request: PageRequest) -> list[int]:
-    """Return the ids of the items that are ticked."""
-    return [int(value) for value in request.POST.getlist("item") if value.isascii() and value.isdigit()]
+def owner_context(request: PageRequest, queue: Queue) -> JsonDict:
+    """Return everything of a queue that its page shows to owners."""
+    counted = queue_or_404(request, queue.slug)
+    return _standing(counted) | _owner_context(request, counted)
 
 
 def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
@@ -154,65 +141,34 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
         "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
         "people": waiting_items.people_of(queue=queue),
-        "assign_form": assign_form(request, queue),
-        "chosen_items": chosen_items(request),
+        "gold_scores": gold_scores(queue) if queue.gold_count else (),
         "workload": waiting_items.workload_of(queue=queue),
         "agreement": pages.full_agreement_of(queue=queue),
         "disagreements": pages.disagreement_counts([queue]).get(queue.pk, 0),
-        "bulk_actions": [(act.value, act.label) for act in BulkAct if request.user.has_perm(act.permission)],
+        "bulk_actions": [
+            (reverse(f"review:queue-{act.verb}", args=[queue.slug]), act.verb.removesuffix("-items").replace("-", " "))
+            for act in SEVERAL
+            if request.user.has_perm(act.permission)
+        ],
         "other_quorums": services.other_quorums(queue),
         "closed": queue.total_count - queue.open_count,
-        "formats": list(CONTENT_TYPES),
+        "formats": [*CONTENT_TYPES, *(COLUMNAR[:1] if has_columnar_files() else ())],
     }
 
 
-@form_view("review.change_queue")
-def queue_update(request: PageRequest, slug: str) -> HttpResponse:
-    """Change a queue's name, guidelines, mode, quorum and members."""
-    queue = queue_or_404(request, slug)
-    form = change_settings.form(queue, {}, request.POST if request.method == "POST" else None)
-    if is_member_search(request.POST):
-        form.errors.clear()  # nothing is sent in yet
-    elif form.is_valid():
-        try:
-            changed = change_settings.carry_out(ActionCall(queue, form, request.user, timezone.now()))
-        except ReviewRefused as refusal:
-            show_refusal(form, refusal)
-        else:
-            messages.success(request, "Queue saved")
-            if warning := waiting_items.quorum_warning(changed):
-                messages.warning(request, warning)
-            return redirect("review:queue-detail", slug)
-    return render(request, "review/queue_update.html", {"queue": queue, "form": form})
-
-
-@post_view("review.change_queue")
-def queue_act(request: PageRequest, slug: str) -> HttpResponse:
-    """Exclude the chosen items, ask one more person about each, or take them back."""
-    queue = queue_or_404(request, slug)
-    act = next((act for act in BulkAct if act == request.POST.get("act")), None)
-    if act is None:
-        raise Http404("No such act.")
-    if not request.user.has_perm(act.permission):
-        raise PermissionDenied
-    chosen = list(queue.items.filter(pk__in=chosen_items(request)).values_list("pk", flat=True))
-    with refusals_shown(request, ReviewRefused):
-        outcome = act_on_items(
-            item_ids=chosen,
-            act=act,
-            actor=request.user,
-            reason=request.POST.get("reason", ""),
-            at=timezone.now(),
-        )
-        messages.success(request, outcome.words)
-    return redirect("review:queue-detail", slug)
+def queue_saved(request: PageRequest, queue: Queue) -> HttpResponse:
+    """Say that the settings of a queue are stored, and what is wrong with them, on its page."""
+    messages.success(request, "Queue saved")
+    if warning := waiting_items.quorum_warning(queue):
+        messages.warning(request, warning)
+    return redirect(queue)
 
 
 @get_view("review.change_queue")
 def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse | StreamingHttpResponse:
     """Send every answer of a queue with its provenance."""
     queue = queue_or_404(request, slug)
-    if format not in (*CONTENT_TYPES, LABEL_STUDIO):
+    if format not in (*CONTENT_TYPES, *COLUMNAR, LABEL_STUDIO):
         raise Http404("No such format.")
     record(request.user, "annotations.exported", queue, format=format)
     if format == LABEL_STUDIO:

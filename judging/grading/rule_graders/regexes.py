@@ -12,8 +12,6 @@ import warnings
 from functools import lru_cache
 from typing import Any
 
-import regex
-
 from judging.grading.grades import BadSpecification, NotDecided
 
 LONGEST_PATTERN = 5_000  # characters
@@ -64,6 +62,8 @@ def compile_pattern(pattern: str) -> Any:
         BadSpecification: `re` rejects it.
         NotDecided: it is longer than `LONGEST_PATTERN`, or only `re` can compile it.
     """
+    import regex  # loaded with the first pattern: commands that search nothing do not wait for it
+
     if len(pattern) > LONGEST_PATTERN:
         raise NotDecided(
             "limit.regex", f"A pattern of {len(pattern)} characters is too long; {LONGEST_PATTERN} at most."

@@ -1,4 +1,4 @@
-"""Judges shipped as files of the form that `add_judge FILE` reads: what a new judge of a kind starts as."""
+"""Judges shipped as files that `judge create --yaml-file FILE` reads: what a new judge of a kind starts as."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-
-import regex
+from typing import TYPE_CHECKING
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.score_scales import SHARE, WINS, ScoreScale, rating, scale_through
@@ -37,8 +36,8 @@ from judging.judges.judge_kinds import (
 from judging.judges.kinds import custom_pairs
 from judging.judges.kinds.custom_examples import read_examples
 from judging.judges.kinds.generic import scale_words
-from judging.judges.prompt_templates import OTHER, VARIABLES, read_template
-from judging.judges.prompt_texts import BadPrompt, VersionedPrompt, load_prompt
+from judging.judges.prompt_templates import read_template
+from judging.judges.prompt_texts import OTHER, VARIABLES, BadPrompt, VersionedPrompt, load_prompt
 from judging.judges.questions import AskingOnce, ask_all
 from judging.judges.replies import reply_text
 from judging.judges.replies.reply_forms import JSON_OBJECT, reply_schema
@@ -48,6 +47,9 @@ from judging.judges.verdicts import JudgeScore, JudgeVerdict
 from judging.llm.chat import ChatRequest, Conversation, Message
 from judging.specs.turns import plain_text
 from judging.specs.types import NodeSpec
+
+if TYPE_CHECKING:
+    import regex
 
 
 def criteria_of(tree: NodeSpec) -> Iterator[JsonDict]:

@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from judging.judges.prompt_templates import OTHER, VARIABLES
-from judging.judges.prompt_texts import BadPrompt
+from judging.judges.prompt_texts import OTHER, VARIABLES, BadPrompt
 
 AS_TEXT = "="  # in the place of a variable: the braces are part of the text
 _PLACEHOLDER = re.compile(r"(?<![{%\\])\{ ?([A-Za-z_]\w{0,39}) ?\}(?!\})")

@@ -16,7 +16,7 @@ class Command(NounCommand):
 
     help = __doc__
     noun = RUNS
-    waits = staticmethod(wait_for_run)
+    waits = staticmethod(lambda started, bar: wait_for_run(started.pk, bar=bar))
 
     def run(self, **options: Any) -> JsonDict:
         if options["verb"] in ("create", "estimate"):

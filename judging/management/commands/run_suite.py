@@ -14,7 +14,6 @@ from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from judging.actions.references import SUITE
 from judging.actions.run_reports import audit_report, audit_words, estimate_report, in_lines, run_report
-from judging.exports import write_esi_files
 from judging.grading.esi import BadEsiOption
 from judging.jobs import launch_run
 from judging.management import choices
@@ -24,6 +23,7 @@ from judging.management.people_arguments import add_audit_share, add_people, che
 from judging.management.run_progress import wait_for_run
 from judging.models import Case, Run, RunKind
 from judging.services.baselines import ensure_baselines
+from judging.services.esi_files import write_esi_files
 from judging.services.runs.new_runs import create_run, estimate_new_run
 from judging.services.runs.people_costs import people_cost_of_plan
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan

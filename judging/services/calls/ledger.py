@@ -167,6 +167,8 @@ def add_to_hour(rows: Sequence[Call], at: datetime) -> None:
             "calls": F("calls") + len(endpoint_rows),
             "errors": F("errors") + sum(row.status != ReplyStatus.FINISHED for row in endpoint_rows),
             "seconds": F("seconds") + sum(row.seconds for row in endpoint_rows),
+            "prompt_tokens": F("prompt_tokens") + sum(row.prompt_tokens or 0 for row in endpoint_rows),
+            "completion_tokens": F("completion_tokens") + sum(row.completion_tokens or 0 for row in endpoint_rows),
         } | ({"cost": Coalesce(F("cost"), Decimal(0)) + sum(costs, Decimal(0))} if costs else {})
         if not sums.update(**more):  # the first call of the hour; another writer may be as quick
             CallHour.objects.get_or_create(

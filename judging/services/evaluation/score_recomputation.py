@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.owners import check_owner
 from evalsite.base.row_locks import lock_row
 from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
@@ -85,6 +86,7 @@ def begin_judge(*, evaluator_id: int, options: JsonObject, actor: User | None, a
     """Store a judge's other options, and that scores do not follow them yet; `finish_rescoring` computes them.
 
     Raises:
+        NotOwner: it is the run of somebody else.
         RescoringRefused: the run is at work, or an option would change what the judge is asked.
     """
     evaluator = _locked(evaluator_id)
@@ -108,6 +110,7 @@ def begin_index(*, run_id: int, options: EsiOptions, actor: User | None, at: dat
     """Store an ESI run's other weights and thresholds, and that its figures do not follow them yet.
 
     Raises:
+        NotOwner: it is the run of somebody else.
         RescoringRefused: the run is at work, or is no ESI run.
     """
     run, new_options = Run.objects.get(pk=run_id), options_to_json(options)
@@ -125,6 +128,7 @@ def begin_index(*, run_id: int, options: EsiOptions, actor: User | None, at: dat
 
 def _mark_begun(evaluator: RunEvaluator, before: JsonObject, actor: User | None, at: datetime) -> None:
     """Note that scores are being computed again. One that was cut short had the options which its scores followed."""
+    check_owner(evaluator.run, actor)
     unfinished = evaluator.options.get("rescoring")
     began = {
         "id": uuid4().hex,

@@ -216,7 +216,15 @@ class _UploadReader:
         if is_nothing and not self.findings.has_errors:
             description = "of the chosen kind" if self.options.kind else "that can be imported"
             names = ", ".join(source.path for source in self.sources[:3])
-            self.findings.add(NOTHING_READ, names, "", f"The upload contains nothing {description}.")
+            message = f"The upload contains nothing {description}.{self._left_out()}"
+            self.findings.add(NOTHING_READ, names, "", message)
+
+    def _left_out(self) -> str:
+        """Return what was left out and why, as a sentence; empty where nothing was."""
+        collected = self.reading.collected if self.reading is not None else None
+        left_out = collected.left_out()[:3] if collected is not None else []
+        reasons = (f"{count:,} × {what}, {why}" for what, why, count in left_out)
+        return f" Left out: {'; '.join(reasons)}." if left_out else ""
 
     @property
     def _has_records(self) -> bool:

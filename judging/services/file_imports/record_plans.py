@@ -18,6 +18,7 @@ from judging.services.known_cases import (
     answer_known_cases,
     cases_of_spec,
     cases_of_suite,
+    context_of,
 )
 from judging.specs.files.findings import Findings, Rule, error_rule, shorten
 from judging.specs.records.collected import Collected
@@ -476,7 +477,7 @@ def case_spec(case: CaseRecord) -> CaseSpec:
         key=case.key,
         prompt=case.prompt,
         reference="\n\n".join(case.references),
-        context="\n\n".join(case.context),
+        context=context_of(case),
         metadata={**case.metadata, **further},
         images=tuple(case.images),
         messages=tuple(case.messages),

@@ -18,6 +18,7 @@ from django.utils.dateparse import parse_datetime
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.refusals import Refused
 from evalsite.base.row_locks import lock_row
 from judging import signals
 from judging.grading.grades import ScoreStatus
@@ -687,12 +688,12 @@ def _rubric(rubric_id: int) -> Iterator[JsonDict]:
         yield {"case": item.case_key, "criteria": criteria}
 
 
-class ImportInUse(ValueError):
+class ImportInUse(Refused):
     """An import cannot be undone, since something newer hangs on it; the message says what."""
 
 
 @transaction.atomic
-def undo_import(*, upload: Upload, actor: User | None) -> None:
+def undo_import(*, upload: Upload, actor: User | None) -> Upload:
     """Remove what an import stored: runs and label tables, responses, the suite and the rubrics that it made. Texts
     that it superseded are current again.
 
@@ -721,6 +722,7 @@ def undo_import(*, upload: Upload, actor: User | None) -> None:
     upload.status = ImportStatus.UNDONE
     upload.save(update_fields=["result", "status"])
     record(actor, "import.undone", upload)
+    return Upload.objects.select_related("benchmark").get(pk=upload.pk)  # its benchmark may be gone
 
 
 def _remove_responses(suite_id: int | None, stored_at: datetime) -> None:

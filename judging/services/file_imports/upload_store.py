@@ -12,13 +12,14 @@ from typing import BinaryIO
 from django.db import transaction
 from django.db.models import Q
 
+from evalsite.base.refusals import Refused
 from judging.models import UploadPart
 
 PART_BYTES = 2**20
 PARTS_AT_ONCE = 4
 
 
-class BytesMissing(LookupError):
+class BytesMissing(Refused):
     """Nothing is kept under this name any more."""
 
 
@@ -99,7 +100,7 @@ def read_upload(token: str) -> bytes:
     """
     try:
         if not _TOKEN.fullmatch(token):
-            raise BytesMissing
+            raise BytesMissing(token)
         return read_bytes(PREFIX + token)
     except BytesMissing:
         raise UploadExpired("This upload has expired. Choose the file again.") from None

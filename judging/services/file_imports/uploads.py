@@ -21,6 +21,7 @@ from django.db import transaction
 from redis.exceptions import RedisError
 
 from evalsite.accounts.audit import record
+from evalsite.base.refusals import Refused
 from evalsite.base.row_locks import lock_row
 from judging import stop_requests
 from judging.llm.limiter import connect
@@ -137,7 +138,7 @@ PACKED = 20  # bytes of a log that one byte of its packed file holds, about
 COPIED_BYTES = 2**20
 
 
-class UploadRefused(ValueError):
+class UploadRefused(Refused):
     """What was asked of an upload does not fit its status; the message says why."""
 
 
@@ -294,6 +295,21 @@ def discard_upload(*, upload: Upload, actor: User | None) -> None:
     _record(upload, actor, "import.discarded")
     upload_store.drop_bytes(upload.bytes_name)
     upload.delete()
+
+
+def forget_uploads(*, older_than: datetime, dry_run: bool) -> int:
+    """Remove bytes, preview and problems of uploads that are older and not being worked on; return how many they are.
+
+    What was imported stays, and so does what came of it.
+    """
+    old = Upload.objects.filter(created_at__lt=older_than).exclude(status__in=IN_WORK)
+    uploads = list(old.exclude(bytes_name="", preview={}).only("bytes_name"))
+    for upload in [] if dry_run else uploads:
+        with transaction.atomic():
+            if upload.bytes_name:
+                upload_store.drop_bytes(upload.bytes_name)
+            Upload.objects.filter(pk=upload.pk).update(bytes_name="", preview={}, problems=[])
+    return len(uploads)
 
 
 def _launched(upload: Upload, status: ImportStatus) -> Upload:

@@ -1,4 +1,4 @@
-"""Tags runs, archives and restores them; nothing is ever deleted."""
+"""Tags runs, archives, restores and deletes them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
+from evalsite.base.actions.deletions import delete_with_dependents, dependents_of
 from evalsite.base.row_locks import lock_row
 from judging.models import Run, RunKind, RunTag
 from judging.states import ACTIVE, RunRefused
@@ -75,4 +76,21 @@ def restore_run(*, run_id: int, actor: User | None) -> Run:
         run.archived_at = None
         run.save(update_fields=["archived_at"])
         record(actor, "run.restored", run)
+    return run
+
+
+@transaction.atomic
+def delete_run(*, run_id: int, actor: User | None) -> Run:
+    """Delete a run that has ended or is paused, with its verdicts and scores. Its calls stay for the costs.
+
+    Raises:
+        RunRefused: it is still at work.
+        InUse: something rests on it.
+    """
+    run = lock_row(Run, run_id)
+    if run.status in ACTIVE:
+        raise RunRefused("The run is still at work; cancel it before you delete it.")
+    found = dependents_of(run)
+    record(actor, "run.deleted", str(run), run=run.pk, **found.counts(found.gone))
+    delete_with_dependents(run)
     return run

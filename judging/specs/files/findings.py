@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -54,7 +55,9 @@ class Parsed(Generic[T]):
 
 SHOWN_CHARACTERS = 120
 LISTED_PER_CODE = 200
+LISTED_ALIKE = 3  # errors of rows that say the same of different ids and numbers; more are one
 MORE = "more-problems"
+_VARYING = re.compile(r"\d+|'[^']*'|\"[^\"]*\"")
 
 
 def shorten(text: object) -> str:
@@ -76,10 +79,11 @@ class Rule:
     severity: Severity
     hint: str = ""
     page_hint: str = ""  # where the command has an option, and the page a field
+    is_of_rows: bool = False  # it may be so in each row of a file: then it is said once, with the first rows
 
 
-def error_rule(code: str, hint: str = "", page_hint: str = "") -> Rule:
-    return Rule(code, Severity.ERROR, hint, page_hint)
+def error_rule(code: str, hint: str = "", page_hint: str = "", *, is_of_rows: bool = False) -> Rule:
+    return Rule(code, Severity.ERROR, hint, page_hint, is_of_rows)
 
 
 def warning_rule(code: str, hint: str = "") -> Rule:
@@ -98,9 +102,12 @@ class Findings:
     listed: list[Problem] = field(default_factory=list)
     counts: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     has_errors: bool = False
+    of_rows: set[str] = field(default_factory=set)  # codes that may be found in each row
 
     def add(self, rule: Rule, file: str, location: str, message: str, offending: object = "") -> None:
         """Note one problem."""
+        if rule.is_of_rows:
+            self.of_rows.add(rule.code)
         if self._count(rule.severity, rule.code):
             problem = Problem(rule.severity, file, location, message, shorten(offending), rule.hint, rule.code)
             self.listed.append(replace(problem, page_hint=rule.page_hint))
@@ -131,4 +138,18 @@ class Findings:
             for (severity, code), count in sorted(self.counts.items())
             if count > LISTED_PER_CODE
         ]
-        return (*self.listed, *hidden)
+        return (*self._alike(), *hidden)
+
+    def _alike(self) -> Iterator[Problem]:
+        """Yield the listed problems; many of one kind in a file are one, with their number and first rows."""
+        groups: dict[tuple[str, str, object], list[Problem]] = {}
+        for number, problem in enumerate(self.listed):
+            kind = _VARYING.sub("", problem.message) if problem.code in self.of_rows else number
+            groups.setdefault((problem.file, problem.code, kind), []).append(problem)
+        for problems in groups.values():
+            if len(problems) <= LISTED_ALIKE:
+                yield from problems
+            else:
+                places = ", ".join(problem.place for problem in problems[:LISTED_ALIKE])
+                message = f"{problems[0].message} It is so in {len(problems):,} rows (first: {places})."
+                yield replace(problems[0], message=message)

@@ -7,8 +7,10 @@ import struct
 import zlib
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+if TYPE_CHECKING:
+    from PIL import Image  # loaded where a file is opened: commands without images do not wait for it
 
 MAX_BYTES = 10 * 2**20  # of one file; as much as any provider takes
 MAX_PIXELS = 40_000_000
@@ -18,7 +20,6 @@ KINDS = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": 
 ENDINGS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".jfif": "JPEG", ".webp": "WEBP", ".gif": "GIF"}
 _PLAIN_MODES = frozenset({"1", "L", "LA", "RGB", "RGBA"})
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError, struct.error, zlib.error, OverflowError)
-Image.MAX_IMAGE_PIXELS = MAX_PIXELS  # beyond it Pillow warns, and beyond twice that it refuses by itself
 
 
 class PictureRefused(ValueError):
@@ -65,6 +66,8 @@ def encode_picture(data: bytes) -> StoredPicture:
     JPEG stays JPEG, with its own tables where its pixels are; everything else becomes PNG, which loses nothing and
     which every endpoint that sees takes.
     """
+    from PIL import ImageOps
+
     image = _opened(data, "")
     turned = ImageOps.exif_transpose(image)
     out = io.BytesIO()
@@ -103,6 +106,9 @@ def upright_size(image: Image.Image) -> tuple[int, int]:
 
 
 def _opened(data: bytes, claimed: str) -> Image.Image:
+    from PIL import Image, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = MAX_PIXELS  # beyond it Pillow warns, and beyond twice that it refuses by itself
     head = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if claimed.lower() in ("image/svg+xml",) or claimed.lower().endswith((".svg", ".svgz")) or b"<svg" in head:
         raise PictureRefused("is an SVG, which can hold programs and is not read. Export it as PNG.")
@@ -153,6 +159,7 @@ def _in_plain_mode(image: Image.Image) -> Image.Image:
         return image
     if image.mode.startswith("I"):  # 16 bits a pixel
         import numpy as np  # images of such depth are rare
+        from PIL import Image
 
         return Image.fromarray((np.asarray(image).astype(np.uint32) >> 8).clip(0, 255).astype(np.uint8))
     return image.convert("RGBA" if "transparency" in image.info or image.mode in ("PA", "La", "RGBa") else "RGB")

@@ -32,9 +32,11 @@ from judging.specs.records.spool import Spool, decode, encode
 from judging.specs.suites.cases_yaml import CONTEXT_ROLES
 from judging.specs.turns import ReadTurns, read_turns
 
-SAME_ID = error_rule("duplicate-case", "Give each question an id of its own.")
-SAME_RESPONSE = error_rule("duplicate-response", "Remove one of the two, or give them different attempts or systems.")
-BAD_ROW = error_rule("bad-row")
+SAME_ID = error_rule("duplicate-case", "Give each question an id of its own.", is_of_rows=True)
+SAME_RESPONSE = error_rule(
+    "duplicate-response", "Remove one of the two, or give them different attempts or systems.", is_of_rows=True
+)
+BAD_ROW = error_rule("bad-row", is_of_rows=True)
 TOO_LONG = error_rule("name-too-long", "Shorten it.")
 BAD_ATTEMPT = "The attempt is no whole number from 0: {}."
 
@@ -96,10 +98,18 @@ class Collector:
             "metadata": row.metadata,
             "fields": row.fields,
         }
-        return self._place_case(place, key, record)
+        digest = _digest(prompt, messages, record["images"])
+        if row.asks_of_context and not key and self._is_asked_of_another(digest, row.context):
+            digest = _digest("\n\n".join([prompt, *row.context]), messages, record["images"])
+        return self._place_case(place, key, digest, record)
 
-    def _place_case(self, place: Place, key: str, record: JsonDict) -> int | None:
-        digest = _digest(record["prompt"], record["messages"], record["images"])
+    def _is_asked_of_another(self, digest: str, context: Sequence[str]) -> bool:
+        """Return whether the same is asked already, about another context."""
+        row = self.spool.row("SELECT data FROM cases WHERE digest = ? AND is_defined ORDER BY no LIMIT 1", digest)
+        known = decode(row[0])["context"] if row is not None and context else []
+        return bool(known) and known != list(context)
+
+    def _place_case(self, place: Place, key: str, digest: str, record: JsonDict) -> int | None:
         columns = "no, id, digest, is_defined, file, at, data"
         row = self.spool.row(f"SELECT {columns} FROM cases WHERE id = ?", key) if key else None  # noqa: S608
         if row is None and (self._has_unnamed or not key):

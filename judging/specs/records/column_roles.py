@@ -6,166 +6,36 @@ What cannot be told is a question to the person, never a guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
 
-from evalsite.base.json_types import JsonDict, JsonObject
-from judging.specs.files.findings import shorten
+from evalsite.base.json_types import JsonDict
 from judging.specs.records import names
+from judging.specs.records.columns import (
+    Mapping,
+    RoleQuestion,
+    columns_of,
+    ends_in_reply,
+    is_reply,
+    value_at,
+)
 from judging.specs.records.names import REPEATED, Holds
-from judging.specs.records.parts import Form, Part, Row, UploadParts
-from judging.specs.records.shapes import ColumnUse
+from judging.specs.records.neutral import Choice
+from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.values import (
     as_count,
     as_id,
-    as_number,
     as_text,
-    at,
     is_messages,
-    is_missing,
-    named_numbers,
     objects,
-    parsed,
     reply_in,
     role_of,
 )
 
 CHOSEN, BY_NAME, BY_VALUES, BY_WORD = "chosen", "by its name", "by its values", "by a word of its name"
-ON_PAGE = "Choose the role of each under Columns."
-SAMPLES = 3  # cells that are shown of a column
-MOST_LABELS, LABEL_LENGTH = 50, 60  # of a scale, of one label
 FEW_ROWS = 50  # in smaller tables one prompt with two ids says that ids are those of rows
-_CODE = re.compile(
-    r"[\w./:+-]*\d[\w./:+-]*|\w?|true|false|yes|no|ja|nein|oui|non|pass|fail|passed|failed|correct|wrong"
-)
-_DECISIONS = frozenset({"accept", "reject", "ignore"})  # of a person about a label, as Prodigy writes them
 _NUMBER_WORDS = {2: "two", 3: "three", 4: "four"}
 _ASKS = (Holds.PROMPT, Holds.TURNS)
 _RESPONDS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
-
-
-@dataclass(frozen=True, slots=True)
-class RoleQuestion:
-    """What the person must say before the table is read."""
-
-    code: str
-    message: str
-    hint: str  # for the command
-    page_hint: str = ON_PAGE
-
-
-@dataclass(slots=True)
-class Column:
-    """A column with its values in the sample, without missing ones; printed lists are lists."""
-
-    name: str
-    values: list[object]
-
-    @property
-    def distinct(self) -> set[str]:
-        """The different values as text."""
-        return set(map(as_text, self.values))
-
-    def mostly(self, is_so: Callable[[object], bool]) -> bool:
-        """Return whether nine of ten values fulfil a condition."""
-        return bool(self.values) and sum(map(is_so, self.values)) >= 0.9 * len(self.values)
-
-    @property
-    def is_worded(self) -> bool:
-        """Whether half of the values have words and are no codes, grades, yes or no."""
-        texts = [value.strip() for value in self.values if isinstance(value, str)]
-        worded = [text for text in texts if not _CODE.fullmatch(text.lower()) and re.search(r"[^\W\d_]{2}", text)]
-        return bool(worded) and len(worded) * 2 >= len(self.values) and len(texts) == len(self.values)
-
-    @property
-    def is_prose(self) -> bool:
-        """Whether the values are texts that a system may have written: worded, and not the same few names again."""
-        return self.is_worded and len(self.distinct) * 2 > len(self.values)
-
-    @property
-    def is_sentences(self) -> bool:
-        """Whether some values are too long for a name."""
-        return any(
-            len(text) > 120 or "\n" in text or len(text.split()) > 6 or (text.endswith(".") and len(text.split()) > 2)
-            for text in map(as_text, self.values)
-        )
-
-    @property
-    def is_labels(self) -> bool:
-        """Whether the values are few and short, as the labels of a scale are."""
-        return len(self.distinct) <= MOST_LABELS and self.mostly(
-            lambda value: isinstance(value, list) or len(as_text(value).strip()) <= LABEL_LENGTH
-        )
-
-    @property
-    def is_decisions(self) -> bool:
-        """Whether the values say what a person did with a label, and not what was answered."""
-        return bool(self.values) and self.distinct <= _DECISIONS
-
-    @property
-    def is_numbers(self) -> bool:
-        """Whether the values are numbers, shares in percent, or booleans."""
-        return self.mostly(lambda value: number_of(value) is not None)
-
-
-@dataclass(slots=True)
-class Mapping:
-    """What each column of a table is read as. A column without a role of its own is a detail."""
-
-    roles: dict[str, Holds]
-    why: dict[str, str]
-    columns: dict[str, Column]
-    paths: tuple[str, ...] = ()  # columns that lie in objects of the rows, with dots
-    expanded: frozenset[str] = frozenset()  # objects whose entries are columns
-    list_of_responses: str = ""  # the column whose lists hold a response of each system: each entry is a row
-    questions: list[RoleQuestion] = field(default_factory=list)
-
-    def all(self, *roles: Holds) -> list[str]:
-        """Return the columns of any of these roles in the order of the file."""
-        return [name for name, role in self.roles.items() if role in roles]
-
-    def one(self, role: Holds) -> str:
-        """Return the column of a role; empty where there is none."""
-        return next(iter(self.all(role)), "")
-
-    def has(self, *roles: Holds) -> bool:
-        """Return whether a column has one of these roles."""
-        return not set(roles).isdisjoint(self.roles.values())
-
-    def uses(self) -> list[ColumnUse]:
-        """Return the mapping as it is shown."""
-        return [
-            ColumnUse(name, str(self.roles[name]), self.why.get(name, ""), _shown(column))
-            for name, column in self.columns.items()
-        ]
-
-
-def _shown(column: Column) -> tuple[str, ...]:
-    return tuple(shorten(as_text(value)) for value in column.values[:SAMPLES])
-
-
-def ends_in_reply(turns: object) -> bool:
-    """Return whether a value is a conversation whose last turn is an assistant's."""
-    return is_messages(turns) and isinstance(turns, list) and len(turns) > 1 and role_of(turns[-1]) == "assistant"
-
-
-def is_reply(turns: object) -> bool:
-    """Return whether a value is a conversation in which nobody asks: the steps of a response."""
-    return is_messages(turns) and all(role_of(turn) in ("assistant", "tool") for turn in objects(turns))
-
-
-def number_of(value: object) -> float | None:
-    """Return a score as a number: 50% is 0.5, 0,5 is 0.5, true is 1; None for what is none."""
-    number = as_number(value)
-    if number is not None or not isinstance(value, str):
-        return number
-    text = value.strip().lower()
-    if text in ("true", "false"):
-        return float(text == "true")
-    share = as_number(text[:-1].strip().replace(",", ".")) if text.endswith("%") else None
-    if share is not None:
-        return round(share / 100, 12)
-    return as_number(text.replace(",", ".")) if re.fullmatch(r"[+-]?\d+,\d+", text) else None
 
 
 def resolve(part: Part, upload: UploadParts) -> Mapping:
@@ -176,97 +46,12 @@ def resolve(part: Part, upload: UploadParts) -> Mapping:
     return known
 
 
-def flat(fields: JsonObject, mapping: Mapping) -> JsonDict:
-    """Return a row with the entries of its containers as columns, and with the paths that were chosen."""
-    row = {name: value for name, value in fields.items() if name not in mapping.expanded}
-    row.update((path, _value_at(fields, path, mapping)) for path in mapping.paths)
-    return row
-
-
-def _value_at(fields: JsonObject, name: str, mapping: Mapping) -> object:
-    """Return what a row has in a column; an entry's name may have dots itself, as responses.gpt-3.5 has."""
-    if name not in mapping.paths:
-        return fields.get(name)
-    container, _, entry = name.partition(".")
-    inner = _as_object(fields.get(container))
-    if container in mapping.expanded and isinstance(inner, dict) and entry in inner:
-        return inner[entry]
-    return at(fields, name)
-
-
-def unrolled(fields: JsonObject, column: str) -> Iterator[JsonObject]:
-    """Yield a row for each entry of the list in a column, with what the row says beside it; the row where none is."""
-    entries = objects(parsed(fields.get(column))) if column else []
-    if not entries:
-        yield fields
-        return
-    beside = {name: value for name, value in fields.items() if name != column}
-    for entry in entries:
-        yield {f"{name} of the row" if name in entry else name: value for name, value in beside.items()} | entry
-
-
-def _list_of_responses(part: Part) -> str:
-    """Return the column whose values are lists with a response of each system: "answers" of {answer, model, rank}."""
-    for name in part.columns:
-        lists = [value for row in part.sample if isinstance(value := parsed(row.fields.get(name)), list) and value]
-        entries = [entry for value in lists for entry in value]
-        if entries and all(isinstance(entry, dict) and _says_who_answered(entry) for entry in entries):
-            return name
-    return ""
-
-
-def _says_who_answered(entry: JsonObject) -> bool:
-    named = [rank for name in entry if (rank := names.rank(name, Holds.SYSTEM)) is not None]
-    answers = [name for name in entry if names.rank(name, Holds.RESPONSE) or names.rank(name, Holds.ANSWER)]
-    return any(weakness == 0 for weakness, _ in named) and bool(answers)
-
-
-def _as_object(value: object) -> object:
-    return named_numbers(value) or value
-
-
-def _is_expanded(name: str, values: Sequence[object]) -> bool:
-    """Return whether a column holds objects whose entries are columns: containers, scores or responses by name."""
-    if not values or not all(isinstance(value, dict) for value in values):
-        return False
-    entries = [entry for value in objects(list(values)) for entry in value.items()]
-    if not entries or name in names.CONTAINERS:
-        return bool(entries)
-    if names.is_of_scores(f"{name}.x"):
-        return all(isinstance(entry, int | float | None) for _, entry in entries)
-    are_texts = all(isinstance(entry, str) and not names.is_known(key) for key, entry in entries)
-    return are_texts and len({key for key, _ in entries}) > 1 and bool(names.system_of_responses(f"{name}.x"))
-
-
-def _columns_of(part: Part, upload: UploadParts) -> Mapping:
-    """Return the columns of a part, those inside containers and those that were named by a path too."""
-    is_nested = part.form not in (Form.CSV, Form.SHEET)
-    in_lists = _list_of_responses(part)
-    rows = [fields for row in part.sample for fields in unrolled(row.fields, in_lists)]
-    columns = list(dict.fromkeys(name for fields in rows for name in fields)) if in_lists else part.columns
-    paths: list[str] = []
-    expanded: set[str] = set()
-    for name in columns if is_nested else ():
-        inner = [_as_object(fields[name]) for fields in rows if fields.get(name) is not None]
-        if _is_expanded(name, inner):
-            expanded.add(name)
-            paths += dict.fromkeys(f"{name}.{key}" for value in objects(inner) for key in value)
-    chosen = [path for path in upload.columns if "." in path and path not in columns]
-    paths += [path for path in chosen if is_nested and path not in paths and path.partition(".")[0] in columns]
-    mapping = Mapping({}, {}, {}, tuple(paths), frozenset(expanded), in_lists)
-    flattened = [flat(fields, mapping) if paths else fields for fields in rows]
-    for name in (*(name for name in columns if name not in expanded), *paths):
-        values = [parsed(row[name]) for row in flattened if name in row and not is_missing(row[name])]
-        mapping.columns[name] = Column(name, values)
-    return mapping
-
-
 class _Resolver:
     """Gives roles to the columns of one part, the surest first."""
 
     def __init__(self, part: Part, upload: UploadParts) -> None:
         self.part, self.upload = part, upload
-        self.mapping = _columns_of(part, upload)
+        self.mapping = columns_of(part, upload)
         self.columns, self.roles = self.mapping.columns, self.mapping.roles
         self.is_told = False  # whether the person named columns with content
 
@@ -368,13 +153,12 @@ class _Resolver:
             self._give(Holds.TURNS, turns, BY_VALUES)
         self._give(Holds.TURNS, turns)
         prompts = self._strong(Holds.PROMPT)
+        prompts.sort(key=self._is_template)
         if names.compared(prompts[0]) == "instruction" if prompts else False:
             self._give_instruction(prompts[0], prompts[1:2])
         elif prompts:
             self._give(Holds.PROMPT, prompts)
-            self._give_instruction(
-                next((name for name in prompts[1:] if names.compared(name) == "instruction"), ""), prompts[:1]
-            )
+            self._give_instruction(next(filter(self._is_instruction, prompts[1:]), ""), prompts[:1])
         if not self._has(*_ASKS):
             weak = [name for name in self._named(Holds.PROMPT) if self._is_weak_prompt(name)]
             self._give(Holds.PROMPT, weak)
@@ -383,6 +167,18 @@ class _Resolver:
             found = [name for name in self._unknown_texts() if not words.isdisjoint(names.compared(name).split("_"))]
             self._give(Holds.PROMPT, found if len(found) == 1 else [], BY_WORD)
         self._give_system_text()
+
+    def _is_constant(self, name: str) -> bool:
+        return len(self.columns[name].distinct) == 1 < len(self.columns[name].values)
+
+    def _is_template(self, name: str) -> bool:
+        """Return whether a column holds one text for all rows, or texts with a place that the question is put into."""
+        return self._is_constant(name) or self.columns[name].mostly(_has_place)
+
+    def _is_instruction(self, name: str) -> bool:
+        """Return whether a column stands above the prompts: by its name, or as it is the same for all rows."""
+        is_constant = self._is_constant(name) and not self.columns[name].mostly(_has_place)
+        return is_constant or names.compared(name) == "instruction"
 
     def _is_turns(self, name: str) -> bool:
         column = self.columns[name]
@@ -409,6 +205,7 @@ class _Resolver:
     def _give_system_text(self) -> None:
         if self._has(*_ASKS):
             named = self._named(Holds.SYSTEM_TEXT)
+            named = [name for name in named if not self.columns[name].mostly(_is_list)]
             self._give(Holds.SYSTEM_TEXT, [name for name in named if not self._is_system(name)])
 
     def _is_system(self, name: str) -> bool:
@@ -422,7 +219,7 @@ class _Resolver:
         turns = [name for name in named if self.columns[name].mostly(is_messages)]
         turns = [name for name in turns if self._named(Holds.RESPONSE_TURNS) or self.columns[name].mostly(is_reply)]
         self._give(Holds.RESPONSE_TURNS, turns)
-        strong = self._strong(Holds.RESPONSE)
+        strong = [name for name in self._strong(Holds.RESPONSE) if not self.columns[name].mostly(_are_digits)]
         if self._has(Holds.RESPONSE_TURNS):
             self._give(Holds.RESPONSE, strong)
             return
@@ -461,10 +258,9 @@ class _Resolver:
                 page_hint = f"Choose under Columns what {answers[0]} is; one of the two may be left out."
                 self.mapping.questions.append(RoleQuestion("two-roles", message, hint, page_hint))
         if self._has(*_ASKS) and not self._has(Holds.REFERENCE):
-            self._give_only(
-                Holds.REFERENCE,
-                references or [name for name in answers if name not in self.roles] or self._choice_labels(),
-            )
+            named = references or [name for name in answers if name not in self.roles]
+            filled = [name for name in named if self.columns[name].values]
+            self._give_only(Holds.REFERENCE, filled or self._choice_labels() or named)
 
     def _unknown_texts(self) -> list[str]:
         """Return the free columns of texts whose names say nothing, one of which may be what is asked."""
@@ -498,7 +294,7 @@ class _Resolver:
 
     def _find_raters(self) -> None:
         """Find who labels: a column of raters, or one column for each."""
-        opinions = self._labels() + (self._named(Holds.PREFERENCE) if self._has(Holds.RESPONSE_A) else self._scores())
+        opinions = self._labels() + (self._preferences() if self._has(Holds.RESPONSE_A) else self._scores())
         opinions = opinions or [name for name in self._named(Holds.ANSWER) if not self._is_content(name)]
         if not opinions and not self._has(Holds.LABEL, Holds.PREFERENCE, Holds.SCORE):
             return
@@ -508,13 +304,18 @@ class _Resolver:
         if not self._has(Holds.RATER) and is_known:
             self._give(Holds.JUDGE, self._named(Holds.JUDGE))
 
+    def _preferences(self) -> list[str]:
+        """Return the columns of preferences: by their names, else the one whose values name a side or a tie."""
+        unnamed = [name for name in self._free() if self.columns[name].mostly(_names_a_side)]
+        return self._named(Holds.PREFERENCE) or (unnamed if len(unnamed) == 1 else [])
+
     def _find_opinions(self) -> None:
         """Find preferences, labels and scores."""
         if self._has(Holds.RESPONSE_A):
-            preferences = [name for name in self._named(Holds.PREFERENCE) if self.columns[name].is_labels]
-            self._give(Holds.PREFERENCE, preferences)
+            self._give(Holds.PREFERENCE, [name for name in self._preferences() if self.columns[name].is_labels])
             return
-        is_answered = self._has(*_RESPONDS) or bool(self._has(Holds.SYSTEM) and self._named(Holds.CASE))
+        is_known = self._has(Holds.SYSTEM) or bool(self.upload.system)
+        is_answered = self._has(*_RESPONDS) or bool(is_known and (self._named(Holds.CASE) or self._is_recorded()))
         scores, labels = self._scores(), self._labels()
         strong = [name for name in labels if (names.rank(name, Holds.LABEL) or (1, 0))[0] == 0]
         if self._has(Holds.JUDGE):
@@ -527,6 +328,11 @@ class _Resolver:
             self._give_only(Holds.LABEL, plain)
         if is_answered:
             self._give(Holds.SCORE, [name for name in scores if name not in self.roles])
+
+    def _is_recorded(self) -> bool:
+        """Return whether the conversations of the table have what a system said in them."""
+        turns = self.mapping.one(Holds.TURNS)
+        return bool(turns) and self.columns[turns].is_recorded
 
     def _scores(self) -> list[str]:
         return [name for name in self._free() if names.is_score(name) and self.columns[name].is_numbers]
@@ -543,14 +349,17 @@ class _Resolver:
     def _find_wide(self) -> None:
         """Find columns side by side: the responses of systems, or the labels of raters."""
         if not self._has(Holds.LABEL, Holds.PREFERENCE):
-            raters = [name for name in self._free() if names.is_wide_rater(name) and not names.is_known(name)]
+            raters = [name for name in self._free() if names.is_wide_rater(name)]
             raters = [name for name in raters if self.columns[name].is_labels]
             self._give(Holds.LABELS_OF, raters if len(raters) > 1 else [])
         if self._has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSE_A, Holds.LABELS_OF):
             return
         if self._has(*_ASKS) or self._named(Holds.CASE) or any(map(names.PROVIDER_HEADER.fullmatch, self.columns)):
             systems = [name for name in self._free() if names.is_model(name)] or self._numbered_responses()
-            is_said = any(
+            named = set(filter(None, map(names.named_responses, systems)))
+            about = [name for name in self._free() if self._scores_a_system(name, systems, named)]
+            systems = [name for name in systems if name not in about]
+            is_said = named or any(
                 names.PROVIDER_HEADER.fullmatch(name)
                 or names.system_of_responses(name)
                 or names.is_numbered_response(name)
@@ -558,6 +367,12 @@ class _Resolver:
             )
             is_written = is_said or any(self.columns[name].is_worded for name in systems)
             self._give(Holds.RESPONSES_OF, systems if is_written else [])
+            self._give(Holds.SCORE, about if self._has(Holds.RESPONSES_OF) else [])
+
+    def _scores_a_system(self, name: str, systems: Sequence[str], named: Collection[str]) -> bool:
+        """Return whether a column has the scores of a system that another column names: gpt-4 beside gpt-4_response."""
+        others = {*named, *systems} - ({name} - set(named))
+        return self.columns[name].is_numbers and any(names.said_of(name, system) for system in others)
 
     def _numbered_responses(self) -> list[str]:
         """Return columns such as response_1, response_2, response_3; two are a pair."""
@@ -622,9 +437,9 @@ class _Resolver:
         ids: set[str] = set()
         count = 0
         for row in rows:
-            key = as_id(_value_at(row.fields, id_column, self.mapping))
+            key = as_id(value_at(row.fields, id_column, self.mapping))
             if key:
-                asked = _value_at(row.fields, prompt, self.mapping)
+                asked = value_at(row.fields, prompt, self.mapping)
                 prompts.setdefault(hash(as_text(asked)), set()).add(key)
                 ids.add(key)
                 count += 1
@@ -668,10 +483,11 @@ class _Resolver:
         is_about = self._has(*_ASKS, Holds.CASE, Holds.CASE_PATH)
         says = (*_RESPONDS, Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.PREFERENCE)
         rest = [name for name in self._free() if not names.is_known(name) and self.columns[name].values]
-        texts = [name for name in rest if self.columns[name].is_prose or names.is_model(name)]
+        texts = [name for name in rest if self._may_respond(name)]
         labels = [name for name in rest if self.columns[name].is_labels and name not in texts]
         is_scored = bool(texts and any(names.compared(name) in names.METRICS for name in self._free()))
-        is_told = self.is_told or not (len(texts) > 1 or is_scored)
+        is_said = any(map(names.ends_as_response, texts))
+        is_told = self.is_told or not (len(texts) > 1 or is_scored or is_said)
         is_guessed = BY_NAME in {self.mapping.why[name] for name in self.mapping.all(Holds.RESPONSES_OF)}
         if self._has(*says) or has_replies:
             is_open = is_guessed and bool(texts) and not self.is_told
@@ -689,6 +505,15 @@ class _Resolver:
             hint = "Say it with --map prompt=COLUMN or --map case=COLUMN."
             page_hint = f"Choose {Holds.PROMPT.label} or {Holds.CASE.label} for one of them under Columns."
             self.mapping.questions.append(RoleQuestion("unknown-columns", message, hint, page_hint))
+
+    def _may_respond(self, name: str) -> bool:
+        """Return whether a column may hold what systems wrote: texts, or short ones with a word for it in the name."""
+        column, words = self.columns[name], set(names.compared(name).split("_"))
+        return (
+            column.is_prose
+            or names.is_model(name)
+            or (column.is_worded and not words.isdisjoint(names.WORDS[Holds.RESPONSE]))
+        )
 
     def _ask_about_labels(self) -> None:
         """Ask where labels name responses that the table has not, or answers count choices that no column is."""
@@ -719,12 +544,35 @@ class _Resolver:
                 hint = f"Say it with --map {role}={name}.{next(iter(nameless))}."
                 page_hint = f"Import it by command, which takes an entry by its path, or write the text into {name}."
                 self.mapping.questions.append(RoleQuestion("object-in-role", message, hint, page_hint))
+        if self._has(*_ASKS) and not self._has(*_RESPONDS):
+            self._ask_about_objects_alike()
+        if self._is_recorded() and not (self._has(*_RESPONDS, Holds.SYSTEM) or self.upload.system):
+            turns = self.mapping.one(Holds.TURNS)
+            if not self.columns[turns].mostly(ends_in_reply):
+                message = f"{turns} holds conversations that a system carried out. Which system was it?"
+                hint = "Say it with --system NAME."
+                self.mapping.questions.append(RoleQuestion("unknown-system", message, hint, "Write it under System."))
         for name in self._free():
             is_role = names.compared(name) in ("role", "speaker", "author_role")
             if is_role and len(self.columns[name].distinct) > 1 and self.columns[name].mostly(_is_role):
                 message = f"each row is one turn of a conversation ({name}), not a case."
                 hint = "Bring one row for a conversation, with its turns as a list in a column messages."
                 self.mapping.questions.append(RoleQuestion("rows-are-turns", message, hint, hint))
+
+    def _ask_about_objects_alike(self) -> None:
+        """Ask where columns hold objects with the same entries, one a text: the responses of systems may be in them."""
+        alike: dict[frozenset[str], list[str]] = {}
+        for name in self._free():
+            keys = {frozenset(value) if isinstance(value, dict) else frozenset() for value in self.columns[name].values}
+            if len(keys) == 1 and any(map(_is_text, objects(self.columns[name].values)[:1])):
+                alike.setdefault(keys.pop(), []).append(name)
+        for columns in (found for found in alike.values() if len(found) > 1):
+            entry = next(key for key, value in objects(self.columns[columns[0]].values)[0].items() if _is_words(value))
+            message = f"{', '.join(columns)} hold objects with the same entries. Which one is the response of a system?"
+            each = " ".join(f'--map "{Holds.RESPONSES_OF}={name}.{entry}"' for name in columns[:2])
+            hint = f"Say it with {each}; if none is, say --map detail={columns[0]}."
+            page_hint = f"Import it by command, which takes an entry by its path, or choose {Holds.DETAIL.label}."
+            self.mapping.questions.append(RoleQuestion("objects-alike", message, hint, page_hint))
 
     def _ask_for(self, one: Holds, wide: Holds, candidates: Sequence[str]) -> None:
         columns = ", ".join(filter(None, self.columns))
@@ -741,8 +589,29 @@ class _Resolver:
         self.mapping.questions.append(RoleQuestion("unknown-columns", message, hint, page_hint))
 
 
+def _names_a_side(value: object) -> bool:
+    return names.names_a_side(as_text(value)) or names.preference(as_text(value)) is Choice.TIE
+
+
 def _is_asked(value: object) -> bool:
     return is_messages(value) and not is_reply(value)
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, str) and len(value.split()) > 2
+
+
+def _is_text(entry: JsonDict) -> bool:
+    return any(map(_is_words, entry.values()))
+
+
+def _has_place(value: object) -> bool:
+    return "{}" in as_text(value)
+
+
+def _are_digits(value: object) -> bool:
+    """Return whether a value is what several people chose, as 2,2,0,2: no system writes that."""
+    return isinstance(value, str) and re.fullmatch(r"\d(?:,\s*\d){2,}", value.strip()) is not None
 
 
 def _are_choices(value: object) -> bool:

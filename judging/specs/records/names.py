@@ -97,7 +97,7 @@ _TABLE: Mapping[Holds, str] = {
     Holds.PROMPT: "prompt, question, query, instruction, user_input, input, problem, question_text, displayed_text,"
     " user_prompt, user_message, user_query, input_text, prompt_text, prompt_raw, input_0_content, input_1_content,"
     " messages_0_content, arguments_gen_args_0_arg_0, arguments_0_0, arguments_0, question_body, stem, full_text,"
-    " Frage, Fragestellung, Aufgabe, consigne, pregunta, 问题, 题目, 提问, 質問 | request, task, text",
+    " Frage, Fragestellung, Aufgabe, consigne, pregunta, 问题, 题目, 提问, 質問 | request, task, text, ctx, sentence",
     Holds.TURNS: "messages, conversation, conversations, turns, chat_history, conversation_input, dialogue, context",
     Holds.SYSTEM_TEXT: "system_prompt, system, instructions, custom_system_prompt, system_message",
     Holds.CONTEXT: "context, contexts, retrieved_contexts, retrieval_context, passage, passages, documents, background,"
@@ -112,7 +112,8 @@ _TABLE: Mapping[Holds, str] = {
     Holds.RESPONSE: "response, output, completion, model_output, model_response, model_answer, prediction, predicted,"
     " predicted_answer, generation, generated_text, generated_answer, actual_output, reply, candidate, outputs,"
     " sampled, hypothesis, decoded, llm_output, llm_response, llm_answer, output_text, response_text, response_output,"
-    " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0, Antwort,"
+    " responses, completions, generations, predictions, output_completion, output_choices_0_message_content,"
+    " filtered_resps, filtered_resps_0, resps, resps_0, Antwort,"
     " réponse, respuesta, 回答, 模型回答 | text, result",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
@@ -125,7 +126,7 @@ _TABLE: Mapping[Holds, str] = {
     " completed_by, expert, labeler, observer, Bewerter, annotateur, 标注员 | judge",
     Holds.LABEL: "label, rating, annotation, verdict, quality, Bewertung, Urteil, étiquette, 标签, 评分"
     " | score, note, category, value, code, preference, winner",
-    Holds.SCORE: "score, scores, points, grade, Punkte, Punktzahl, note, 得分, 分数",
+    Holds.SCORE: "score, scores, points, grade, reward, Punkte, Punktzahl, note, 得分, 分数",
     Holds.REASON: "reason, rationale, explanation, justification, comment, feedback, judgment, critique, Begründung,"
     " Kommentar, commentaire, 理由",
     Holds.CRITERION: "criterion, criteria, dimension, aspect, metric, schema, question_name, Kriterium",
@@ -169,12 +170,16 @@ PREFERRED_FIRST = frozenset({"chosen", "preferred_output"})  # headers that say 
 PREFERENCES: Mapping[str, Choice] = {
     **dict.fromkeys(("a", "model_a", "response_a", "answer_a", "system_a", "output_a", "left"), Choice.A),
     **dict.fromkeys(("a_better", "a_is_better", "first", "a_wins", "response_1", "output_1", "model_1"), Choice.A),
+    **dict.fromkeys(("completion_1", "completion_a", "answer_1"), Choice.A),
     **dict.fromkeys(("b", "model_b", "response_b", "answer_b", "system_b", "output_b", "right"), Choice.B),
     **dict.fromkeys(("b_better", "b_is_better", "second", "b_wins", "response_2", "output_2", "model_2"), Choice.B),
+    **dict.fromkeys(("completion_2", "completion_b", "answer_2"), Choice.B),
     **dict.fromkeys(("tie", "ties", "draw", "equal", "same", "neither", "both", "no_preference"), Choice.TIE),
     **dict.fromkeys(("neither_is_better", "tie_bothbad", "both_bad", "both_good", "unentschieden"), Choice.TIE),
 }
-_SIDES = frozenset(word for word in PREFERENCES if word.rpartition("_")[0] in ("model", "response", "answer", "output"))
+_SIDES = frozenset(
+    word for word in PREFERENCES if word.rpartition("_")[0] in ("model", "response", "answer", "output", "completion")
+)
 DEBATE_LABELS: Mapping[str, Choice] = {  # of debates, whose labels name systems by number too
     "1": Choice.A,
     "2": Choice.B,
@@ -194,7 +199,7 @@ _METRIC_NAMES = (  # of known tools, which are shares where no value is above 1
     "exact_match em f_1 f_1_score accuracy acc acc_norm precision recall correct is_correct correctness passed "
     "pass pass_1 pass_at_1 hallucination toxicity bias contextual_precision contextual_recall "
     "contextual_relevancy rouge_score rouge_1 rouge_2 rouge_l bleu bleu_score meteor mrr ndcg topic_adherence "
-    "tool_call_accuracy agent_goal_accuracy"
+    "tool_call_accuracy agent_goal_accuracy follow_all_instructions"
 )
 METRICS: Mapping[str, Scale] = dict.fromkeys(_METRIC_NAMES.split(), SHARE)
 _NO_SCORES = frozenset({"max", "maximum", "full", "min", "minimum", "null", "possible"})  # max_score is no score
@@ -207,7 +212,7 @@ FAILED_STATUS = frozenset(
 WORDS: Mapping[Holds, frozenset[str]] = {  # where one column alone has such a word in its name
     Holds.REFERENCE: frozenset({"reference", "expected", "gold", "truth", "ideal"}),
     Holds.PROMPT: frozenset({"question", "prompt", "query"}),
-    Holds.RESPONSE: frozenset({"answer", "response", "output", "reply", "completion", "prediction"}),
+    Holds.RESPONSE: frozenset({"answer", "response", "output", "reply", "completion", "prediction", "pred"}),
     Holds.SYSTEM: frozenset({"model", "system", "provider"}),
 }
 WORDS_OF_SYSTEMS = frozenset(  # "LLM answer" is a response, "long answer" may be anything
@@ -225,10 +230,12 @@ _ABOUT = frozenset(_ABOUT_WORDS.split())
 _WIDE_RATER = re.compile(
     r"(annotator|rater|coder|judge|person|observer|human|expert|labeler|bewerter)(_?\w{1,40})?|ann_\w{1,20}"
 )
+_NUMBERED_LABEL = re.compile(r"annotation_\d{1,2}")
 _MODEL = re.compile(
     r"(?:[\w.-]+/)?(?:(?:chatgpt|gpt|claude|gemini|gemma|llama|mi[sx]tral|qwen|qwq|deepseek|grok|olmo|kimi|jamba|vicuna"
     r"|codestral|o[134])(?![a-z])|(?:phi|nova|command|falcon|yi|glm|granite)[ _.-]?(?:\d|r\b|r\+|pro|lite|micro))"
 )
+_RESPONSE_OF = re.compile(r"(.{2,})[_. -](?:response|output|answer|completion|pred|prediction)s?", re.IGNORECASE)
 PROVIDER_HEADER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)  # of promptfoo: "[provider] prompt"
 
 _CONTAINER = re.compile(r"^(?:doc|vars|inputs|row|example|data|fields|testCase|question|request|Input|Answer)\.(?=.)")
@@ -354,6 +361,24 @@ def system_of_responses(name: str) -> str:
     return name[match.end() :] if match else ""
 
 
+def named_responses(name: str) -> str:
+    """Return the system that a header of responses names: gpt-4o of gpt-4o_response; empty for others."""
+    match = _RESPONSE_OF.fullmatch(name.strip())
+    return match[1] if match and _MODEL.match(match[1].lower()) else ""
+
+
+def ends_as_response(name: str) -> bool:
+    """Return whether a name ends as those of responses do: oak_pred. An answer may be that of a person: raw_answer."""
+    match = _RESPONSE_OF.fullmatch(name.strip())
+    return match is not None and not name.lower().rstrip("s").endswith("answer")
+
+
+def said_of(name: str, system: str) -> str:
+    """Return by what a column scores the responses of a system: "accuracy" of gpt-4o_accuracy, "score" of gpt-4o."""
+    rest = name.removeprefix(system).strip("_-. ") if name.startswith(system) else "-"
+    return (rest if is_score(rest) else "") if rest else "score"
+
+
 def is_about_row(name: str) -> bool:
     """Return whether a name has a word of columns that say something about their row, such as `answer_date`."""
     return not _ABOUT.isdisjoint(compared(name).split("_"))
@@ -368,5 +393,6 @@ def is_model(name: str) -> bool:
 
 
 def is_wide_rater(name: str) -> bool:
-    """Return whether a header may name one of several raters: annotator1, ann_1, "rater A"."""
-    return _WIDE_RATER.fullmatch(compared(name)) is not None
+    """Return whether a header may name one of several raters: annotator1, ann_1, "rater A", annotation_2."""
+    key = compared(name)
+    return bool(_NUMBERED_LABEL.fullmatch(key) or (_WIDE_RATER.fullmatch(key) and not is_known(name)))

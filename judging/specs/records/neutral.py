@@ -76,6 +76,7 @@ class CaseInput:
     images: list[object] = field(default_factory=list)
     metadata: JsonDict = field(default_factory=dict)
     fields: JsonDict = field(default_factory=dict)  # of CaseSpec, by name: scenario, question_type, lang, grading, ...
+    asks_of_context: bool = False  # without an id, the same prompt about another context is another case
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ class PreferenceRecord:
     a: int  # responses
     b: int
     choice: Choice
-    kind: Giver
+    kind: Giver = Giver.GOLD
     by: str = ""  # the person or judge; empty: nobody is named
     strength: float | None = None
     reason: str = ""

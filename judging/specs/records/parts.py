@@ -13,8 +13,9 @@ from judging.specs.spreadsheets import column_letters
 
 _ENDINGS = (
     *(".gz", ".zst", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".txt", ".xlsx", ".xlsm", ".eval", ".parquet"),
-    ".table",
+    *(".arrow", ".feather", ".binpb", ".otlp", ".pb", ".table"),
 )
+MOST_COLUMNS = 2_000
 
 
 class Form(StrEnum):
@@ -25,7 +26,7 @@ class Form(StrEnum):
     ROWS = "rows"  # JSON Lines, or a JSON list of objects
     DOCUMENT = "document"  # a JSON object, or a YAML mapping
     ARCHIVE = "archive"  # a ZIP that is one file of a tool, such as Inspect's .eval
-    COLUMNS = "columns"  # Parquet
+    COLUMNS = "columns"  # Parquet, Arrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,15 @@ class Part:
     def keys_of_any(self) -> frozenset[str]:
         """Return the keys that any sampled row has."""
         return frozenset().union(*(row.fields for row in self.sample)) | frozenset(self.columns)
+
+    def has(self, *names: str) -> bool:
+        """Return whether most rows have all of these keys."""
+        rows = [row for row in self.sample if all(name in row.fields for name in names)]
+        return bool(rows) and len(rows) * 2 > len(self.sample)
+
+    def values(self, name: str) -> list[object]:
+        """Return what the sampled rows have under a name."""
+        return [row.fields[name] for row in self.sample if name in row.fields]
 
     @property
     def stem(self) -> str:

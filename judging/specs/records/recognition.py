@@ -89,12 +89,23 @@ def read_recognised(
     for taken in sorted(reading.taken, key=lambda taken: taken.stage):
         if taken.stage != COMPANION:
             counter.count(taken.part)
+            _name_missing(taken, collector)
             taken.shape.reads(taken.part, collector, upload)
         for remark in taken.part.remarks:
             collector.warn(remark.kind, taken.part.place(remark.at), remark.detail)
     _name_lone_companions(reading.taken, collector)
     reading.collected = _collected(reading.taken, collector, findings)
     return reading
+
+
+def _name_missing(taken: Taken, collector: Collector) -> None:
+    """Warn where a file of a tool lacks a key that it always has, and where a table lacks one key alone of a tool's."""
+    near = [taken.shape] if taken.shape is not TABLE else [shape for shape in ALL if len(shape.keys) > 2]
+    for shape in near:
+        missing = shape.lacks(taken.part)
+        if missing and (shape is taken.shape or len(missing) == 1):
+            without = ", ".join(missing).replace("|", " or ")
+            collector.warn_once("fields-missing", taken.part.place(), f"{shape.label}, without {without}")
 
 
 def _name_lone_companions(taken: Sequence[Taken], collector: Collector) -> None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.files.findings import shorten
-from judging.specs.pictures.picture_rows import holds_data_uri
 from judging.specs.records import names
+from judging.specs.records.case_reader import ANSWERS, ASKS, DETAILS_OF_CASES, CaseReader
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
-from judging.specs.records.column_roles import Mapping, ends_in_reply, flat, number_of, resolve, unrolled
+from judging.specs.records.column_roles import resolve
+from judging.specs.records.columns import Mapping, flat, number_of, unrolled
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
-    CaseInput,
     Choice,
     Giver,
     LabelRecord,
@@ -37,270 +37,12 @@ from judging.specs.records.values import (
     finite,
     is_messages,
     is_missing,
-    objects,
     parsed,
-    references,
     reply_in,
     role_of,
-    texts,
-    user_turns,
 )
 from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber, ShareText
 from judging.specs.turns import content_of, text_of
-
-ASKS = (Holds.PROMPT, Holds.TURNS)
-ANSWERS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
-DETAILS_OF_CASES = (Holds.SCENARIO, Holds.SPLIT, Holds.CHOICES, Holds.IMAGE)
-_OF_CASES = (
-    *(Holds.CASE, Holds.CASE_PATH, *ASKS, Holds.INSTRUCTION, Holds.SYSTEM_TEXT, Holds.CONTEXT, Holds.CONTEXT_ROLE),
-    *(Holds.REFERENCE, Holds.TYPE, Holds.LANGUAGE, *DETAILS_OF_CASES),
-)
-_FIELDS = ((Holds.TYPE, "question_type"), (Holds.LANGUAGE, "lang"), (Holds.SCENARIO, "scenario"))
-_MOST_CHARACTERS = 16_000_000  # of cases that are recognised again without being read again
-Choices = Sequence[tuple[str, str]]  # letter and text of each
-
-
-@dataclass(slots=True)
-class CaseReader:
-    """Reads the cases of one table."""
-
-    collector: Collector
-    mapping: Mapping
-    has_system: bool = False  # who responded is known, so that a last turn of an assistant is a response
-    columns: tuple[str, ...] = ()  # all that say something of cases
-    one: dict[Holds, str] = field(default_factory=dict)
-    references: list[str] = field(default_factory=list)
-    contexts: list[str] = field(default_factory=list)
-    images: list[str] = field(default_factory=list)
-    choices: list[str] = field(default_factory=list)
-    details: list[str] = field(default_factory=list)
-    is_asking: bool = False
-    is_answered: bool = False
-    has_own_replies: bool = False  # conversations end with a reply, and no column has responses
-    _known: dict[tuple[object, ...], int] = field(default_factory=dict)
-    _room: int = _MOST_CHARACTERS
-
-    def __post_init__(self) -> None:
-        mapping = self.mapping
-        self.columns = tuple(mapping.all(*_OF_CASES))
-        self.one = {role: mapping.one(role) for role in _OF_CASES}
-        self.references, self.contexts = mapping.all(Holds.REFERENCE), mapping.all(Holds.CONTEXT)
-        self.images, self.choices = mapping.all(Holds.IMAGE), mapping.all(Holds.CHOICES)
-        self.details = mapping.all(*DETAILS_OF_CASES)
-        self.is_asking, self.is_answered = mapping.has(*ASKS), mapping.has(*ANSWERS)
-        turns = self.one[Holds.TURNS]
-        replies = bool(turns) and mapping.columns[turns].mostly(ends_in_reply)
-        self.has_own_replies = replies and not self.is_answered
-
-    @property
-    def is_responded(self) -> bool:
-        """Whether the conversations of the table are those of systems, to their last turn."""
-        return self.has_own_replies and self.has_system
-
-    def read(self, place: Place, fields: JsonObject, more: JsonDict) -> int | None:
-        """Return the number of the case of a row, with `more` as further details; None, with an error, without one."""
-        if more:
-            return self._read(place, fields, more)
-        values = [fields.get(name) for name in self.columns]
-        try:
-            key = (*values, *map(type, values))
-            known = self._known.get(key)
-        except TypeError:  # lists and objects
-            return self._read(place, fields, more)
-        if known is not None:
-            return known
-        case = self._read(place, fields, more)
-        if case is not None and self._room > 0:
-            self._known[key] = case
-            self._room -= 100 + sum(len(value) for value in values if isinstance(value, str))
-        return case
-
-    def value(self, fields: JsonObject, role: Holds) -> object:
-        """Return what a row has in the column of a role; None where nothing."""
-        name = self.one[role]
-        return fields.get(name) if name else None
-
-    def text(self, fields: JsonObject, role: Holds) -> str:
-        """Return what a row has in the column of a role as text; empty where it is missing."""
-        value = self.value(fields, role)
-        return "" if value is None or is_missing(value) else as_text(value).strip()
-
-    def _read(self, place: Place, fields: JsonObject, more: JsonDict) -> int | None:
-        value = self.value(fields, Holds.CASE)
-        id_ = "" if is_missing(value) else as_id(value)
-        if not self.is_asking:
-            return self.collector.case_named(id_ or self.text(fields, Holds.CASE_PATH), place)
-        row = self._row(place, fields, id_)
-        known = self._named_case(place, row) if self.is_answered else None
-        if known is not None:
-            return known
-        row.metadata.update(more)
-        return self._with_references(place, fields, row)
-
-    def _named_case(self, place: Place, row: CaseInput) -> int | None:
-        """Return the case that a row names in place of describing it: by its id, also where the prompt is due."""
-        prompt = row.prompt.strip()
-        if row.id:
-            is_empty = not (prompt or row.messages or row.images)
-            return self.collector.case_named(row.id, place) if is_empty else None
-        return self.collector.case_with_id(prompt) if prompt else None
-
-    def _with_references(self, place: Place, fields: JsonObject, row: CaseInput) -> int | None:
-        choices, is_place = self._choices(fields) if self.choices else (), False
-        for name in self.references:
-            found, counts = reference_texts(fields.get(name), choices)
-            if found is None:
-                why = f"The answer {as_text(fields[name])} is no place among {len(choices)} choices, counted from 0."
-                self.collector.bad_row(place, why)
-                return None
-            row.references += [text for text in found if text not in row.references]
-            if isinstance(fields.get(name), dict | list) and any(text.startswith("{") for text in found):
-                self.collector.warn("reference-as-json", place, name)
-            is_place = is_place or counts
-        case = self.collector.case(place, row)
-        if is_place and case is not None:
-            self.collector.warn_once("answer-index", place, str(case))
-        return case
-
-    def _row(self, place: Place, fields: JsonObject, id_: str) -> CaseInput:
-        row = CaseInput(id=id_)
-        self._set_question(place, fields, row)
-        row.context = [text for name in self.contexts for text in texts(fields.get(name))]
-        row.images = [fields[name] for name in self.images if fields.get(name)]
-        self._set_details(place, fields, row)
-        for role, name in _FIELDS:
-            value = self.text(fields, role) if self.one[role] else ""
-            if value:
-                row.fields[name] = value
-        if self.one[Holds.CONTEXT_ROLE]:
-            row.fields["context_role"] = self.text(fields, Holds.CONTEXT_ROLE).lower()
-        return row
-
-    def _set_details(self, place: Place, fields: JsonObject, row: CaseInput) -> None:
-        for name in self.details:
-            value = fields.get(name)
-            if isinstance(value, float) and not math.isfinite(value):
-                self.collector.warn("nan-left-out", place, name)
-            elif name != self.one[Holds.SCENARIO] and not is_missing(value) and not holds_data_uri(name, value):
-                row.metadata[name] = finite(parsed(value))
-        if len(self.choices) > 1:
-            row.metadata["choices"] = [row.metadata.pop(name) for name in self.choices if name in row.metadata]
-
-    def _set_question(self, place: Place, fields: JsonObject, row: CaseInput) -> None:
-        """Set what is asked: turns, or a prompt below an instruction; a system's text is a turn before it."""
-        asked = parsed(self.value(fields, Holds.TURNS))
-        if isinstance(asked, list) and not is_messages(asked) and any(isinstance(turn, dict) for turn in asked):
-            self.collector.bad_row(place, "The turns of the conversation do not say who speaks.")
-        if not isinstance(asked, list) or not asked:
-            asked = self._prompt(fields, row)
-        if isinstance(asked, str):
-            row.prompt = asked
-        elif is_messages(asked):
-            row.messages = self._asked_turns(place, fields, objects(asked), row)
-        else:
-            row.messages = user_turns(asked)
-        system_text = self.text(fields, Holds.SYSTEM_TEXT)
-        if system_text:
-            turns = row.messages if isinstance(row.messages, list) else user_turns([row.prompt])
-            is_there = bool(turns) and role_of(turns[0]) == "system"
-            row.messages = turns if is_there else [{"role": "system", "content": system_text}, *turns]
-            row.prompt = ""
-
-    def _prompt(self, fields: JsonObject, row: CaseInput) -> str | list[object]:
-        """Return a prompt, or its turns."""
-        value = self.value(fields, Holds.PROMPT)
-        if not isinstance(value, str) or value[:1] == "[":
-            turns = parsed(value)
-            if isinstance(turns, list) and turns and (is_messages(turns) or not isinstance(value, str)):
-                return turns if len(turns) > 1 or is_messages(turns) else as_text(turns[0])
-        if isinstance(value, dict):
-            value = names.text_in(value) or value
-        prompt = as_text(value)
-        if not self.one[Holds.INSTRUCTION]:
-            return prompt
-        instruction = as_text(self.value(fields, Holds.INSTRUCTION))
-        row.metadata |= {"instruction": instruction, "question": prompt}  # judges that ask for the parts find them here
-        return "\n\n".join(part for part in (instruction, prompt) if part.strip())
-
-    def _asked_turns(
-        self, place: Place, fields: JsonObject, turns: Sequence[JsonDict], row: CaseInput
-    ) -> Sequence[JsonDict]:
-        """Return the turns up to the reply that a row is about; a last reply that nobody gave is the reference."""
-        if not ends_in_reply(turns):
-            return turns
-        last = content_text(content_of(turns[-1]))
-        if self.is_responded:
-            return [turn for turn in turns if role_of(turn) in ("system", "user")]
-        response = self.mapping.one(Holds.RESPONSE)
-        if response:
-            return turns[:-1] if last.strip() == as_text(fields.get(response)).strip() else turns
-        if not self.has_own_replies or self.references:
-            return turns
-        row.references = [last]
-        self.collector.warn("last-turn-as-reference", place)
-        return turns[:-1]
-
-    def _choices(self, fields: JsonObject) -> Choices:
-        if len(self.choices) > 1:
-            return [
-                (names.letter_of_choice(name)[1] or name.strip(), as_text(fields[name]))
-                for name in self.choices
-                if not is_missing(fields.get(name))
-            ]
-        return list(_choices_of(parsed(fields.get(self.choices[0]))))
-
-
-def _choices_of(value: object) -> Iterator[tuple[str, str]]:
-    """Yield letter and text of choices: a list of texts or of objects, or lists of both in an object."""
-    if isinstance(value, dict):
-        entries, letters = value.get("text"), value.get("label")
-        if isinstance(entries, list) and isinstance(letters, list) and len(letters) == len(entries):
-            yield from zip(map(as_text, letters), map(as_text, entries), strict=True)
-            return
-        value = entries
-    for number, entry in enumerate(value if isinstance(value, list) else []):
-        letter = chr(65 + number)
-        if isinstance(entry, dict):
-            yield as_text(entry.get("label", letter)), as_text(entry.get("text"))
-        else:
-            yield letter, as_text(entry)
-
-
-def reference_texts(value: object, choices: Choices = ()) -> tuple[list[str] | None, bool]:
-    """Return the reference answers of a value, and whether it counted the choices; None for a place that is none.
-
-    An integer is the place of a choice from 0, a letter its place by letter; the text of a choice stands for itself.
-    """
-    value = parsed(value)
-    entries = value if isinstance(value, list) else [value]
-    if any(isinstance(entry, dict) for entry in entries):
-        found = [text for entry in entries for text in _of_object(entry)]
-        return list(dict.fromkeys(found)), False
-    if not choices or isinstance(value, list | bool) or is_missing(value):
-        return references(value), False
-    text = as_text(value).strip()
-    letters = {letter.strip().casefold(): choice for letter, choice in choices}
-    if isinstance(value, str) and text in letters.values():
-        return [text], False
-    if text.casefold() in letters:
-        return [letters[text.casefold()]], True
-    place = as_count(value)
-    if place is None:
-        return references(value), False
-    return ([choices[place][1]], True) if place < len(choices) else (None, False)
-
-
-def _of_object(entry: object) -> list[str]:
-    """Return the texts of an answer: of an object with aliases or several texts, or of a plain value."""
-    if not isinstance(entry, dict):
-        return references(entry)
-    if entry and all(isinstance(value, int | float) for value in entry.values()):  # choices with their scores
-        best = max(entry.values())
-        return [str(choice) for choice, score in entry.items() if score == best]
-    by_key: dict[str, object] = {names.compared(str(key)): value for key, value in entry.items()}
-    known = [by_key[key] for key in ("value", "text", "answer", "aliases", "answers") if by_key.get(key)]
-    return [text for value in known for text in references(value)] if known else references(entry)
-
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
@@ -349,11 +91,11 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
 
 TABLE = Shape(
     "table",
-    "",
     "Table",
     lambda part: bool(part.columns and part.sample),
-    reads,
     "a table whose columns are read by their names and values",
+    rank=0,
+    reads=reads,
     columns=columns,
     stage_of=stage_of,
 )
@@ -398,7 +140,8 @@ class _Reader:
         self.is_single = mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS) or self.cases.is_responded
         self.is_long = mapping.has(Holds.CRITERION) and len(self.scales) == 1
         self.response = self.one[Holds.RESPONSE] or self.one[Holds.RESPONSE_TURNS] or self.one[Holds.TURNS]
-        self.keeps_with_case = not (self.is_single or self.labels or self.scales or self.one[Holds.PREFERENCE])
+        says = self.is_single or self.labels or self.scales or self.one[Holds.PREFERENCE]
+        self.keeps_with_case = bool(self.systems) or not says
         if self.is_single and not (self.upload.system or self.one[Holds.SYSTEM]):
             self._name_system()
 
@@ -563,7 +306,15 @@ class _Reader:
             if not self._is_null(place, value):
                 row = ResponseRow(system)
                 _set_reply(row, value)
-                self.collector.response(place, case, row)
+                number = self.collector.response(place, case, row)
+                for score in self.scales:
+                    if grader := names.said_of(score, system):
+                        self._score(place, number, fields, score, grader)
+        for score in self.scales:
+            if not any(names.said_of(score, system) for system in self.systems.values()):
+                self._score(place, None, fields, score)
+        if self.labels:
+            self._label(place, (case, None), fields, {})
 
     def _named_response(self, place: Place, case: int, fields: JsonObject) -> int | None:
         """Return a response that a row scores or labels and another file has; None where the row names no system."""
@@ -582,18 +333,19 @@ class _Reader:
             if response is None and self.cases.is_asking and not self.cases.is_answered:
                 self.collector.warn_once("text-only-items", place, str(case))
 
-    def _score(self, place: Place, response: int | None, fields: JsonObject, name: str) -> None:
+    def _score(self, place: Place, response: int | None, fields: JsonObject, name: str, by: str = "") -> None:
         value = fields.get(name)
         number = number_of(value)
         place = self.part.cell(place, name)
         if response is None or (number is None and not is_missing(value)):
             if not is_missing(value):
-                why = "there is no response" if response is None else f"{name}: {shorten(as_text(value))} is no number"
+                none = "the row has several responses" if self.systems else "there is no response"
+                why = none if response is None else f"{name}: {shorten(as_text(value))} is no number"
                 self.collector.leave_out("score", why, place)
             return
         criterion, judge = self.text(fields, Holds.CRITERION), self.text(fields, Holds.JUDGE)
         reason = self.text(fields, Holds.REASON) if len(self.scales) == 1 else ""
-        grader = criterion if self.is_long and criterion and not judge else names.bare(name)
+        grader = criterion if self.is_long and criterion and not judge else by or names.bare(name)
         scale = self._scale(name, grader, number)
         if self._is_off_scale(place, name, value):
             return
@@ -754,10 +506,16 @@ def _is_texts(value: object) -> bool:
 
 
 def _system_names(headers: Sequence[str]) -> dict[str, str]:
-    """Return the system of each column: its header, of "[provider] prompt" the provider where that is enough."""
+    """Return the system of each column: its header, of "[provider] prompt" the provider where that is enough, of the
+    same entry of several objects the object."""
+    entries = {name.rpartition(".")[2] for name in headers}
+    if len(entries) == 1 < len(headers):
+        return {name: name.removesuffix(f".{entry}") for name in headers for entry in entries}
     providers = [match[1] if (match := names.PROVIDER_HEADER.fullmatch(name)) else name for name in headers]
     return {
-        name: names.system_of_responses(name) or (provider if providers.count(provider) == 1 else name)
+        name: names.system_of_responses(name)
+        or names.named_responses(name)
+        or (provider if providers.count(provider) == 1 else name)
         for name, provider in zip(headers, providers, strict=True)
     }
 

@@ -68,6 +68,8 @@ def parsed(value: object) -> object:
 def texts(value: object) -> list[str]:
     """Return passages: the texts of a list (objects by their text), or the one text; without empty ones."""
     value = parsed(value)
+    inner = list(value.values()) if isinstance(value, dict) else []
+    value = inner[0] if len(inner) == 1 and isinstance(inner[0], list) else value  # {"sentences": […]}
     entries = value if isinstance(value, list) else [value]
     found = [_passage(entry) for entry in entries]
     return [text for text in found if text.strip()]
@@ -92,6 +94,13 @@ def references(value: object) -> list[str]:
 def is_messages(value: object) -> bool:
     """Return whether a value is a list of turns, each an object with a role that is known."""
     return isinstance(value, list) and bool(value) and all(map(_is_turn, value))
+
+
+def in_one_list(value: object) -> object:
+    """Return the turns of several lists, such as one for each step of a conversation, in one; any other value as it
+    is."""
+    lists = value if isinstance(value, list) else []
+    return [turn for turns in lists for turn in turns] if lists and all(map(is_messages, lists)) else value
 
 
 def _is_turn(entry: object) -> bool:

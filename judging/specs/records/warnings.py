@@ -67,6 +67,10 @@ _SENTENCES: dict[str, str] = {
         "The last [turn|turns] of {} [conversation is|conversations are] taken as [its reference.|their references.]"
     ),
     "encoding-guessed": "The [encoding|encodings] of {} [file was|files were] recognised by [its text.|their texts.]",
+    "fields-missing": (
+        "{} [file lacks a field that files of its tool have;|files lack a field that files of their tools have;] what "
+        "it says is not read."
+    ),
     "file-cut": "{} [file ends|files end] within a row, so that [its|their] last [text|texts] may be cut off.",
     "date-as-text": "{} [column|columns] of dates [is|are] kept as text.",
     "merged-cells": "[A|{}] merged [cell counts|cells count] for all [its|their] rows.",

@@ -9,15 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import yaml
-from yaml.emitter import ScalarAnalysis
-from yaml.reader import Reader
-
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.files.bundles import UNSAFE_PATH, Bundle, UnsafePath, folder_of, join_path
 from judging.specs.files.encodings import read_text
 from judging.specs.files.findings import Findings, Parsed, Rule, at_line, error_rule, warning_rule
 from judging.specs.files.yaml_reading import Node, read_yaml
+from judging.specs.files.yaml_writing import yaml_text
 from judging.specs.lint import (
     NO_WORDS,
     NOT_A_MAPPING,
@@ -466,31 +463,6 @@ FIELDS = ("type", "lang", "full_score", "null_score", "grading")
 _FILES = {"path": "content", "prefix_path": "prefix_content", "cleanup_path": "cleanup_content"}
 
 
-_ODD_BREAKS = re.compile("[\r\x85\u2028\u2029\ufeff]")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as blocks, and never by reference."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-    def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        """Return what the emitter may do: blocks also where lines end in spaces, which reading keeps."""
-        analysis = super().analyze_scalar(scalar)
-        if analysis.multiline and not Reader.NON_PRINTABLE.search(scalar) and not _ODD_BREAKS.search(scalar):
-            analysis.allow_block = True
-        return analysis
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _text)
-
-
 def case_to_yaml(case: CaseSpec) -> str:
     """Return the editable part of a case."""
     grading = copy.deepcopy(dict(case.grading))
@@ -502,7 +474,7 @@ def case_to_yaml(case: CaseSpec) -> str:
     document = {
         name: value for name, value in zip(FIELDS, values, strict=True) if value not in (None, "") or name == "grading"
     }
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return yaml_text(document)
 
 
 def case_from_yaml(text: str, case: CaseSpec) -> Parsed[CaseSpec]:

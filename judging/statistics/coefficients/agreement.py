@@ -130,6 +130,7 @@ class Metric(StrEnum):
     ORDINAL = "ordinal"
     INTERVAL = "interval"
     RATIO = "ratio"
+    MASI = "masi"  # of sets of labels, written with SET_SEPARATOR between them
 
 
 ORDERED_LABELS = 3  # from so many values on, their order says something
@@ -149,8 +150,9 @@ def alpha_of(profiles: Profiles, table: RatingTable, metric: Metric) -> Estimate
     With n_uk answers k on item u of m_u answers, N = sum_u m_u and n_k = sum_u n_uk over the items with two answers or
     more, Do = sum_u sum_ck n_uc (n_uk - [c=k]) d²_ck / (m_u - 1) / N and
     De = sum_ck n_c (n_k - [c=k]) d²_ck / (N (N - 1)). d² is 1 (nominal), the squared answers between two ranks
-    (ordinal, in the declared order), the squared difference (interval), or ((c - k) / (c + k))² (ratio). Undefined when
-    one label was used throughout. Source: Krippendorff 2011, "Computing Krippendorff's alpha-reliability".
+    (ordinal, in the declared order), the squared difference (interval), ((c - k) / (c + k))² (ratio), or the distance
+    of two sets (MASI). Undefined when one label was used throughout. Source: Krippendorff 2011, "Computing
+    Krippendorff's alpha-reliability".
 
     Fixed distances need one observed disagreement per item; ordinal distances depend on the labels drawn, so they need
     the whole coincidence matrix, kept sparse. Items with one answer have features of zero. Pseudo-items have as many
@@ -222,9 +224,28 @@ def _ordinal_alpha(table: RatingTable) -> Callable[[Floats], Floats]:
     return coefficient
 
 
+SET_SEPARATOR = ","
+
+
+def masi_distance(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return how far apart two sets of labels are, from 0 (equal) to 1 (nothing in common).
+
+    1 - J M: J is Jaccard's index, M is 1 for equal sets, 2/3 where one holds the other, 1/3 where they share some.
+    Source: Passonneau 2006, "Measuring agreement on set-valued items" (MASI).
+    """
+    shared = len(first & second)
+    if first == second or not shared:
+        return 0.0 if first == second else 1.0
+    monotonicity = 2 / 3 if shared == min(len(first), len(second)) else 1 / 3
+    return 1 - shared / len(first | second) * monotonicity
+
+
 def _fixed_distances(table: RatingTable, metric: Metric) -> Floats:
     if metric is Metric.NOMINAL:
         return 1.0 - np.eye(table.n_labels)
+    if metric is Metric.MASI:
+        sets = [frozenset(label.split(SET_SEPARATOR)) for label in table.labels]
+        return np.array([[masi_distance(one, other) for other in sets] for one in sets])
     values = np.array(table.values, dtype=np.float64)
     difference = values[:, None] - values[None, :]
     if metric is Metric.INTERVAL:
@@ -234,7 +255,7 @@ def _fixed_distances(table: RatingTable, metric: Metric) -> Floats:
 
 
 def _why_unfit(table: RatingTable, metric: Metric) -> str:
-    if metric in (Metric.NOMINAL, Metric.ORDINAL):
+    if metric in (Metric.NOMINAL, Metric.ORDINAL, Metric.MASI):
         return ""
     if table.values is None:
         return NO_VALUES

@@ -1,4 +1,4 @@
-"""`delete_labels` from a shell."""
+"""`debate_set delete-labels` from a shell."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def test_delete_labels_removes_a_file_and_names_those_there_are() -> None:
             upload=DebateLabelUpload(data, file, is_blind=True), sets=[debate.debate_set], actor=None, at=NOON
         )
 
-    result = run_command("delete_labels", "--set", debate.debate_set_id, "--file", "may.csv")
+    result = run_command("debate_set", "delete-labels", debate.debate_set_id, "--file", "may.csv")
 
     assert result == {"set": debate.debate_set_id, "file": "may.csv", "labels": 1}
     assert list(OutsideLabel.objects.values_list("rater", flat=True)) == ["bob"]
-    assert refusal("delete_labels", "--set", debate.debate_set_id, "--file", "may.csv") == (
-        "The set has no labels of a file 'may.csv'. There are: june.csv."
+    assert refusal("debate_set", "delete-labels", debate.debate_set_id, "--file", "may.csv") == (
+        "--file: The set has no labels of a file 'may.csv'. There are: june.csv."
     )
-    assert refusal("delete_labels", "--set", 0, "--file", "may.csv") == (
+    assert refusal("debate_set", "delete-labels", 0, "--file", "may.csv") == (
         f"There is no set of debates “0”. There are: {debate.debate_set.name}."
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.contrib.messages import get_messages
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db.models import Model
@@ -18,6 +19,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
+from evalsite.accounts.roles import Scope
 from evalsite.api.tokens import make_token
 from evalsite.base.actions.declarations import CHANGE, CREATE, DELETE, Action
 from evalsite.base.actions.entries import filled_form
@@ -25,6 +27,7 @@ from evalsite.base.command_base import BadInput
 from evalsite.base.json_types import JsonDict, JsonObject
 from tests.architecture.test_page_commands import addresses
 
+FORMS = ("form", "revision_form")  # of pages
 METHODS = {CHANGE: "patch", DELETE: "delete"}
 
 
@@ -58,7 +61,9 @@ class Outcome:
 
 
 def page_of_action(action: Action[Any, Any], others: Mapping[str, str]) -> str | None:
-    """Return the name of the address where a page does an action: its own door, or one of the others."""
+    """Return the name of the address where a page does an action: its own, that of buttons, or one of the others."""
+    if "button" in action.options:
+        return "act"
     own = (name for name, pattern in addresses(get_resolver()) if getattr(pattern.callback, "action", None) is action)
     return next(own, others.get(f"{action.noun.name} {action.verb}"))
 
@@ -68,19 +73,21 @@ def by_page(action: Action[Any, Any], example: Example, entered: JsonObject, per
     client = Client()
     client.force_login(person)
     names = dict(addresses(get_resolver()))[address].pattern.converters if example.subject is not None else ()
-    keys = example.keys or [getattr(example.subject, "pk" if name == "key" else name) for name in names]
+    of_button = {"noun": action.noun.name, "verb": action.verb} if address == "act" else {}
+    keys = example.keys or [
+        of_button.get(name) or getattr(example.subject, "pk" if name == "key" else name) for name in names
+    ]
     data = {**_sent(action, example, entered), **_uploads(entered), **example.hidden}
     answer: Any = client.post(reverse(address, args=keys) + example.query, data)
     if answer.status_code == 403:
         return Outcome(False)
     if answer.status_code == 302:
-        answer = client.get(answer["Location"], follow=True)
-        levels = [(message.level_tag, str(message)) for message in (answer.context or {}).get("messages", ())]
+        levels = [(message.level_tag, str(message)) for message in get_messages(answer.wsgi_request)]
         return Outcome(
             True, refusals=[text for level, text in levels if level in {"error", "danger"} and text != example.notice]
         )
-    form = answer.context.get("form") if answer.context is not None else None
-    errors = form.errors.values() if isinstance(form, BaseForm) else ()
+    forms = [answer.context.get(name) for name in FORMS] if answer.context is not None else []
+    errors = [each for form in forms if isinstance(form, BaseForm) for each in form.errors.values()]
     return Outcome(True, refusals=[str(error) for each in errors for error in each])
 
 
@@ -146,5 +153,5 @@ def by_api(action: Action[Any, Any], example: Example, entered: JsonObject, clie
 
 def api_client(person: User) -> Client:
     """Return a client that signs in with a new token of a person."""
-    token = make_token(owner=person, name="script", days=1, at=timezone.now())
+    token = make_token(owner=person, name="script", scopes=Scope, days=1, at=timezone.now()).text
     return Client(headers={"authorization": f"Bearer {token}"}, enforce_csrf_checks=True, raise_request_exception=False)

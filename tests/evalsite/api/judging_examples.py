@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalsite.accounts.roles import Role
+from evalsite.base.json_types import JsonDict
+from evalsite.base.owners import Owned
+from judging.jobs import launch_import, work_import
 from judging.judges.answer_prompts import PLAIN, shipped_asking
 from judging.judges.prompt_texts import load_prompt
 from judging.judges.registry import KINDS
 from judging.llm.presets import PRESETS
-from judging.models import Judge, PromptVersion, Run, RunEvaluator, RunTask, System
+from judging.models import Benchmark, Judge, PromptVersion, Run, RunEvaluator, RunTask, System, Upload
 from judging.services.baselines import ensure_baselines
 from judging.services.calls.day_budgets import day_of
+from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.uploads import check_upload
 from judging.services.prompts import save_prompt_version
 from judging.services.systems import Worker, add_system
 from tests import factories
@@ -37,6 +45,73 @@ def _run(possible: str, impossible: str, sentence: str, **entered: object) -> Ma
         )
 
     return make
+
+
+def shared(row: Callable[[], Owned], *, is_shared: bool) -> Make:
+    """Return an example of a row that gets, or loses, a co-owner."""
+
+    def make() -> Example:
+        subject, person = row(), factories.user("cora", Role.RESEARCHER)
+        factories.user("anton", Role.ANNOTATOR)
+        if is_shared:
+            subject.co_owners.add(person)
+        sentence = "The role of anton does not allow it: researchers and admins can be co-owners."
+        return Example(
+            subject=subject,
+            entered={"person": "cora"},
+            shows={"owner": None, "co_owners": [] if is_shared else ["cora"]},
+            refused={} if is_shared else {"person": "anton"},
+            sentence="This field is required." if is_shared else sentence,
+        )
+
+    return make
+
+
+def _deleted_run() -> Example:
+    return Example(
+        subject=factories.run(name="Nightly", status="finished"),
+        entered={"confirm": "Nightly"},
+        shows={"run": "Nightly", "deleted": True},
+        refused={"confirm": "Nightly"},
+        sentence="The run is still at work; cancel it before you delete it.",
+        spoil=lambda: Run.objects.update(status="running"),
+    )
+
+
+def _deleted_benchmark() -> Example:
+    run = factories.run(name="Nightly")
+    benchmark = run.suite.benchmark
+    return Example(
+        subject=Benchmark.objects.create(name="Desk", slug="desk", created_at=factories.NOON),
+        entered={"confirm": "Desk"},
+        shows={"benchmark": "Desk", "deleted": True},
+        refused={"confirm": benchmark.name},
+        sentence="Deleting Desk removes for good: nothing else. To do that, give the name in full: Desk",
+    )
+
+
+def _erased_person() -> Example:
+    person = factories.user("ben", Role.ANNOTATOR)
+    sentence = (
+        "Erasing ben removes for good: names, mail address, password and role. Under a pseudonym stay: no rows. "
+        "To do that, give the name in full: ben"
+    )
+    return Example(
+        subject=person,
+        entered={"confirm": "ben"},
+        shows={"username": f"erased-{person.pk}", "is_active": False, "role": None},
+        refused={"confirm": "Ben"},
+        sentence=sentence,
+    )
+
+
+def _test_mail() -> Example:
+    ben = factories.user("ben", Role.ANNOTATOR)
+    User.objects.filter(pk=ben.pk).update(email="ben@example.org")
+    sentence = "ben has no mail address."
+    return Example(
+        subject=ben, shows={"username": "ben"}, sentence=sentence, spoil=lambda: User.objects.update(email="")
+    )
 
 
 def _retry() -> Example:
@@ -132,6 +207,56 @@ def _day_budgets() -> Example:
     return Example(entered={"endpoint": "small"}, shows={"day": f"{day_of(timezone.now())}"})
 
 
+def _new_judge() -> Example:
+    factories.endpoint(name="local")
+    entered = {"kind": "accuracy", "name": "strict", "endpoint": "local", "option_strictness": "L3"}
+    return Example(
+        entered=entered,
+        shows={"name": "strict", "kind": "accuracy", "endpoint": "local", "is_active": True},
+        refused=entered | {"option_prompt_text": "Say a number."},
+        sentence="The prompt must use exactly the placeholders of accuracy.md; these differ: {{instruction}}, "
+        "{{question}}, {{reference}}, {{response}}, {{strictness}}.",
+        query="?kind=accuracy",
+    )
+
+
+def _changed_judge() -> Example:
+    judge = factories.judge(name="strict", kind="accuracy", endpoint=factories.endpoint(name="local"))
+    return Example(
+        subject=judge,
+        entered={"option_strictness": "L1", "description": "Is it right?"},
+        shows={"name": "strict", "endpoint": "local", "description": "Is it right?"},
+        refused={"option_max_tokens": 0},
+        sentence="Ensure this value is greater than or equal to 16.",
+    )
+
+
+def _unused_judge() -> Example:
+    judge, run = factories.judge(name="strict"), factories.run()
+    return Example(
+        subject=judge,
+        shows={"judge": "strict", "deleted": True},
+        sentence="strict is used by 1 run and cannot be deleted. Retire it instead.",
+        spoil=lambda: factories.evaluator(kind="judge", name="strict", judge=judge, run=run),
+    )
+
+
+def _trial(*, shows: JsonDict) -> Example:
+    endpoint = factories.endpoint(**LOCAL)
+    case = factories.case(reference="42")
+    factories.suite(cases=[case])
+    response = factories.response(prompt=case.prompt, text="42")
+    judge = factories.judge(name="accuracy", kind="accuracy", endpoint=endpoint)
+    version = _version()
+    return Example(
+        entered={"response": response.pk, "judge": judge.name},
+        shows=shows,
+        refused={"response": response.pk, "judge": judge.name, "prompt": version.label},
+        sentence="accuracy does not use the prompt integrity.",
+        keys=(response.pk,),
+    )
+
+
 def _version(label: str = "stern") -> PromptVersion:
     text = f"{load_prompt('integrity').text}\n\nBe {label}."
     return save_prompt_version(name="integrity", label=label, text=text, actor=None, at=NOON)
@@ -206,17 +331,81 @@ def _changed_person() -> Example:
     )
 
 
+def _upload(possible: str, impossible: str, sentence: str, **shows: object) -> Make:
+    """Return an example on an upload of one status, which is refused in another."""
+
+    def make() -> Example:
+        rows = b'{"id": "1", "question": "What is it?", "reference": "A test."}\n'
+        upload = check_upload(files=[("q.jsonl", rows)], options=ImportOptions(), actor=None, at=NOON)
+        Upload.objects.update(status=possible)
+        return Example(
+            subject=Upload.objects.get(pk=upload.pk),
+            shows=shows,
+            sentence=sentence,
+            spoil=lambda: Upload.objects.update(status=impossible),
+        )
+
+    return make
+
+
+def _new_upload() -> Example:
+    path = Path(__file__).parents[3] / "evalsite" / "demo" / "data" / "suite.yaml"
+    return Example(
+        entered={"uploaded": path, "system": "ada"},
+        shows={"file_name": "suite.yaml", "status": "checked"},
+        refused={"system": "ada"},
+        sentence="This field is required.",
+    )
+
+
+def _checked_upload() -> Example:
+    example = _upload("checked", "running", "")()
+    return replace(example, entered={"benchmark": "Sums"}, shows={"status": "checked"})
+
+
+def _undone_upload() -> Example:
+    rows = b'{"id": "1", "question": "What is it?", "reference": "A test."}\n'
+    upload = check_upload(files=[("q.jsonl", rows)], options=ImportOptions(), actor=None, at=NOON)
+    launch_import(upload=upload, actor=None, at=NOON)
+    work_import(upload.pk)
+    return Example(
+        subject=Upload.objects.get(pk=upload.pk),
+        sentence="This import has stored nothing, or is undone already.",
+        spoil=lambda: Upload.objects.update(status="checked"),
+    )
+
+
 EXAMPLES: dict[str, Make] = {
     "prompt create": _new_version,
     "prompt retire": lambda: Example(subject=_version(), shows={"label": "stern", "is_active": False}),
     "prompt restore": lambda: Example(subject=_version(), shows={"label": "stern", "is_active": True}),
     "prompt delete": _unused_version,
+    "judge create": _new_judge,
+    "judge change": _changed_judge,
+    "judge retire": lambda: Example(subject=factories.judge(), shows={"is_active": False}),
+    "judge restore": lambda: Example(subject=factories.judge(is_active=False), shows={"is_active": True}),
+    "judge delete": _unused_judge,
+    "run try": lambda: _trial(shows={"kind": "single", "total": 1}),
+    "run preview": lambda: _trial(shows={"asked_in_both_orders": False}),
+    "upload create": _new_upload,
+    "upload check": _checked_upload,
+    "upload confirm": _upload("checked", "running", "This upload is already confirmed.", status="running"),
+    "upload cancel": _upload(
+        "running", "done", "The import finished before it could be cancelled.", status="cancelled"
+    ),
+    "upload delete": _upload(
+        "checked", "running", "This upload is being imported and cannot be discarded now.", deleted=True
+    ),
+    "upload undo": _undone_upload,
     "system create": _new_system,
     "system retire": lambda: Example(subject=_system(), shows={"name": "brief", "is_active": False}),
     "system restore": lambda: Example(subject=_system(), shows={"name": "brief", "is_active": True}),
     "system delete": _unused_system,
     "person create": _new_person,
     "person change": _changed_person,
+    "person test-mail": _test_mail,
+    "person export": lambda: Example(subject=factories.user("ben", Role.ANNOTATOR), shows={"groups": ["annotator"]}),
+    "person erase": _erased_person,
     "person new-password": lambda: Example(subject=factories.user("ben", Role.ANNOTATOR), shows={"username": "ben"}),
     "run pause": _run("running", "finished", "The run is finished; it cannot become paused."),
     "run resume": _run("paused", "finished", "The run is finished; only a paused run can be resumed.", budget="5"),
@@ -224,6 +413,12 @@ EXAMPLES: dict[str, Make] = {
     "run archive": _run("finished", "running", "The run is still at work; pause or cancel it before you archive it."),
     "run restore": _run("finished", "finished", ""),
     "run retry": _retry,
+    "run delete": _deleted_run,
+    "benchmark delete": _deleted_benchmark,
+    "run add-owner": shared(lambda: factories.run(name="Run"), is_shared=False),
+    "run remove-owner": shared(lambda: factories.run(name="Run"), is_shared=True),
+    "judge add-owner": shared(factories.judge, is_shared=False),
+    "judge remove-owner": shared(factories.judge, is_shared=True),
     "run rename": _rename,
     "run create": _new_run,
     "run estimate": _estimate,

@@ -16,7 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
-from evalsite.accounts.roles import Role
+from evalsite.accounts.roles import Role, Scope, scope_of
+from evalsite.api import throttles
 from evalsite.api.models import ApiToken, KeptAnswer
 from evalsite.api.tokens import make_token
 from evalsite.base.actions.declarations import NOUNS
@@ -25,6 +26,7 @@ from judging.models import Run
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import answered_suite, judged_run, level_judge, ruled_run, work
+from tests.own_redis import OwnRedis
 
 pytestmark = pytest.mark.django_db
 PROBLEM = "application/problem+json"
@@ -32,7 +34,7 @@ PROBLEM = "application/problem+json"
 
 def api_of(person: User) -> Client:
     """Return a client that signs in with a new token of a person."""
-    token = make_token(owner=person, name="script", days=1, at=timezone.now())
+    token = make_token(owner=person, name="script", scopes=Scope, days=1, at=timezone.now()).text
     return Client(headers={"authorization": f"Bearer {token}"}, enforce_csrf_checks=True, raise_request_exception=False)
 
 
@@ -147,6 +149,33 @@ def test_hostile_bodies_are_problems(ada: User, body: bytes, kind: str, status: 
     assert Run.objects.get().name == "Run"
 
 
+PART = b'--x\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+LABELS = PART % (b"file", b'; filename="a.csv"', b"item,rater,label\n1,ada,yes\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (LABELS + b"--x--", "multipart/form-data", 400),
+        (LABELS + b"--x--", "multipart/form-data; boundary=" + "y" * 10_000, 400),
+        (LABELS + b"--x--", "multipart/form-data; boundary=y", 422),
+        (b"--x\r\n" * 10, "multipart/form-data; boundary=x", 422),
+        (PART % (b"file", b"", b"a text where a file is due") + b"--x--", "multipart/form-data; boundary=x", 422),
+        (LABELS.replace(b"file", b"name", 1) + b"--x--", "multipart/form-data; boundary=x", 422),
+        (LABELS + PART % (b"other", b"", b"1") + b"--x--", "multipart/form-data; boundary=x", 422),
+        (LABELS + PART % (b"is_blind", b"", b"perhaps") + b"--x--", "multipart/form-data; boundary=x", 422),
+        (LABELS + PART % (b"name", b"", b"a\0b") + b"--x--", "multipart/form-data; boundary=x", 400),
+        (LABELS + PART % (b"about", b"", b"9" * 40) + b"--x--", "multipart/form-data; boundary=x", 422),
+        (PART % (b"x", b"", b"1") * 2_000 + b"--x--", "multipart/form-data; boundary=x", 400),
+        (b'{"file": "a.csv"}', "application/json", 422),
+    ],
+)
+def test_hostile_forms_with_files_are_problems(ada: User, body: bytes, kind: str, status: int) -> None:
+    answer = api_of(ada).generic("POST", "/api/v1/label-tables/check", body, content_type=kind)
+
+    assert (answer.status_code, answer["Content-Type"]) == (status, PROBLEM), answer.text
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
@@ -206,6 +235,45 @@ def test_only_a_valid_token_or_a_session_with_its_csrf_token_signs_in(ada: User)
     assert post(api, path).status_code == 200
 
 
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("scope", list(Scope))
+def test_scope_of_a_token_and_role_of_its_person_both_bind_at_every_operation(role: Role, scope: Scope) -> None:
+    person = factories.user(role=role)
+    token = make_token(owner=person, name="script", scopes=[scope], days=1, at=timezone.now())
+    api = Client(headers={"authorization": f"Bearer {token.text}"})
+    needed = {f"report-{report.name}": (report.permission, Scope.READ) for report in REPORTS.values()}
+    for noun in NOUNS.values():
+        needed |= dict.fromkeys([f"{noun.name}-list", f"{noun.name}-show"], (noun.view_permission, Scope.READ))
+        for verb, action in noun.actions.items():
+            needed[f"{noun.name}-{verb}"] = action.permission, scope_of(action.permission)
+    answered, expected = {}, {}
+
+    for path, operations in Client().get("/api/v1/openapi.json").json()["paths"].items():
+        for method, operation in operations.items():
+            name = operation["operationId"]
+            answer = api.generic(method.upper(), path.replace("{key}", "0"))
+            answered[name] = answer.status_code == 403
+            permission, its_scope = needed[name]
+            expected[name] = not person.has_perm(permission) or its_scope != scope
+
+    assert answered == expected
+
+
+def test_more_requests_than_a_token_may_make_wait_for_the_next_minute(
+    ada: User, own_redis: OwnRedis, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.REDIS_URL = own_redis.url
+    monkeypatch.setattr(throttles, "MOST_REQUESTS", 2)
+    monkeypatch.setattr("evalsite.api.throttles.time.time", lambda: 6_000_045.0)
+    api, other = api_of(ada), api_of(ada)
+
+    answers = [api.get("/api/v1/runs") for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert (answers[2]["Retry-After"], answers[2]["Content-Type"]) == ("15", PROBLEM)
+    assert other.get("/api/v1/runs").status_code == 200  # each token for itself
+
+
 def test_an_idempotency_key_answers_again_and_refuses_another_request(ada: User) -> None:
     suite, _ = answered_suite(cases=1, grading={"keywords": ["chmod"]})
     api, key = api_of(ada), {"Idempotency-Key": "one"}
@@ -256,9 +324,9 @@ def test_openapi_describes_every_operation_and_its_page_is_for_who_is_signed_in(
 def test_the_page_of_tokens_shows_one_once_and_revokes_it(ada: User) -> None:
     client, other = Client(), factories.user("eve", Role.RESEARCHER)
     client.force_login(ada)
-    make_token(owner=other, name="other's", days=1, at=timezone.now())
+    make_token(owner=other, name="other's", scopes=[Scope.READ], days=1, at=timezone.now())
 
-    made = client.post(reverse("token-list"), {"name": "nightly", "days": 30})
+    made = client.post(reverse("token-list"), {"name": "nightly", "scopes": ["read"], "days": 30})
     listed = client.get(reverse("token-list")).text
     token = ApiToken.objects.get(owner=ada)
     foreign = client.post(reverse("token-revoke", args=[ApiToken.objects.get(owner=other).pk]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from io import StringIO
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.test import Client
 
@@ -18,11 +20,13 @@ from evalsite.base.actions.reports import REPORTS
 from evalsite.reports.services import snapshots
 from tests import factories
 from tests.evalsite.api.test_operations import PROBLEM, api_of
+from tests.evalsite.reports.audited import Audited, audited_judge
 from tests.evalsite.reports.conftest import Scored, scored  # noqa: F401 - a fixture
 from tests.evalsite.reports.spent import ledger
 
 pytestmark = pytest.mark.django_db
 SPEND = "/api/v1/reports/spend"
+FORMATS = "csv, xlsx, jsonl, jsonl.gz, parquet, arrow, tex, md"
 TABLES = "judge, day, run, endpoint, person, budgets"
 
 
@@ -74,12 +78,36 @@ def test_a_report_that_a_worker_computes_is_asked_for_again(api: Client, monkeyp
     assert (answer.status_code, answer["Retry-After"], answer.json()) == (202, "5", {"status": "computing"})
 
 
+def test_a_table_that_names_people_is_for_those_who_may_know_them(api: Client) -> None:
+    reader = factories.user("max", Role.ANNOTATOR)
+    reader.user_permissions.add(Permission.objects.get(codename="view_snapshot"))
+    audited_judge(
+        [Audited(True, place > 0, 0.95) for place in range(40)],
+        people=[factories.user(name) for name in ("ada", "bob", "cy")],
+    )
+    trust = "/api/v1/reports/trust"
+
+    whole = api.get(trust, {"name": "Strict"}).json()
+    rows = api.get(trust, {"name": "Strict", "table": "confusion"}).json()["rows"]
+    refused = api_of(reader).get(trust, {"name": "Strict", "table": "annotators"})
+    allowed = api_of(reader).get(trust, {"name": "Strict", "table": "reliability"})
+    unknown = api.get(trust, {"name": "Strict", "version": "nothing"})
+    named = api.get(trust, {"name": "Strict", "table": "annotators"}).json()["rows"]
+
+    assert "ada" not in json.dumps(whole["tests"])
+    assert [row["label"] for row in rows] == ["Met", "Not met"]
+    assert (refused.status_code, allowed.status_code, unknown.status_code) == (403, 200, 409)
+    assert unknown.json()["detail"].startswith("“nothing” matches 0 versions of “Strict”. Versions: ")
+    assert [row["annotator"] for row in named] == ["ada", "bob", "cy"]
+    assert json.loads(printed("trust", "--name", "Strict", "--json")) == whole
+
+
 @pytest.mark.parametrize(
     ("query", "errors"),
     [
         ({"from": "soon"}, {"from": ["“soon” is not a day. Write it as 2026-01-31."]}),
         ({"table": "planet"}, {"table": [f"There is no table “planet” here. Tables: {TABLES}."]}),
-        ({"format": "pdf"}, {"format": ["There is no format “pdf”. Formats: csv, xlsx, jsonl, tex, md."]}),
+        ({"format": "pdf"}, {"format": [f"There is no format “pdf”. Formats: {FORMATS}."]}),
         ({"group": "day"}, {"group": ["There is no such parameter."]}),
     ],
 )  # fmt: skip
@@ -87,6 +115,21 @@ def test_parameters_that_cannot_be_used_are_named(api: Client, query: dict[str, 
     answer = api.get(SPEND, query)
 
     assert (answer.status_code, answer["Content-Type"], answer.json()["errors"]) == (422, PROBLEM, errors)
+
+
+def test_a_table_is_a_parquet_file_where_pyarrow_is_installed(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    ledger()
+    asked = {"from": "2026-01-06", "table": "run"}
+
+    rows, answer = api.get(SPEND, asked).json()["rows"], api.get(SPEND, asked | {"format": "parquet"})
+    table = pyarrow.read_table(io.BytesIO(content_of(answer))).to_pylist()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    without = api.get(SPEND, asked | {"format": "arrow"})
+
+    assert len(table) == len(rows) > 0
+    assert answer["Content-Type"] == "application/vnd.apache.parquet"
+    assert (without.status_code, list(without.json()["errors"])) == (422, ["format"])
 
 
 def test_reports_are_for_those_who_may_see_their_page() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import sys
 import zipfile
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,6 +17,8 @@ from openpyxl import load_workbook
 from python_calamine import CalamineWorkbook
 
 from evalsite.base.tables import (
+    GROUP,
+    ExtraMissing,
     Row,
     Table,
     escape_cell,
@@ -142,3 +147,71 @@ def test_write_markdown_of_no_rows_has_a_header() -> None:
     table = Table("means", ("system", "n"), [])
 
     assert b"".join(table_bytes(table, "md")).decode() == "means\n\n| system | n |\n| --- | --- |\n"
+
+
+MIXED: list[dict[str, Any]] = [
+    {"truth": True, "whole": 2**40, "number": 1, "texts": ["a", "b"], "text": 2**70, "of_all": None, "cost": None},
+    {
+        "truth": None,
+        "whole": -1,
+        "number": 0.5,
+        "texts": [],
+        "text": "=x\ud800",
+        "of_all": True,
+        "cost": Decimal("0.5"),
+    },
+    {"truth": False, "whole": None, "number": None, "texts": None, "text": [{"a": 1}], "of_all": 3, "cost": Decimal(2)},
+]
+READ = {
+    "truth": [True, None, False],
+    "whole": [2**40, -1, None],
+    "number": [1.0, 0.5, None],
+    "texts": [["a", "b"], [], None],
+    "text": [str(2**70), "=x?", '[{"a": 1}]'],
+    "of_all": [None, "true", "3"],
+    "cost": [None, 0.5, 2.0],
+    "nothing": [None, None, None],
+}
+
+
+def written(rows: list[dict[str, Any]], columns: tuple[str, ...], format_name: str) -> bytes:
+    return b"".join(table_bytes(Table("Scores", columns, rows), format_name))
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "arrow"])
+def test_write_columns_gives_each_column_the_type_of_all_its_values(format_name: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    def read(data: bytes) -> Any:
+        stream = io.BytesIO(data)
+        return parquet.read_table(stream) if format_name == "parquet" else pyarrow.ipc.open_file(stream).read_all()
+
+    table, many = read(written(MIXED, tuple(READ), format_name)), [{"n": number} for number in range(GROUP + 1)]
+
+    assert table.to_pydict() == READ
+    assert [str(kind) for kind in table.schema.types] == [
+        *("bool", "int64", "double", "list<element: string>" if format_name == "parquet" else "list<item: string>"),
+        *("string", "string", "double", "string"),
+    ]
+    assert read(written(many, ("n",), format_name)).to_pylist() == many
+    assert read(written([], ("n",), format_name)).to_pydict() == {"n": []}
+
+
+def test_write_jsonl_gz_is_the_same_rows_packed_and_the_same_bytes() -> None:
+    data = written(ROWS, tuple(COLUMNS), "jsonl.gz")
+
+    assert gzip.decompress(data) == b"".join(write_jsonl(ROWS, columns=COLUMNS))
+    assert data == written(ROWS, tuple(COLUMNS), "jsonl.gz")
+
+
+def test_table_bytes_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    with pytest.raises(ExtraMissing) as refusal:
+        table_bytes(Table("Scores", ("name",), []), "parquet")
+
+    assert (refusal.value.field, str(refusal.value)) == (
+        "format",
+        'Parquet needs the extra: pip install "evalsite[parquet]". JSON Lines (jsonl, jsonl.gz) need nothing.',
+    )

@@ -12,7 +12,7 @@ from django.utils.html import strip_tags
 
 from debate.protocol.meta.metaeval import OutcomeRule
 from evalsite.accounts.roles import Role
-from evalsite.help.topics import TOPICS, topics_for
+from evalsite.help.topics import TOPICS, shapes_by_tool, topics_for
 from evalsite.reports.services.debates.debate_basis import RULES
 from judging.judges.definitions.shipped_judges import starting_points
 from judging.judges.registry import KINDS
@@ -36,10 +36,16 @@ def test_help_topic_shows_a_page_for_every_topic(slug: str) -> None:
     assert len(page) > 6000  # more than the empty shell
 
 
+def test_help_imports_has_a_heading_for_every_shape() -> None:
+    headings = {unescape(heading) for heading in re.findall(r"<h3>(.*?)</h3>", _page("imports"))}
+
+    assert headings - {"Keys on this page"} == {shape.label for _, shapes in shapes_by_tool() for shape in shapes}
+
+
 def test_topics_for_offers_each_role_its_own() -> None:
     counts = {role.value: len(topics_for(role)) for role in Role}
 
-    assert counts == {"viewer": 5, "annotator": 3, "researcher": 11, "admin": 13}
+    assert counts == {"viewer": 5, "annotator": 3, "researcher": 12, "admin": 14}
     assert topics_for(None) == topics_for(Role.ANNOTATOR)
 
 

@@ -120,7 +120,7 @@ def test_report_debates_holds_the_pages_figures_under_the_chosen_rule_and_readin
 def test_report_agreement_prints_a_label_table_for_latex(tmp_path: Path) -> None:
     path = tmp_path / "two.csv"
     path.write_text("item,rater,label\n1,ann,a\n1,ben,a\n2,ann,b\n2,ben,a\n")
-    call_command("import_label_table", str(path), "--json", stdout=StringIO())
+    call_command("labels", "create", "--file", str(path), "--json", stdout=StringIO())
 
     latex = printed("agreement", "--labels", "two", "--tex")
 

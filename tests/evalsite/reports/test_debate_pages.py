@@ -454,7 +454,7 @@ def test_arena_export_never_computes_a_long_report_itself(
     jobs.compute_report(*launched[0])
     ready = researcher.get(reverse("reports:arena-export", args=[table, "csv"]))
 
-    assert (waiting.status_code, waiting["Retry-After"], len(launched)) == (503, "5", 1)
+    assert (waiting.status_code, waiting["Retry-After"], len(launched)) == (202, "5", 1)
     assert "are being computed" in waiting.text
     assert ready.status_code == 200
 

@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import reverse
 from openpyxl import load_workbook
 
-from evalsite.reports.exports import score_table
-from judging.models import Call, EvaluatorKind, System
+from evalsite.reports.actions.tables import SCORES
+from judging.models import Call, EvaluatorKind, Score, System
 from judging.services.runs.new_runs import create_run
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from tests import factories
@@ -47,7 +47,7 @@ def test_score_table_holds_texts_reason_cost_and_address() -> None:
     unpriced = factories.response(prompt=prompt, system=response.system, attempt=1)
     factories.verdict(evaluator=judge, response=unpriced, share=0.1, call_ids=[calls[0].pk, calls[2].pk])
 
-    rows = list(score_table(run=run).rows)
+    rows = list(SCORES.data(Score.objects.filter(run=run)).rows)
 
     names = ("evaluator", "prompt", "response", "words", "judge_reason", "cost", "address")
     assert [tuple(row[name] for name in names) for row in rows] == [

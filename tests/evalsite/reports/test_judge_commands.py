@@ -1,4 +1,4 @@
-"""The commands `calibrate`, `certify` and `anchor`, the last one with real calls to a fake model."""
+"""What `judge` does with thresholds, certificates and anchors, the last with real calls to a fake model."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ from tests.judging.services.run_rows import HALF, judged_run, work
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+NAMED = ("--name", "Strict")
+PREVIEW, SET = ("judge", "preview-threshold", *NAMED), ("judge", "set-threshold", *NAMED)
+CERTIFY, TRUST = ("judge", "certify", *NAMED), ("report", "trust", *NAMED)
 SURE = [Audited(True, place > 0, 0.95) for place in range(40)]
 
 
@@ -46,78 +49,70 @@ def refusal(*arguments: str) -> str:
     return str(refused.value)
 
 
-def test_calibrate_prints_the_curve_and_saves_when_told() -> None:
+def test_preview_threshold_prints_the_curve_and_set_threshold_saves() -> None:
     audited_judge(SURE)
 
-    looked = as_json("calibrate", "Strict", "--looks", "1")
+    looked = as_json(*PREVIEW, "--plan", "1")
     assert not EvaluatorThreshold.objects.exists()
-    saved = as_json("calibrate", "Strict", "--looks", "1", "--save")
+    saved = as_json(*SET, "--plan", "1")
+    after = as_json(*PREVIEW)
 
-    assert (looked["threshold"], looked["reason"], looked["looks"], looked["looks_left"]) == (None, "", 1, 1)
+    assert (looked["reason"], looked["looks"], looked["looks_left"]) == ("", 1, 1)
     assert looked["curve"] == [
         {"threshold": 0.95, "accepted": 40, "errors": 1, "cases": 40, "proving": 40, "coverage": 1.0, "risk": 0.025}
     ]
     assert looked["cases_needed"][0] == {"error_rate": 0.0, "accepted_cases": 22}
-    assert (looked["saved"], saved["saved"]) == (False, True)
-    assert (saved["threshold"], saved["accepted"], saved["annotations_per_thousand"], saved["looks_left"]) == (
-        0.95,
-        1.0,
-        0,
-        0,
-    )
+    assert (saved["threshold"], saved["accepted"], saved["annotations_per_thousand"]) == (0.95, 1.0, 0)
     assert saved["reason"] == "Accepts 100%, wrong in at most 9.4% with 90% certainty (look 1 of 1)."
-    assert saved["looks_taken"] == [saved["reason"]]
+    assert (after["looks_taken"], after["looks_left"]) == ([saved["reason"]], 0)
     assert EvaluatorThreshold.objects.get().version_key == saved["version"]
     assert looked["tolerance"] == 0
-    assert refusal("calibrate", "Strict", "--tolerance", "1") == (
-        "Tolerance, points: The labels of this judge are two, or have no order: choose 0."
+    assert refusal(*PREVIEW, "--tolerance", "1") == (
+        "--tolerance: The labels of this judge are two, or have no order: choose 0."
     )
-    removed = [as_json("calibrate", "Strict", "--remove") for _ in range(2)]
+    removed = [as_json("judge", "remove-threshold", "--name", "Strict") for _ in range(2)]
     assert [output["removed"] for output in removed] == [True, False]
     assert not EvaluatorThreshold.objects.exists()
-    assert refusal("calibrate", "Strict", "--save").startswith("Not saved: The one look at this version and error rate")
+    assert refusal(*SET).startswith("The one look at this version and error rate")
 
 
-def test_a_look_that_calibrate_refuses_is_used_up() -> None:
+def test_a_look_that_accepts_nothing_is_used_up() -> None:
     audited_judge(SURE)
 
-    refused = refusal("calibrate", "Strict", "--save")  # 1 of 40 at 98% certainty
+    refused = refusal(*SET)  # 1 of 40 at 98% certainty
 
-    assert refused.startswith("Not saved: Even the most confident verdicts are wrong too often. About ")
+    assert refused.startswith("Even the most confident verdicts are wrong too often. About ")
     assert refused.endswith(" (look 1 of 5).")
-    assert as_json("calibrate", "Strict")["looks_left"] == 4
+    assert as_json(*PREVIEW)["looks_left"] == 4
 
 
-def test_calibrate_refuses_in_words() -> None:
+def test_thresholds_are_refused_in_words() -> None:
     audited_judge(SURE)
 
-    assert refusal("calibrate", "Lax") == "There is no judge “Lax”. There are: Strict."
-    assert refusal("calibrate", "Strict", "--version-key", "x").startswith("“x” matches 0 versions of “Strict”.")
-    assert refusal("calibrate", "Strict", "--error", "2", "--save") == (
-        "Not saved: 40 audited cases; at least 194 are needed. No look was used."  # 0.98^194 < .02
+    assert refusal(*PREVIEW[:-1], "Lax") == "--name: There is no judge “Lax”. There are: Strict."
+    assert refusal(*PREVIEW, "--version", "x").startswith("--version: “x” matches 0 versions of “Strict”.")
+    assert refusal(*SET, "--error", "2") == (
+        "40 audited cases; at least 194 are needed. No look was used."  # 0.98^194 < .02
     )
-    assert refusal("calibrate", "Strict", "--error", "80").startswith("Highest error rate, %:")
+    assert refusal(*PREVIEW, "--error", "80").startswith("--error: ")
 
 
-def test_certify_issues_and_shows_a_certificate() -> None:
+def test_certify_issues_a_certificate_that_the_report_shows() -> None:
     audited_judge(SURE, people=[factories.user(name) for name in ("ada", "bob", "cy")])
 
-    before = as_json("certify", "Strict", "--show")
-    issued = as_json("certify", "Strict", "--annotators", "crowd")
+    before = as_json(*TRUST)["certificate"]
+    issued = as_json(*CERTIFY, "--annotators", "crowd")
 
-    assert (before["state"], before["passed"]) == ("No certificate.", None)
-    assert (issued["state"], issued["annotators"], issued["items"]) == (
-        "Alternative annotator test passed, 40 audited items.",
-        "crowd",
-        40,
-    )
+    assert before == "No certificate."
+    assert as_json(*TRUST)["certificate"] == "Alternative annotator test passed, 40 audited items."
+    assert (issued["passed"], issued["annotators"], issued["items"]) == (True, "crowd", 40)
     assert Certificate.objects.get().version_key == issued["version"]
 
 
 def test_certify_is_not_held_with_too_few_people() -> None:
     audited_judge(SURE, people=[factories.user("ada")])
 
-    assert refusal("certify", "Strict") == (
+    assert refusal(*CERTIFY) == (
         "No test: 0 of 3 people needed share 30 cases with the judge and somebody else (ada 0)."
     )
 
@@ -135,13 +130,16 @@ def anchored(fake_llm: FakeLLM) -> RunEvaluator:
     return evaluator
 
 
-def test_anchor_asks_again_by_new_calls_and_shows_the_drift(fake_llm: FakeLLM) -> None:
+def test_ask_anchors_asks_again_by_new_calls_and_the_report_shows_the_drift(fake_llm: FakeLLM) -> None:
     evaluator = anchored(fake_llm)
     before = Call.objects.count()
     fake_llm.config(reply=HALF.replace("50", "25"))
 
-    output = as_json("anchor", evaluator.name, "--make", "--ask", "--wait")
+    made = as_json("judge", "make-anchors", "--name", evaluator.name)
+    asked = as_json("judge", "ask-anchors", "--name", evaluator.name, "--wait")
+    output = as_json("report", "trust", "--name", evaluator.name)["anchors"]
 
+    assert (made["anchors"], asked["status"]) == (24, "finished")
     run = AnchorRound.objects.get().run
     assert (run.kind, run.status, run.total, run.done) == (RunKind.ANCHOR, "finished", 24, 24)
     assert Call.objects.count() == before + 24  # nothing is reused, though every question was asked before
@@ -158,7 +156,8 @@ def test_an_anchor_round_sends_nothing_to_people(fake_llm: FakeLLM) -> None:
     evaluator = anchored(fake_llm)
     items = ReviewItem.objects.count()
 
-    as_json("anchor", evaluator.name, "--make", "--ask", "--wait")
+    as_json("judge", "make-anchors", "--name", evaluator.name)
+    as_json("judge", "ask-anchors", "--name", evaluator.name, "--wait")
 
     assert ReviewItem.objects.count() == items
     assert open_items_for_run(run=evaluator.run, at=NOON) == 0
@@ -166,7 +165,7 @@ def test_an_anchor_round_sends_nothing_to_people(fake_llm: FakeLLM) -> None:
 
 def test_anchors_are_asked_for_when_another_model_answers(fake_llm: FakeLLM) -> None:
     evaluator = anchored(fake_llm)
-    as_json("anchor", evaluator.name, "--make")
+    as_json("judge", "make-anchors", "--name", evaluator.name)
     endpoint = ModelEndpoint.objects.get()
     Call.objects.create(
         key="f" * 64,
@@ -185,12 +184,12 @@ def test_anchors_are_asked_for_when_another_model_answers(fake_llm: FakeLLM) -> 
 
 def test_anchors_are_not_asked_of_a_changed_judge(fake_llm: FakeLLM) -> None:
     evaluator = anchored(fake_llm)
-    as_json("anchor", evaluator.name, "--make")
+    as_json("judge", "make-anchors", "--name", evaluator.name)
     ModelEndpoint.objects.update(model="fake-2")
 
     with pytest.raises(RunNotPossible, match=r"The model was fake and is fake-2\. Create a new anchor set for it\."):
         ask_anchors(anchor_set=AnchorSet.objects.get(), budget=None, actor=None, at=NOON)
-    assert "The model was fake and is fake-2." in refusal("anchor", evaluator.name, "--ask")
+    assert "The model was fake and is fake-2." in refusal("judge", "ask-anchors", "--name", evaluator.name)
     assert not AnchorRound.objects.exists()
 
 

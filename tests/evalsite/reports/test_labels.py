@@ -225,19 +225,20 @@ def test_bad_files_are_refused_with_their_place_and_leave_nothing(
     assert (LabelTable.objects.count(), ImportedLabel.objects.count()) == (0, 0)
 
 
-def test_import_label_table_command_reads_and_a_dry_run_stores_nothing(tmp_path: Path, capsys: Any) -> None:
+def test_labels_by_command_are_read_and_a_check_stores_nothing(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "labels.csv"
     path.write_bytes(LONG)
 
-    call_command("import_label_table", str(path), "--queue", "Pilot", "--labels", "a,b,c", "--dry-run", "--json")
+    said = ("--file", str(path), "--name", "Pilot", "--scale", "a,b,c", "--json")
+    call_command("labels", "check", *said)
     dry = json.loads(capsys.readouterr().out)
-    assert (dry["dry_run"], dry["labels"], LabelTable.objects.count()) == (True, 4, 0)
+    assert (dry["labels"], LabelTable.objects.count()) == (4, 0)
 
-    call_command("import_label_table", str(path), "--queue", "Pilot", "--labels", "a,b,c", "--json")
+    call_command("labels", "create", *said)
     assert json.loads(capsys.readouterr().out)["table"] == "pilot"
     assert ImportedLabel.objects.count() == 4
     with pytest.raises(BadInput, match="not on the declared scale"):
-        call_command("import_label_table", str(path), "--labels", "a,c")
+        call_command("labels", "create", "--file", str(path), "--scale", "a,c")
 
 
 def test_exported_labels_import_again_unchanged(researcher: Client) -> None:

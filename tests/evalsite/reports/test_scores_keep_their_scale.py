@@ -5,17 +5,22 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import re
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
+from django.apps import apps
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.reports.models import SavedView
 from evalsite.reports.selectors.graders import graders_of
 from evalsite.reports.services.boards.leaderboards import compute_comparison, compute_leaderboard
 from evalsite.review.questions.answer_forms import scale_of_own_prompt
@@ -27,6 +32,7 @@ from tests.evalsite.reports.conftest import Scored
 
 pytestmark = pytest.mark.django_db
 
+FILL = import_module("evalsite.reports.migrations.0007_scores_of_saved_views").fill
 # what a judge of 1 to 10 says of each system by case: ada 7, 8, 4, 6 (mean 6.25), bob 1, 1, 2, 3 (mean 1.75)
 RATED = {"ada": (7, 8, 4, 6), "bob": (1, 1, 2, 3)}
 OPTIONS = KINDS["custom"].new_options() | {"labels_text": "", "lowest": 1, "highest": 10}
@@ -235,6 +241,33 @@ def test_every_table_of_a_command_says_the_number_of_the_page(rated: Rated) -> N
     assert "| 7.000 |" in results
 
 
+def test_json_has_numbers_of_the_scale_with_the_share_beside(rated: Rated) -> None:
+    suite, ada, bob = rated.scored.suite.pk, rated.scored.ada.pk, rated.scored.bob.pk
+    rater = ("--suite", suite, "--evaluator", "Rater")
+    pair = f"evaluator={rated.judge.pk}&system={ada}&system={bob}"
+    texts = {
+        "leaderboard": command("report", "leaderboard", *rater, "--json"),
+        "board": command("report", "board", "--suite", suite, "--json"),
+        "comparison": command("report", "comparison", "--suite", suite, "--query", pair, "--json"),
+        "charts": command("report", "charts", "--suite", suite, "--query", f"grader={rated.judge.pk}", "--json"),
+    }
+    leaderboard, board, comparison, charts = map(json.loads, texts.values())
+
+    row, difference = leaderboard["rows"][0], leaderboard["pairs"]["raw"][0]["difference"]
+    figures = [row["figures"]["raw"], difference, leaderboard["slices"][0]["cells"]["raw"][str(ada)][0]["mean"]]
+    assert leaderboard["evaluator"]["scale"] == "1 to 10"
+    assert [(figure["value"], figure["share"]) for figure in figures] == [(6.25, 0.625), (4.5, 0.45), (7.5, 0.75)]
+    assert [cell["mean"] for cell in leaderboard["matrix"]["cells"]["raw"][str(ada)]] == [7.5, 5.0]
+    of_ada = next(row for row in board["rows"] if row["system"] == "ada")["cells"]
+    assert [(cell["figure"]["value"], cell["figure"].get("share")) for cell in of_ada] == [(0.875, None), (6.25, 0.625)]
+    case = next(case for case in comparison["cases"] if case["key"] == "case-1")
+    assert (case["first"], case["second"], case["difference"]) == (7.0, 1.0, 6.0)
+    spread = charts["distribution"][0]
+    assert (spread["mean"]["value"], spread["quartiles"]) == (6.25, [5.5, 6.5, 7.25])  # of 7, 8, 4, 6
+    assert sorted(score for _, score in charts["lengths"]["points"]) == [1, 1, 2, 3, 4, 6, 7, 8]
+    assert [name for name, text in texts.items() if '"rating"' in text] == []
+
+
 @pytest.mark.parametrize(
     ("asked", "cases"),
     [
@@ -259,6 +292,27 @@ def test_the_filter_the_address_the_file_and_the_command_take_numbers_of_the_sca
     assert "Score from, 1 to 10" in " ".join(page.text.split())
     told = "Scores of ada go from 1 to 10; other numbers leave nothing out."
     assert (told in page.text) == (asked in ("most=0", "least=70"))
+
+
+@pytest.mark.parametrize(
+    ("grader", "query", "filled"),
+    [
+        ("Rater", "least=70&most=85&show=all", "least=7&most=8.5&show=all"),
+        ("Rater", "least=&most=x&q=least%3D70", "least=&most=x&q=least%3D70"),
+        ("rules", "least=70&most=85", "least=70&most=85"),
+    ],
+)
+def test_views_that_were_saved_with_percent_keep_the_rows_that_they_are_about(
+    rated: Rated, grader: str, query: str, filled: str
+) -> None:
+    key = rated.judge.pk if grader == "Rater" else rated.scored.rules.pk
+    ada, fields = factories.user("ann"), {"name": "High", "created_at": factories.NOON}
+    view = SavedView.objects.create(suite=rated.scored.suite, query=f"grader={key}&{query}", created_by=ada, **fields)
+
+    FILL(apps, connection.schema_editor())
+
+    view.refresh_from_db()
+    assert view.query == f"grader={key}&{filled}"
 
 
 def test_a_filter_by_score_is_about_the_columns_on_its_scale(rated: Rated, researcher: Client) -> None:

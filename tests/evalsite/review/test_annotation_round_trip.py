@@ -140,7 +140,7 @@ def test_an_export_changes_nothing_in_its_own_queue(
     (tmp_path / name).write_bytes(data)
     before = given()
 
-    call_command("import_annotations", str(tmp_path / name), "--queue", queue.slug, "--json")
+    call_command("queue", "import-annotations", queue.slug, "--file", str(tmp_path / name), "--json")
 
     assert given() == before
     counts = json.loads(capsys.readouterr().out)

@@ -7,44 +7,31 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 import requests
+from django.db import connection
 
 from evalsite.review.addresses import number_at
+from evalsite.review.models import Annotation, Assignment
 from evalsite.serving.supervisor import web_command
 from tests import databases
+from tests.bench.bench_queue import sessions
+from tests.bench.queue_rows import fill_queue
 from tests.own_redis import OwnRedis
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PEOPLE, BETWEEN, PATIENCE = 4, 15, 300.0
-PREPARE = """
-import django; django.setup()
-from tests.bench.queue_rows import fill_queue
-from tests.bench.bench_queue import sessions
-fill_queue(400, quorum=4, name="Kill")
-print("\\n".join(f"{name} {cookie}" for name, cookie in sessions(%d)))
-"""
-COUNT = """
-import django, json; django.setup()
-from evalsite.review.models import Annotation, Assignment
-answers = {f"{a.annotator.username}:{a.item_id}": a.note for a in Annotation.objects.select_related("annotator")}
-claims = Assignment.objects.select_related("annotator")
-drafts = {f"{a.annotator.username}:{a.item_id}": a.draft.get("note") for a in claims}
-print(json.dumps({"answers": answers, "drafts": drafts}))
-"""
 
 
 class Site:
-    """gunicorn on a database of its own, without any broker unless told."""
+    """gunicorn on the database of the test, without any broker unless told."""
 
-    def __init__(self, folder: Path, database: str, *, redis_url: str = "redis://127.0.0.1:1/0") -> None:
+    def __init__(self, folder: Path, *, redis_url: str = "redis://127.0.0.1:1/0") -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
@@ -53,17 +40,12 @@ class Site:
             **os.environ,
             "EVALSITE_DATA_DIR": str(folder),
         }  # with the secret by which addresses are read here
-        self.environment |= {"EVALSITE_DATABASE_URL": database, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+        address = databases.address_of_test_database()
+        self.environment |= {"EVALSITE_DATABASE_URL": address, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
         self.environment |= {"EVALSITE_LOG_LEVEL": "ERROR", "EVALSITE_REDIS_URL": redis_url}
-        self.people = [line.split() for line in self.python(PREPARE % PEOPLE).splitlines()]
+        fill_queue(400, quorum=PEOPLE, name="Kill")
+        self.people = sessions(PEOPLE)
         self.start()
-
-    def python(self, script: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", script], cwd=REPOSITORY, env=self.environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     def start(self) -> None:
         command = web_command(address=f"127.0.0.1:{self.port}", web_processes=2)
@@ -132,16 +114,16 @@ class Person(threading.Thread):
                 self.answers[key] = note
 
 
-def check_nothing_lost(site: Site, people: list[Person]) -> None:
-    """Compare what the server accepted with what its database holds."""
-    import json
-
-    stored = json.loads(site.python(COUNT))
+def check_nothing_lost(people: list[Person]) -> None:
+    """Compare what the server accepted with what the database holds."""
+    answers = {f"{row.annotator.username}:{row.item_id}": row.note for row in Annotation.objects.all()}
+    claims = Assignment.objects.all()
+    drafts = {f"{claim.annotator.username}:{claim.item_id}": claim.draft.get("note") for claim in claims}
     for person in people:
-        missing = {key: note for key, note in person.answers.items() if stored["answers"].get(key) != note}
+        missing = {key: note for key, note in person.answers.items() if answers.get(key) != note}
         assert missing == {}
-        unanswered = {key: note for key, note in person.drafts.items() if key not in stored["answers"]}
-        assert {key: stored["drafts"].get(key) for key in unanswered} == unanswered
+        unanswered = {key: note for key, note in person.drafts.items() if key not in answers}
+        assert {key: drafts.get(key) for key in unanswered} == unanswered
 
 
 def annotate_while(site: Site, *acts: Callable[[list[Person]], None]) -> list[Person]:
@@ -176,9 +158,9 @@ def wait_until(true: Callable[[], bool], complaint: str) -> None:
 
 
 def test_killing_the_web_process_without_a_broker_loses_no_answer_and_no_draft(
-    tmp_path: Path, own_database: str
+    tmp_path: Path, transactional_db: None
 ) -> None:
-    site = Site(tmp_path, own_database)
+    site = Site(tmp_path)
 
     def again(people: list[Person]) -> None:
         before = sum(person.failures for person in people)
@@ -193,13 +175,14 @@ def test_killing_the_web_process_without_a_broker_loses_no_answer_and_no_draft(
 
     assert sum(len(person.answers) for person in people) > 20
     assert sum(person.failures for person in people) > 0  # the kill was felt
-    check_nothing_lost(site, people)
+    check_nothing_lost(people)
 
 
+@pytest.mark.backend_free  # brings its own broker
 def test_a_broker_that_dies_and_returns_empty_holds_nobody_up(
-    tmp_path: Path, own_database: str, redis_server: OwnRedis
+    tmp_path: Path, transactional_db: None, redis_server: OwnRedis
 ) -> None:
-    site = Site(tmp_path, own_database, redis_url=redis_server.url)
+    site = Site(tmp_path, redis_url=redis_server.url)
 
     def lose(people: list[Person]) -> None:
         redis_server.kill()  # it keeps nothing
@@ -213,18 +196,21 @@ def test_a_broker_that_dies_and_returns_empty_holds_nobody_up(
         site.kill()
 
     assert sum(person.failures for person in people) == 0  # no refusal, no 5xx
-    check_nothing_lost(site, people)
+    check_nothing_lost(people)
 
 
-def test_a_database_that_drops_its_connections_loses_no_answer_and_no_draft(tmp_path: Path, own_database: str) -> None:
-    if not own_database.startswith("postgres"):
+def test_a_database_that_drops_its_connections_loses_no_answer_and_no_draft(
+    tmp_path: Path, transactional_db: None
+) -> None:
+    if not databases.ON_POSTGRES:
         pytest.skip("needs a PostgreSQL in EVALSITE_DATABASE_URL; `python -m tests.services` prints one")
-    site = Site(tmp_path, own_database)
+    site = Site(tmp_path)
+    connection.close()  # or it is cut with them
 
     def cut(people: list[Person]) -> None:
-        name = urlsplit(own_database).path[1:]
-        with databases.server() as connection:
-            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        name = connection.settings_dict["NAME"]
+        with databases.server() as server:
+            server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
     try:
         people = annotate_while(site, *[cut] * 5)
@@ -232,4 +218,4 @@ def test_a_database_that_drops_its_connections_loses_no_answer_and_no_draft(tmp_
         site.kill()
 
     assert sum(len(person.answers) for person in people) > 20
-    check_nothing_lost(site, people)
+    check_nothing_lost(people)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -15,34 +14,16 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 
+from evalsite.accounts.roles import Role
+from evalsite.review.models import Annotation, Assignment, Queue
 from evalsite.serving.bodies import NO_LENGTH, WholeBodyMiddleware
 from evalsite.serving.supervisor import web_command
+from tests import databases, factories
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 READY_SECONDS = 90
-PREPARE = """
-import django; django.setup()
-from django.test import Client
-from evalsite.accounts.roles import Role
-from tests import factories
-import json
-client, person = Client(), factories.user("ada", Role.RESEARCHER)
-client.force_login(person)
-labels = [{"value": str(n), "text": str(n)} for n in range(11)]
-item = factories.review_item(queue=factories.queue(labels=labels), verdict=factories.verdict())
-client.post(f"/review/queues/{item.queue.slug}/next/", HTTP_HOST="127.0.0.1")
-claim = item.assignments.get()
-print(json.dumps({"session": client.cookies["sessionid"].value, "item": item.address, "token": str(claim.token)}))
-"""
-STORED = """
-import django; django.setup()
-import json
-from evalsite.review.models import Annotation, Assignment, Queue
-drafts = [claim.draft for claim in Assignment.objects.all()]
-print(json.dumps([list(Annotation.objects.values_list("label", flat=True)), drafts, Queue.objects.count()]))
-"""
 CSRF = "c" * 32
 
 
@@ -51,7 +32,6 @@ class Site:
     """A web server, somebody signed in to it, and the item they are on."""
 
     port: int
-    environment: dict[str, str]
     session: str
     item: str  # its address
     token: str
@@ -75,17 +55,11 @@ class Site:
                 heard += piece
         return heard.split(b"\r\n", 1)[0].split(b" ", 1)[1]
 
-    def stored(self) -> list[object]:
-        """Return the labels, drafts and number of queues in the site's database."""
-        return list(json.loads(_python(STORED, self.environment)))
 
-
-def _python(script: str, environment: dict[str, str]) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=REPOSITORY, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def _stored() -> list[object]:
+    """Return the labels, drafts and number of queues in the site's database."""
+    drafts = [claim.draft for claim in Assignment.objects.all()]
+    return [list(Annotation.objects.values_list("label", flat=True)), drafts, Queue.objects.count()]
 
 
 def _commands(port: int) -> dict[str, list[str]]:
@@ -97,15 +71,19 @@ def _commands(port: int) -> dict[str, list[str]]:
 
 
 @pytest.fixture(params=["gunicorn", "runserver"])
-def site(request: pytest.FixtureRequest, own_database: str, tmp_path: Path) -> Iterator[Site]:
-    """Return a site on a database of its own, served by one of the two web servers."""
+def site(request: pytest.FixtureRequest, transactional_db: None, tmp_path: Path) -> Iterator[Site]:
+    """Return a site on the database of this test, served by one of the two web servers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    environment = {**os.environ, "EVALSITE_DATA_DIR": str(tmp_path), "EVALSITE_SECRET_KEY": "only-for-a-test"}
-    environment |= {"EVALSITE_DATABASE_URL": own_database, "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+    environment = {**os.environ, "EVALSITE_DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+    environment |= {"EVALSITE_DATABASE_URL": databases.address_of_test_database()}
     environment |= {"EVALSITE_LOG_LEVEL": "ERROR", "EVALSITE_REDIS_URL": "redis://127.0.0.1:1/0"}
-    prepared = json.loads(_python(PREPARE, environment))
+    client = Client()
+    client.force_login(factories.user("ada", Role.RESEARCHER))
+    labels = [{"value": str(number), "text": str(number)} for number in range(11)]
+    item = factories.review_item(queue=factories.queue(labels=labels), verdict=factories.verdict())
+    client.post(f"/review/queues/{item.queue.slug}/next/")
     server = subprocess.Popen(
         _commands(port)[request.param],
         cwd=REPOSITORY,
@@ -120,7 +98,7 @@ def site(request: pytest.FixtureRequest, own_database: str, tmp_path: Path) -> I
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.1)
-        yield Site(port, environment, prepared["session"], prepared["item"], prepared["token"])
+        yield Site(port, client.cookies["sessionid"].value, item.address, str(item.assignments.get().token))
     finally:
         server.terminate()
         server.wait(timeout=30)
@@ -150,7 +128,7 @@ def test_whole_body_middleware_refuses_every_body_that_is_cut(site: Site) -> Non
     }
 
     assert answers == dict.fromkeys(answers, b"400 Bad Request")
-    assert site.stored() == [[], [{}], 1]
+    assert _stored() == [[], [{}], 1]
 
     whole = [
         site.send("/review/queues/new/", upload, content_type=multipart),
@@ -158,7 +136,7 @@ def test_whole_body_middleware_refuses_every_body_that_is_cut(site: Site) -> Non
     ]
 
     assert whole == [b"302 Found", b"302 Found"]
-    labels, _, queues = site.stored()
+    labels, _, queues = _stored()
     assert (labels, queues) == (["10"], 2)
 
 

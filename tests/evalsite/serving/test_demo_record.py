@@ -42,9 +42,8 @@ def test_a_bad_setting_is_one_sentence_too(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "EVALSITE_DEMO='perhaps' is not valid: use 1 or 0.\n")
 
 
-def test_a_command_beside_a_demo_uses_it_and_says_so(tmp_path: Path) -> None:
-    manage("migrate", "--verbosity", "0", EVALSITE_DATA_DIR=str(tmp_path), EVALSITE_DEMO="1")
-    write_record(data_dir=tmp_path, address="127.0.0.1:8123", environment={})
+def test_a_command_beside_a_demo_uses_it_and_says_so(tmp_path: Path, own_database: str) -> None:
+    write_record(data_dir=tmp_path, address="127.0.0.1:8123", environment={"EVALSITE_DATABASE_URL": own_database})
 
     done = manage("report", "spend", EVALSITE_DATA_DIR=str(tmp_path))
 

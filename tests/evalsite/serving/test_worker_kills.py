@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,7 +53,7 @@ def test_kills_at_random_moments_lose_nothing_and_repeat_no_stored_call(
             stored = site.ask("state", run)
             stored_at.append((time.monotonic(), {fake_key(messages) for messages in stored["finished"]}))
             site.ask("resume")
-        end = _ended(worked, run)
+        end = worked.end_of(run)
     finally:
         worked.close()
 
@@ -63,20 +62,6 @@ def test_kills_at_random_moments_lose_nothing_and_repeat_no_stored_call(
     assert end["calls"]["finished"] == CASES
     log = fake_llm.log()
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
-
-
-def _ended(worked: WorkedSite, run: int) -> dict[str, Any]:
-    end: dict[str, Any] = {}
-
-    def has_ended() -> bool:
-        end.update(worked.site.ask("state", run))
-        if end["leases"] == 0 and end["status"] != "finished":
-            worked.site.ask("resume")
-            time.sleep(1)
-        return bool(end["status"] == "finished")
-
-    worked.wait_until(has_ended, "the end of the run")
-    return end
 
 
 def test_a_job_killed_while_it_stores_leaves_nothing_half_stored(
@@ -102,7 +87,7 @@ def test_a_job_killed_while_it_stores_leaves_nothing_half_stored(
             )
             killed = site.ask("state", run, "--lapse")
         site.ask("resume")
-        end = _ended(worked, run)
+        end = worked.end_of(run)
     finally:
         worked.close()
 
@@ -110,6 +95,7 @@ def test_a_job_killed_while_it_stores_leaves_nothing_half_stored(
     assert (end["counts"], end["verdicts"], end["calls"]) == ([8, 8, 0], {"ok": 8}, {"finished": 8})
 
 
+@pytest.mark.backend_free  # a matter of processes
 def test_the_work_of_a_job_that_dies_goes_on_at_once(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=100)
     run = site.ask("make", fake_llm.url, CASES)
@@ -120,13 +106,14 @@ def test_the_work_of_a_job_that_dies_goes_on_at_once(site: OwnSite, fake_llm: Fa
         time.sleep(0.5)
         before = fake_llm.stats()["calls"]
         worked.wait_until(lambda: fake_llm.stats()["calls"] >= before + 10, "calls of the next job", seconds=20)
-        end = _ended(worked, run)
+        end = worked.end_of(run)
     finally:
         worked.close()
 
     assert (end["status"], end["counts"], end["calls"]["finished"]) == ("finished", [CASES, CASES, 0], CASES)
 
 
+@pytest.mark.backend_free  # a matter of processes
 def test_a_job_whose_worker_is_killed_gives_its_work_back_and_ends(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=100, hold_after=40)  # however late the kill comes, the run has not ended
     run = site.ask("make", fake_llm.url, CASES)
@@ -145,6 +132,7 @@ def test_a_job_whose_worker_is_killed_gives_its_work_back_and_ends(site: OwnSite
     assert 0 < left["counts"][1] < CASES
 
 
+@pytest.mark.backend_free  # a matter of processes
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children that their parent died")
 def test_a_job_ends_where_the_supervisor_of_its_worker_is_killed(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=100, hold_after=40)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from tests.judging.services.own_site import REPOSITORY, OwnSite
 
@@ -68,6 +69,20 @@ class WorkedSite:
         while not true():
             assert time.monotonic() < deadline, f"{what}: not within {seconds} s\n{self.log.read_text()[-4000:]}"
             time.sleep(0.02)
+
+    def end_of(self, run: int) -> dict[str, Any]:
+        """Wait until a run has finished, queueing it again where no worker holds it, and return what it came to."""
+        end: dict[str, Any] = {}
+
+        def has_ended() -> bool:
+            end.update(self.site.ask("state", run))
+            if end["leases"] == 0 and end["status"] != "finished":
+                self.site.ask("resume")
+                time.sleep(1)
+            return bool(end["status"] == "finished")
+
+        self.wait_until(has_ended, "the end of the run")
+        return end
 
     def close(self) -> None:
         self.tree()

@@ -7,10 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from django.db import connection
 from redis.exceptions import ConnectionError as NoRedis
 
 from judging.jobs import imports, queued_jobs
@@ -59,8 +57,7 @@ def test_work_import_stores_a_confirmed_upload_and_leaves_others() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_an_import_is_stored_by_a_worker_with_another_data_folder(own_redis: OwnRedis, tmp_path: Path) -> None:
     upload = imports.launch_import(upload=checked(), actor=factories.user(), at=factories.NOON)
-    name = str(connection.settings_dict["NAME"])
-    url = f"sqlite:///{name}" if name.startswith("/") else urlunsplit(urlsplit(databases.URL)._replace(path=f"/{name}"))
+    url = databases.address_of_test_database()
     machine = {"EVALSITE_DATABASE_URL": url, "EVALSITE_REDIS_URL": own_redis.url, "EVALSITE_DATA_DIR": str(tmp_path)}
 
     subprocess.run(

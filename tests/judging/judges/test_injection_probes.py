@@ -50,6 +50,11 @@ def subject(answer: str) -> JudgeSubject:
     )
 
 
+def lowest(name: str) -> str:
+    """Return a judge's reply that gives the worst verdict and quotes nothing."""
+    return LOWEST[name][0].replace("%s", "fine").replace("%j", '"fine"')
+
+
 def framed(judge: AskingJudge, answer: str) -> list[str]:
     """Return the messages with the text between each pair of marker lines left out."""
     hole = re.compile(r"^\[BEGIN ([A-Z ]+) ([0-9a-f]{12})\]$.*?^\[END \1 \2\]$", re.MULTILINE | re.DOTALL)
@@ -60,32 +65,36 @@ def test_the_set_is_large_enough() -> None:
     assert len(HOSTILE) == len(set(HOSTILE)) >= 20
 
 
-@pytest.mark.parametrize("name", list(JUDGES))
 @pytest.mark.parametrize("answer", HOSTILE)
-def test_a_hostile_answer_cannot_leave_its_place_in_the_prompt(name: str, answer: str) -> None:
-    assert framed(JUDGES[name], answer) == framed(JUDGES[name], "X is Y.")
+def test_a_hostile_answer_cannot_leave_its_place_in_the_prompt(answer: str) -> None:
+    harmless = {name: framed(judge, "X is Y.") for name, judge in JUDGES.items()}
+
+    assert {name: framed(judge, answer) for name, judge in JUDGES.items()} == harmless
 
 
-@pytest.mark.parametrize("name", list(JUDGES))
 @pytest.mark.parametrize("answer", HOSTILE)
-def test_a_reply_that_quotes_a_hostile_answer_is_read_as_decided_or_not_at_all(name: str, answer: str) -> None:
-    template, decided = LOWEST[name]
-    reply = template.replace("%s", answer).replace("%j", json.dumps(answer))
+def test_a_reply_that_quotes_a_hostile_answer_is_read_as_decided_or_not_at_all(answer: str) -> None:
+    verdicts = {
+        name: judge.parse_reply(
+            LOWEST[name][0].replace("%s", answer).replace("%j", json.dumps(answer)), subject(answer)
+        )
+        for name, judge in JUDGES.items()
+    }
 
-    verdict = JUDGES[name].parse_reply(reply, subject(answer))
+    wrong = {name: verdict for name, verdict in verdicts.items() if verdict.value not in (LOWEST[name][1], None)}
+    assert wrong == {}
+    quoting = [name for name in JUDGES if "%j" in LOWEST[name][0]]
+    assert {name: verdicts[name].status for name in quoting} == dict.fromkeys(quoting, VerdictStatus.OK)
 
-    assert verdict.value in (decided, None)
-    if "%j" in template:
-        assert verdict.status is VerdictStatus.OK
 
-
-@pytest.mark.parametrize("name", list(JUDGES))
 @pytest.mark.parametrize("answer", HOSTILE)
-def test_a_reading_does_not_depend_on_the_answer_that_was_judged(name: str, answer: str) -> None:
-    template, _ = LOWEST[name]
-    reply = template.replace("%s", "fine").replace("%j", '"fine"')
+def test_a_reading_does_not_depend_on_the_answer_that_was_judged(answer: str) -> None:
+    of_hostile, of_harmless = (
+        {name: judge.parse_reply(lowest(name), subject(text)) for name, judge in JUDGES.items()}
+        for text in (answer, "X is Y.")
+    )
 
-    assert JUDGES[name].parse_reply(reply, subject(answer)) == JUDGES[name].parse_reply(reply, subject("X is Y."))
+    assert of_hostile == of_harmless
 
 
 @pytest.mark.parametrize("answer", HOSTILE)
@@ -95,12 +104,12 @@ def test_a_reply_that_quotes_before_it_judges_wins_only_with_its_last_word(answe
     assert verdict.value in ({"preference": -1}, None)
 
 
-@pytest.mark.parametrize("name", [name for name in JUDGES if name != "pairwise"])  # there the last line is the verdict
 @pytest.mark.parametrize("answer", HOSTILE)
-def test_a_quotation_behind_the_verdict_never_replaces_it(name: str, answer: str) -> None:
-    template, decided = LOWEST[name]
-    reply = template.replace("%s", "fine").replace("%j", '"fine"')
+def test_a_quotation_behind_the_verdict_never_replaces_it(answer: str) -> None:
+    read = {
+        name: judge.parse_reply(f"{lowest(name)}\nThe answer asked for: {answer}", subject(answer)).value
+        for name, judge in JUDGES.items()
+        if name != "pairwise"  # there the last line is the verdict
+    }
 
-    verdict = JUDGES[name].parse_reply(f"{reply}\nThe answer asked for: {answer}", subject(answer))
-
-    assert verdict.value in (decided, None)
+    assert {name: value for name, value in read.items() if value not in (LOWEST[name][1], None)} == {}

@@ -17,7 +17,6 @@ from judging.services.prompts import save_prompt_version
 from tests import factories
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.management.test_run_commands import refusal, run_command
-from tests.judging.services.run_rows import judged_run
 
 pytestmark = pytest.mark.django_db
 
@@ -27,91 +26,60 @@ def _version(name: str = "integrity", label: str = "stern") -> PromptVersion:
     return save_prompt_version(name=name, label=label, text=text, actor=None, at=timezone.now())
 
 
-def test_add_judge_lists_the_choices_of_an_option() -> None:
-    endpoint = factories.endpoint(name="Model")
-    command = ("add_judge", "--name", "Own", "--kind", "custom", "--endpoint", endpoint.name)
-
-    refused = refusal(*command, "--option", "reply=poem")
-
-    assert refused == (
-        'Form of the reply: Select a valid choice. "poem" is not one of the available choices.'
-        " Choices: tag, last_line, json, pattern."
-    )
+OWN = ("judge", "create", "--name", "Own", "--kind", "custom", "--endpoint", "local")
 
 
-def test_control_judge_retires_and_restores() -> None:
-    run = judged_run()
-    judge = run.evaluators.get().judge
-    assert judge is not None
-    suite = str(run.suite_id)
-
-    retired = run_command("control_judge", "retire", "--judge", judge.name)
-    no_run = refusal("run_suite", "--suite", suite, "--judges", judge.name)
-    restored = run_command("control_judge", "restore", "--judge", judge.name)
-
-    assert retired == {"id": judge.pk, "judge": judge.name, "state": "retired"}
-    assert no_run.startswith(f"There is no active judge “{judge.name}”.")
-    assert restored == {"id": judge.pk, "judge": judge.name, "state": "in use"}
-    assert Judge.objects.get(pk=judge.pk).is_active
-
-
-def test_control_judge_deletes_what_no_run_used() -> None:
-    used, unused = judged_run().evaluators.get().judge, factories.judge()
-    assert used is not None
-
-    message = refusal("control_judge", "delete", "--judge", used.name)
-    run_command("control_judge", "delete", "--judge", unused.name)
-
-    assert message == f"{used.name} is used by 1 run and cannot be deleted. Retire it instead."
-    assert set(Judge.objects.filter(pk__in=[used.pk, unused.pk])) == {used}
-    assert refusal("control_judge", "delete", "--judge", "nobody").startswith("There is no judge “nobody”.")
-
-
-def test_add_judge_sets_up_a_judge_and_changes_only_what_is_given() -> None:
-    endpoint, version = factories.endpoint(), _version("accuracy")
+def test_a_judge_is_created_and_only_what_is_given_is_changed() -> None:
+    endpoint, version = factories.endpoint(name="local"), _version("accuracy")
 
     added = run_command(
-        *("add_judge", "--name", "strict", "--kind", "accuracy", "--endpoint", endpoint.name),
-        *("--option", "strictness=L3", "--option", "max_tokens=500"),
+        *("judge", "create", "--name", "strict", "--kind", "accuracy", "--endpoint", "local"),
+        *("--option-strictness", "L3", "--option-max-tokens", "500"),
     )
-    changed = run_command("add_judge", "--name", "strict", "--option", "strictness=L1", "--prompt", "stern")
+    changed = run_command("judge", "change", "strict", "--option-strictness", "L1", "--prompt", "stern")
 
     judge = Judge.objects.get(name="strict")
-    assert (added["created"], added["endpoint"], added["options"]["strictness"]) == (True, endpoint.name, "L3")
-    assert (changed["created"], changed["options"]) == (False, judge.options)
+    assert (added["endpoint"], added["options"]["strictness"]) == ("local", "L3")
+    assert changed["options"] == judge.options
     assert (judge.options["strictness"], judge.options["max_tokens"]) == ("L1", 500)
     assert judge.options["prompt_text"] == version.text
     assert judge.endpoint == endpoint
 
 
-def test_add_judge_starts_from_a_template_and_changes_what_is_given() -> None:
-    endpoint = factories.endpoint()
+def test_a_judge_starts_from_a_template_and_has_what_is_given_besides() -> None:
+    factories.endpoint(name="local")
     start = starting_points()["pair-five-grades"]
 
     added = run_command(
-        *("add_judge", "--template", "pair-five-grades", "--endpoint", endpoint.name, "--option", "both_orders=false")
+        *("judge", "create", "--template", "pair-five-grades", "--endpoint", "local", "--no-option-both-orders")
     )
-    message = refusal("add_judge", "judge.yaml", "--template", "pair-five-grades", "--endpoint", endpoint.name)
 
     expected = {**KINDS["custom"].new_options(), **start.options, "both_orders": False}
     assert (added["name"], added["kind"], added["options"]) == (start.title, "custom", expected)
-    assert message == "Give the file of a judge or a starting point (--template), not both."
 
 
-def test_add_judge_refuses_in_the_words_of_the_page() -> None:
-    endpoint = factories.endpoint()
-    command = ("add_judge", "--name", "new", "--endpoint", endpoint.name, "--kind", "accuracy")
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--name", "new"], "--kind: Say of which kind the judge is, or give a file or a starting point."),
+        (["--name", "new", "--kind", "accuracy"], "--endpoint: This field is required."),
+        (["--kind", "accuracy", "--template", "rating-1-10"], "This is a judge of the kind custom."),
+        ([*OWN[2:], "--option-reply", "poem"], "--option-reply: Select a valid choice. poem is not one of the"),
+        ([*OWN[2:], "--option-strictness", "L3"], "A judge of the kind custom has no field option_strictness. It has:"),
+        ([*OWN[2:], "--option-max-tokens", "many"], "--option-max-tokens: Enter a whole number."),
+        ([*OWN[2:], "--option-prompt-text", "Rate {{ question }}."], "The prompt does not name {{ response }}"),
+        (["--yaml", "name: X\nkind: custom\ncolour: red"], "--yaml: judge.yaml, line 3: There is no field 'colour'"),
+    ],
+)
+def test_a_judge_that_cannot_be_is_refused_in_the_words_of_the_page(arguments: list[str], says: str) -> None:
+    factories.endpoint(name="local")
 
-    assert refusal("add_judge", "--name", "new") == "A new judge needs --kind."
-    assert refusal(*command, "--option", "color=red").startswith("A judge of the kind accuracy has no option 'color'.")
-    assert refusal(*command, "--option", "max_tokens=many") == "Max tokens: Enter a whole number."
-    assert refusal(*command, "--option", "prompt_text=Say a number.").startswith("The prompt must use exactly")
-    assert refusal("add_judge", "--name", "new", "--kind", "accuracy") == "Endpoint: This field is required."
-    assert not Judge.objects.filter(name="new").exists()
+    assert says in refusal("judge", "create", *arguments)
+    assert not Judge.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_judge_response_tries_a_prompt_version(fake_llm: FakeLLM) -> None:
+def test_a_trial_takes_a_prompt_version(fake_llm: FakeLLM) -> None:
     version = _version("accuracy")
     endpoint = factories.endpoint(base_url=fake_llm.url)
     case = factories.case(reference="42")
@@ -119,22 +87,22 @@ def test_judge_response_tries_a_prompt_version(fake_llm: FakeLLM) -> None:
     response = factories.response(prompt=case.prompt, text="42")
     judge, other = factories.judge(kind="accuracy", endpoint=endpoint), factories.judge(kind="integrity")
 
-    message = refusal("judge_response", "--response", response.pk, "--judge", other.name, "--prompt", "stern")
-    result = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--prompt", "stern")
+    message = refusal("run", "try", "--response", response.pk, "--judge", other.name, "--prompt", "stern")
+    result = run_command("run", "try", "--response", response.pk, "--judge", judge.name, "--prompt", "stern")
 
-    assert message == f"{other.name} does not use the prompt accuracy."
+    assert message == f"--prompt: {other.name} does not use the prompt accuracy."
     frozen = RunEvaluator.objects.get(run=result["run"]).options["judge_options"]
     assert frozen["prompt_text"] == version.text
 
 
-def test_judge_response_previews_what_the_page_previews() -> None:
+def test_a_preview_shows_what_the_page_previews() -> None:
     case = factories.case()
     factories.suite(cases=[case])
     response = factories.response(prompt=case.prompt, text="Use chmod.")
     options = KINDS["custom"].new_options() | {"prompt_text": "Rate {{ response }}.", "system_text": ""}
     judge = factories.judge(kind="custom", options=options)
 
-    shown = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--preview")
+    shown = run_command("run", "preview", "--response", response.pk, "--judge", judge.name)
 
     assert shown == {
         "response": response.pk,
@@ -146,7 +114,7 @@ def test_judge_response_previews_what_the_page_previews() -> None:
     assert not RunEvaluator.objects.exists()
 
 
-def test_add_judge_reads_the_file_that_export_judge_writes(tmp_path: Path) -> None:
+def test_the_file_of_an_export_makes_the_judge_again(tmp_path: Path) -> None:
     endpoint = factories.endpoint(name="local")
     options = KINDS["custom"].new_options() | {"prompt_text": "Rate {{ response }}.", "highest": 5}
     factories.judge(name="Helpful", description="It helps.", kind="custom", endpoint=endpoint, options=options)
@@ -155,29 +123,11 @@ def test_add_judge_reads_the_file_that_export_judge_writes(tmp_path: Path) -> No
     call_command("export_judge", "Helpful", "--output", str(path), stdout=out)
     call_command("export_judge", "Helpful", stdout=(printed := StringIO()))
     Judge.objects.all().delete()
-    added = run_command("add_judge", str(path))
-    changed = run_command("add_judge", str(path), "--option", "highest=4")
+    added = run_command("judge", "create", "--yaml-file", str(path))
 
     assert (printed.getvalue(), out.getvalue()) == (path.read_text(), f"Written: {path}\n")
-    assert (added["name"], added["endpoint"], added["options"], added["created"]) == ("Helpful", "local", options, True)
-    judge = Judge.objects.get()
-    assert (judge.description, judge.options["highest"], changed["created"]) == ("It helps.", 4, False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["{file}", "--kind", "accuracy"], "judge.yaml is a judge of the kind custom. (--kind)"),
-        (["{file}"], "judge.yaml, line 3: There is no field 'colour'"),
-        (["/nowhere/judge.yaml"], "No such file"),
-        ([], "Name the judge (--name), or give its file."),
-    ],
-)
-def test_add_judge_says_what_is_wrong_with_a_file(tmp_path: Path, arguments: list[str], says: str) -> None:
-    path = tmp_path / "judge.yaml"
-    path.write_text("name: X\nkind: custom\n" + ("colour: red\n" if len(arguments) == 1 else ""))
-
-    assert says in refusal("add_judge", *(word.replace("{file}", str(path)) for word in arguments))
+    assert (added["name"], added["endpoint"], added["options"]) == ("Helpful", "local", options)
+    assert Judge.objects.get().description == "It helps."
 
 
 def test_export_judge_names_the_judges_that_there_are() -> None:
@@ -189,12 +139,12 @@ def test_export_judge_names_the_judges_that_there_are() -> None:
 def test_a_panel_is_added_from_options_exported_and_added_again_from_its_file(tmp_path: Path) -> None:
     for name in ("ada", "bea", "cyd"):
         factories.judge(name=name, kind="accuracy")
-    options = ("--option", "members=ada\nbea = 2\ncyd", "--option", "rule=weighted", "--option", "margin=0.5")
+    options = ("--option-members", "ada\nbea = 2\ncyd", "--option-rule", "weighted", "--option-margin", "0.5")
 
-    added = run_command("add_judge", "--name", "Board", "--kind", "panel", *options)
+    added = run_command("judge", "create", "--name", "Board", "--kind", "panel", *options)
     file = tmp_path / "board.yaml"
     file.write_text(_exported("Board"), encoding="utf-8")
-    again = run_command("add_judge", str(file), "--name", "Second board")
+    again = run_command("judge", "create", "--yaml-file", str(file), "--name", "Second board")
 
     members = [(member["judge"], member["weight"]) for member in added["options"]["members"]]
     assert (members, added["options"]["rule"], added["options"]["margin"], added["endpoint"]) == (
@@ -206,22 +156,18 @@ def test_a_panel_is_added_from_options_exported_and_added_again_from_its_file(tm
     assert again["options"] == added["options"]
 
 
-def test_a_panels_file_with_an_unknown_member_names_it(tmp_path: Path) -> None:
-    file = tmp_path / "board.yaml"
-    file.write_text(
-        "name: Board\nkind: panel\noptions:\n  members:\n  - judge: ada\n  - judge: bea\n", encoding="utf-8"
-    )
-
-    assert refusal("add_judge", str(file)) == "There is no judge 'ada'. Set it up first, or correct its name."
-
-
-def test_a_panels_file_with_a_wrong_weight_names_its_line(tmp_path: Path) -> None:
-    file = tmp_path / "board.yaml"
-    file.write_text("name: Board\nkind: panel\noptions:\n  members:\n  - judge: ada\n    weight: 0\n", encoding="utf-8")
-
-    assert refusal("add_judge", str(file)) == (
-        "board.yaml, line 4: The weight of ada is more than 0 and at most 1,000, not 0."
-    )
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        ("  - judge: ada\n  - judge: bea\n", "There is no judge 'ada'. Set it up first, or correct its name."),
+        (
+            "  - judge: ada\n    weight: 0\n",
+            "--yaml: judge.yaml, line 4: The weight of ada is more than 0 and at most 1,000, not 0.",
+        ),
+    ],
+)
+def test_a_panels_file_with_a_wrong_member_says_which(members: str, says: str) -> None:
+    assert refusal("judge", "create", "--yaml", f"name: Board\nkind: panel\noptions:\n  members:\n{members}") == says
 
 
 def _exported(name: str) -> str:
@@ -230,17 +176,19 @@ def _exported(name: str) -> str:
     return out.getvalue()
 
 
-def test_add_judge_takes_a_published_prompt_and_refuses_one_that_shows_no_response() -> None:
-    endpoint = factories.endpoint(name="local")
-    command = ("add_judge", "--name", "Own", "--kind", "custom", "--endpoint", endpoint.name, "--option")
+def test_a_published_prompt_is_taken_once_it_is_said_what_its_placeholders_are() -> None:
+    factories.endpoint(name="local")
+    text = ("--option-prompt-text", "{question} {answer} {style}", "--placeholders")
 
-    unknown = refusal(*command, "prompt_text={question} {answer} {style}")
-    blind = refusal(*command, "prompt_text=Rate {{ question }}.")
-    added = run_command(*command, "prompt_text={question} {answer} {style}", "--placeholder", "style==")
-    again = run_command(*command, "highest=5")
+    asked = refusal(*OWN, *text[:2])
+    unknown = refusal(*OWN, *text, "question=question", "answer=response", "style==", "tone==")
+    added = run_command(*OWN, *text, "question=question", "answer=response", "style==")
+    again = run_command("judge", "change", "Own", "--option-highest", "5")
 
-    assert unknown.startswith("Say what {style} is: --placeholder style=VARIABLE, or style== for text.")
-    assert blind.startswith("The prompt does not name {{ response }}")
-    assert added["placeholders"] == {"question": "question", "answer": "response", "style": "="}
+    assert asked == (
+        "--placeholder-style: Say what {style} is. The prompt has placeholders of another tool. Check what each will"
+        " be, then save again: question=question, answer=response, style=?."
+    )
+    assert unknown == "The prompt has no placeholder {tone}."
     assert added["options"]["prompt_text"] == "{{ question }} {{ response }} {style}"
     assert again["options"] == added["options"] | {"highest": 5}

@@ -79,38 +79,38 @@ def _upload(status: ImportStatus) -> Upload:
     )
 
 
-def test_control_import_discards_and_cancels_as_the_page_does() -> None:
+def test_upload_discards_and_cancels_as_the_page_does() -> None:
     working, gone = _upload(ImportStatus.RUNNING), _upload(ImportStatus.CHECKED)
 
-    message = refusal("control_import", "discard", "--upload", working.pk)
-    nothing = refusal("control_import", "cancel", "--upload", gone.pk)
-    cancelled = run_command("control_import", "cancel", "--upload", working.pk)
-    result = run_command("control_import", "discard", "--upload", gone.pk)
+    message = refusal("upload", "delete", working.pk)
+    nothing = refusal("upload", "cancel", gone.pk)
+    cancelled = run_command("upload", "cancel", working.pk)
+    result = run_command("upload", "delete", gone.pk)
 
     assert message == "This upload is being imported and cannot be discarded now."
     assert nothing == "There is nothing to cancel: this upload is not being processed."
-    assert (cancelled["upload"], cancelled["status"]) == (working.pk, "cancelled")
-    assert result == {"upload": gone.pk, "file": gone.file_name, "discarded": True}
+    assert (cancelled["id"], cancelled["status"]) == (working.pk, "cancelled")
+    assert result == {"upload": gone.file_name, "deleted": True}
     assert list(Upload.objects.all()) == [working]
 
 
-def test_control_import_checks_with_other_options_and_confirms() -> None:
+def test_upload_checks_with_other_options_and_confirms() -> None:
     rows = b'{"id": "1", "question": "What is it?", "reference": "A test."}\n'
     upload = check_upload(files=[("q.jsonl", rows)], options=ImportOptions(), actor=None, at=factories.NOON)
 
     suite = factories.suite()
-    named = run_command("control_import", "check", "--upload", upload.pk, "--suite", suite.benchmark.slug.upper())
+    named = run_command("upload", "check", upload.pk, "--suite", suite.benchmark.slug.upper())
     upload.refresh_from_db()
     suite_id = upload.options["suite_id"]
-    checked = run_command("control_import", "check", "--upload", upload.pk, "--benchmark", "Sums")
-    confirmed = run_command("control_import", "confirm", "--upload", upload.pk)
+    checked = run_command("upload", "check", upload.pk, "--benchmark", "Sums")
+    confirmed = run_command("upload", "confirm", upload.pk)
 
     upload.refresh_from_db()
-    assert (named["upload"], suite_id) == (upload.pk, suite.pk)
+    assert (named["id"], suite_id) == (upload.pk, suite.pk)
     assert (checked["status"], upload.options["benchmark"]) == ("checked", "Sums")
     assert (confirmed["status"], upload.result["confirmed_by"]) == ("running", None)
-    assert refusal("control_import", "confirm", "--upload", upload.pk) == "This upload is already confirmed."
-    assert refusal("control_import", "show", "--upload", 0) == "There is no upload 0."
+    assert refusal("upload", "confirm", upload.pk) == "This upload is already confirmed."
+    assert refusal("upload", "show", 0).startswith("There is no upload")
 
 
 def test_run_renames_and_tags_and_what_is_not_given_stays() -> None:

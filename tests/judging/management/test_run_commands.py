@@ -291,34 +291,39 @@ def test_resume_runs_takes_up_what_a_lost_worker_left() -> None:
     assert sorted(RunTask.objects.filter(run=run).values_list("tries", flat=True)) == [1, 1, 2, 2]
 
 
-def test_judge_response_prints_verdict_and_score(fake_llm: FakeLLM) -> None:
+def test_a_trial_prints_verdict_and_score(fake_llm: FakeLLM) -> None:
     fake_llm.config(reply=HALF)
-    _, (system,) = answered_suite(cases=3)
+    answered_suite(cases=3)
     judge, rubric = level_judge(url=fake_llm.url)
     response = Response.objects.order_by("pk")[1]
+    command = ("run", "try", "--response", response.pk, "--judge", judge.name, "--rubric", rubric.slug, "--wait")
 
-    result = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--rubric", rubric.slug)
+    result = run_command(*command)
 
-    run = Run.objects.get()
-    assert (result["system"], result["case"], result["run"]) == (system.name, response.prompt.key, run.pk)
-    assert (result["status"], result["value"], result["score"], result["full"]) == ("ok", {"score": 50}, 50.0, 100.0)
-    assert result["shown"] == "50.0 of 100"
+    run, verdict = Run.objects.get(), result["verdict"]
+    assert (result["run"], verdict["response"]) == (run.pk, response.pk)
+    assert (verdict["status"], verdict["value"], verdict["score"], verdict["full"]) == (
+        "ok",
+        {"score": 50},
+        50.0,
+        100.0,
+    )
+    assert verdict["shown"] == "50.0 of 100"
     assert (run.total, run.done, run.kind, fake_llm.stats()["calls"]) == (1, 1, "single", 1)
-    again = run_command("judge_response", "--response", response.pk, "--judge", judge.name, "--rubric", rubric.slug)
-    assert (again["score"], fake_llm.stats()["calls"]) == (50.0, 1)  # from the ledger
+    assert (run_command(*command)["verdict"]["score"], fake_llm.stats()["calls"]) == (50.0, 1)  # from the ledger
 
 
-def test_judge_response_refuses_what_cannot_be_judged() -> None:
+def test_a_trial_refuses_what_cannot_be_judged() -> None:
     answered_suite()
     judge, _ = level_judge()
     response, loose = Response.objects.order_by("pk")[0], factories.response()
     rubric = factories.rubric(trees={"": LEVELS}, shape="levels")
-    here = ("judge_response", "--judge", judge.name, "--response")
+    here = ("run", "try", "--judge", judge.name, "--response")
 
-    assert refusal(*here, 999_999) == "There is no response 999999."
+    assert refusal(*here, 999_999) == "--response: There is no response 999999."
     assert refusal(*here, response.pk) == f"{judge.name} needs a rubric."
     assert refusal(*here, loose.pk, "--rubric", rubric.pk) == "No suite has the case of this response."
-    assert refusal(*here, response.pk, "--rubric", "ghost").startswith("There is no rubric “ghost”.")
+    assert refusal(*here, response.pk, "--rubric", "ghost").startswith("--rubric: There is no rubric “ghost”.")
     assert not Run.objects.exists()
 
 

@@ -156,6 +156,7 @@ def state(run_id: str, lapse: str = "") -> dict[str, Any]:
         "cost": str(sum((call.cost for call in calls if call.cost is not None), Decimal(0))),
         "calls_made": run.calls_made,
         "unheard": run.unheard_calls,
+        "unheard_cost": str(run.unheard),
         "calls": dict(Counter(call.status for call in calls)),
         "finished": [call.messages for call in calls if call.status == "finished"],
         "verdicts": dict(Counter(Verdict.objects.filter(run=run).values_list("status", flat=True))),

@@ -12,7 +12,7 @@ from evalsite.accounts.models import AuditEntry
 from judging.models import Call, Judge, ModelEndpoint
 from judging.selectors.targets import config_of
 from judging.services.endpoints import EndpointFields, EndpointNotValid, forget_capabilities, save_endpoint
-from judging.services.judges import JudgeFields, JudgeNotValid, save_judge
+from judging.services.judges import JudgeNotValid, save_judge
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -125,9 +125,7 @@ def test_save_judge_completes_options_and_refuses_strange_ones() -> None:
     endpoint = factories.endpoint()
 
     judge = save_judge(
-        judge=None,
-        fields=JudgeFields("strict", endpoint, "Is it right?"),
-        kind="accuracy",
+        judge=Judge(name="strict", endpoint=endpoint, description="Is it right?", kind="accuracy"),
         options={"strictness": "L3"},
         actor=None,
     )
@@ -140,16 +138,14 @@ def test_save_judge_completes_options_and_refuses_strange_ones() -> None:
         ("oracle", {}, "no judge 'oracle'"),
     ):
         with pytest.raises(JudgeNotValid, match=says):
-            save_judge(judge=None, fields=JudgeFields("other", endpoint), kind=kind, options=options, actor=None)
+            save_judge(judge=Judge(name="other", endpoint=endpoint, kind=kind), options=options, actor=None)
     assert Judge.objects.count() == 1
 
 
 def test_save_judge_refuses_a_prompt_without_its_placeholders() -> None:
     with pytest.raises(JudgeNotValid, match="placeholders"):
         save_judge(
-            judge=None,
-            fields=JudgeFields("edited", factories.endpoint()),
-            kind="accuracy",
+            judge=Judge(name="edited", endpoint=factories.endpoint(), kind="accuracy"),
             options={"prompt_text": "Is {{response}} right?"},
             actor=None,
         )

@@ -78,6 +78,7 @@ def test_killed_workers_lose_nothing_and_repeat_no_finished_call(site: OwnSite, 
     del end["finished"]
     cost = end.pop("cost")
     assert end.pop("unheard") > 0  # what each of them had sent and nobody heard
+    assert Decimal(end.pop("unheard_cost")) > 0
     assert end == {
         "status": "finished",
         "counts": [CASES, CASES, 0],
@@ -124,6 +125,7 @@ def _wait_for_stored(site: OwnSite, run: int, count: int, *, seconds: float = 30
         time.sleep(0.01)
 
 
+@pytest.mark.backend_free  # the database has its part in the tests of other kills
 def test_killed_workers_of_a_panel_ask_no_member_twice_and_lose_no_vote(site: OwnSite) -> None:
     cases = 24
     stored_at: list[tuple[float, set[str]]] = []
@@ -156,6 +158,7 @@ def test_killed_workers_of_a_panel_ask_no_member_twice_and_lose_no_vote(site: Ow
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
 
 
+@pytest.mark.backend_free  # the database has its part in the tests of other kills
 def test_a_killed_worker_of_a_comparison_repeats_no_order_that_was_answered(site: OwnSite, fake_llm: FakeLLM) -> None:
     cases = 40
     fake_llm.config(latency=80, reply=TIE)
@@ -186,8 +189,13 @@ def test_a_worker_killed_in_its_first_second_books_every_call_it_had_sent(site: 
     after = site.ask("state", run)
     assert (killed["calls"], killed["unheard"], after["calls"], after["leases"]) == ({}, 0, {}, 0)
     assert fake_llm.stats()["calls"] <= after["unheard"] <= 8 + 2  # what was sent, and a little that was about to be
+    one_attempt = Decimal(after["unheard_cost"]) / after["unheard"]
+    assert (
+        Decimal("0.1024") < one_attempt < Decimal("0.2")
+    )  # 1,024 tokens and the question; a longer retry is twice that
 
 
+@pytest.mark.backend_free  # the database has its part in the tests of other kills
 def test_a_worker_killed_at_speed_books_every_call_it_had_heard_and_not_stored(
     site: OwnSite, fake_llm: FakeLLM
 ) -> None:
@@ -227,6 +235,7 @@ def _child_of(pid: int) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc tells here which process is whose child")
+@pytest.mark.backend_free
 def test_a_worker_that_loses_its_sending_process_gives_its_work_back(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=80)
     run = site.ask("make", fake_llm.url, CASES)

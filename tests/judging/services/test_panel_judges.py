@@ -13,7 +13,7 @@ from judging.models import Judge, ModelEndpoint
 from judging.selectors.judges import is_baseline, needs_of
 from judging.services.evaluation.evaluator_tasks import freeze
 from judging.services.judge_files import judge_file, read_judge_file
-from judging.services.judges import JudgeFields, JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
+from judging.services.judges import JudgeInUse, JudgeNotValid, delete_judge, save_judge, set_judge_active
 from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan, check_plan
 from tests import factories
 from tests.judging.panel_rows import panel_of
@@ -61,7 +61,7 @@ def test_every_change_of_a_panel_is_another_version(change: dict[str, Any]) -> N
     panel = panel_of(*judges[:2])
     before = version(panel)
 
-    save_judge(judge=panel, fields=JudgeFields("Panel"), kind="panel", options=panel.options | change, actor=None)
+    save_judge(judge=panel, options=panel.options | change, actor=None)
 
     assert version(panel).key != before.key
 
@@ -71,12 +71,11 @@ def test_a_weight_and_a_change_of_a_member_are_another_version_and_their_names_a
     panel = panel_of(first, second)
     before = version(panel)
 
-    save_judge(
-        judge=first, fields=JudgeFields("adele", first.endpoint), kind="accuracy", options=first.options, actor=None
-    )
+    first.name = "adele"
+    save_judge(judge=first, options=first.options, actor=None)
     renamed = version(panel)
     changed = first.options | {"strictness": "L1"}
-    save_judge(judge=first, fields=JudgeFields("adele", first.endpoint), kind="accuracy", options=changed, actor=None)
+    save_judge(judge=first, options=changed, actor=None)
     after = version(panel)
 
     assert [entry["judge"] for entry in panel.options["members"]] == ["adele", "bea"]
@@ -111,7 +110,7 @@ def test_what_cannot_vote_together_is_refused(members: list[str], says: str) -> 
     options = {"members": [{"judge": name, "weight": 1} for name in members]}
 
     with pytest.raises(JudgeNotValid, match=says):
-        save_judge(judge=None, fields=JudgeFields("P"), kind="panel", options=options, actor=None)
+        save_judge(judge=Judge(name="P", kind="panel"), options=options, actor=None)
 
 
 def test_a_change_of_a_member_that_breaks_the_panel_is_refused() -> None:
@@ -121,7 +120,7 @@ def test_a_change_of_a_member_that_breaks_the_panel_is_refused() -> None:
     panel_of(ten, also)
 
     with pytest.raises(JudgeNotValid, match="a is a member of Panel"):
-        save_judge(judge=ten, fields=JudgeFields("a", ten.endpoint), kind="custom", options={"highest": 5}, actor=None)
+        save_judge(judge=ten, options={"highest": 5}, actor=None)
 
 
 def test_a_member_is_not_deleted_and_a_retired_one_stops_new_runs() -> None:

@@ -13,6 +13,7 @@ from tests.judging.services.served_site import served
 
 
 @pytest.mark.flow
+@pytest.mark.backend_free  # a matter of processes
 def test_a_run_on_a_fast_endpoint_ends_beside_a_long_one_on_a_slow_endpoint(
     tmp_path: Path, own_database: str, fake_llm: FakeLLM
 ) -> None:

@@ -49,6 +49,8 @@ def test_own_kinds_lists_what_others_build_on_first() -> None:
         ("r.csv", b"query id,25,50,100\r\nq1,a,b,c", True),
         ("r.json", b'{"rubrics": [{"criterion": "a", "points": 1}]}', True),
         ("r.json", b'{"tone": {"1": "rude", "2": "kind"}}', True),
+        ("r.json", b'{"gpt-4o": {"1": "Dear diary, ...", "2": "They came."}}', False),
+        ("r.json", b'{"tale": {"1": "' + b"Once. " * 200 + b'", "2": "The end."}}', False),
         ("r.jsonl", b'{"prompt_id": "a", "rubrics": []}', True),
         ("r.yaml", b"root: {key: a}", True),
         ("labels.csv", b"item,rater,criterion,label\r\na,ann,tone,2", False),

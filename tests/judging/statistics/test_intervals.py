@@ -7,7 +7,14 @@ import pytest
 import scipy
 
 from judging.statistics.estimates import Estimate
-from judging.statistics.intervals import effective_size, mid_p_interval, share_of, share_of_cases
+from judging.statistics.intervals import (
+    effective_size,
+    mid_p_interval,
+    share_of,
+    share_of_cases,
+    wilson_interval,
+    wilson_share,
+)
 
 
 def test_share_of_takes_half_of_what_was_seen_off_each_tail() -> None:
@@ -86,3 +93,14 @@ def test_effective_size_counts_items_that_go_together_once() -> None:
 def test_effective_size_refuses_another_number_of_cases() -> None:
     with pytest.raises(ValueError, match="2 values in 1 clusters"):
         effective_size(np.ones(2), "a")
+
+
+@pytest.mark.parametrize(("count", "n", "level"), [(0, 10, 0.95), (5, 10, 0.8), (17, 20, 0.95), (20, 20, 0.8)])
+def test_wilson_interval_is_that_of_scipy(count: int, n: int, level: float) -> None:
+    expected = scipy.stats.binomtest(count, n).proportion_ci(confidence_level=level, method="wilson")
+
+    assert wilson_interval(count, n, level=level) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_share_of_nothing_is_undefined() -> None:
+    assert wilson_share(0, 0).value is None

@@ -69,7 +69,7 @@ def test_import_create_takes_several_files_at_once(importer: Client) -> None:
 def test_import_create_asks_for_a_file(importer: Client) -> None:
     page = importer.post(reverse("judging:import-create"), {})
 
-    assert page.status_code == 200
+    assert page.status_code == 400
     assert page.context["form"].errors["uploaded"] == ["This field is required."]
     assert '<p class="field-error" role="alert">This field is required.</p>' in page.content.decode()
 

@@ -19,7 +19,7 @@ from judging.judges.prompt_texts import load_prompt
 from judging.judges.registry import KINDS, judge_kind
 from judging.judges.subjects import JudgeSubject
 from judging.models import Call, Judge, Rubric, Run, RunKind
-from judging.services.judges import JudgeFields, save_judge
+from judging.services.judges import save_judge
 from tests import factories
 from tests.judging.services.run_rows import judged_run
 from tests.judging.views.sent_forms import filled
@@ -133,7 +133,7 @@ def test_judge_detail_needs_the_same_queries_for_any_number_of_runs(
 
     # the judge, whether it is used, names and evaluators of versions to compare, their rubrics and labels, the report,
     # the count of runs and the runs
-    with django_assert_num_queries(SHELL_QUERIES + 16):
+    with django_assert_num_queries(SHELL_QUERIES + 18):
         client.get(judge.get_absolute_url())
 
 
@@ -163,7 +163,7 @@ def test_judge_prompts_offers_the_current_version_before_any_run_used_it(client:
     judge = _judge_of(run)
     before = judge_kind(judge.kind).prompt_hash(judge.options)
     save_judge(
-        judge=judge, fields=JudgeFields(judge.name, judge.endpoint), kind=judge.kind, actor=None,
+        judge=judge, actor=None,
         options={**judge_kind(judge.kind).complete_options(judge.options), "mode": "itemised"},
     )  # fmt: skip
 
@@ -434,7 +434,7 @@ def test_the_form_asks_what_placeholders_are_and_writes_the_variables_in_their_p
     saved = client.post(url, chosen | {"placeholder_style": "="})
 
     assert (asked.status_code, refused.status_code, saved.status_code) == (400, 400, 302)
-    assert "Check below what each will be" in asked.text
+    assert "Check what each will be" in asked.text
     assert "{answer} will be {{ response }}" in asked.text
     assert (chosen["placeholder_question"], chosen["placeholder_answer"]) == ("question", "response")
     assert "Say what {style} is." in refused.text

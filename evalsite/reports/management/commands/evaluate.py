@@ -15,7 +15,6 @@ from evalsite.base.json_types import JsonDict
 from evalsite.base.score_scales import figure_in_numbers, scale_of_figure
 from evalsite.reports.management.gate_arguments import (
     Gate,
-    GatedBoard,
     add_gate,
     end_by,
     gate_lines,
@@ -25,7 +24,7 @@ from evalsite.reports.management.gate_arguments import (
     write_files,
 )
 from evalsite.reports.services.boards.leaderboards import board_of
-from evalsite.reports.services.gates import RuleOutcome, RuleStatus
+from evalsite.reports.services.gates import GatedBoard, RuleOutcome, RuleStatus
 from evalsite.reports.services.report_content import ReportContent
 from judging.actions.references import SUITE
 from judging.actions.run_reports import audit_report, audit_words, estimate_report, in_lines, run_report

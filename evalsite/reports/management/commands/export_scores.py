@@ -1,4 +1,4 @@
-"""`export_scores --run ID | --suite ID --format csv|xlsx|jsonl --output FILE`: every score, streamed."""
+"""`export_scores --run ID | --suite ID --format FORMAT --output FILE`: every score, streamed."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from debate.models import DebateSet
 from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.base.tables import Table, table_bytes
-from evalsite.reports.exports import FORMATS, score_table
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, Table, table_bytes
+from evalsite.reports.actions.tables import SCORES
 from judging.actions.references import RUN, SUITE
-from judging.exports import write_esi_files
 from judging.management.output import ProgressRows, check_output, write_output
 from judging.management.progress import progress_bar
-from judging.models import Run, RunKind
+from judging.models import Run, RunKind, Score
+from judging.services.esi_files import write_esi_files
 
 
 class Command(JsonCommand):
     """Write every score of a run or a suite to a file."""
 
-    help = "Export all scores of a run, or of all runs of a suite, as CSV, XLSX or JSONL."
+    help = "Export all scores of a run, or of all runs of a suite, as a table of the format that is named."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add what to write and where."""
         parser.add_argument("--run", help="id or name of the run")
         parser.add_argument("--suite", default="", help="id of the suite, or slug of a benchmark (its newest suite)")
-        parser.add_argument("--format", choices=FORMATS, default="csv", dest="format_name")
+        parser.add_argument("--format", choices=(*CONTENT_TYPES, *DATA_TYPES), default="csv", dest="format_name")
         parser.add_argument(
             "--layout",
             choices=("scores", "esi"),
@@ -76,11 +76,11 @@ def _scores(options: JsonDict) -> tuple[Table, str, int]:
         run = RUN.named(options["run"])
         if run.kind == RunKind.DEBATE:
             raise BadInput(_debates_instead(run))
-        return score_table(run=run), run.name, run.pk
+        return SCORES.data(Score.objects.filter(run=run)), run.name, run.pk
     if not options["suite"]:
         raise BadInput("Name a run (--run) or a suite (--suite).")
     suite = SUITE.named(options["suite"])
-    return score_table(suite=suite), str(suite), suite.pk
+    return SCORES.data(Score.objects.filter(run__suite=suite)), str(suite), suite.pk
 
 
 def _debates_instead(run: Run) -> str:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.http import QueryDict
 
 from evalsite.base.actions.commands import PRINTED_FORMATS, add_report, printed_table, read_report
 from evalsite.base.actions.reports import REPORTS, Report
-from evalsite.base.command_base import BadInput
+from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
 from evalsite.reports.management.gate_arguments import (
     Gate,
-    GatedBoard,
     add_gate,
     end_by,
     gate_report,
@@ -25,24 +24,26 @@ from evalsite.reports.management.gate_arguments import (
     read_gate,
     write_files,
 )
-from evalsite.reports.management.printed_reports import Options, PrintedReport, ReportCommand, Reports
-from evalsite.reports.services.gates import RuleOutcome
+from evalsite.reports.models import SavedView
+from evalsite.reports.services.gates import GatedBoard, RuleOutcome
+from judging.actions.references import SUITE
 from judging.statistics.estimates import MeanKind
 
-FAMILIES = {  # the module of each report: what computes one takes long to load
-    "comparison": "boards",
-    "results": "results",
-    "charts": "results",
-}
-DECLARED = {  # the module that declares each
+DECLARED = {  # the module that declares each: what computes one takes long to load
     "agreement": "agreement",
     "board": "boards",
+    "comparison": "boards",
     "judges": "judges",
     "leaderboard": "boards",
     "debates": "debates",
     "arena": "debates",
     "robustness": "debates",
+    "trust": "trust_reports",
+    "golden": "golden_reports",
+    "golden-comparison": "golden_reports",
     "spend": "spend",
+    "results": "results",
+    "charts": "results",
 }
 
 
@@ -59,82 +60,47 @@ class LateParser(CommandParser):
         return super().parse_known_args(args, namespace)
 
 
-class Command(ReportCommand):
+class Command(JsonCommand):
     """Print one table of a report for people, as CSV or for LaTeX, or all its figures as JSON."""
 
     help = "Print the figures of a report; each page of a report shows its command under Copy."
+    requires_system_checks: list[str] = []  # as Django declares it
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add a sub-command for each report."""
         reports = parser.add_subparsers(dest="what", required=True, metavar="REPORT", parser_class=LateParser)
         for name in DECLARED:
             reports.add_parser(name).fill = partial(_add_declared, name=name)
-        for name in FAMILIES:
-            reports.add_parser(name).fill = super().add_arguments
-
-    def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add what to report, on what and in which form."""
-        parser.add_argument(
-            "--suite",
-            default="",
-            help="id of a suite, or slug or name of a benchmark",
-        )
-        parser.add_argument(
-            "--query", default="", help="charts, results, comparison: what the page's address says after ?"
-        )
-        parser.add_argument("--view", default="", help="results: name of a saved view")
-        parser.add_argument(
-            "--mode",
-            choices=[mode.value for mode in MeanKind],
-            default=MeanKind.RAW.value,
-            help="of the mean that --fail-under is about",
-        )
-        add_gate(parser)
 
     def handle(self, *args: object, **options: Any) -> None:
         """Print the report, then end by the rules for a pipeline."""
         self.outcomes: list[RuleOutcome] = []
-        if options["what"] in DECLARED:
-            self._print_declared(_declared(options["what"]), options)
-        else:
-            super().handle(*args, **options)
-        end_by(self.outcomes)
-
-    def _print_declared(self, report: Report[Any], options: Options) -> None:
-        gate = (
-            read_gate({"mode": options.get("field_mode", MeanKind.RAW.value), **options}) if _is_gated(report) else None
-        )
+        report = _declared(options["what"])
+        gate = read_gate({"mode": _mode_of(options), **options}) if _is_gated(report) else None
+        if options.get("view"):
+            options["field_query"] = _saved_query(options)
         shown, facts = read_report(report, options), {}
         if gate is not None and gate.is_asked:
-            facts = self._apply(gate, GatedBoard(shown.evaluator, shown.content, shown.options))
+            facts = self._apply(gate, _board(report, shown))
         if options["as_json"]:
             self.stdout.write(json.dumps({**report.facts(shown), **facts}, ensure_ascii=False, default=str))
-            return
+        else:
+            self._print_table(report, shown, options)
+        end_by(self.outcomes)
+
+    def _print_table(self, report: Report[Any], shown: Any, options: JsonDict) -> None:
+        """Print one table, and, where it is for people, say which others there are."""
         for text in printed_table(report, shown, options):
             self.stdout.write(text, ending="")
-        if not any(options[name] for name in PRINTED_FORMATS):
-            self.say_others(report.table_names, options["table"])
-
-    def report(self, options: Options) -> PrintedReport:
-        """Return the report, after the rules were applied to its leaderboard."""
-        gate = read_gate(options)
-        report = self._report(options)
-        if not gate.is_asked:
-            return report
-        if report.gated is None:
-            raise BadInput("Rules for a pipeline apply to the reports leaderboard and comparison.")
-        return replace(report, content={**report.content, **self._apply(gate, report.gated())})
+        others = [name for name in report.table_names if name != (options["table"] or report.table_names[0])]
+        if others and not any(options[name] for name in PRINTED_FORMATS):
+            self.stderr.write(f"Other tables (--table): {', '.join(others)}. All figures: --json.")
 
     def _apply(self, gate: Gate, board: GatedBoard) -> JsonDict:
         """Apply the rules for a pipeline to a leaderboard, and return what became of them."""
         self.outcomes = outcomes_of(gate, [board])
         write_files(gate, self.outcomes, [board])
         return {"gate": gate_report(self.outcomes)}
-
-    def _report(self, options: Options) -> PrintedReport:
-        module = import_module(f"evalsite.reports.management.report_sources.{FAMILIES[options['what']]}")
-        reports: Reports = module.REPORTS
-        return reports[options["what"]](options)
 
 
 def _declared(name: str) -> Report[Any]:
@@ -148,8 +114,39 @@ def _add_declared(parser: CommandParser, name: str) -> None:
     add_report(parser, report)
     if _is_gated(report):
         add_gate(parser)
+    if name == "results":
+        parser.add_argument("--view", default="", help="name of a saved view, instead of --query")
 
 
 def _is_gated(report: Report[Any]) -> bool:
     """Whether rules for a pipeline can be applied to a report."""
-    return report.name == "leaderboard"
+    return report.name in ("leaderboard", "comparison")
+
+
+def _saved_query(options: JsonDict) -> str:
+    """Return the choices of the saved view that is named. Raises: BadInput unless there is one of this name."""
+    name, views = options["view"], SavedView.objects.order_by("name", "pk")
+    if "field_suite" in options:
+        views = views.filter(suite=SUITE.named(options["field_suite"]))
+    matching = list(views.filter(name=name))
+    if len(matching) == 1:
+        return matching[0].query
+    names = ", ".join(dict.fromkeys(views.values_list("name", flat=True)[:50])) or "none yet"
+    problem = "Several people have saved a view" if matching else "There is no saved view"
+    advice = "Use --query with what the page's address says after ?." if matching else f"Saved views: {names}."
+    raise BadInput(f"{problem} “{name}” of this suite (--view). {advice}")
+
+
+def _mode_of(options: JsonDict) -> str:
+    """Return the mean that a leaderboard's tables are of, by its own option or by its address."""
+    address = QueryDict(options.get("field_query", ""))
+    return str(options.get("field_mode") or address.get("mode") or MeanKind.RAW)
+
+
+def _board(report: Report[Any], shown: Any) -> GatedBoard:
+    """Return the leaderboard that rules apply to: of a comparison, that of its two systems."""
+    from evalsite.reports.services.boards.leaderboards import compute_leaderboard  # takes long to load
+
+    is_whole = report.name == "leaderboard"
+    content = shown.content if is_whole else compute_leaderboard(shown.evaluator.pk, shown.options)
+    return GatedBoard(shown.evaluator, content, shown.options)

@@ -143,7 +143,7 @@ def blind_annotations(item_ids: Iterable[int]) -> list[BlindAnnotation]:
         for pk, subject_id, is_turned in items.values_list("pk", "subject_id", "is_turned"):
             turned[pk] = is_turned
             items_of.setdefault(subject_id, []).append(pk)
-        rows = Annotation.objects.filter(item__subject__in=items_of, item__retest_of=None)
+        rows = Annotation.objects.filter(item__subject__in=items_of, item__retest_of=None, left_out_at=None)
         rows = rows.filter(seen_before=False, mode=QueueMode.BLIND).exclude(label="").order_by("created_at", "pk")
         first: dict[tuple[int, str], BlindAnnotation] = {}
         fields = ("item__subject_id", "item__is_turned", "annotator__username", "label")

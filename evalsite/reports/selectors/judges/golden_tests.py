@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evalsite.base.refusals import Refused
 from evalsite.reports.selectors.judges.audited_verdicts import AuditedResponse
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
 from evalsite.review.models import GoldenItem, GoldenRun
@@ -28,6 +29,25 @@ def tested_evaluators(name: str) -> list[RunEvaluator]:
 def trusted_evaluators(name: str) -> list[RunEvaluator]:
     """Return what figures about the trust in a judge may rest on: its grading runs, then opened tests."""
     return [*judge_evaluators(name), *tested_evaluators(name)]
+
+
+def version_key_of(name: str, beginning: str) -> str:
+    """Return the key of a judge's version that begins so; of the newest where nothing is given.
+
+    Raises:
+        Refused: no run has had this judge, or no or several versions begin so.
+    """
+    evaluators = trusted_evaluators(name)
+    keys = list(dict.fromkeys(version.key for version in versions_of(evaluators).values()))
+    matching = [key for key in keys if key.startswith(beginning)] if beginning else keys[:1]
+    if not keys:
+        raise Refused(f"No run has had a judge “{name}”.", field="name")
+    if len(matching) != 1:
+        shown = ", ".join(key[:12] for key in keys)
+        raise Refused(
+            f"“{beginning}” matches {len(matching)} versions of “{name}”. Versions: {shown}.", field="version"
+        )
+    return matching[0]
 
 
 def golden_prompts(name: str, version_key: str) -> frozenset[int]:

@@ -24,9 +24,8 @@ from evalsite.reports.selectors.results import (
     suite_cases,
 )
 from evalsite.reports.services import snapshots
-from evalsite.reports.services.paper_tables import Basis, PaperTable
+from evalsite.reports.services.charts import shade
 from evalsite.reports.services.report_content import ReportContent, figure
-from evalsite.reports.services.shown_rows import shade
 from evalsite.reports.services.snapshots import ReportKind
 from evalsite.review.selectors.labels.audits import ends_of_strata
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, labels_of_evaluators
@@ -201,30 +200,6 @@ def shown_pair_slices(content: ReportContent, *, mode: MeanKind) -> list[ReportC
         }
         for part in content["slices"]
     ]
-
-
-def slice_table(content: ReportContent, *, mode: MeanKind) -> PaperTable:
-    """Return every system on every slice in one mode, one line each."""
-    rows = [
-        {
-            "dimension": part["dimension"],
-            "slice": column["name"],
-            "system": row["system"],
-            "mean": cell["mean"],
-            "against_rest": cell["rest"]["difference"],
-            "p_value": cell["rest"]["p_value"],
-            "holm_p": cell["rest"]["holm_p"],
-        }
-        for part in content["slices"]
-        for row in content["rows"]
-        for column, cell in zip(part["columns"], part["cells"][mode][str(row["system_id"])], strict=True)
-    ]
-    basis = Basis(
-        {"mean_of": mode.value}, f"Means: {mode.value}. p by Holm over all slices and systems of a dimension."
-    )
-    columns = ("dimension", "slice", "system", "mean", "against_rest", "p_value", "holm_p")
-    scores = ("mean", "against_rest")
-    return PaperTable("Systems by slice", basis, columns, rows, figures=scores, keys=3)
 
 
 Clip = tuple[float, float]

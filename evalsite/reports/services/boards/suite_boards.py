@@ -6,36 +6,32 @@ A column's means are those of the leaderboard of its grader, read from the cache
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict
-from evalsite.base.score_scales import ScoreScale, figure_in_numbers, scale_of_figure
-from evalsite.base.tables import Table
+from evalsite.base.score_scales import ScoreScale, scale_of_figure
 from evalsite.reports.models import OfficialBoard
 from evalsite.reports.selectors.data_versions import evaluators_version
+from evalsite.reports.selectors.graders import Grader
 from evalsite.reports.selectors.leaderboards import evaluators_with_run
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.run_facts import calls_paid_by, judges_among
 from evalsite.reports.services.boards.leaderboards import board_of
-from evalsite.reports.services.charts import Tick, round_step
+from evalsite.reports.services.charts import SharedAxis, Tick, common_axis, round_step, shade
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.report_content import ReportContent, baseline_figure
-from evalsite.reports.services.shown_rows import SharedAxis, common_axis
 from evalsite.reports.services.snapshots import ReportKind
+from evalsite.review.audit_plans import ENOUGH_CASES, width_with_more
 from judging.judges.replies.reply_rows import record_of
 from judging.models import RunEvaluator, Suite
 from judging.statistics.estimates import Ints, MeanKind
-
-EXPORT_COLUMNS = (
-    *("system", "scored_by", "mean", "value", "low", "high", "n"),
-    *("rank_first", "rank_last", "unscored", "reason", "share", "scale"),
-)
 
 
 def compute_suite_board(suite_id: int, options: Options) -> ReportContent:
@@ -80,28 +76,6 @@ def compute_suite_board(suite_id: int, options: Options) -> ReportContent:
     }
 
 
-def board_table(content: ReportContent, labels: Sequence[str]) -> Table:
-    """Return a board as a table with a line for each figure; `labels` are the names of its graders."""
-
-    def rows() -> Iterator[JsonDict]:
-        for row in content["rows"]:
-            for column, cell in zip(content["columns"], row["cells"], strict=True):
-                if cell is not None:
-                    numbers = figure_in_numbers(cell["figure"])
-                    figures = {name: numbers[name] for name in ("value", "low", "high", "n", "share", "scale")}
-                    first, last = cell["ranks"] or (None, None)
-                    figures |= {"rank_first": first, "rank_last": last, "unscored": cell["unscored"]}
-                    figures["reason"] = cell["figure"]["reason"] if figures["value"] is None else ""
-                    yield {
-                        "system": row["system"],
-                        "scored_by": labels[column["grader"]],
-                        "mean": column["mode"],
-                        **figures,
-                    }
-
-    return Table("board", EXPORT_COLUMNS, rows())
-
-
 def _has(board: ReportContent, mode: MeanKind) -> bool:
     return any(row["figures"][mode.value]["value"] is not None for row in board["rows"])
 
@@ -136,6 +110,104 @@ def _rows_to_read(suite_id: int, options: Options) -> int:
 
 
 SUITE_BOARD = ReportKind("suite-board", _data_version, _rows_to_read, compute_suite_board)
+
+
+MEAN_WORDS = {"raw": "", "corrected": "corrected", "human": "human only"}
+
+
+def suite_board(content: ReportContent, graders: Sequence[Grader]) -> JsonDict:
+    """Return the columns of a suite's board with the cost and time of their graders, and the rows with their cells."""
+    columns = [
+        content["graders"][column["grader"]]
+        | {
+            "grader": grader.key,
+            "label": grader.label,
+            "caveat": grader.newest.caveat,
+            "mode": column["mode"],
+            "words": MEAN_WORDS[column["mode"]],
+        }
+        for column in content["columns"]
+        for grader in (graders[column["grader"]],)
+    ]
+    rows = [
+        row
+        | {
+            "cells": [
+                (cell or {}) | {"grader": column["grader"], "mode": column["mode"]}
+                for cell, column in zip(row["cells"], columns, strict=True)
+            ]
+        }
+        for row in content["rows"]
+    ]
+    return {"columns": columns, "rows": rows}
+
+
+def leaderboard_rows(content: ReportContent, *, mode: str, sort: str) -> list[ReportContent]:
+    """Return the rows with figure, ranks, bounds and win rate of one mode, sorted; those without a value come last."""
+    rows = [
+        row
+        | {
+            "figure": row["figures"][mode],
+            "ranks": row["ranks"][mode],
+            "bounds": row["bounds"][mode],
+            "win_rate": row["wins"][mode],
+        }
+        for row in content["rows"]
+    ]
+    keys: dict[str, Callable[[ReportContent], Any]] = {
+        "rank": lambda row: row["ranks"] and tuple(row["ranks"]),
+        "system": lambda row: row["system"].lower(),
+        "score": lambda row: row["figure"]["value"],
+        "wins": lambda row: row["win_rate"]["value"],
+        "scored": lambda row: row["scored"],
+        "audited": lambda row: row["decided"],
+    }
+    by_score = sorted(rows, key=lambda row: (row["figure"]["value"] is None, -(row["figure"]["value"] or 0.0)))
+    field = sort.removeprefix("-")
+    if field not in keys:
+        return by_score
+    with_key = [row for row in by_score if keys[field](row) is not None]
+    without_key = [row for row in by_score if keys[field](row) is None]
+    return sorted(with_key, key=keys[field], reverse=sort.startswith("-")) + without_key
+
+
+def few_labels(rows: Sequence[ReportContent], *, cases: int) -> JsonDict | None:
+    """Return the system with the fewest audited cases, if these are few, and what more would give; else None."""
+    known = [row for row in rows if row["figure"]["low"] is not None and row["figure"]["n"] < min(ENOUGH_CASES, cases)]
+    if not known:
+        return None
+    fewest = min(known, key=lambda row: row["figure"]["n"])
+    figure, more = fewest["figure"], min(ENOUGH_CASES, cases)
+    width = figure["high"] - figure["low"]
+    share = min(1.0, max(0.0, figure["value"]))
+    expected = width_with_more(share, width, n=figure["n"], more=more, cases=cases)
+    return {"system": fewest["system"], "n": figure["n"], "width": width, "more": more, "expected": expected}
+
+
+def matrix_rows(content: ReportContent, *, mode: str) -> list[ReportContent]:
+    """Return the result matrix by system, best first, each cell with its shade."""
+    cells = content["matrix"]["cells"][mode]
+    return [
+        {
+            "system_id": row["system_id"],
+            "system": row["system"],
+            "cells": [cell | {"shade": shade(cell["mean"])} for cell in cells[str(row["system_id"])]],
+        }
+        for row in content["rows"]
+    ]
+
+
+def find_pair(content: ReportContent, first: int, second: int, *, mode: str) -> ReportContent | None:
+    """Return the paired difference first minus second, turned round where it is stored the other way."""
+    for pair in content["pairs"][mode]:
+        if (pair["first"], pair["second"]) == (first, second):
+            return dict(pair)
+        if (pair["first"], pair["second"]) == (second, first):
+            difference = pair["difference"]
+            turned = {end: None if difference[end] is None else -difference[end] for end in ("value", "low", "high")}
+            turned["low"], turned["high"] = turned["high"], turned["low"]
+            return {**pair, "first": first, "second": second, "difference": {**difference, **turned}}
+    return None
 
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 640, 190, 24, 34, 40
@@ -207,7 +279,7 @@ class BoardChart:
 
 
 def board_chart(rows: Sequence[ReportContent]) -> BoardChart | None:
-    """Return the chart of the rows of `shown_rows.leaderboard_rows`, in their order; None without any mean."""
+    """Return the chart of the rows of `leaderboard_rows`, in their order; None without any mean."""
     drawn = [row for row in rows if any(row["figures"][mode]["value"] is not None for mode in MeanKind)][:MAX_SYSTEMS]
     if not drawn:
         return None

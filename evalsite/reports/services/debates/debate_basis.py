@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from debate.protocol.meta.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
-from evalsite.reports.services.paper_tables import Basis
 from evalsite.reports.services.report_content import ReportContent
 
 RULES = {
@@ -23,11 +22,10 @@ READINGS = {
 EVERY_LOOK = "Intervals and p-values of figures from human labels are valid at every look while labels arrive."
 
 
-def debate_basis(content: ReportContent) -> Basis:
+def debate_basis(content: ReportContent) -> str:
     """Return the rule, the reading and the choices of debates that a report on debates was computed with."""
     rule, reading = OutcomeRule(content["rule"]), VerdictReading(content["reading"])
     chosen = {name: content["chosen"][name] for name in ("criterion", "scenario") if content["chosen"][name]}
     only = "".join(f" Only {name} {value}." for name, value in chosen.items())
     looks = f" {EVERY_LOOK}" if content["looks"] else ""
-    words = f"Outcome of a debate: {RULES[rule]}. Verdicts are read {READINGS[reading]}.{only}{looks}"
-    return Basis({"rule": rule.value, "reading": reading.value}, words)
+    return f"Outcome of a debate: {RULES[rule]}. Verdicts are read {READINGS[reading]}.{only}{looks}"

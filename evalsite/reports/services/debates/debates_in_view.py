@@ -6,8 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import groupby
-from statistics import fmean
 
 from debate.protocol.meta.evaluators import Cell, Label
 from debate.protocol.meta.metaeval import OutcomeRule
@@ -24,11 +22,9 @@ from evalsite.reports.selectors.debate_votes import (
     sets_by_id,
 )
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.reports.services.debates.debate_basis import debate_basis
+from evalsite.reports.services.charts import shade
 from evalsite.reports.services.debates.debate_people import Verdicts, verdicts_of
-from evalsite.reports.services.paper_tables import Basis, PaperTable, Row
 from evalsite.reports.services.report_content import ReportContent
-from evalsite.reports.services.shown_rows import shade
 from judging.statistics.debate_rows import NEVER, PEOPLE
 from judging.statistics.estimators.strata import FEWEST_FOR_CLAIMS
 
@@ -206,21 +202,7 @@ def label_weights(items: Sequence[int], view: View) -> dict[int, float]:
     return weights
 
 
-CELL = ("pair", "criterion", "scenario")
-ALL_PAIRS = "all pairs of systems"
 KINDS = {"independent": "single judge in the debates", "method": "baseline", "scores": "scores", "debate": "debate"}
-
-
-def difference_table(content: ReportContent) -> PaperTable:
-    """Return how much better one evaluator agrees than another, for every two."""
-    return PaperTable(
-        f"Paired differences in agreement with {content['reference']}",
-        debate_basis(content),
-        ("first", "second", "difference", "p_value", "holm_p", "separated", "cost_difference"),
-        content["pairs"],
-        figures=("difference",),
-        keys=2,
-    )
 
 
 def column_names(content: ReportContent) -> dict[str, str]:
@@ -232,166 +214,6 @@ def column_names(content: ReportContent) -> dict[str, str]:
         else f"{evaluator['name']} ({KINDS[evaluator['kind']]})"
         for evaluator in content["evaluators"]
     }
-
-
-def agreement_table(content: ReportContent) -> PaperTable:
-    """Return the paper's table of agreement by cell: its denominator is `pairs`, `n` counts those with an outcome."""
-    names = {key: name for key, name in column_names(content).items() if key != "debate"}
-    rows = []
-    for cell in content["cells"]:
-        figures = {name: _example(cell["evaluators"].get(key)) for key, name in names.items()}
-        rows.append({column: cell[column] for column in CELL} | {"pairs": cell["n"], "n": cell["resolved"]} | figures)
-    return PaperTable(
-        "Example-level agreement with the outcomes of debates",
-        debate_basis(content),
-        (*CELL, "pairs", "n", *names.values()),
-        _with_averages(rows, counts=("pairs", "n"), columns=list(names.values())),
-        figures=tuple(names.values()),
-        are_counted=True,
-        keys=4,
-        panel="pair",
-    )
-
-
-def people_table(content: ReportContent) -> PaperTable:
-    """Return how debate and every other evaluator agree with people, item by item and system by system."""
-    names = column_names(content)
-    ordered = ["debate", *(key for key in names if key != "debate")] if names else []
-    rows = []
-    for cell in content["cells"]:
-        row = {column: cell[column] for column in CELL} | {"n": cell["labelled"]}
-        for key in ordered:
-            agreement = cell["people"].get(key)
-            row[f"{names[key]}: example"] = _example(agreement)
-            level = None if agreement is None else agreement["system"]
-            row[f"{names[key]}: system"] = None if level is None else int(level)
-        rows.append(row)
-    columns = [f"{names[key]}: {level}" for key in ordered for level in ("example", "system")]
-    return PaperTable(
-        "Agreement with people: debate and other evaluators",
-        debate_basis(content),
-        (*CELL, "n", *columns),
-        _with_averages(rows, counts=("n",), columns=columns),
-        figures=tuple(f"{names[key]}: example" for key in ordered),
-        are_counted=True,
-        keys=3,
-        panel="pair",
-    )
-
-
-def fleiss_table(content: ReportContent) -> PaperTable:
-    """Return how people agree among themselves, cell by cell and in all."""
-    cells = [*content["cells"], {"pair": ALL_PAIRS, **content["people"]}]
-    rows: list[Row] = [
-        {column: cell.get(column) for column in CELL}
-        | {"kappa": cell["fleiss"], "alpha": cell["alpha"], "reason": cell["fleiss"]["reason"] or cell["fleiss_form"]}
-        for cell in cells
-    ]
-    columns, figures = (*CELL, "kappa", "alpha", "reason"), ("kappa", "alpha")
-    return PaperTable(
-        "Fleiss' kappa and ordinal alpha among people",
-        debate_basis(content),
-        columns,
-        rows,
-        figures,
-        coefficients=figures,
-        keys=3,
-    )
-
-
-FIGURES = ("example", "of_all", "system", "direction", "people", "people_system", "leave_one_out", "first")
-COUNTS = (
-    *("asked", "missing", "matches", "a", "tie", "b", "statements", "refused", "unread", "disagreements"),
-    *("calls", "cost", "calls_per_decision", "cost_per_decision", "agreements_per_dollar"),
-)
-
-
-def evaluator_table(content: ReportContent) -> PaperTable:
-    """Return every evaluator with what it costs and whom it agrees with."""
-    rows = [
-        {"name": evaluator["name"], "kind": KINDS[evaluator["kind"]]}
-        | {name: evaluator[name] for name in (*COUNTS, *FIGURES)}
-        for evaluator in content["evaluators"]
-    ]
-    columns = ("name", "kind", *COUNTS, *FIGURES)
-    return PaperTable("Evaluators compared with debates", debate_basis(content), columns, rows, FIGURES, keys=2)
-
-
-def ranking_table(content: ReportContent) -> PaperTable:
-    """Return the ranking, whole and by scenario."""
-    columns = ("part", "name", "rank_first", "rank_last", "system", "strength", "win_rate", "comparisons")
-    parts = [("all", "", content["whole"])]
-    parts += [("scenario", part["name"], part) for part in content["by_scenario"]]
-    rows = [
-        {"part": part, "name": name} | row | {"rank_first": row["ranks"][0], "rank_last": row["ranks"][1]}
-        for part, name, result in parts
-        for row in result["rows"]
-    ]
-    title, figures = "Bradley-Terry ranking from debates", ("strength", "win_rate")
-    return PaperTable(title, debate_basis(content), columns, rows, figures, coefficients=("strength",), keys=2)
-
-
-def pair_table(content: ReportContent) -> PaperTable:
-    """Return the pairs behind a ranking."""
-    return PaperTable(
-        "Outcomes by pair; the win rate at equal length is descriptive only",
-        debate_basis(content),
-        ("first", "second", "wins", "ties", "losses", "undecided", "win_rate", "equal_length"),
-        content["pairs"],
-        ("win_rate", "equal_length"),
-        keys=2,
-    )
-
-
-def variant_table(content: ReportContent) -> PaperTable:
-    """Return agreement by perturbation as in the paper's table."""
-    names = tuple(perturbation["name"] for perturbation in content["perturbations"])
-    rows = [
-        {"judge": row["judge"]}
-        | {cell["perturbation"]: cell["agreement"] for cell in row["cells"]}
-        | {"finding": row["verdict"]}
-        for row in content["judges"]
-    ]
-    title, columns = "Agreement by perturbation of the criterion", ("judge", *names, "finding")
-    return PaperTable(title, _robustness_basis(content), columns, rows, figures=names)
-
-
-def perturbation_table(content: ReportContent) -> PaperTable:
-    """Return everything behind agreement by perturbation."""
-    counts = ("n", "missing", "refused", "unread", "drop", "p_holds", "p_falls", "verdict")
-    rows = [{"judge": row["judge"]} | cell for row in content["judges"] for cell in row["cells"]]
-    columns, figures = ("judge", "perturbation", *counts, "agreement", "same"), ("agreement", "same", "drop")
-    return PaperTable("Judges under perturbed criteria", _robustness_basis(content), columns, rows, figures, keys=2)
-
-
-def _robustness_basis(content: ReportContent) -> Basis:
-    reference = content["reference"]
-    return Basis({"reference": reference}, f"Compared with: {reference or 'no outcome'}.")
-
-
-def _example(cell: ReportContent | None) -> ReportContent | None:
-    return None if cell is None else cell["example"]
-
-
-def _with_averages(rows: Sequence[Row], *, counts: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    """Return the rows of each pair of systems followed by their averages, then those of all pairs where several are."""
-    with_averages: list[Row] = []
-    by_pair = [(pair, list(pair_rows)) for pair, pair_rows in groupby(rows, key=lambda row: row["pair"])]
-    for pair, pair_rows in by_pair:
-        with_averages += [*pair_rows, _averages(pair, pair_rows, counts, columns)]
-    return with_averages if len(by_pair) == 1 else [*with_averages, _averages(ALL_PAIRS, rows, counts, columns)]
-
-
-def _averages(pair: str, rows: Sequence[Row], counts: Sequence[str], columns: Sequence[str]) -> Row:
-    """Return the mean of each column over the cells that have a figure, each cell counting alike."""
-    average: Row = {"pair": pair, "criterion": "average"} | {name: sum(row[name] for row in rows) for name in counts}
-    for column in columns:
-        cells = [row[column] for row in rows if row.get(column) is not None]
-        figures = any(isinstance(cell, dict) for cell in cells)
-        numbers = [value for cell in cells if (value := cell["value"] if figures else cell) is not None]
-        mean = fmean(numbers) if numbers else None
-        average[column] = {"value": mean, "low": None, "high": None, "n": None} if figures else mean
-    return average
 
 
 BAR_WIDTH = 600  # of the whole of all debates, in the drawing's units

@@ -38,6 +38,28 @@ class DriftRow:
     change: Drift | TooFew | None  # against the baseline; None: it is the baseline
     served: tuple[ServedModel, ...]
 
+    @property
+    def change_figure(self) -> Estimate | None:
+        """The change with its interval; None of the baseline."""
+        if isinstance(self.change, Drift):
+            return Estimate(self.change.change, self.change.low, self.change.high, self.change.n)
+        return None if self.change is None else self.change.estimate
+
+    @property
+    def p_value(self) -> float | None:
+        """Of the change, where it was tested."""
+        return self.change.p_value if isinstance(self.change, Drift) else None
+
+    @property
+    def flips(self) -> float | None:
+        """The share of the anchors that agreed once and not the other time."""
+        return self.change.flips if isinstance(self.change, Drift) else None
+
+    @property
+    def served_as(self) -> str:
+        """Who answered."""
+        return ", ".join(map(str, self.served))
+
 
 @dataclass(frozen=True, slots=True)
 class AnchorDrift:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
+from evalsite.base.refusals import Refused
 from evalsite.reports.services.judges.judge_trust import measured_verdicts
 from evalsite.reports.services.report_content import ReportContent
 from evalsite.review.models import Certificate, ThresholdLook
@@ -37,7 +38,7 @@ ASSUMED_ERRORS = (0.0, 0.2, 0.5, 0.8)  # parts of the target's error rate
 STORED_FIGURES = ("agreement", "kappa", "recalls", "cases", "labels", "confusion")
 
 
-class CertificateRefused(ValueError):
+class CertificateRefused(Refused):
     """The alternative annotator test cannot be run; the message says what is missing."""
 
 

@@ -31,7 +31,7 @@ from evalsite.reports.selectors.options import Options, chosen
 from evalsite.reports.services.judges.judge_records import rows_of_judge
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.reports.services.snapshots import ReportKind
-from evalsite.review.questions.answer_forms import value_text
+from evalsite.review.questions.forms import value_text
 from evalsite.review.questions.scales import MOST_LABELS
 from judging.judges.kinds.panel import endpoints_asked, members_of
 from judging.judges.replies.reply_rows import JudgeRecord, ReplyRows, Spent, record_of

@@ -1,4 +1,4 @@
-"""`export_annotations QUEUE --output FILE`: all that people said in a queue, as `import_annotations` reads it."""
+"""`export_annotations QUEUE --output FILE`: all that people said in a queue, as `queue import-annotations` reads it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from evalsite.accounts.audit import record
 from evalsite.base.command_base import JsonCommand
 from evalsite.base.json_types import JsonDict
-from evalsite.base.tables import CONTENT_TYPES, table_bytes
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, table_bytes
 from evalsite.review.actions.references import QUEUE
 from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
 from judging.management.output import ProgressRows, check_output, write_output
@@ -26,7 +26,7 @@ class Command(JsonCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queue", help="slug of the queue")
-        formats = (*CONTENT_TYPES, LABEL_STUDIO)
+        formats = (*CONTENT_TYPES, *DATA_TYPES, LABEL_STUDIO)
         parser.add_argument("--format", choices=formats, default="csv", dest="format_name")
         parser.add_argument("--output", required=True, help="file to write; - for standard output (without --json)")
 
@@ -35,7 +35,7 @@ class Command(JsonCommand):
         queue = QUEUE.named(options["queue"])
         with progress_bar(shown=not options["as_json"] and options["output"] != "-") as watch:
             rows = ProgressRows(annotations_table(queue), watch)
-            is_table = options["format_name"] in CONTENT_TYPES
+            is_table = options["format_name"] != LABEL_STUDIO
             pieces = table_bytes(rows.table, options["format_name"]) if is_table else label_studio_json(queue)
             written = write_output(options["output"], pieces)
         record(None, "annotations.exported", queue, format=options["format_name"])

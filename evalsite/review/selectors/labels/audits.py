@@ -12,17 +12,19 @@ from django.db.models import Count, FilteredRelation, Max, Min, Q, Sum
 
 from debate.models import DebateSet
 from evalsite.base.score_scales import SHARE, ScoreScale
+from evalsite.review.audit_plans import AuditOffer, audit_offer
 from evalsite.review.models import AuditPlan, Queue, Referral
 from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import audit_size
 from evalsite.review.selectors.labels.known_labels import blind_shares
 from evalsite.review.selectors.pace import pace_of
-from evalsite.review.selectors.unrouted import asks_by_itself
+from evalsite.review.selectors.unrouted import UNFINISHED, asks_by_itself
 from evalsite.review.subject_keys import is_turned
 from judging.models import EvaluatorKind, Run, RunKind, RunTask
 from judging.services.evaluation.score_scales import score_scales_of
 from judging.specs.people_choices import AskedPeople, AskedWork, Pace
 from judging.specs.selections import selection_from_json
+from judging.states import RunStatus
 
 RECENT_PLANS = 20  # the last choices of a benchmark's audits that are looked at
 DEFAULT_QUORUM = 2
@@ -119,6 +121,33 @@ class AuditSubject:
             return AskedPeople.of(self.run.options) is AskedPeople.NOBODY
         return self.debate_set is not None and not asks_by_itself(self.debate_set)
 
+    @property
+    def in_force(self) -> int:
+        """The size that holds now: the plan's, or the site's share, but what was drawn stays drawn."""
+        if self.is_unasked:
+            return 0
+        default = default_size(self.population, share=self.share)
+        size = min(self.plan.size, self.population) if self.plan is not None else default
+        return max(size, self.drawn)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a sample can be drawn now; else it is drawn when the run or the debates are over."""
+        if self.run is not None:
+            return self.run.status == RunStatus.FINISHED
+        return not DebateSet.objects.filter(pk=self.about.pk, debates__status__in=UNFINISHED).exists()
+
+    def offer(self, size: int, *, share: float) -> AuditOffer:
+        """Return what a sample of this size costs and buys, where a mean of `share` is expected."""
+        return audit_offer(
+            size,
+            population=self.population,
+            share=share,
+            per_case=self.per_case,
+            quorum=self.quorum,
+            seconds_per_answer=self.pace.seconds,
+        )
+
     def work_of(self, size: int) -> AskedWork:
         """Return what a sample of this size asks of people beyond what is drawn: what has its label is not asked."""
         return AskedWork(round(max(0, size - self.drawn) * self.per_case) * self.quorum, pace=self.pace)
@@ -133,6 +162,11 @@ class AuditSubject:
     def noun(self) -> str:
         """What people are asked about in a drawn case."""
         return "debates" if self.debate_set is not None else "responses"
+
+
+def audit_subject(about: Run | DebateSet) -> AuditSubject:
+    """Return what the audit page of a run or a debate set shows."""
+    return subject_of_run(about) if isinstance(about, Run) else subject_of_debates(about)
 
 
 def subject_of_run(run: Run) -> AuditSubject:

@@ -82,10 +82,10 @@ def kind_of(*, has_material: bool, is_pair: bool) -> str:
 
 
 def act_rows(queue: Queue, *, item_ids: Collection[int] | None = None) -> Iterator[JsonDict]:
-    """Yield each answer, skip and flag of a queue in a fixed order: by item, answers first by slot, then by person.
+    """Yield each answer that counts, skip and flag of a queue: by item, answers first by slot, then by person.
 
     Labels are in system space: 1 = system A is better, whatever side the person saw it on. The rows hold all that
-    `import_annotations` needs to bring the answers back; a second export then gives the same bytes.
+    `queue import-annotations` needs to bring the answers back; a second export then gives the same bytes.
     """
     acts = _acts(queue) if item_ids is None else _acts(queue).filter(item_id__in=item_ids)
     named = [f"item__{path}" for paths in SHOWN.values() for path in paths]
@@ -104,7 +104,9 @@ def parts_text(parts: JsonObject | None) -> str:
 
 
 def _acts(queue: Queue) -> QuerySet[Assignment]:
-    has_act = Q(annotation__isnull=False) | Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
+    has_act = (
+        Q(annotation__isnull=False, annotation__left_out_at=None) | Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="")
+    )
     rank = Case(When(annotation__slot__isnull=False, then=Value(0)), default=Value(1), output_field=IntegerField())
     acts = Assignment.objects.filter(has_act, queue=queue).annotate(rank=rank)
     return acts.order_by("item_id", "rank", "annotation__slot", "annotator__username", "pk")

@@ -10,16 +10,19 @@ from typing import Protocol
 from django.db.models import QuerySet
 
 from debate.models import Debate
-from evalsite.base.json_types import JsonDict
-from evalsite.review.models import Material, ReviewItem, Subject
+from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.review.models import Material, Queue, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import (
     RELEVANCE,
-    AnswerForm,
+    ScoredForm,
     form_of,
     needs_material,
     scale_of,
     scale_of_evaluator,
+    words_of_parts,
 )
+from evalsite.review.questions.form_files import form_hash, form_of_definition, size_stored
+from evalsite.review.questions.forms import LETTERS, AnswerForm, letters_seen
 from evalsite.review.questions.scales import COMPARED, JUDGEMENT, PREFERENCE, Label, labels_from_json
 from evalsite.review.selectors.labels.content_labels import Content
 from evalsite.review.subject_keys import (
@@ -88,11 +91,11 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class ShownSubject:
-    """One or two responses to a prompt, under a rubric's criterion."""
+    """The responses to a prompt, under a rubric's criterion."""
 
     prompt: QuestionSource
     reference: str
-    responses: tuple[Answered, ...]  # A then B for a pair
+    responses: tuple[Answered, ...]  # A, B and so on
     tree: JsonDict | None  # of the rubric's version that the subject names
     criterion: str
 
@@ -122,11 +125,13 @@ def load_subject(item: ReviewItem) -> ReviewItem:
 def form_of_item(item: ReviewItem, shown: ShownSubject | None = None) -> AnswerForm | None:
     """Return the form that an item's criterion is answered by; None where people choose one label.
 
-    `subject__rubric_item` is at hand. A form whose score rests on the response or its context costs one query, unless
-    they are given as `shown`.
+    `queue` and `subject__rubric_item` are at hand. A form whose score rests on the response or its context costs one
+    query, unless they are given as `shown`.
     """
     subject = item.subject
-    if subject.is_pair or item.response_a_id is None:
+    if item.response_a_id is None:
+        return form_of_definition(item.queue.form, size=size_stored(item.queue.form, is_pair=subject.is_pair))
+    if subject.is_pair:
         return None
     tree, text, context = tree_of(subject), "", ""
     if needs_material(tree, judge=subject.judge):
@@ -136,6 +141,12 @@ def form_of_item(item: ReviewItem, shown: ShownSubject | None = None) -> AnswerF
             text, context = Response.objects.values_list("text", "prompt__context").get(pk=item.response_a_id)
     about = JudgeSubject("", text, context=context, rubric=tree, criterion_key=subject.criterion)
     return form_of(about, labels_from_json(subject.labels), judge=subject.judge)
+
+
+def form_of_queue(queue: Queue) -> AnswerForm | None:
+    """Return the form that the owner of a queue wrote; None where each item has one label, or a judge's form."""
+    is_pair = bool(queue.form) and queue.materials.filter(is_pair=True).exists()
+    return form_of_definition(queue.form, size=size_stored(queue.form, is_pair=is_pair))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +160,9 @@ class ScoreSoFar:
 
 
 def score_so_far(form: AnswerForm, texts: Mapping[str, str]) -> ScoreSoFar:
-    """Return the score of what a person has said of the parts, by key."""
-    missing = sum(part.read(texts.get(part.key, "")) is None for part in form.parts)
-    if missing:
+    """Return the score of what a person has said of the parts, by key; forms of owners have none."""
+    missing = form.missing(texts)
+    if missing or not isinstance(form, ScoredForm):
         return ScoreSoFar("", missing)
     values = form.read(texts)
     label = form.label(values)
@@ -160,15 +171,36 @@ def score_so_far(form: AnswerForm, texts: Mapping[str, str]) -> ScoreSoFar:
     return ScoreSoFar(number, 0, form.limits(values), of_top)
 
 
+def answers_seen(form: AnswerForm | None, parts: JsonObject, *, order: str) -> JsonObject:
+    """Return stored answers as somebody has them who sees the responses in that order."""
+    return form.turned(parts, letters_seen(order)) if form is not None and order else parts
+
+
+def texts_seen(form: AnswerForm | None, parts: JsonObject, order: str) -> dict[str, str]:
+    """Return the same as the fields of their page hold them, by key."""
+    return form.texts(answers_seen(form, parts, order=order)) if form is not None else {}
+
+
+def words_of_answers(form: AnswerForm | None, parts: JsonObject, *, order: str) -> str:
+    """Return the same in words, also of forms that an item no longer has."""
+    if form is None:
+        return words_of_parts(parts)
+    return form.words(answers_seen(form, parts, order=order))
+
+
 def label_of_parts(form: AnswerForm | None, parts: str) -> str | None:
     """Return the score that a file's JSON of parts comes to; None where it does not give each a value."""
+    values = parts_in(parts)
+    return form.label(values) if form is not None and values and form.holds(values) else None
+
+
+def parts_in(text: str) -> JsonDict:
+    """Return the answers to questions that a file's JSON holds; nothing where it cannot be read."""
     try:
-        values = json.loads(parts)
+        values = json.loads(text or "{}")
     except ValueError:
-        return None
-    if form is None or not isinstance(values, dict) or not form.holds(values):
-        return None
-    return form.label(values)
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
 def tree_of(subject: Subject) -> NodeSpec | None:
@@ -197,13 +229,14 @@ def _answered(response: Response, with_names: bool) -> Answered:
 
 
 def _material_subject(material: Material, *, criterion: str) -> ShownSubject:
-    texts = [
-        (material.response_a, material.system_a, "response_a"),
-        (material.response_b, material.system_b, "response_b"),
-    ]
     answers = tuple(
-        Answered(text, text_hash(text), name, shown_content(text, (), material.turns.get(turns, ()), picture_url))
-        for text, name, turns in (texts if material.is_pair else texts[:1])
+        Answered(
+            text,
+            text_hash(text),
+            system,
+            shown_content(text, (), material.turns.get(f"response_{letter}", ()), picture_url),
+        )
+        for letter, (text, system) in zip(LETTERS, material.responses, strict=False)
     )
     question = Question(material.question, material.context, material.turns.get("question", ()))
     return ShownSubject(question, material.reference, answers, _tree_of(material, criterion), criterion)
@@ -291,10 +324,17 @@ def frame_of(*, prompt_hash: str, reference: str, part: RubricPart, criterion: s
     )
 
 
-def material_facts(material: Material, *, criterion: str, labels: Sequence[Label]) -> SubjectFacts:
-    """Return the subject of a file's row. A question without context is the same as a benchmark's."""
-    texts = [text_hash(material.response_a)] + ([text_hash(material.response_b)] if material.is_pair else [])
+def material_facts(
+    material: Material, *, criterion: str, labels: Sequence[Label], form: JsonObject | None = None
+) -> SubjectFacts:
+    """Return the subject of a file's row. A question without context is the same as a benchmark's.
+
+    What is asked by another form is another subject, and so are three responses or more in another order.
+    """
+    texts = [text_hash(text) for text, _ in material.responses]
     part = part_json(_tree_of(material, criterion), criterion)
+    if form:
+        part = canonical_json([form_hash(form), part.decode(), *(texts if material.more else ())])
     prompt_hash = content_hash([material.question, material.context, ""])
     return SubjectFacts(
         key=subject_key(
@@ -317,7 +357,7 @@ def material_facts(material: Material, *, criterion: str, labels: Sequence[Label
             part=part,
             criterion=criterion,
         ),
-        is_turned=is_turned(texts),
+        is_turned=material.is_pair and is_turned(texts),
         content=Content(prompt_hash, tuple(texts)),
     )
 

@@ -27,11 +27,10 @@ from evalsite.review.blinding import (
     visible,
 )
 from evalsite.review.models import Annotation, Assignment, ReviewItem
-from evalsite.review.questions.answer_forms import AnswerForm, words_of_parts
+from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, OwnForm
 from evalsite.review.questions.scales import (
     Label,
     is_number_scale,
-    is_preference,
     key_of,
     labels_from_json,
     meaning_of,
@@ -40,12 +39,14 @@ from evalsite.review.questions.scales import (
     shown_label,
     words_about_worth,
 )
+from evalsite.review.sampling import uniform_number
 from evalsite.review.selectors.labels.subjects import (
     ShownSubject,
     form_of_item,
     load_subject,
     subject_of,
     with_subjects,
+    words_of_answers,
 )
 from evalsite.review.selectors.screens.waiting_items import Progress, Remark, has_seen_verdicts, progress_of, remarks_on
 from evalsite.review.states import UNDO_GRACE, AssignmentStatus, ItemStatus
@@ -59,7 +60,6 @@ from judging.specs.records.values import as_text
 from judging.specs.shown_content import ShownContent
 from judging.specs.types import NodeSpec
 
-LETTERS = "AB"
 PAIR_QUESTION = "Which response is better?"
 SINGLE_QUESTION = "How good is the response?"
 CANNOT_JUDGE = "Cannot judge"
@@ -120,7 +120,7 @@ class PersonAnswer:
     note: str
     blind_text: str  # the answer before a revision, where there was one
     revision_note: str
-    saw_swapped: bool  # their A is the reader's B
+    saw_swapped: bool  # they saw the responses in another order than the reader
     at: datetime
     source_file: str = ""  # where it was imported from, if it was
     cannot_judge: str = ""  # why they cannot judge the item; then there is no label
@@ -161,6 +161,10 @@ class ItemContent:
         return len(self.sides) == 2
 
     @property
+    def has_several(self) -> bool:
+        return len(self.sides) > 1
+
+    @property
     def labelled(self) -> tuple[PersonAnswer, ...]:
         """The answers that give a label, which an adjudicator may adopt."""
         return tuple(answer for answer in self.answers if not answer.cannot_judge)
@@ -171,10 +175,10 @@ class ItemContent:
         return tuple(answer for answer in self.answers if answer.cannot_judge)
 
 
-def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], swapped: bool) -> ItemContent:
-    """Return what may be seen of an item that `with_subjects` read."""
+def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], order: str) -> ItemContent:
+    """Return what may be seen of an item that `with_subjects` read, with the responses in this order."""
     subject = subject_of(item, with_names=ItemPart.SYSTEM_NAMES in parts)
-    labels = labels_from_json(item.subject.labels)
+    labels, swapped = labels_from_json(item.subject.labels), order == SWAPPED
     has_rubric = ItemPart.RUBRIC in parts
     rubric = rubric_lines(subject) if has_rubric else ()
     form = form_of_item(item, subject)
@@ -183,11 +187,11 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], swapped: bool)
         question_content=subject.prompt.content if ItemPart.QUESTION in parts else None,
         context=subject.prompt.context if ItemPart.QUESTION in parts else "",
         reference=subject.reference if has_rubric else "",
-        sides=_sides(subject, parts, swapped) if ItemPart.RESPONSES in parts else (),
+        sides=_sides(subject, parts, order) if ItemPart.RESPONSES in parts else (),
         rubric=rubric,
         criterion="" if _names_baseline(subject) and ItemPart.SYSTEM_NAMES not in parts else subject.criterion,
         scenario=item.scenario,
-        ask=item.queue.question or (PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION),
+        ask=item.queue.question or _usual_question(form, subject),
         choices=() if form is not None else choices_of(labels),
         form=form,
         is_row=is_number_scale(labels),
@@ -197,11 +201,17 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], swapped: bool)
         transcript=_transcript(item, swapped) if ItemPart.TRANSCRIPT in parts and item.response_b_id else None,
         verdicts=_verdicts(item, parts, labels, swapped) if ItemPart.VERDICTS in parts else (),
         reason=item.reason_text if ItemPart.REASON in parts else "",
-        answers=_answers(item, parts, labels, swapped) if ItemPart.OTHER_ANSWERS in parts else (),
+        answers=_answers(item, parts, form, labels, order) if ItemPart.OTHER_ANSWERS in parts else (),
         final_label=shown_text(item.label, labels, swapped=swapped) if ItemPart.FINAL_LABEL in parts else "",
         is_superseded=subject.is_superseded,
         details=_details(item) if ItemPart.DETAILS in parts else (),
     )
+
+
+def _usual_question(form: AnswerForm | None, subject: ShownSubject) -> str:
+    if isinstance(form, OwnForm):
+        return "Your answers"
+    return PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION
 
 
 def _details(item: ReviewItem) -> tuple[tuple[str, str], ...]:
@@ -210,15 +220,29 @@ def _details(item: ReviewItem) -> tuple[tuple[str, str], ...]:
 
 
 def in_order(answers: Iterable[Annotation]) -> list[Annotation]:
-    """Return the answers to one item by slot, those of people who cannot judge it last."""
-    return sorted(answers, key=lambda answer: (answer.slot is None, answer.slot or 0, answer.pk))
+    """Return the answers to one item by slot, those of people who cannot judge it last, none that were left out."""
+    counted = (answer for answer in answers if answer.left_out_at is None)
+    return sorted(counted, key=lambda answer: (answer.slot is None, answer.slot or 0, answer.pk))
+
+
+def order_for(*, item: ReviewItem, person_id: int) -> str:
+    """Return in which order this person sees three responses or more; "" for fewer, and where it is the item's own.
+
+    A retest shows them the other way round than the first time.
+    """
+    size = len(item.material.responses) if item.material is not None else 0
+    if size < 3:
+        return ""
+    first = item.retest_of or item
+    letters = sorted(LETTERS[:size], key=lambda letter: uniform_number("order", first.shuffle, person_id, letter))
+    return "".join(letters if first is item else reversed(letters))
 
 
 def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
     """Return whether this person sees system B on the left; single responses have no sides."""
     has_sides = item.response_b_id is not None
     if item.material_id is not None:
-        has_sides = is_preference(labels_from_json(item.subject.labels))
+        has_sides = item.subject.is_pair
     first = item.retest_of or item
     return has_sides and is_swapped(first.shuffle, str(person_id), retest=first is not item)
 
@@ -261,10 +285,10 @@ def _names_baseline(subject: ShownSubject) -> bool:
     return subject.is_pair and subject.criterion.startswith(AGAINST)
 
 
-def _sides(subject: ShownSubject, parts: frozenset[ItemPart], swapped: bool) -> tuple[Side, ...]:
-    responses = list(subject.responses)[::-1] if swapped else list(subject.responses)
+def _sides(subject: ShownSubject, parts: frozenset[ItemPart], order: str) -> tuple[Side, ...]:
+    responses = [subject.responses[LETTERS.index(letter)] for letter in order] or list(subject.responses)
     names = [response.system if ItemPart.SYSTEM_NAMES in parts else "" for response in responses]
-    letters = LETTERS if subject.is_pair else ("",)
+    letters = LETTERS.upper()[: len(responses)] if len(responses) > 1 else ("",)
     shown = zip(letters, responses, names, strict=True)
     return tuple(Side(letter, row.text, row.content, name) for letter, row, name in shown)
 
@@ -362,9 +386,14 @@ def _brief(value: Any) -> str:
 
 
 def _answers(
-    item: ReviewItem, parts: frozenset[ItemPart], labels: tuple[Label, ...], swapped: bool
+    item: ReviewItem,
+    parts: frozenset[ItemPart],
+    form: AnswerForm | None,
+    labels: tuple[Label, ...],
+    order: str,
 ) -> tuple[PersonAnswer, ...]:
-    rows = Annotation.objects.filter(item=item).select_related("assignment", "annotator")
+    swapped = order == SWAPPED
+    rows = Annotation.objects.filter(item=item, left_out_at=None).select_related("assignment", "annotator")
     rows = rows.order_by(F("slot").asc(nulls_last=True), "pk")
     sees_verdicts = ItemPart.VERDICTS in parts  # a revision tells what somebody who saw them made of them
     return tuple(
@@ -375,11 +404,11 @@ def _answers(
             text=CANNOT_JUDGE
             if row.cannot_judge
             else shown_text(row.final_label if sees_verdicts else row.label, labels, swapped=swapped),
-            items_text=words_of_parts(row.final_parts if sees_verdicts else row.parts),
+            items_text=words_of_answers(form, row.final_parts if sees_verdicts else row.parts, order=order),
             note=row.note,
             blind_text=shown_text(row.label, labels, swapped=swapped) if row.revised_label and sees_verdicts else "",
             revision_note=row.revision_note if sees_verdicts else "",
-            saw_swapped=row.assignment.swapped != swapped,
+            saw_swapped=row.assignment.order != order,
             at=row.created_at,
             source_file=row.source_file if ItemPart.PEOPLE in parts else "",
             cannot_judge=row.cannot_judge,
@@ -405,7 +434,7 @@ class ItemPanel:
     content: ItemContent
     claim: Assignment | None
     annotation: Annotation | None
-    swapped: bool
+    order: str  # in which they see the responses
     is_revealed: bool
     own_text: str  # the person's answer in words
     own_blind_text: str
@@ -494,19 +523,21 @@ def _panel(
 ) -> ItemPanel:
     is_revealed = annotation is not None and annotation.revealed_at is not None
     parts = _parts(viewer, item, is_revealed)
-    swapped = claim is not None and claim.swapped
+    order = claim.order if claim is not None else ""
+    swapped = order == SWAPPED
     labels = labels_from_json(item.subject.labels)
+    content = read_content(item=item, parts=parts, order=order)
     return ItemPanel(
         item=item,
         state=_state(item, claim, annotation),
-        content=read_content(item=item, parts=parts, swapped=swapped),
+        content=content,
         claim=claim,
         annotation=annotation,
-        swapped=swapped,
+        order=order,
         is_revealed=is_revealed,
         own_text=own_text(annotation, labels, swapped=swapped) if annotation else "",
         own_blind_text=shown_text(annotation.label, labels, swapped=swapped) if annotation else "",
-        own_items_text=words_of_parts(annotation.final_parts) if annotation else "",
+        own_items_text=words_of_answers(content.form, annotation.final_parts, order=order) if annotation else "",
         may_adjudicate=user.has_perm("review.adjudicate"),
         at=at,
         remarks=_remarks(item) if viewer is Viewer.OWNER else (),
@@ -554,7 +585,7 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> ItemPanel:
     item = with_subjects(ReviewItem.objects.all()).get(pk=item_id)
     annotation = Annotation.objects.filter(item=item, annotator=user).select_related("assignment").first()
     viewer = viewer_of(is_member=True, has_claimed=annotation is not None, is_adjudicating=True, is_owner=False)
-    swapped = annotation is not None and annotation.assignment.swapped
+    order = annotation.assignment.order if annotation is not None else ""
     is_decided = item.decided_at is not None
     is_revealed = annotation is not None or (is_decided and has_seen_verdicts(item=item, person=user))
     stage = stage_of(has_answered=is_revealed, takes_answers=item.is_open)
@@ -562,10 +593,10 @@ def read_adjudication(*, item_id: int, user: User, at: datetime) -> ItemPanel:
     return ItemPanel(
         item=item,
         state=ANSWERED,
-        content=read_content(item=item, parts=parts, swapped=swapped),
+        content=read_content(item=item, parts=parts, order=order),
         claim=None,
         annotation=annotation,
-        swapped=swapped,
+        order=order,
         is_revealed=is_revealed,
         own_text="",
         own_blind_text="",

@@ -166,7 +166,7 @@ class AgreementCount:
 
 def full_agreement_of(*, queue: Queue) -> AgreementCount:
     """Return on how many items with two annotations or more all first labels are the same, in one query."""
-    rows = Annotation.objects.filter(queue=queue).exclude(label="").order_by().values("item")
+    rows = Annotation.objects.filter(queue=queue, left_out_at=None).exclude(label="").order_by().values("item")
     # the least and the greatest are the same where all are: counting different ones would sort each item's
     counted = rows.annotate(n=Count("pk"), least=Min("label"), greatest=Max("label")).filter(n__gte=2)
     counts = counted.aggregate(items=Count("item"), agreed=Count("item", filter=Q(least=F("greatest"))))
@@ -204,6 +204,12 @@ def question_of(item: ReviewItem) -> str:
         text = item.response_a.prompt.text
     line = " ".join(text.split())
     return line if len(line) <= QUESTION_LENGTH else f"{line[:QUESTION_LENGTH].rstrip()}…"
+
+
+def listed_items(*, queue: str = "", status: str = "") -> QuerySet[ReviewItem]:
+    """Return the items of a queue, or of all, and of one status, or of any."""
+    chosen = {name: value for name, value in (("queue__slug", queue), ("status", status)) if value}
+    return ReviewItem.objects.filter(**chosen).select_related("queue", *QUESTIONS).prefetch_related("annotations")
 
 
 def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:
@@ -300,7 +306,7 @@ def _my_agreement(queue: Queue, user: User) -> AgreementCount:
     Others say what an adjudicator decided, else what more than half of the other people answered.
     """
     items = ReviewItem.objects.filter(queue=queue, status__in=FINAL, quorum__gt=1).exclude(arm=ItemArm.RETEST)
-    annotations = Annotation.objects.filter(queue=queue).exclude(label="")
+    annotations = Annotation.objects.filter(queue=queue, left_out_at=None).exclude(label="")
     mine = dict(annotations.filter(annotator=user, item__in=items).values_list("item", "label"))
     final = dict(items.filter(pk__in=mine, status=ItemStatus.ADJUDICATED).values_list("pk", "label"))
     others: dict[int, Counter[str]] = {}

@@ -27,8 +27,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from evalsite.review.models import Annotation, Assignment, Look, Notice, Queue, ReviewItem
-from evalsite.review.sampling import RETEST_GAP
+from evalsite.review.models import Annotation, Assignment, Look, Notice, PausedPerson, Queue, ReviewItem
+from evalsite.review.sampling import GOLD_BLOCK, RETEST_GAP
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueFacts, QueueStatus, why_nothing
 from judging.selectors.prepared_queries import PreparedQuery
 
@@ -65,6 +65,7 @@ def possible_members() -> QuerySet[User]:
 def possible_members_of(queue: Queue) -> QuerySet[User]:
     """Return the active people who may answer in a queue: its members, or everybody where it names none."""
     people = possible_members()
+    people = people.exclude(pauses__in=PausedPerson.objects.filter(queue=queue, resumed_at=None))
     return people.filter(queues=queue) if queue.members.exists() else people
 
 
@@ -115,7 +116,7 @@ if TYPE_CHECKING:
 
 HELD = (AssignmentStatus.LEASED, AssignmentStatus.LAPSED)  # neither answered nor given back
 MOST_QUEUES = 5  # shown where one queue is done
-COUNTS = ("open_count", "my_touched", "my_done", "my_repeated", "retest_share")
+COUNTS = ("open_count", "my_touched", "my_done", "my_repeated", "retest_share", "gold_count")
 MEAN_GAP = 1.5 * RETEST_GAP  # other items before one comes back, on average
 RESERVE = 1.5  # items that come back in the total, for each that is expected: there are hardly ever more
 RECENT = 200  # answers that an estimate of time rests on
@@ -127,7 +128,7 @@ class Progress:
 
     done: int
     waiting: int  # open items that this person has neither answered nor skipped
-    again: int = 0  # about how many of their own will come back: the total must not grow by each of them
+    again: int = 0  # about how many repeats and gold items will come: the total must not grow by each of them
 
     @property
     def total(self) -> int:
@@ -135,7 +136,7 @@ class Progress:
 
     @property
     def is_about(self) -> bool:
-        """Whether the total is about right: how many of their own come back is drawn as they go."""
+        """Whether the total is about right: how many repeats and gold items come is drawn as they go."""
         return self.again > 0
 
     @property
@@ -144,12 +145,13 @@ class Progress:
         return min(self.done + 1, self.total) if self.total else 0
 
 
-def _progress_from(open_count: int, touched: int, done: int, repeated: int, share: float) -> Progress:
+def _progress_from(open_count: int, touched: int, done: int, repeated: int, share: float, gold: int) -> Progress:
     waiting = max(0, open_count - touched)
     if not waiting:
         return Progress(done=done, waiting=0)
-    repeatable = max(0, done - repeated + waiting - ceil(MEAN_GAP))
-    return Progress(done=done, waiting=waiting, again=max(0, ceil(RESERVE * share * repeatable) - repeated))
+    fresh = done - repeated + waiting
+    expected = ceil(RESERVE * share * max(0, fresh - ceil(MEAN_GAP))) + min(gold, fresh // (GOLD_BLOCK - 1))
+    return Progress(done=done, waiting=waiting, again=max(0, expected - repeated))
 
 
 def member_filter(user_id: int) -> Q:
@@ -158,9 +160,18 @@ def member_filter(user_id: int) -> Q:
     return ~Exists(memberships) | Exists(memberships.filter(user_id=user_id))
 
 
+def answer_filter(user_id: int) -> Q:
+    """Return the condition for queues that this person may answer now: they are not paused there."""
+    return member_filter(user_id) & Q(~Exists(_pauses(OuterRef("pk"), user_id)))
+
+
+def _pauses(queue: Queue | OuterRef, user_id: int) -> QuerySet[PausedPerson]:
+    return PausedPerson.objects.filter(queue=queue, person=user_id, resumed_at=None)
+
+
 def is_member(*, queue: Queue, user: User) -> bool:
     """Return whether this person may answer items of the queue."""
-    return Queue.objects.filter(member_filter(user.pk), pk=queue.pk).exists()
+    return Queue.objects.filter(answer_filter(user.pk), pk=queue.pk).exists()
 
 
 def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[CountedQueue]:
@@ -202,7 +213,7 @@ def standing_of(*, queue: Queue, user: User) -> QueueAccess:
     return QueueAccess(
         may_take=status == QueueStatus.OPEN and bool(may_answer),
         unfinished=tuple(row[-1] for row in rows if row[-1] is not None),
-        progress=_progress_from(*rows[0][2:7]),
+        progress=_progress_from(*rows[0][2:-1]),
     )
 
 
@@ -211,7 +222,7 @@ def _standing_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
     mine = Q(assignments__annotator=user_id, assignments__item_open=True, assignments__status__in=HELD)
     counted = with_my_counts(Queue.objects.filter(pk=queue_id), user_id=user_id)
     rows = counted.annotate(
-        may_answer=ExpressionWrapper(member_filter(user_id), BooleanField()),
+        may_answer=ExpressionWrapper(answer_filter(user_id), BooleanField()),
         begun=FilteredRelation("assignments", condition=mine),
     )
     return rows.order_by("begun__item_id").values_list("status", "may_answer", *COUNTS, "begun__item_id")
@@ -237,7 +248,7 @@ def read_waiting(user: User) -> WaitingFor:
 def _waiting_query(*, user_id: int) -> QuerySet[User, Any]:
     mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user_id, item_open=True, status__in=TOUCHED)
     touched = Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
-    queues = Queue.objects.filter(member_filter(user_id), status=QueueStatus.OPEN, open_count__gt=0)
+    queues = Queue.objects.filter(answer_filter(user_id), status=QueueStatus.OPEN, open_count__gt=0)
     counted = queues.annotate(left=F("open_count") - touched, everything=Value(1)).order_by().values("everything")
     unread = Notice.objects.filter(person=OuterRef("pk"), read_at=None).order_by().values("person")
     return User.objects.filter(pk=user_id).values_list(
@@ -251,7 +262,7 @@ _WAITING = PreparedQuery(_waiting_query)
 
 def queues_to_answer(*, user: User) -> list[CountedQueue]:
     """Return the open queues that have items for this person, each with `left` of them, the fullest first."""
-    queues = Queue.objects.filter(member_filter(user.pk), status=QueueStatus.OPEN, open_count__gt=0)
+    queues = Queue.objects.filter(answer_filter(user.pk), status=QueueStatus.OPEN, open_count__gt=0)
     counted = with_my_counts(queues, user_id=user.pk).annotate(left=F("open_count") - F("my_touched"))
     return list(counted.filter(left__gt=0).order_by("-left", "name", "pk")[:MOST_QUEUES])
 
@@ -278,16 +289,17 @@ def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:
     leased = live.aggregate(n=Count("pk"), first=Min("expires_at"))
     touched = Assignment.objects.filter(queue=queue, annotator=user, item_open=True, status__in=TOUCHED).count()
     fresh = Queue.objects.only("open_count", "status").get(pk=queue.pk)
-    first = leased["first"]
+    first, may_answer = leased["first"], is_member(queue=queue, user=user)
     return why_nothing(
         QueueFacts(
             state=QueueStatus(fresh.status),
-            is_member=is_member(queue=queue, user=user),
+            is_member=may_answer,
             n_open=fresh.open_count,
             n_mine=touched,
             n_leased=leased["n"] if fresh.open_count > touched else 0,
             seconds_to_next_lapse=int((first - at).total_seconds()) + 1 if first else None,
             n_stuck=_mine_stuck(queue, user) if touched else 0,
+            is_paused=not may_answer and _pauses(queue, user.pk).exists(),
         )
     )
 

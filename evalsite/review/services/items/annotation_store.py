@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import sha256
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, Assignment, ReviewItem
-from evalsite.review.questions.answer_forms import PREFIX, value_text
+from evalsite.review.questions.forms import PREFIX, SWAPPED
 from evalsite.review.questions.scales import labels_from_json, shown_label
+from evalsite.review.selectors.labels.subjects import form_of_item, texts_seen
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
 from evalsite.review.services.items.decisions import keep_revised_label, move_item, update_outcome
 from evalsite.review.services.items.given_labels import GivenLabel, given_label
+from evalsite.review.services.items.gold import judge_work
 from evalsite.review.services.items.item_locks import claim_facts, lock_item
 from evalsite.review.states import (
     AssignmentStatus,
@@ -28,6 +31,7 @@ from evalsite.review.states import (
     check_label,
     check_transition,
 )
+from judging.llm.identity import canonical_json
 
 SUBMITTED_FIELDS = ("status", "draft", "draft_at", "acted_at", "item_open", "heartbeat_at", "active_seconds")
 SEEN = "You have seen the verdicts, so your blind annotation is final. You can revise it once, with a reason."
@@ -91,6 +95,8 @@ def record_annotation(
         item.save(update_fields=["answer_count"])
     if why:
         notify_if_stuck(item, at=at)
+    if item.retest_of_id is not None and item.queue.gold_count:
+        judge_work(queue=item.queue, person=annotator, at=at)
     return annotation
 
 
@@ -107,16 +113,16 @@ def _annotation(answer: GivenLabel, claim: Assignment, *, item: ReviewItem, at: 
         seen_before=claim.seen_before,
         mode=item.queue.mode,
         guidelines_version=item.queue.guidelines_version,
+        asked_hash=sha256(canonical_json([item.queue.form, item.queue.guidelines, item.content_hash])).hexdigest(),
         active_seconds=claim.active_seconds,
         created_at=at,
     )
 
 
 def _given(answer: GivenAnnotation, item: ReviewItem, claim: Assignment | None) -> GivenLabel:
-    label = answer.label
-    if answer.is_as_seen and claim is not None:
-        label = shown_label(label, labels_from_json(item.subject.labels), swapped=claim.swapped)
-    return given_label(item, label=label, part_texts=answer.parts)
+    order = claim.order if answer.is_as_seen and claim is not None else ""
+    label = shown_label(answer.label, labels_from_json(item.subject.labels), swapped=order == SWAPPED)
+    return given_label(item, label=label, part_texts=answer.parts, order=order)
 
 
 def _free_slot(answers: Sequence[Annotation]) -> int:
@@ -143,8 +149,10 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.heartbeat_at, claim.item_open = at + lease_time(), at, True
     shown = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
-    parts = {f"{PREFIX}{key}": value_text(value) for key, value in annotation.parts.items()}
-    claim.draft, claim.draft_at = {"label": shown, "note": annotation.note, **parts}, at
+    texts = {
+        f"{PREFIX}{key}": text for key, text in texts_seen(form_of_item(item), annotation.parts, claim.order).items()
+    }
+    claim.draft, claim.draft_at = {"label": shown, "note": annotation.note, **texts}, at
     if unable:
         claim.draft["cannot_judge"] = annotation.cannot_judge
     claim.save(update_fields=["status", "expires_at", "heartbeat_at", "item_open", "draft", "draft_at"])
@@ -192,7 +200,9 @@ def revise_annotation(
     locked = lock_item(item_id)
     item, annotation = locked.item, locked.answer_of(annotator)
     check_can_revise(locked.facts_for(annotator, at=at), reason=reason)
-    revised = given_label(item, label=label, part_texts=parts or {})
+    claim = locked.claim_of(annotator)
+    order = claim.order if claim is not None else ""
+    revised = given_label(item, label=label, part_texts=parts or {}, order=order)
     check_label(locked.facts_for(annotator, at=at), revised.label)
     if annotation is None or annotation.revealed_at is None:
         raise ReviewRefused("View the verdicts first. Until then you can change the annotation itself.")

@@ -20,10 +20,12 @@ from django.db.models.functions import Coalesce
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
 from evalsite.review.models import LEFT_OUT, Annotation, Assignment, Look, NoticeKind, OrderPolicy, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import RETEST_GAP, is_retest, uniform_number
-from evalsite.review.selectors.screens.content import swapped_for
+from evalsite.review.selectors.gold import gold_due
+from evalsite.review.selectors.screens.content import order_for, swapped_for
 from evalsite.review.selectors.screens.pages import ORDERS
 from evalsite.review.selectors.screens.waiting_items import (
     TOUCHED,
@@ -114,7 +116,7 @@ REASON_LIMIT = 300
 ITEM_WITHDRAWN = "The owner of the queue has withdrawn this item. Your draft has been kept. Get the next item."
 
 
-class NoItemAvailable(Exception):
+class NoItemAvailable(Refused):
     """No item for this person; the message says why and when to come back."""
 
 
@@ -148,7 +150,12 @@ def _try_claim(queue: Queue, annotator: User, unfinished_ids: Sequence[int], at:
         locked = _locked_or_gone(item_id)
         if locked is not None and locked.item.is_open and _may_take(locked, annotator, at):
             return _take(locked, annotator, at)
-    again = retest_due(queue=queue, annotator=annotator, at=at)
+    known = gold_due(queue=queue, person=annotator) if queue.gold_count else None
+    again = (
+        retest_due(queue=queue, annotator=annotator, at=at)
+        if known is None
+        else repeat_item(known, queue=queue, person_id=annotator.pk, at=at, quorum=known.quorum)
+    )
     if again is not None:
         return _take(LockedItem(again, ()), annotator, at)
     item = _CANDIDATE[OrderPolicy(queue.order)].first(queue_id=queue.pk, person_id=annotator.pk, at=at)
@@ -212,10 +219,11 @@ def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
     if claim is not None or item.retest_of_id is not None:  # what is handed out otherwise was never looked at
         lease["seen_before"] = has_looked(item=item, person=annotator)
     if claim is None:
-        swapped = swapped_for(item=item, person_id=annotator.pk)
-        return Assignment.objects.create(
-            item=item, queue_id=item.queue_id, annotator=annotator, swapped=swapped, **lease
-        )
+        sides = {
+            "swapped": swapped_for(item=item, person_id=annotator.pk),
+            "shown_order": order_for(item=item, person_id=annotator.pk),
+        }
+        return Assignment.objects.create(item=item, queue_id=item.queue_id, annotator=annotator, **sides, **lease)
     for name, value in lease.items():
         setattr(claim, name, value)
     claim.save(update_fields=list(lease))
@@ -363,7 +371,7 @@ MOST_AT_ONCE = 200
 
 
 @transaction.atomic
-def hand_item(*, item_id: int, person: User, actor: User, reason: str, at: datetime) -> Assignment:
+def hand_item(*, item_id: int, person: User, actor: User | None, reason: str, at: datetime) -> Assignment:
     """Keep a slot of the item for a person, who gets it next; it waits a day for them.
 
     Raises:
@@ -377,7 +385,9 @@ def hand_item(*, item_id: int, person: User, actor: User, reason: str, at: datet
 
 
 @transaction.atomic
-def hand_items(*, queue: Queue, item_ids: Sequence[int], person: User, actor: User, reason: str, at: datetime) -> str:
+def hand_items(
+    *, queue: Queue, item_ids: Sequence[int], person: User, actor: User | None, reason: str, at: datetime
+) -> str:
     """Keep a slot of each of these items of a queue for a person, where they may have one; the rest stays as it is.
 
     Returns what to say of it: how many items went to them, and why others did not, each reason once.
@@ -404,11 +414,11 @@ def hand_items(*, queue: Queue, item_ids: Sequence[int], person: User, actor: Us
         raise ReviewRefused(" ".join(refusals) or "None of these items is in this queue.")
     notify(people=[person], kind=NoticeKind.ASSIGNED, subject=queue, at=at)
     items = "1 item" if handed == 1 else f"{handed:,} items"
-    return " ".join([f"{items} assigned; they stay reserved for one day.", *refusals])
+    return " ".join([f"{items} assigned to {person.username}; they stay reserved for one day.", *refusals])
 
 
 @transaction.atomic
-def withdraw_item(*, item_id: int, person: User, actor: User, reason: str) -> Assignment:
+def withdraw_item(*, item_id: int, person: User, actor: User | None, reason: str) -> Assignment:
     """Take an item back from whoever holds it: the slot is free again, and their draft is kept.
 
     Raises:
@@ -422,7 +432,7 @@ def withdraw_item(*, item_id: int, person: User, actor: User, reason: str) -> As
 
 @transaction.atomic
 def withdraw_all(
-    *, queue: Queue, person: User, heir: User | None, actor: User, reason: str, at: datetime
+    *, queue: Queue, person: User, heir: User | None, actor: User | None, reason: str, at: datetime
 ) -> tuple[int, int]:
     """Take back everything a person holds in a queue, and hand to the heir what may be theirs; the rest is for anyone.
 
@@ -470,6 +480,7 @@ def _hand(locked: LockedItem, person: User, *, reason: str, at: datetime) -> Ass
     if claim is None:
         claim = Assignment(item=item, queue_id=item.queue_id, annotator=person)
         claim.swapped = swapped_for(item=item, person_id=person.pk)
+        claim.shown_order = order_for(item=item, person_id=person.pk)
     claim.token, claim.status, claim.item_open = uuid.uuid4(), AssignmentStatus.LEASED, True
     claim.claimed_at, claim.expires_at, claim.heartbeat_at = at, at + HANDED_TIME, None
     claim.seen_before = has_looked(item=item, person=person)
@@ -486,5 +497,5 @@ def _withdraw(locked: LockedItem, person: User, *, reason: str) -> Assignment:
     return claim
 
 
-def _record(locked: LockedItem, verb: str, person: User, actor: User, reason: str) -> None:
+def _record(locked: LockedItem, verb: str, person: User, actor: User | None, reason: str) -> None:
     record(actor, verb, about(locked.item), person=person.username, reason=reason.strip()[:REASON_LIMIT])

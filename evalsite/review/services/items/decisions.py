@@ -12,12 +12,14 @@ from django.db.models import F
 
 from evalsite.accounts.audit import record
 from evalsite.base.row_locks import lock_row
+from evalsite.review import signals
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import (
     LEFT_OUT,
     Adjudication,
     Annotation,
     Assignment,
+    Look,
     NoticeKind,
     Provenance,
     Queue,
@@ -28,7 +30,7 @@ from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.screens.waiting_items import has_seen_verdicts
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
-from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, given_label
+from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, given_label, outcome_of
 from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.services.items.notices import notify_adjudicators
 from evalsite.review.services.items.queues import recount
@@ -42,7 +44,6 @@ from evalsite.review.states import (
     check_can_reopen,
     check_label,
     check_transition,
-    outcome,
 )
 
 MOST_ANSWERS = 20
@@ -59,8 +60,9 @@ def update_outcome(*, item: ReviewItem, answers: Iterable[Annotation], at: datet
         return False
     every_answer = list(answers)
     answers = labelled(every_answer)
-    unable = len(every_answer) - len(answers)
-    decision = outcome([annotation.label for annotation in answers], quorum=item.quorum, unable=unable)
+    unable = sum(bool(annotation.cannot_judge) for annotation in every_answer)
+    given = [GivenLabel(annotation.label, annotation.parts) for annotation in answers]
+    decision = outcome_of(item, given, quorum=item.quorum, unable=unable)
     if item.reopened_at is not None and decision.state is ItemStatus.DECIDED:
         decision = replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
     label = decision.label or ""
@@ -76,14 +78,15 @@ def update_outcome(*, item: ReviewItem, answers: Iterable[Annotation], at: datet
 
 
 def labelled(answers: Iterable[Annotation]) -> list[Annotation]:
-    """Return the answers that give a label; the others say why their authors cannot judge the item."""
-    return [annotation for annotation in answers if not annotation.cannot_judge]
+    """Return the answers that give a label that counts: neither left out, nor of who cannot judge the item."""
+    return [row for row in answers if not row.cannot_judge and row.left_out_at is None]
 
 
 def keep_revised_label(*, item: ReviewItem, answers: Iterable[Annotation], at: datetime) -> None:
     """Store, beside the blind label of a locked item, the majority that its annotators came to after the reveal."""
     answers = labelled(answers)
-    majority = outcome([annotation.final_label for annotation in answers], quorum=item.quorum)
+    given = [GivenLabel(annotation.final_label, annotation.final_parts) for annotation in answers]
+    majority = outcome_of(item, given, quorum=item.quorum)
     if item.status not in {ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION}:
         return
     if majority.label and majority.label != item.label:
@@ -112,6 +115,9 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
         Queue.objects.filter(pk=item.queue_id).update(open_count=F("open_count") + (1 if is_open else -1))
         if not is_open and not Queue.objects.values_list("open_count", flat=True).get(pk=item.queue_id):
             notify_adjudicators(queue=item.queue, kind=NoticeKind.DONE, at=at)
+            signals.queue_done.send(sender=Queue, queue_id=item.queue_id)
+    if item.decided_at is not None:
+        signals.item_decided.send(sender=ReviewItem, item_id=item.pk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +172,13 @@ def _decided(item: ReviewItem, word: FinalWord, adopted: Annotation | None) -> G
     """Return what an adjudicator decided, with the parts of the answer that they adopted, or their own."""
     if adopted is not None:
         return GivenLabel(adopted.label, adopted.parts)
-    return given_label(item, label=word.label, part_texts=word.parts) if word.parts else GivenLabel(word.label)
+    if word.label and not word.parts:
+        return GivenLabel(word.label)
+    return given_label(item, label=word.label, part_texts=word.parts)
 
 
 @transaction.atomic
-def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> None:
+def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> Look:
     """Note that somebody sees the machine verdicts of a decided item now; an adjudication of theirs is fixed by it.
 
     Raises:
@@ -179,8 +187,8 @@ def reveal_adjudication(*, item_id: int, person: User, at: datetime) -> None:
     item = lock_row(ReviewItem, item_id, "queue", "subject")
     if item.decided_at is None:
         raise ReviewRefused("Decide first. The machine verdicts are shown afterwards.")
-    note_look(item=item, person=person, at=at)
     Adjudication.objects.filter(item=item, adjudicator=person, revealed_at=None).update(revealed_at=at)
+    return note_look(item=item, person=person, at=at)
 
 
 @transaction.atomic
@@ -212,7 +220,7 @@ def revise_adjudication(
 
 
 @transaction.atomic
-def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> ReviewItem:
+def reopen_item(*, item_id: int, actor: User | None, reason: str, at: datetime) -> ReviewItem:
     """Send a decided item back to adjudication, an excluded one back to where its answers leave it.
 
     The former word is kept in the audit log.
@@ -236,7 +244,7 @@ def reopen_item(*, item_id: int, actor: User, reason: str, at: datetime) -> Revi
 
 
 @transaction.atomic
-def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
+def ask_more(*, item_id: int, actor: User | None, at: datetime) -> ReviewItem:
     """Ask one more person about an item that people disagree about.
 
     Raises:
@@ -253,7 +261,7 @@ def ask_more(*, item_id: int, actor: User, at: datetime) -> ReviewItem:
     return item
 
 
-def _bring_back(item: ReviewItem, *, actor: User, reason: str, at: datetime) -> ReviewItem:
+def _bring_back(item: ReviewItem, *, actor: User | None, reason: str, at: datetime) -> ReviewItem:
     detail = {"reason": reason.strip(), "excluded_because": item.excluded_because}
     item.excluded_because = ""
     item.save(update_fields=["excluded_because"])
@@ -265,7 +273,7 @@ def _bring_back(item: ReviewItem, *, actor: User, reason: str, at: datetime) -> 
 
 
 @transaction.atomic
-def exclude_item(*, item_id: int, actor: User, reason: str, at: datetime) -> ReviewItem:
+def exclude_item(*, item_id: int, actor: User | None, reason: str, at: datetime) -> ReviewItem:
     """Take a broken item out of its queue and all reports; its answers are kept. The audit keeps what it drew.
 
     Raises:

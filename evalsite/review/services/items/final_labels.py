@@ -7,15 +7,16 @@ from datetime import datetime
 
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, FinalLabel, Provenance, ReviewItem
+from evalsite.review.questions.forms import SWAPPED, Answer, letters_seen
 from evalsite.review.questions.scales import PREFERENCE_SHARES, Label, is_preference, labels_from_json
+from evalsite.review.selectors.labels.subjects import form_of_item
 from evalsite.review.subject_keys import turned_label
-from judging.grading.rubric_tree import Value
 
 KEPT = ["subject", "provenance", "label", "share", "parts", "decided_at"]
 
 
 def keep_final_label(
-    *, item: ReviewItem, label: str, provenance: Provenance, at: datetime, parts: Mapping[str, Value] | None = None
+    *, item: ReviewItem, label: str, provenance: Provenance, at: datetime, parts: Mapping[str, Answer] | None = None
 ) -> None:
     """Store what people decided on an item as its subject's label; a retest decides nothing.
 
@@ -34,7 +35,7 @@ def final_label_of(
     label: str,
     provenance: Provenance,
     at: datetime,
-    parts: Mapping[str, Value] | None = None,
+    parts: Mapping[str, Answer] | None = None,
 ) -> FinalLabel:
     """Return the row for a label of an item whose subject is at hand, a pair in the order of its subject."""
     stored = turned_label(label, turned=item.is_turned)
@@ -45,9 +46,15 @@ def final_label_of(
         is_blind=provenance != Provenance.INFORMED,
         label=stored,
         share=share_of(stored, labels_from_json(item.subject.labels)),
-        parts=dict(parts or {}),
+        parts=parts_of_subject(item, parts or {}),
         decided_at=at,
     )
+
+
+def parts_of_subject(item: ReviewItem, parts: Mapping[str, Answer]) -> dict[str, Answer]:
+    """Return the answers to an item's form in the order of its subject's responses."""
+    form = form_of_item(item) if item.is_turned and parts else None
+    return dict(parts) if form is None else form.turned(parts, letters_seen(SWAPPED))
 
 
 def share_of(label: str, labels: tuple[Label, ...]) -> float | None:

@@ -1,48 +1,82 @@
-"""The label that somebody gives an item: chosen, or the score that the parts of its criterion's form come to."""
+"""The label that somebody gives an item, chosen or come to by a form, and what several people's answers come to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from evalsite.review.models import Annotation, ReviewItem
-from evalsite.review.questions.answer_forms import PartsMissing, majority_parts
+from evalsite.review.questions.answer_forms import majority_parts
+from evalsite.review.questions.form_decisions import agreed_answers
+from evalsite.review.questions.forms import Answer, OwnForm, PartsMissing, letters_stored
 from evalsite.review.selectors.labels.subjects import form_of_item
-from evalsite.review.states import ReviewRefused
-from judging.grading.rubric_tree import Value
+from evalsite.review.states import ItemOutcome, ItemStatus, ReviewRefused, outcome
 
 
 @dataclass(frozen=True, slots=True)
 class GivenLabel:
-    """A label in system space, and the values of the form's parts that it was computed from."""
+    """A label in system space, and the answers to the form's questions that it was come to by."""
 
     label: str
-    parts: dict[str, Value] = field(default_factory=dict)
+    parts: dict[str, Answer] = field(default_factory=dict)
 
 
-def given_label(item: ReviewItem, *, label: str, part_texts: Mapping[str, str]) -> GivenLabel:
-    """Return the score that what somebody said of the parts comes to; the label where the item has no parts.
+def given_label(item: ReviewItem, *, label: str, part_texts: Mapping[str, str], order: str = "") -> GivenLabel:
+    """Return what somebody's answers to the form come to; the label where the item has no form.
+
+    `order`: in which they see the responses, and answered so.
 
     Raises:
-        ReviewRefused: a part has no value on its scale.
+        ReviewRefused: a question has no answer, or one off its scale.
     """
     form = form_of_item(item)
     if form is None:
         return GivenLabel(label)
     try:
         values = form.read(part_texts)
+        if order:
+            values = form.turned(values, letters_stored(order))
         return GivenLabel(form.label(values), values)
     except PartsMissing as error:
         raise ReviewRefused(str(error)) from error
 
 
-def agreed_parts(item: ReviewItem, answers: Sequence[Annotation], *, label: str) -> dict[str, Value]:
-    """Return the values that more than half of the answers give each part, where they come to the label.
+def outcome_of(item: ReviewItem, given: Iterable[GivenLabel], *, quorum: int, unable: int = 0) -> ItemOutcome:
+    """Return what labels, and answers to a form, make of an item.
+
+    By an owner's form it is decided once each required question is; by a judge's once the scores are.
+    """
+    every = list(given)
+    decision = outcome([answer.label for answer in every], quorum=quorum, unable=unable)
+    if len(every) < quorum or item.response_a_id is not None:
+        return decision
+    form = form_of_item(item)
+    if not isinstance(form, OwnForm):
+        return decision
+    agreed = agreed_answers(form, [answer.parts for answer in every])
+    if agreed.is_decided:
+        return replace(decision, state=ItemStatus.DECIDED, label=form.label(agreed.values))
+    return replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
+
+
+def agreed_so_far(item: ReviewItem) -> dict[str, Answer]:
+    """Return the answers to a form, an owner's or a judge's, that the people of an item agree on."""
+    form = form_of_item(item)
+    given = [answer.parts for answer in item.annotations.filter(left_out_at=None) if answer.parts]
+    return agreed_answers(form, given).values if form is not None and given else {}
+
+
+def agreed_parts(item: ReviewItem, answers: Sequence[Annotation], *, label: str) -> dict[str, Answer]:
+    """Return the answers that people agree on: of an owner's form by its rules, of a judge's where more than half give
+    each part its value and these come to the label.
 
     Two people may find other parts met and come to one score: then nothing is known of the parts.
     """
-    values = majority_parts([answer.parts for answer in answers])
-    if not values:
+    given = [answer.parts for answer in answers]
+    if not any(given):
         return {}
     form = form_of_item(item)
-    return values if form is not None and form.holds(values) and form.label(values) == label else {}
+    if isinstance(form, OwnForm):
+        return agreed_answers(form, given).values
+    values = majority_parts(given)
+    return values if values and form is not None and form.holds(values) and form.label(values) == label else {}

@@ -15,7 +15,7 @@ IN_WORK = (AssignmentStatus.LEASED, AssignmentStatus.LAPSED)
 
 
 @transaction.atomic
-def note_look(*, item: ReviewItem, person: User, at: datetime, saw_verdicts: bool = True) -> None:
+def note_look(*, item: ReviewItem, person: User, at: datetime, saw_verdicts: bool = True) -> Look:
     """Note that a person sees other people's answers to an item now; their own blind answer, if any, is fixed by it.
 
     `saw_verdicts`: they see what the machines said as well.
@@ -25,6 +25,7 @@ def note_look(*, item: ReviewItem, person: User, at: datetime, saw_verdicts: boo
     if saw_verdicts and not is_new and not look.saw_verdicts:
         Look.objects.filter(pk=look.pk).update(saw_verdicts=True)
     Annotation.objects.filter(item=item, annotator=person, revealed_at=None).update(revealed_at=at)
+    return look
 
 
 def has_looked(*, item: ReviewItem, person: User) -> bool:

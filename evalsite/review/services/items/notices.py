@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from smtplib import SMTPException
 
@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.core.mail import send_mail
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from debate.models import DebateSet
 from evalsite.review import signals
@@ -21,6 +21,7 @@ from judging.models import Run, RunKind
 from judging.states import RunStatus
 
 NAME_LENGTH = 200
+BETWEEN_LETTERS = timedelta(minutes=15)  # to one person
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ SENTENCES = {
     NoticeKind.NEEDS_ADJUDICATION: "Annotators disagree on an item of “{name}”; it needs adjudication.",
     NoticeKind.FLAGGED: "An item of “{name}” was flagged.",
     NoticeKind.STUCK: "An item of “{name}” has no annotator left: decide it, exclude it or add people.",
+    NoticeKind.PERSON_PAUSED: "An annotator of “{name}” was paused ({detail}). Decide what becomes of their labels.",
     NoticeKind.DONE: "All items of “{name}” have their annotations.",
     NoticeKind.RUN_ENDED: "The run “{name}” ended: {detail}.",
     NoticeKind.RUN_PAUSED: "The run “{name}” was paused. {detail}",
@@ -65,11 +67,13 @@ def notify_members(*, queue: Queue, people: Iterable[User], at: datetime) -> Non
     notify(people=people, kind=NoticeKind.ASSIGNED, subject=queue, at=at)
 
 
-def notify_adjudicators(*, queue: Queue, kind: NoticeKind, at: datetime) -> None:
+def notify_adjudicators(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str = "") -> None:
     """Tell everybody who may adjudicate."""
     permission = Permission.objects.filter(codename="adjudicate", content_type__app_label="review")
     allowed = Q(groups__permissions__in=permission) | Q(user_permissions__in=permission)
-    notify(people=User.objects.filter(allowed, is_active=True).distinct(), kind=kind, subject=queue, at=at)
+    notify(
+        people=User.objects.filter(allowed, is_active=True).distinct(), kind=kind, subject=queue, at=at, detail=detail
+    )
 
 
 def notify_owner(*, run: Run, at: datetime) -> None:
@@ -100,19 +104,43 @@ def choose_mail(*, person: User, enabled: bool) -> None:
 
 
 def send_waiting_mail(*, person_id: int, at: datetime) -> int:
-    """Mail what a person who asked for it has not read yet; each notice once. Returns how many letters went out."""
-    waiting = Notice.objects.filter(
-        person_id=person_id, read_at=None, mailed_at=None, person__mail_choice__isnull=False, person__is_active=True
-    ).exclude(person__email="")
-    sent = 0
-    for notice in waiting.select_related("person").order_by("pk"):
-        if not Notice.objects.filter(pk=notice.pk, mailed_at=None).update(mailed_at=at):
-            continue
-        try:
-            subject = f"Evalsite: {notice.name}"[:120].replace("\n", " ")
-            send_mail(subject, sentence_of(notice), None, [notice.person.email])
-        except (SMTPException, OSError):
-            logger.exception("review.mail_failed notice_id=%s", notice.pk)
-        else:
-            sent += 1
-    return sent
+    """Mail in one letter what a person who asked for it has not read yet, and return how many notices it holds.
+
+    Nobody gets a second letter within `BETWEEN_LETTERS`; what comes meanwhile is in the next one. Each notice is mailed
+    once.
+    """
+    with transaction.atomic():
+        wanted = MailChoice.objects.select_for_update().filter(person_id=person_id)  # one letter at a time
+        if not wanted or Notice.objects.filter(person_id=person_id, mailed_at__gt=at - BETWEEN_LETTERS).exists():
+            return 0
+        notices = list(_waiting().filter(person_id=person_id).select_related("person").order_by("pk"))
+        Notice.objects.filter(pk__in=[notice.pk for notice in notices]).update(mailed_at=at)
+    if not notices:
+        return 0
+    about = notices[0].name if len(notices) == 1 else f"{len(notices)} notices"
+    try:
+        subject = f"Evalsite: {about}"[:120].replace("\n", " ")
+        send_mail(subject, "\n".join(map(sentence_of, notices)), None, [notices[0].person.email])
+    except (SMTPException, OSError):
+        logger.exception("review.mail_failed person_id=%s notices=%s", person_id, len(notices))
+        return 0
+    return len(notices)
+
+
+def people_to_mail(*, at: datetime) -> list[int]:
+    """Return the keys of those for whom a letter waits that may go out now."""
+    if not settings.EMAIL_HOST:
+        return []
+    lately = Notice.objects.filter(mailed_at__gt=at - BETWEEN_LETTERS).values("person_id")
+    return sorted(set(_waiting().exclude(person_id__in=lately).values_list("person_id", flat=True)))
+
+
+def _waiting() -> QuerySet[Notice]:
+    unread = Notice.objects.filter(read_at=None, mailed_at=None)
+    return unread.filter(person__mail_choice__isnull=False, person__is_active=True).exclude(person__email="")
+
+
+def remove_notices(*, older_than: datetime, dry_run: bool) -> int:
+    """Remove notices that are older, read or not; return how many they are."""
+    old = Notice.objects.filter(created_at__lt=older_than)
+    return old.count() if dry_run else old.delete()[0]

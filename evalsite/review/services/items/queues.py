@@ -11,6 +11,7 @@ from django.utils.text import slugify
 
 from debate.models import Agent, DebateSet
 from evalsite.accounts.audit import record
+from evalsite.base.actions.deletions import delete_with_dependents, dependents_of
 from evalsite.base.json_types import JsonObject
 from evalsite.base.row_locks import lock_row
 from evalsite.review.blinding import blind_name, hidden_name_in
@@ -32,6 +33,8 @@ def names_behind(queue: Queue) -> list[str]:
         names += names_behind_debates(queue.debate_set)
     for pair in queue.materials.order_by().values_list("system_a", "system_b").distinct():
         names += pair
+    for more in queue.materials.exclude(more=[]).values_list("more", flat=True):
+        names += [system for _, system in more]
     return [name for name in names if name]
 
 
@@ -73,7 +76,7 @@ def queue_for_run(*, run: Run, labels: Sequence[Label], at: datetime) -> Queue:
         return queue
     names = (f"{run.suite}, run {run.pk}", f"Run {run.pk}")
     name = blind_name(names, hidden=names_behind_run(run))
-    return _make(name, labels, at, {"run": run, "guidelines": SINGLE_GUIDELINES})
+    return _make(name, labels, at, {"run": run, "guidelines": SINGLE_GUIDELINES, "created_by": run.created_by})
 
 
 @transaction.atomic
@@ -84,7 +87,8 @@ def queue_for_debates(*, debate_set: DebateSet, labels: Sequence[Label], at: dat
         return queue
     names = (debate_set.name, f"{debate_set.criterion}, debates {debate_set.pk}", f"Debates {debate_set.pk}")
     name = blind_name(names, hidden=names_behind_debates(debate_set))
-    return _make(name, labels, at, {"debate_set": debate_set, "guidelines": PAIR_GUIDELINES})
+    owner = debate_set.run.created_by if debate_set.run is not None else None
+    return _make(name, labels, at, {"debate_set": debate_set, "guidelines": PAIR_GUIDELINES, "created_by": owner})
 
 
 def check_name(name: str, *, hidden: Iterable[str]) -> None:
@@ -178,7 +182,17 @@ def update_queue(
     Raises:
         ReviewRefused: the name gives a system, a judge or a file away.
     """
-    allowed = {"name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "shows_agreement"}
+    allowed = {
+        "name",
+        "question",
+        "guidelines",
+        "mode",
+        "quorum",
+        "order",
+        "retest_share",
+        "gold_mark",
+        "shows_agreement",
+    }
     if fields.get("name", queue.name) != queue.name:
         check_name(fields["name"], hidden=names_behind(queue))
     changed = {name: value for name, value in fields.items() if name in allowed and getattr(queue, name) != value}
@@ -201,4 +215,18 @@ def update_queue(
     if members is not None:
         detail["members"] = str(len(members))
     record(actor, "queue.changed", queue, **detail)
+    return queue
+
+
+@transaction.atomic
+def delete_queue(*, queue: Queue, actor: User | None) -> Queue:
+    """Delete a queue with its items, annotations and final labels.
+
+    Raises:
+        InUse: something rests on it.
+    """
+    queue = lock_row(Queue, queue.pk)
+    found = dependents_of(queue)
+    record(actor, "queue.deleted", str(queue), queue=queue.pk, **found.counts(found.gone))
+    delete_with_dependents(queue)
     return queue

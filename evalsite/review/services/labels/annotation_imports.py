@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from evalsite.accounts.audit import record
+from evalsite.base.actions.declarations import InvalidInput
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Adjudication, Annotation, Assignment, NoticeKind, Provenance, Queue, ReviewItem
 from evalsite.review.services.items.claims import repeat_item
@@ -45,12 +46,12 @@ ITEM_FIELDS = ("quorum", "status", "label", "decided_at", "reopened_at", "answer
 ARCHIVED = "This queue is archived and accepts no annotations. Restore it first."
 
 
-class AnnotationImportRefused(ValueError):
+class AnnotationImportRefused(InvalidInput):
     """The file cannot be imported as it is; nothing was stored."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in problems if problem.severity is Severity.ERROR))
+        super().__init__({"file": [str(problem) for problem in problems if problem.severity is Severity.ERROR]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class ImportedAnnotations:
 
 
 def check_open(queue: Queue) -> None:
-    """Accept a queue that takes answers. Raises: ImportRefused."""
+    """Accept a queue that takes answers. Raises: AnnotationImportRefused."""
     if queue.status == QueueStatus.ARCHIVED:
         raise AnnotationImportRefused([Problem(Severity.ERROR, "", "", ARCHIVED, code="archived")])
 
@@ -74,7 +75,7 @@ def import_annotations(
     """Store everything of a file that is not here yet, and bring the items where the file left them.
 
     Raises:
-        ImportRefused: the file does not fit this queue, its items, its people, or what is here already.
+        AnnotationImportRefused: the file does not fit this queue, its items, its people, or what is here already.
     """
     check_open(queue)
     unlocked_plan = plan_import(queue=queue, file=file, people=people, at=at)
@@ -135,7 +136,7 @@ def _item_of(
     change: ItemChange, queue: Queue, people: PeopleChoice, ids: Mapping[str, int], at: datetime
 ) -> ReviewItem:
     if change.item_id is not None:
-        item = ReviewItem.objects.select_related("subject__rubric_item").get(pk=change.item_id)
+        item = ReviewItem.objects.select_related("queue", "subject__rubric_item").get(pk=change.item_id)
         item.queue = queue
         return item
     first = queue.items.get(pk=change.first_id or 0)

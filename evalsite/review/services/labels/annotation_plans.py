@@ -12,8 +12,9 @@ from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.item_matches import match_items
 from evalsite.review.selectors.labels.provenance import act_rows
-from evalsite.review.selectors.labels.subjects import form_of_item, label_of_parts
+from evalsite.review.selectors.labels.subjects import form_of_item, label_of_parts, parts_in
 from evalsite.review.services.items.decisions import MOST_ANSWERS
+from evalsite.review.services.items.given_labels import GivenLabel, outcome_of
 from evalsite.review.states import ItemOutcome, ItemStatus, outcome
 from evalsite.review.tables.annotations import Act, ActsOfItem, AnnotationFile, ItemRecord, LocatedAct, group
 from judging.specs.files.findings import Problem, Severity
@@ -113,7 +114,7 @@ def plan_import(*, queue: Queue, file: AnnotationFile, people: PeopleChoice, at:
         rows = act_rows(queue, item_ids=ids)
         here = {item_acts.facts.item: item_acts for item_acts in group(("", row) for row in rows)}
         firsts = [pk for item_acts in chunk if (pk := matches.by_item[item_acts.facts.item].first_id) is not None]
-        stored = ReviewItem.objects.select_related("subject__rubric_item").in_bulk({*ids, *firsts})
+        stored = ReviewItem.objects.select_related("queue", "subject__rubric_item").in_bulk({*ids, *firsts})
         for item_acts in chunk:
             match = matches.by_item[item_acts.facts.item]
             item = stored[match.item_id] if match.item_id is not None else None
@@ -130,11 +131,19 @@ class _ItemAnnotations:
     answers: tuple[Act, ...]
     unable: int  # who cannot judge it
     quorum: int
+    item: ReviewItem | None
 
     def outcome(self, *, revised: bool = False) -> ItemOutcome:
         """Return what the labels make of the item; `revised`: those after the reveal, where there are any."""
-        labels = [(revised and act.revised_label) or act.blind_label for act in self.answers]
-        return outcome(labels, quorum=self.quorum, unable=self.unable)
+        given = [_given(act, revised=revised and bool(act.revised_label)) for act in self.answers]
+        if self.item is None:
+            return outcome([answer.label for answer in given], quorum=self.quorum, unable=self.unable)
+        return outcome_of(self.item, given, quorum=self.quorum, unable=self.unable)
+
+
+def _given(act: Act, *, revised: bool) -> GivenLabel:
+    label, parts = (act.revised_label, act.revised_parts) if revised else (act.blind_label, act.blind_parts)
+    return GivenLabel(label, parts_in(parts))
 
 
 @dataclass(slots=True)
@@ -198,7 +207,7 @@ class _Planner:
         in_file = {file_act.act.annotator for file_act in mapped if file_act.act.is_answer or file_act.act.is_unable}
         same = {*answers, *unable} == in_file
         is_whole = same and quorum == (file_item.facts.quorum or 1)
-        answered = _ItemAnnotations(tuple(answers.values()), len(unable), quorum)
+        answered = _ItemAnnotations(tuple(answers.values()), len(unable), quorum, item)
         status, label, decided_at = self._fate(file_item, item, answered, is_whole=is_whole)
         acts = _seated([file_act.act for file_act in fresh], stored.values())
         self.plan.changes.append(

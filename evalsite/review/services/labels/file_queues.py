@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
@@ -12,8 +12,10 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.accounts.audit import record
+from evalsite.base.json_types import JsonObject
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import FinalLabel, Material, OrderPolicy, Queue, ReviewItem
+from evalsite.review.questions.form_files import check_fits, for_items, form_of_definition
 from evalsite.review.questions.scales import JUDGEMENT, PREFERENCE, Label, labels_from_json, labels_to_json
 from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import RETEST_SHARE, uniform_number
@@ -38,6 +40,7 @@ class NewQueue:
     guidelines: str = ""
     question: str = ""
     labels: tuple[Label, ...] = ()
+    form: JsonObject = field(default_factory=dict)  # as `read_form` returns it; its answers give the labels
     quorum: int = 2
     mode: QueueMode = QueueMode.BLIND
     order: OrderPolicy = OrderPolicy.GIVEN
@@ -48,28 +51,34 @@ class NewQueue:
 def create_queue(
     *, new_queue: NewQueue, material_file: MaterialFile, members: Sequence[User], actor: User | None, at: datetime
 ) -> Queue:
-    """Return an open queue with one item per row. Pairs are always asked which side is better.
+    """Return an open queue with one item per row. Pairs are asked which side is better unless a form says otherwise.
 
     Labels that the file has become tables of their own.
 
     Raises:
         ReviewRefused: the name gives a system or the file away.
+        BadForm: the form asks what cannot be asked of so many responses.
     """
     labels = PREFERENCE if material_file.is_pair else new_queue.labels or JUDGEMENT
+    check_fits(new_queue.form, size=material_file.size)
+    if (form := form_of_definition(new_queue.form, size=material_file.size)) is not None:
+        labels = form.labels
     check_name(new_queue.name, hidden=_names_in(material_file, new_queue.file_name))
     name = new_queue.name[:200] or _neutral_name(material_file)
     queue = Queue.objects.create(
         slug=free_slug(Queue, name),
         name=name,
-        guidelines=new_queue.guidelines or (PAIR_GUIDELINES if material_file.is_pair else SINGLE_GUIDELINES),
+        guidelines=new_queue.guidelines or (PAIR_GUIDELINES if material_file.size > 1 else SINGLE_GUIDELINES),
         question=new_queue.question,
         labels=labels_to_json(labels),
+        form=for_items(new_queue.form, size=material_file.size),
         quorum=new_queue.quorum,
         mode=new_queue.mode,
         order=new_queue.order,
         retest_share=new_queue.retest_share,
         source_file=new_queue.file_name[:200],
         created_at=at,
+        created_by=actor,
     )
     queue.members.set(members)
     rows = iter(material_file.rows)
@@ -93,7 +102,7 @@ def _neutral_name(materials: MaterialFile) -> str:
 
 
 def _names_in(materials: MaterialFile, file_name: str) -> set[str]:
-    return {name for row in materials.rows for name in (row.system_a, row.system_b)} | {file_name}
+    return {name for row in materials.rows for name in row.systems} | {file_name}
 
 
 def _material(queue: Queue, row: MaterialRow) -> Material:
@@ -106,7 +115,8 @@ def _material(queue: Queue, row: MaterialRow) -> Material:
         criterion_text=row.criterion_text,
         response_a=row.response_a,
         response_b=row.response_b or "",
-        is_pair=row.response_b is not None,
+        is_pair=len(row.texts) == 2,
+        more=row.more,
         system_a=row.system_a,
         system_b=row.system_b,
         turns=row.turns,
@@ -117,7 +127,9 @@ def _material(queue: Queue, row: MaterialRow) -> Material:
 def _open(queue: Queue, rows: Sequence[tuple[Material, MaterialRow]], at: datetime) -> None:
     """Open an item per row. Rows with equal content are one item; what has a blind final label is not asked again."""
     labels = labels_from_json(queue.labels)
-    facts = [material_facts(material, criterion=row.criterion, labels=labels) for material, row in rows]
+    facts = [
+        material_facts(material, criterion=row.criterion, labels=labels, form=queue.form) for material, row in rows
+    ]
     subjects = store_subjects(facts=facts, at=at)
     labelled = FinalLabel.objects.filter(subject__in=list(subjects.values()), is_blind=True)
     labelled_ids = set(labelled.values_list("subject_id", flat=True))

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
+from evalsite.base.refusals import Refused
 from evalsite.review.models import FinalLabel, ImportedLabel, LabelledItem, LabelTable, Provenance, ReviewItem, Subject
 from evalsite.review.questions.scales import labels_to_json
 from evalsite.review.selectors.labels.labelled_responses import LabelledSubject, labelled_subjects
@@ -39,7 +40,7 @@ WAITING = (ItemStatus.OPEN, ItemStatus.NEEDS_ADJUDICATION)
 SOURCE_LIMIT = 200
 
 
-class LabelsRefused(ValueError):
+class LabelsRefused(Refused):
     """The table cannot be imported as it is; nothing was stored."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

@@ -19,6 +19,7 @@ from evalsite.review.selectors.unrouted import NOT_FOR_PEOPLE, may_ask_people
 from evalsite.review.states import ReviewRefused
 
 BATCH = 500
+NO_CASES = "There are no cases to sample yet."
 
 
 @transaction.atomic
@@ -29,7 +30,7 @@ def plan_audit(*, subject: AuditSubject, size: int, actor: User | None, at: date
         ReviewRefused: there is nothing to draw from, or the size is out of reach or below what was drawn.
     """
     if not subject.population:
-        raise ReviewRefused("There are no cases to sample yet.")
+        raise ReviewRefused(NO_CASES)
     if subject.debate_set is not None and not may_ask_people(subject.debate_set):
         raise ReviewRefused(NOT_FOR_PEOPLE)
     if not 0 <= size <= subject.population:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +12,6 @@ from django.db.models import Exists, OuterRef
 
 from debate.models import DebateSet
 from evalsite.accounts.audit import record
-from evalsite.base.choices import LabelledEnum
 from evalsite.review.models import Assignment, Queue, Referral, ReviewItem
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.chosen_questions import ChosenQuestion
@@ -20,7 +19,6 @@ from evalsite.review.selectors.pace import pace_of
 from evalsite.review.selectors.verdict_reviews import items_to_take_back, review_of_verdict, why_not_these, why_not_yet
 from evalsite.review.services.items import queues
 from evalsite.review.services.items.audit_subjects import about
-from evalsite.review.services.items.decisions import ask_more, exclude_item
 from evalsite.review.services.items.item_locks import lock_item
 from evalsite.review.services.referrals.run_referrals import (
     open_chosen_items,
@@ -38,8 +36,10 @@ from evalsite.review.states import (
 from judging.models import Run, RunKind, Verdict
 from judging.specs.people_choices import AskedWork
 
-HOW_TO_AGREE_TO_REST = "Nothing was sent. Agree to it on the page, or with --confirm-people."
+HOW_TO_AGREE_TO_REST = "Nothing was sent. Agree to it on the page (commands and the API: agreed)."
+NOTHING_SENT = "Nothing was sent: all of this is in review or has a label already."
 MOST_CHOSEN = 500  # questions sent at once, in one transaction
+TOO_MANY_CHOSEN = f"At most {MOST_CHOSEN:,} responses can be sent at once. Narrow the filters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,16 @@ class ReferredItems:
     count: int
 
     @property
+    def annotations(self) -> int:
+        """How many annotations these ask for."""
+        return self.count * self.queue.quorum
+
+    @property
     def words(self) -> str:
-        """Say it to the person who pressed the button."""
+        """Say it to the person who sent them."""
         items = "1 item" if self.count == 1 else f"{self.count:,} items"
-        annotations = self.count * self.queue.quorum
-        items += f" ({annotations:,} annotation{'' if annotations == 1 else 's'})"
-        text = f"Sent {items} to the queue “{self.queue}”." if self.count else "All undecided responses are in review."
+        items += f" ({self.annotations:,} annotation{'' if self.annotations == 1 else 's'})"
+        text = f"Sent {items} to the queue “{self.queue}”." if self.count else NOTHING_SENT
         if self.queue.status != QueueStatus.OPEN:
             state = self.queue.get_status_display().lower()
             text += f" The queue is {state}: its items are not handed out until you resume it."
@@ -99,7 +103,7 @@ def send_chosen(*, questions: Sequence[ChosenQuestion], actor: User, at: datetim
         ReviewRefused: there are more than MOST_CHOSEN, or an index among their runs is at work.
     """
     if len(questions) > MOST_CHOSEN:
-        raise ReviewRefused(f"At most {MOST_CHOSEN:,} responses can be sent at once. Narrow the filters.")
+        raise ReviewRefused(TOO_MANY_CHOSEN)
     by_run = dict[Run, dict[tuple[int, str], int]]()
     for question in questions:
         by_run.setdefault(question.evaluator.run, {})[question.key] = question.evaluator.pk
@@ -145,7 +149,7 @@ def work_of_items(queue: Queue | None, items: int) -> AskedWork:
 
 
 @transaction.atomic
-def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
+def take_item_back(*, item_id: int, actor: User | None, at: datetime) -> Queue:
     """Delete an item that somebody sent by hand and nobody has answered; return its queue.
 
     Raises:
@@ -168,8 +172,14 @@ def take_item_back(*, item_id: int, actor: User, at: datetime) -> Queue:
 
 @transaction.atomic
 def take_rest_back(*, run: Run, actor: User, at: datetime) -> int:
-    """Delete what was sent by hand of a run and has no answer and nobody at work on it; return how many."""
-    queue = Queue.objects.get(run=run)
+    """Delete what was sent by hand of a run and has no answer and nobody at work on it; return how many.
+
+    Raises:
+        ReviewRefused: nothing of it was sent.
+    """
+    queue = Queue.objects.filter(run=run).first()
+    if queue is None:
+        raise ReviewRefused("No response of this run is in a review queue yet.")
     sent = items_to_take_back(queue)
     locked = [
         item.pk for item in ReviewItem.objects.select_for_update().filter(pk__in=sent.values("pk")).order_by("pk")
@@ -197,62 +207,38 @@ def _facts(item: ReviewItem, at: datetime) -> ItemFacts:
 MOST_AT_ONCE = 200
 
 
-class BulkAct(LabelledEnum):
-    """What is done to each chosen item."""
-
-    EXCLUDE = "exclude", "Exclude"
-    ASK_MORE = "ask-more", "Ask one more"
-    TAKE_BACK = "take-back", "Take back"
-
-    @property
-    def permission(self) -> str:
-        """The permission that it needs, as for one item."""
-        return "review.adjudicate" if self is BulkAct.ASK_MORE else "review.change_queue"
-
-
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
     """The items that something was done to, and why not to others, each reason once."""
 
-    act: BulkAct
     done: tuple[int, ...]
     refusals: tuple[str, ...]
 
-    @property
-    def words(self) -> str:
-        """Say it to the person who pressed the button."""
+    def words(self, said: str) -> str:
+        """Say it to the person who pressed the button; `said` has a place for the number of items."""
         items = "1 item" if len(self.done) == 1 else f"{len(self.done):,} items"
-        said = {
-            BulkAct.EXCLUDE: f"{items} excluded; the annotations are kept.",
-            BulkAct.ASK_MORE: f"One more annotation asked for {items}.",
-            BulkAct.TAKE_BACK: f"{items} taken back.",
-        }[self.act]
-        return " ".join([said, *self.refusals])
+        return " ".join([said.format(items), *self.refusals])
 
 
 @transaction.atomic
-def act_on_items(*, item_ids: Sequence[int], act: BulkAct, actor: User, reason: str, at: datetime) -> BulkOutcome:
+def act_on_items(*, items: Iterable[ReviewItem], act: Callable[[ReviewItem], object]) -> BulkOutcome:
     """Do to each of these items what its own page does, where that is possible; the others stay as they are.
 
     Raises:
-        ReviewRefused: nothing was chosen, too much at once, or none of the items can have it.
+        ReviewRefused: too much at once, or none of the items can have it.
     """
-    if not 0 < len(item_ids) <= MOST_AT_ONCE:
+    items = list(items)
+    if len(items) > MOST_AT_ONCE:
         raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE}.")
-    one: Callable[[int], object] = {
-        BulkAct.EXCLUDE: lambda pk: exclude_item(item_id=pk, actor=actor, reason=reason, at=at),
-        BulkAct.ASK_MORE: lambda pk: ask_more(item_id=pk, actor=actor, at=at),
-        BulkAct.TAKE_BACK: lambda pk: take_item_back(item_id=pk, actor=actor, at=at),
-    }[act]
     done, refusals = list[int](), dict[str, None]()
-    for item_id in sorted(item_ids):  # locked in this order
+    for item_id, item in [(item.pk, item) for item in items]:
         try:
             with transaction.atomic():
-                one(item_id)
+                act(item)
         except ReviewRefused as refusal:
             refusals[str(refusal)] = None
         else:
             done.append(item_id)
     if not done:
         raise ReviewRefused(" ".join(refusals))
-    return BulkOutcome(act, tuple(done), tuple(refusals))
+    return BulkOutcome(tuple(done), tuple(refusals))

@@ -1,1 +1,1 @@
-"""Files read into parts: containers, encodings, CSV, workbooks, JSON and Parquet."""
+"""Files read into parts: containers, encodings, CSV, workbooks, JSON, Parquet and Arrow."""

@@ -34,7 +34,8 @@ MOST_ENTRIES, MOST_BYTES = 500_000, 8 << 30
 MOST_RATIO, RATIO_FREE_BYTES = 200, 64 << 20  # unpacked to packed size of an entry, unless it is small
 _NOISE_FOLDERS = frozenset({"__MACOSX", ".git", "__pycache__"})
 _NOISE_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-ZIP_START, GZIP_START, ZSTD_START, PARQUET_START = b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+ZIP_START, GZIP_START, ZSTD_START = b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+PARQUET_START, ARROW_START, ARROW_STREAM_START = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 HEAD_BYTES = 4096
 _CHUNK, _FEW = 1 << 18, 1 << 12  # bytes read at once
 _ZSTD = 93  # the method of an entry in a ZIP
@@ -203,7 +204,7 @@ class Expansion:
                 if head.startswith(start):
                     file = SourceFile(file.path, file.size, partial(_open_packed, file, start))
                     head = head_of(file)
-            if head.startswith((ZIP_START, PARQUET_START)):
+            if head.startswith((ZIP_START, PARQUET_START, ARROW_START)):
                 file = _seekable(file)
             entries = _entries(file) if head.startswith(ZIP_START) else None
         except (BadContainer, zipfile.BadZipFile, OSError, NotImplementedError, struct.error, UnicodeError) as failure:

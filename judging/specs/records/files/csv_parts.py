@@ -21,7 +21,6 @@ from judging.specs.records.parts import Form, Part, PartRemark, Row
 BAD_CSV = error_rule("bad-csv", "")
 
 SEPARATORS = (",", ";", "\t", "|")
-MOST_COLUMNS = 2_000
 _MAX_CELL = 64 * 1024 * 1024
 _MOST_SAMPLED = 64 * 1024 * 1024  # bytes of a file of which all rows are looked at
 _HEAD = 1 << 16  # characters
@@ -185,10 +184,6 @@ def csv_part(text: Text, findings: Findings) -> Part | None:
     if not header or not following:
         if not findings.has_errors:
             findings.add(BAD_CSV, text.file.path, "", "The table has a header at most, and no rows.")
-        return None
-    if len(header) > MOST_COLUMNS:
-        message = f"The header has {len(header):,} columns; at most {MOST_COLUMNS:,} are read. Remove those not needed."
-        findings.add(BAD_CSV, text.file.path, at_line(1 + dialect.lines_before), message)
         return None
     rows = CsvRows(text, dialect, reports, unique_names(header), following[0][0] - 1)
     numbers = {name: place for place, name in enumerate(rows.header, 1)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO
 
 from judging.specs.files.encodings import Text, is_marked, text_of
 from judging.specs.files.file_formats import foreign_format
@@ -18,6 +18,8 @@ from judging.specs.files.yaml_reading import YamlLimits, read_yaml
 from judging.specs.pictures.picture_formats import is_picture_name
 from judging.specs.records import names
 from judging.specs.records.files.containers import (
+    ARROW_START,
+    ARROW_STREAM_START,
     PARQUET_START,
     ZIP_START,
     BadContainer,
@@ -28,9 +30,10 @@ from judging.specs.records.files.containers import (
 )
 from judging.specs.records.files.csv_parts import csv_part, dialect_of, is_index, unique_names
 from judging.specs.records.files.json_parts import LINE_ENDINGS, Budget, document_part, held_part, json_part, lists_of
+from judging.specs.records.files.otlp_protobuf import MOST_BYTES, OTLP_ENDINGS, BadOtlp, read_otlp
 from judging.specs.records.files.sampling import HALF, Sample
 from judging.specs.records.names import Holds
-from judging.specs.records.parts import Form, Part, PartRemark, Row
+from judging.specs.records.parts import MOST_COLUMNS, Form, Part, PartRemark, Row
 from judging.specs.spreadsheets import (
     Cell,
     ErrorValue,
@@ -217,19 +220,21 @@ _MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8":
 
 
 def column_part(file: SourceFile, findings: Findings) -> Part | None:
-    """Return a Parquet file as a part; None, with an error, without the extra or where it cannot be read."""
+    """Return a Parquet or Arrow file as a part; None, with an error, without the extra or where it cannot be read."""
     try:
         import pyarrow  # noqa: F401  # only whether it is there
     except ImportError:
-        message = "Parquet needs the extra: pip install evalsite[parquet]; or save the table as JSON Lines."
+        message = "Parquet and Arrow need the extra: pip install evalsite[parquet]; or save the table as JSON Lines."
         findings.add(NEEDS_EXTRA, file.path, "", message)
         return None
     rows, sample = _ColumnRows(file), Sample()
     try:
         for row in islice(rows(), 2 * HALF):
             sample.add(row, sum(len(value) if isinstance(value, str) else 8 for value in row.fields.values()))
-    except (OSError, ValueError) as failure:  # pyarrow's own errors are of these classes
-        findings.add(BAD_PARQUET, file.path, "", f"This Parquet file cannot be read: {str(failure).rstrip('.')}.")
+    except (OSError, ValueError, NotImplementedError) as failure:  # pyarrow's own errors are of these classes
+        findings.add(
+            BAD_PARQUET, file.path, "", f"This Parquet or Arrow file cannot be read: {str(failure).rstrip('.')}."
+        )
         return None
     if not sample.count:
         findings.add(BAD_PARQUET, file.path, "", "The table has no rows.")
@@ -244,20 +249,36 @@ def column_part(file: SourceFile, findings: Findings) -> Part | None:
 
 @dataclass(slots=True)
 class _ColumnRows:
-    """The rows of a Parquet file; they may be gone through more than once."""
+    """The rows of a Parquet or Arrow file; they may be gone through more than once."""
 
     file: SourceFile
     skipped: frozenset[str] = frozenset()
 
     def __call__(self) -> Iterator[Row]:
-        from pyarrow import parquet
-
         number = 0
         with self.file.open() as stream:
-            for batch in parquet.ParquetFile(stream).iter_batches(_AT_ONCE):
+            for batch in _batches(stream, head_of(self.file)):
                 for fields in batch.to_pylist():
                     number += 1
                     yield Row(f"row {number}", {key: _plain(fields[key]) for key in fields if key not in self.skipped})
+
+
+def _batches(stream: BinaryIO, head: bytes) -> Iterator[Any]:
+    """Yield rows some at a time; Arrow trusts its files, so that what stands in one is checked before it is read."""
+    import pyarrow
+    from pyarrow import parquet
+
+    if head.startswith(PARQUET_START):
+        yield from parquet.ParquetFile(stream).iter_batches(_AT_ONCE)
+        return
+    if head.startswith(ARROW_START):
+        file = pyarrow.ipc.open_file(stream)
+        batches = (file.get_batch(number) for number in range(file.num_record_batches))
+    else:
+        batches = iter(pyarrow.ipc.open_stream(stream))
+    for batch in batches:
+        batch.validate(full=True)
+        yield from (batch.slice(start, _AT_ONCE) for start in range(0, batch.num_rows, _AT_ONCE))
 
 
 def _plain(value: Any) -> Any:
@@ -285,6 +306,7 @@ def _picture(data: object) -> str | None:
 
 NO_DATA = error_rule("no-data", "Bring a table (CSV, XLSX), JSON, JSON Lines, or the file of a tool.")
 PASSED_OVER = warning_rule("not-read")
+TOO_WIDE = error_rule("too-many-columns", "Remove those not needed.")
 UNREADABLE = error_rule("unreadable", "Save or export it again.")
 FOREIGN_FORMAT = error_rule("foreign-format", "")  # what is said of the format says what to do
 
@@ -294,7 +316,9 @@ _TABLES = (".csv", ".tsv", ".tab")
 _YAML = (".yaml", ".yml")
 _ABOUT = frozenset(  # what lies beside data and tells of it, with any ending
     {"readme", "license", "licence", "citation", "changelog", "notice", "dataset_info", "dataset_infos"}
+    | {"dataset_dict"}
 )
+_STATE = "state.json"  # of a data set that the library `datasets` wrote
 _TABLES_OF_OTHERS = (".xls", ".xlsb", ".ods", ".numbers", ".arrow", ".feather", ".pkl", ".sqlite", ".db")
 _NOT_DATA = (  # written for people, browsers or programs
     *(".md", ".rst", ".html", ".htm", ".pdf", ".rtf", ".tex", ".py", ".ipynb", ".js", ".css", ".sh", ".svg", ".xml"),
@@ -333,7 +357,7 @@ class _PartReader:
         passed: dict[str, _NoData] = {}  # by path
         for file in expansion.files.values():
             try:
-                parts += self._parts_of(file, expansion.archives.get(file.path))
+                parts += filter(self._is_narrow, self._parts_of(file, expansion.archives.get(file.path)))
             except _NoData as no_data:
                 passed[file.path] = no_data
             except (BadContainer, OSError) as failure:
@@ -347,15 +371,30 @@ class _PartReader:
                 self.findings.add(PASSED_OVER, path, "", f"{what} It was passed over.")
         return parts
 
+    def _is_narrow(self, part: Part) -> bool:
+        """Return whether a part has no more columns than anybody names; more are an error."""
+        if len(part.columns) <= MOST_COLUMNS:
+            return True
+        message = f"There are {len(part.columns):,} columns; at most {MOST_COLUMNS:,} are read."
+        self.findings.add(TOO_WIDE, part.file, part.name, message)
+        return False
+
     def _parts_of(self, file: SourceFile, members: Mapping[str, SourceFile] | None) -> list[Part]:
         if members is not None:
             return [Part(file.path, Form.ARCHIVE, members=members)]
         name = plain_path(file.path).rpartition("/")[2]
-        if name in _ABOUT or name.partition(".")[0] in _ABOUT or is_picture_name(name) or is_noise(file.path):
+        if (
+            name in (*_ABOUT, _STATE)
+            or name.partition(".")[0] in _ABOUT
+            or is_picture_name(name)
+            or is_noise(file.path)
+        ):
             raise _NoData
         head = head_of(file)
-        if head.startswith(PARQUET_START):
+        if head.startswith((PARQUET_START, ARROW_START, ARROW_STREAM_START)):
             return _one(column_part(file, self.findings))
+        if name.endswith(OTLP_ENDINGS):
+            return _one(self._otlp_part(file))
         if head.startswith(ZIP_START) or foreign_format(head) or _is_binary(head) or name.endswith(_NOT_DATA):
             return self._workbook(file, name)
         if name.endswith(_YAML):
@@ -365,6 +404,19 @@ class _PartReader:
         if part is not None and text is not None and text.is_guessed:
             part.remarks.append(PartRemark("encoding-guessed", "", text.shown_encoding))
         return _one(part)
+
+    def _otlp_part(self, file: SourceFile) -> Part | None:
+        with file.open() as stream:
+            data = stream.read(MOST_BYTES + 1)
+        try:
+            if len(data) > MOST_BYTES:
+                raise BadOtlp(f"it has more than {MOST_BYTES:,} bytes; export it in parts")
+            requests = list(read_otlp(data))
+        except BadOtlp as failure:
+            message = f"This file cannot be read as traces: {failure}."
+            self.findings.add(UNREADABLE, file.path, "", message)
+            return None
+        return held_part(file.path, [Row(f"request {number}", row) for number, row in enumerate(requests, start=1)])
 
     def _workbook(self, file: SourceFile, name: str) -> list[Part]:
         """Return the sheets of a workbook; other binary files are refused if they are tables, else passed over."""

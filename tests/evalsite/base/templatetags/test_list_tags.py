@@ -48,6 +48,18 @@ def test_table_gives_each_title_of_a_list_a_column() -> None:
     assert '<th scope="col">Case</th><th scope="col">a</th><th scope="col">b|num</th>' in html
 
 
+def test_rows_are_cards_on_a_phone_unless_columns_are_compared() -> None:
+    looks = ("", "table-hover", "table-compact heat", "stance-strip")
+    tables = [rendered(f'{{% table "Case" look="{look}" %}}{{% endtable %}}') for look in looks]
+
+    assert [table.split('<table class="')[1].split('"')[0] for table in tables] == [
+        "table cards",
+        "table table-hover cards",
+        "table table-compact heat",
+        "table stance-strip",
+    ]
+
+
 def test_each_takes_one_field_of_rows_of_either_kind() -> None:
     assert list_tags.each([{"name": "a"}, SimpleNamespace(name="b")], "name") == ["a", "b"]
 
@@ -63,7 +75,7 @@ def test_table_takes_captured_titles_with_their_markup_and_leaves_out_empty_ones
     )
 
     assert html == (
-        '<div class="table-wrap" id="costs"><table class="table"><caption>As &lt;given&gt;</caption><thead><tr>'
+        '<div class="table-wrap" id="costs"><table class="table cards"><caption>As &lt;given&gt;</caption><thead><tr>'
         '<th scope="col"><span class="axis-ends tabular"><span>0%</span><span>100%</span></span></th>'
         '<th scope="col">a|num</th><th scope="col">&lt;b&gt;</th><th scope="col" data-label="USD">Cost</th>'
         "</tr></thead><tbody></tbody></table></div>"

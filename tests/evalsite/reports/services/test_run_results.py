@@ -9,10 +9,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.reports.actions.boards import BOARD, BoardShown
 from evalsite.reports.selectors.graders import board_options, graders_of
 from evalsite.reports.selectors.run_facts import calls_paid_by, failures_by_evaluator
 from evalsite.reports.services.boards.leaderboards import compute_leaderboard
-from evalsite.reports.services.boards.suite_boards import board_table, compute_suite_board
+from evalsite.reports.services.boards.suite_boards import compute_suite_board
 from evalsite.reports.services.run_results import RUN_RESULTS, compute_run_results
 from judging.models import BASELINE, BASELINE_ID, Call, EvaluatorKind, ModelEndpoint, Run, RunEvaluator, RunKind, System
 from tests import factories
@@ -135,7 +136,7 @@ def test_graders_of_different_systems_show_all_of_them_with_the_baseline_named(
     content = compute_run_results(scored.run.pk, {})
     page = researcher.get(scored.run.get_absolute_url())
     board = compute_suite_board(scored.suite.pk, board_options(graders_of(scored.suite.pk)))
-    lines = [row for row in board_table(board, ["rules", "pair"]).rows if row["reason"]]
+    lines = [row for row in BOARD.data(BoardShown(board, ["rules", "pair"])).rows if row["reason"]]
     pair = f"?evaluator={judge.pk}&system={scored.ada.pk}&system={scored.bob.pk}"
     compared = researcher.get(reverse("reports:leaderboard-compare", args=[scored.suite.pk]) + pair)
 
@@ -159,8 +160,8 @@ def test_results_by_judge_name_the_baseline_and_have_no_spread_of_one_score(scor
     lines = [json.loads(line) for line in b"".join(researcher.get(export)).splitlines()]
 
     ada = [row for row in page.context["rows"] if row["system"] == "ada"]
-    assert [([cell["absence"] for cell in row["cells"]], row["spread"]) for row in ada] == [
-        (["", "baseline"], None)
+    assert [([cell["absence"] for cell in row["cells"]], row["values"]) for row in ada] == [
+        (["", "baseline"], [("", "the columns are on different scales")])
     ] * 4
     assert "no response" not in page.text
     assert [line["status"] for line in lines if line["system"] == "ada" and line["score"] is None] == ["baseline"] * 4

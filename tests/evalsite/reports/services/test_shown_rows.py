@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalsite.reports.services.people import PeoplePair, RaterFigures, compute_agreement
-from evalsite.reports.services.shown_rows import pair_matrix
+from evalsite.reports.services.people import PeoplePair, RaterFigures, compute_agreement, pair_matrix
 from judging.statistics.estimates import Estimate, undefined
 from tests import factories
 

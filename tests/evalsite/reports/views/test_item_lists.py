@@ -123,6 +123,11 @@ def test_every_number_of_a_queue_report_is_the_number_of_items_listed(queue: Que
         *("person", "pair", "pair-differs", "together", "rest", "rest-differs", "skipped"),
         *("retest", "retest-differs", "revealed", "revised", "differed", "toward", "agreed", "away"),
     }
+    page = researcher.get(report).text
+    most_disputed = items_of(queue)[1]
+    assert most_disputed.response_a is not None
+    assert "each pair counts twice" in page
+    assert most_disputed.response_a.prompt.text in page.partition('id="disputed"')[2]
 
 
 def test_every_number_of_criteria_on_scales_of_their_own_is_the_number_of_items_listed(

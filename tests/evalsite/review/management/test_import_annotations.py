@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 
-from evalsite.base.command_base import BadInput
-from evalsite.review.models import (
-    Annotation,
-)
+from evalsite.accounts.roles import Role
+from evalsite.review.models import Annotation
+from tests import factories
 from tests.evalsite.review.exchanged import busy_queue, emptied, exported
+from tests.judging.management.test_run_commands import refusal, run_command
 
 pytestmark = pytest.mark.django_db
 
 
-def test_import_annotations_command_checks_then_imports(tmp_path: Path, capsys: Any) -> None:
+def test_import_annotations_command_checks_then_imports(tmp_path: Path) -> None:
     queue = busy_queue()
     path = tmp_path / "answers.xlsx"
     path.write_bytes(exported(queue, "xlsx"))
     emptied(queue)
     User.objects.filter(username="eve").update(username="eva")
 
-    with pytest.raises(BadInput, match="There is no account 'eve'"):
-        call_command("import_annotations", str(path))
-    call_command("import_annotations", str(path), "--map", "eve=eva", "--dry-run", "--json")
-    dry = json.loads(capsys.readouterr().out)
-    assert Annotation.objects.count() == 0
-    call_command("import_annotations", str(path), "--map", "eve=eva", "--json")
-    told = json.loads(capsys.readouterr().out)
+    check, take = ("queue", "check-annotations", queue.slug), ("queue", "import-annotations", queue.slug)
+    file, people = ("--file", path), ("--people", "eve=eva")
 
-    assert (dry["dry_run"], dry["answers"]) == (True, 9)
-    assert (told["queue"], told["answers"], told["people_added"]) == (queue.slug, 9, [])
+    unknown = refusal(*take, *file)
+    dry = run_command(*check, *file, *people)
+    assert Annotation.objects.count() == 0
+    told = run_command(*take, *file, *people)
+
+    assert "There is no account 'eve'" in unknown
+    assert told == dry | {"people_added": []}
+    assert (told["queue"], told["answers"]) == (queue.slug, 9)
     assert Annotation.objects.count() == 9
-    for arguments, sentence in (
-        ([str(tmp_path / "none.csv")], "cannot be read"),
-        ([str(path), "--queue", "nowhere"], "There is no queue “nowhere”"),
-        ([str(path), "--map", "eve"], "Write --map FILE=USER"),
-    ):
-        with pytest.raises(BadInput, match=sentence):
-            call_command("import_annotations", *arguments)
+    assert "cannot be read" in refusal(*take, "--file", tmp_path / "none.csv")
+    assert "There is no queue “nowhere”" in refusal("queue", "import-annotations", "nowhere", *file)
+    assert refusal(*take, *file, "--people", "eve").startswith("--people: Write NAME=USER")
+
+
+def test_only_an_admin_adds_people(tmp_path: Path) -> None:
+    queue = busy_queue()
+    path = tmp_path / "answers.csv"
+    path.write_bytes(exported(queue, "csv"))
+    emptied(queue)
+    User.objects.filter(username="eve").update(username="eva")
+    factories.user("root", Role.ADMIN)
+    take = ("queue", "import-annotations", queue.slug, "--file", path, "--create-people", "--by")
+
+    refused, told = refusal(*take, "rita"), run_command(*take, "root")
+
+    assert refused.startswith("--create-people: Only an admin can add people.")
+    assert told["people_added"] == ["eve"]

@@ -8,17 +8,16 @@ from typing import Any
 
 import pytest
 
+from evalsite.base.score_scales import rating
 from evalsite.review.questions.answer_forms import (
-    AnswerForm,
-    FormPart,
-    PartsMissing,
+    ScoredForm,
     form_of,
     majority_parts,
     scale_of,
     scale_of_evaluator,
-    value_text,
     words_of_parts,
 )
+from evalsite.review.questions.forms import FormQuestion, Kind, PartsMissing, value_text
 from evalsite.review.questions.scales import JUDGEMENT, Label, points_scale
 from judging.judges.kinds.generic import GenericJudge
 from judging.judges.kinds.imported import ImportedGrader
@@ -62,7 +61,7 @@ DIMENSIONS = NodeSpec(
 )
 
 
-def form(tree: NodeSpec | None, *, judge: str = "", criterion: str = "", **about: str) -> AnswerForm:
+def form(tree: NodeSpec | None, *, judge: str = "", criterion: str = "", **about: str) -> ScoredForm:
     subject = JudgeSubject("", about.get("response", ""), context=about.get("context", ""), rubric=tree)
     found = form_of(subject, scale_of(tree, criterion=criterion, judge=judge), judge=judge)
     assert found is not None
@@ -115,7 +114,7 @@ def test_checks_with_points_come_to_the_judges_score() -> None:
     judged = GenericJudge().score({"nodes": values}, JudgeSubject("", "", rubric=CHECKS))
     assert checks.score(values).value == judged.value == Fraction(3, 8)
     assert checks.label(values) == "38"
-    assert checks.labels[3] == Label("38", "38 of 100", 3 / 8)
+    assert checks.labels[3] == Label("38", "37.5%", 3 / 8)
 
 
 def test_dimensions_are_rated_on_one_scale_each() -> None:
@@ -183,7 +182,7 @@ def test_scale_of_a_numeric_criterion_names_its_anchors() -> None:
         (ScaleSpec("boolean"), (Label("met", "Met", 1.0), Label("not met", "Not met", 0.0))),
         (ScaleSpec("nominal", labels=("cat", "dog")), (Label("cat", "cat"), Label("dog", "dog"))),
         (ScaleSpec("nominal", labels=(LONG, "dog")), (Label(f"{LONG[:11]}#{LONG_HASH}", LONG), Label("dog", "dog"))),
-        (ScaleSpec("numeric", minimum=0, maximum=100), points_scale(100)),
+        (ScaleSpec("numeric", minimum=0, maximum=100), points_scale(100, rating(0, 100))),
         (ScaleSpec("numeric"), JUDGEMENT),
     ],
 )
@@ -198,12 +197,12 @@ def test_read_wants_a_word_on_each_check(said: dict[str, str]) -> None:
 
 
 def test_values_are_read_back_as_they_are_said() -> None:
-    part = FormPart("x", "x", scale=ScaleSpec("numeric", 0, 10, 0.5))
+    part = FormQuestion("x", "x", Kind.NUMBER, scale=ScaleSpec("numeric", 0, 10, 0.5))
 
     assert part.read(value_text(7.5)) == 7.5
     assert part.read(value_text(7)) == 7
     assert part.read("7.3") is None
-    assert FormPart("c", "c").read(value_text(False)) is False
+    assert FormQuestion("c", "c").read(value_text(False)) is False
 
 
 def test_words_of_parts_name_what_is_met_and_the_values_of_scales() -> None:
@@ -272,16 +271,24 @@ def test_people_answer_beside_judges_without_a_rubric_in_their_words_or_numbers(
         (("C", "P", "I", "N"), {"N": 0.0, "I": 0.0, "P": 0.5, "C": 1.0}),  # of Inspect
         (("A", "B", "C"), {"C": 0.0, "B": 0.5, "A": 1.0}),
         ((1, 5), {str(n): n / 5 for n in range(1, 6)}),
-        ((0, 1), {"right": 1.0, "partly": 0.5, "wrong": 0.0}),
+        ((0, 1), {f"{n / 10:g}": n / 10 for n in range(11)}),
+        (
+            (-1, 1),
+            {f"{n / 10 - 1:g}": pytest.approx(n / 20) for n in range(0, 21, 2)},
+        ),  # -1, 0 and 1 alone are a preference
         ((None, None), {"right": 1.0, "partly": 0.5, "wrong": 0.0}),
     ],
 )
 def test_people_answer_beside_a_judge_of_another_tool_on_its_letters_or_numbers(
     scale: tuple[Any, ...], expected: dict[str, float]
 ) -> None:
-    frozen = ImportedGrader("grader", "tool", scale=scale).to_json()
+    frozen = ImportedGrader("grader", "tool", scale=scale).to_json() | {"judge_kind": "imported", "judge_options": {}}
 
     assert {label.value: label.share for label in scale_of_evaluator(frozen)} == expected
+
+
+def test_people_answer_beside_rules_of_another_tool_in_words() -> None:
+    assert scale_of_evaluator(ImportedGrader("exact_match", "tool", scale=(0, 1)).to_json()) == JUDGEMENT
 
 
 def test_an_own_prompt_is_answered_with_one_label_whatever_rubric_it_reads() -> None:

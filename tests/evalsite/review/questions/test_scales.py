@@ -37,7 +37,7 @@ def test_points_scale_is_stored_by_its_steps_and_read_back() -> None:
     scale = points_scale(30)
 
     assert [label.value for label in scale[:4]] == ["0", "3", "7", "10"]
-    assert scale[19] == Label("63", "63 of 100", 19 / 30)
+    assert scale[19] == Label("63", "63.3%", 19 / 30)
     assert labels_to_json(scale) == [{"points": 30}]
     assert labels_from_json([{"points": 30}]) == scale
     assert len(labels_to_json(points_scale(4))) == 5  # short ones are written out
@@ -47,6 +47,13 @@ def test_joined_scale_unites_levels_and_leaves_worth_out_where_scales_differ() -
     levels = joined_scale([level_scale([50]), level_scale([25, 75])])
 
     assert [label.value for label in levels] == ["0", "25", "50", "75", "100"]
+    eighths_and_halves = joined_scale([points_scale(8), points_scale(2)])
+    assert [(label.value, label.text) for label in eighths_and_halves][3:6] == [
+        ("38", "37.5%"),
+        ("50", "50.0%"),
+        ("62", "62.5%"),
+    ]
+    assert {label.share for label in joined_scale([points_scale(8), points_scale(4, rating(1, 5))])} == {None}
     assert joined_scale([JUDGEMENT, JUDGEMENT]) == JUDGEMENT
     assert joined_scale([JUDGEMENT[:2], scale_from_words(["1", "2"])]) == (
         Label("right", "Right"),
@@ -168,8 +175,8 @@ def test_labels_without_worth_are_never_upside_down() -> None:
     [
         (scale_from_words(["1 = useless", "2", "3", "4", "5 = complete"]), rating(1, 5, zero=1)),
         (level_scale([25, 50]), rating(0, 100)),
-        (points_scale(30), rating(0, 100)),  # though their numbers are rounded
-        (points_scale(20), rating(0, 100)),
+        (points_scale(30), SHARE),
+        (points_scale(20, rating(0, 100)), rating(0, 100)),
         (JUDGEMENT, SHARE),
         (PREFERENCE, WINS),
         (COMPARED, WINS),
@@ -183,7 +190,8 @@ def test_the_worth_of_labels_is_shown_on_their_own_scale(labels: tuple[Label, ..
 @pytest.mark.parametrize(
     ("scale", "words", "stored"),
     [
-        (SHARE, "63 of 100", [{"points": 30}]),
+        (SHARE, "63.3%", [{"points": 30}]),
+        (rating(0, 100), "63.3 of 100", [{"points": 30, "scale": ["rating", 0.0, 100.0, 0.0, False]}]),
         (ScoreScale(ScaleKind.RATING, 0, 1), "0.63 of 1", [{"points": 30, "scale": ["rating", 0.0, 1.0, 0.0, False]}]),
         (rating(1, 5), "3.17 of 5", [{"points": 30, "scale": ["rating", 0.0, 5.0, 0.0, False]}]),  # 19 / 30 of 5
         (rating(1, 5, zero=1), "3.53 of 5", [{"points": 30, "scale": ["rating", 1.0, 5.0, 1.0, False]}]),
@@ -197,7 +205,7 @@ def test_scores_of_a_form_are_worded_on_the_scale_of_the_judge_and_stored_so(
     assert labels[19] == Label("63", words, 19 / 30)
     assert labels_to_json(labels) == stored
     assert labels_from_json(stored) == labels
-    assert score_scale_of_labels(labels).whole_words(19 / 30) == ("63.3 of 100" if scale == SHARE else words)
+    assert score_scale_of_labels(labels).whole_words(19 / 30) == words
     assert joined_scale([points_scale(30), labels]) == labels  # one scale, in other words
 
 

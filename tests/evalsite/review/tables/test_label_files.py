@@ -61,7 +61,11 @@ def test_read_labels_asks_for_columns_that_nothing_names_and_takes_the_answer() 
 
     refused, parsed = read_labels(data, "l.csv"), read_labels(data, "l.csv", options=options)
 
-    assert [row.code for row in refused.errors] == ["label-columns"]
+    [asked] = refused.errors
+    assert (asked.message, asked.hint) == (
+        "which column holds the labels, and which the id of the item? It has: x1, x2, x3.",
+        "Say --map label=COLUMN --map case=COLUMN --map rater=COLUMN, or --map 'labels of=RATER'.",
+    )
     assert labels_of(parsed) == [("c1", [("ann", "good")]), ("c2", [("ann", "bad")])]
 
 

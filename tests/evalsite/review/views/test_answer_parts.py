@@ -22,7 +22,7 @@ from judging.models import EvaluatorKind, Response, RunEvaluator
 from tests import factories
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
 from tests.factories import NOON
-from tests.judging.management.test_run_commands import run_command
+from tests.judging.management.test_run_commands import refusal, run_command
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_audit")]
 FIVE = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
@@ -85,7 +85,7 @@ def test_checks_with_points_are_ticked_and_scored_as_the_judge_scores_them() -> 
 
     assert page.count('type="radio"') == 6
     assert "5 points" in page
-    assert " ".join(score.split()) == "Score <strong>38</strong> of 100"  # (5 - 2) of 8
+    assert " ".join(score.split()) == "Score <strong>37.5%</strong>"  # (5 - 2) of 8
     answer = Annotation.objects.get(annotator=ada)
     assert (answer.label, answer.parts) == ("38", {"cites": True, "sums": False, "lies": True})
 
@@ -200,12 +200,16 @@ def test_the_command_decides_by_parts_too() -> None:
     item = decide(opened(DIMENSIONS), {"part-clear": "4", "part-right": "5"}, {"part-clear": "1", "part-right": "1"})
     factories.user("lea", Role.RESEARCHER)
 
-    shown = run_command("adjudicate_item", "--item", item.pk, "--by", "lea")
-    parts = ("--part", "clear=3", "--part", "right=3")
-    decided = run_command("adjudicate_item", "--item", item.pk, *parts, "--reason", "Between", "--by", "lea")
+    by = ("--reason", "Between", "--by", "lea")
+
+    shown = run_command("item", "look", item.pk, "--by", "lea")
+    missing = refusal("item", "adjudicate", item.pk, "--decision", "parts", *by)
+    parts = ("--decision", "parts", "--parts", '{"clear": 3, "right": "3"}')
+    decided = run_command("item", "adjudicate", item.pk, *parts, *by)
 
     assert shown["parts"] == {"clear": ["1", "2", "3", "4", "5"], "right": ["1", "2", "3", "4", "5"]}
     assert shown["annotations"][0]["parts"] == {"clear": 4, "right": 5}
+    assert "clear" in missing
     assert decided["label"] == "60"
     assert Adjudication.objects.get().parts == {"clear": 3, "right": 3}
 
@@ -258,7 +262,7 @@ def test_answering_by_parts_costs_no_more_queries_than_a_label(
     client, _ = signed_in("ada")
     claim = take(client, queue)
 
-    with django_assert_max_num_queries(26 + more):  # a context is looked up where a score rests on it
+    with django_assert_max_num_queries(28 + more):  # a context is looked up where a score rests on it
         send(client, claim, HTMX, **said, by_parts="on", label="")
 
 

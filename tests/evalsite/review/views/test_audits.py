@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
 from debate.models import DebateSet, DebateStatus
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.base.command_base import BadInput
 from evalsite.review.audit_plans import Pilot, planned_half_width
 from evalsite.review.models import Assignment, AuditPlan, Referral, ReviewItem
 from evalsite.review.routing import ItemArm
@@ -31,6 +28,7 @@ from judging.specs import people_choices
 from judging.specs.people_choices import AskedPeople
 from tests import factories
 from tests.factories import NOON
+from tests.judging.management.test_run_commands import refusal, run_command
 
 pytestmark = pytest.mark.django_db
 
@@ -70,8 +68,8 @@ def test_the_page_says_what_each_size_buys_without_javascript() -> None:
     url = reverse("review:audit-debates", args=[owner.pk])
 
     page = rita.get(url)
-    looked = rita.post(url, {"by": "width", "width": "10", "share": "80", "look": "1"})
-    fragment = rita.get(url, {"by": "size", "size": "20", "share": "50"}, headers={"HX-Request": "true"})
+    looked = rita.post(url, {"chosen_by": "width", "width": "10", "share": "80", "look": "1"})
+    fragment = rita.get(url, {"chosen_by": "size", "size": "20", "share": "50"}, headers={"HX-Request": "true"})
 
     # 5% of 40, but at least 30
     assert (page.context["in_force"], page.context["offer"].size) == (30, 30)
@@ -111,7 +109,8 @@ def test_a_plan_made_before_the_end_is_what_is_drawn() -> None:
     rita = signed_in("rita", Role.RESEARCHER)
 
     answer = rita.post(
-        reverse("review:audit-debates", args=[owner.pk]), {"by": "size", "size": "10", "share": "50", "width": ""}
+        reverse("review:audit-debates", args=[owner.pk]),
+        {"chosen_by": "size", "size": "10", "share": "50", "width": ""},
     )
     opened = open_items_for_debates(debate_set=owner, at=NOON)
 
@@ -133,7 +132,7 @@ def test_enlarging_adds_items_and_corrects_every_probability(kind: str) -> None:
     opener(**subject, at=NOON)
     before = sizes_of(owner)
     first = set(owner.queue.items.values_list("pk", flat=True))
-    rita.post(url, {"by": "size", "size": "36", "share": "50"})
+    rita.post(url, {"chosen_by": "size", "size": "36", "share": "50"})
     waiting = list(unheard())
     opened = opener(**subject, at=AuditPlan.objects.get().chosen_at)
 
@@ -150,7 +149,7 @@ def test_a_routed_item_that_a_larger_sample_draws_joins_the_audit() -> None:
     open_items_for_debates(debate_set=owner, at=NOON)
     rita = signed_in("rita", Role.RESEARCHER)
 
-    rita.post(reverse("review:audit-debates", args=[owner.pk]), {"by": "size", "size": "40", "share": "50"})
+    rita.post(reverse("review:audit-debates", args=[owner.pk]), {"chosen_by": "size", "size": "40", "share": "50"})
     opened = open_items_for_debates(debate_set=owner, at=NOON)
 
     assert opened == 0
@@ -165,7 +164,9 @@ def test_a_drawn_sample_does_not_shrink() -> None:
     open_items_for_debates(debate_set=owner, at=NOON)
     rita = signed_in("rita", Role.RESEARCHER)
 
-    page = rita.post(reverse("review:audit-debates", args=[owner.pk]), {"by": "size", "size": "5", "share": "50"})
+    page = rita.post(
+        reverse("review:audit-debates", args=[owner.pk]), {"chosen_by": "size", "size": "5", "share": "50"}
+    )
 
     assert "30 cases have been drawn and may be annotated already" in page.content.decode()
     assert AuditPlan.objects.count() == 0
@@ -185,11 +186,11 @@ def test_a_smaller_share_of_the_site_leaves_what_was_drawn_and_its_chances(setti
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        ({"by": "size", "size": "", "share": "50"}, "Enter a number of cases."),
-        ({"by": "width", "width": "", "share": "50"}, "Enter a width."),
-        ({"by": "size", "size": "41", "share": "50"}, "There are 40 cases."),
-        ({"by": "size", "size": "-1", "share": "50"}, "greater than or equal to 0"),
-        ({"by": "size", "size": "10", "share": "100"}, "less than or equal to 99"),
+        ({"chosen_by": "size", "size": "", "share": "50"}, "Enter a number of cases."),
+        ({"chosen_by": "width", "width": "", "share": "50"}, "Enter a width."),
+        ({"chosen_by": "size", "size": "41", "share": "50"}, "There are 40 cases."),
+        ({"chosen_by": "size", "size": "-1", "share": "50"}, "greater than or equal to 0"),
+        ({"chosen_by": "size", "size": "10", "share": "100"}, "less than or equal to 99"),
     ],
 )
 def test_impossible_wishes_are_told(data: dict[str, str], sentence: str) -> None:
@@ -342,26 +343,20 @@ def test_annotators_cannot_tell_an_audited_item_from_another() -> None:
     assert seen() == routed
 
 
-def test_plan_audit_command_says_what_it_buys_and_stores_it(capsys: Any) -> None:
+def test_audit_command_says_what_it_buys_and_stores_it() -> None:
     owner = debates(40)
 
-    call_command("plan_audit", "--debate-set", str(owner.pk), "--half-width", "0.1", "--dry-run", "--json")
-    dry = json.loads(capsys.readouterr().out)
+    dry = run_command("debate_set", "estimate-audit", owner.pk, "--chosen-by", "width", "--width", 10)
     assert AuditPlan.objects.count() == 0
-    call_command("plan_audit", "--debate-set", str(owner.pk), "--size", "12", "--json")
-    told = json.loads(capsys.readouterr().out)
+    told = run_command("debate_set", "audit", owner.pk, "--size", 12)
+    again = run_command("debate_set", "estimate-audit", owner.pk)
 
     assert (dry["size"], dry["population"]) == (40, 40)
     assert (told["size"], told["answers"], told["probability"]) == (12, 24, 0.3)
-    assert AuditPlan.objects.get().size == 12
-    for arguments, sentence in (
-        (["--size", "3"], "Give either --run or --debate-set"),
-        (["--run", "999", "--size", "3"], "There is no run that judges or rules score “999”"),
-        (["--debate-set", str(owner.pk)], "Give either --size or --half-width"),
-        (["--debate-set", str(owner.pk), "--size", "41"], "audit 41 of 40"),
-    ):
-        with pytest.raises(BadInput, match=sentence):
-            call_command("plan_audit", *arguments)
+    assert again["size"] == AuditPlan.objects.get().size == 12
+    assert refusal("run", "audit", 999, "--size", 3) == "There is no run “999”. There are none yet."
+    assert refusal("debate_set", "audit", owner.pk, "--size", 41) == "--size: There are 40 cases."
+    assert refusal("run", "estimate-audit", factories.run().pk) == "There are no cases to sample yet."
 
 
 def test_a_sample_of_more_than_a_day_of_work_is_drawn_once_somebody_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,15 +364,15 @@ def test_a_sample_of_more_than_a_day_of_work_is_drawn_once_somebody_agrees(monke
     run = judged_run(40)
     ada = signed_in("ada", Role.RESEARCHER)
     url = reverse("review:audit-run", args=[run.pk])
-    form = {"by": "size", "size": "20", "share": "50", "width": "5"}
+    form = {"chosen_by": "size", "size": "20", "share": "50", "width": "5"}
 
     refused = ada.post(url, form)
-    with pytest.raises(BadInput, match="Agree with --confirm-people 40, or ask for less: a smaller sample"):
-        call_command("plan_audit", "--run", str(run.pk), "--size", "20")
+    told = refusal("run", "audit", run.pk, "--size", 20)
 
     assert not AuditPlan.objects.exists()
+    assert told.endswith("Agree to it beside the estimate (commands and the API: agreed), or ask for less.")
     assert "This asks people for at most 40 annotations (40 min 00 s" in refused.text
     assert re.search(r'name="agreed"\s+value="40"\s+form="audit-form"', refused.text)
     assert ada.post(url, form | {"agreed": "40"}).status_code == 302
-    call_command("plan_audit", "--run", str(run.pk), "--size", "21", "--confirm-people", "42", "--json")
+    run_command("run", "audit", run.pk, "--size", 21, "--agreed", 42)
     assert AuditPlan.objects.get().size == 21

@@ -27,7 +27,7 @@ WHY = "The question names no place"
 
 
 def say_cannot(client: Client, claim: Assignment, why: str = WHY, **headers: str) -> Any:
-    values = {"token": str(claim.token), "other": why}
+    values = {"token": str(claim.token), "reason": why}
     return client.post(reverse("review:item-cannot-judge", args=[claim.item_id]), values, headers=headers or HTMX)
 
 

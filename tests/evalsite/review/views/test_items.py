@@ -282,7 +282,7 @@ def test_item_annotate_has_a_fixed_number_of_queries(count: int, django_assert_n
     client, _ = signed_in("ada")
     claim = take(client, queue)
 
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(21):
         assert send(client, claim, HTMX).status_code == 200
 
 

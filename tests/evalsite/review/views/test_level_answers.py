@@ -54,6 +54,7 @@ def test_one_annotation_holds_the_items_and_the_score_they_come_to(queue: Queue)
     send(client, claim, HTMX, **SAID, by_parts="on", label="")
 
     assert page.count('type="radio"') == 6
+    assert 'id="drawer-rubric"' not in page  # the form says it already
     assert "3 parts left to annotate" in page
     assert " ".join(score.split()) == "Score <strong>50</strong> of 100"
     answer = Annotation.objects.get(annotator=ada)

@@ -74,7 +74,7 @@ def test_queue_detail_has_a_fixed_number_of_queries(count: int, django_assert_nu
     client, _ = signed_in("rita", Role.RESEARCHER)
     cache.clear()  # the scenarios of a queue are remembered
 
-    with django_assert_num_queries(24):
+    with django_assert_num_queries(27):
         page = client.get(reverse("review:queue-detail", args=[queue.slug]))
 
     assert page.status_code == 200
@@ -131,7 +131,7 @@ def test_annotators_may_not_change_or_export_queues() -> None:
     slug = item.queue.slug
 
     assert client.get(reverse("review:queue-update", args=[slug])).status_code == 403
-    assert client.post(reverse("review:queue-pause", args=[slug])).status_code == 403
+    assert client.post(reverse("act", args=["queue", item.queue.pk, "pause"])).status_code == 403
     assert client.get(reverse("review:queue-export", args=[slug, "csv"])).status_code == 403
     assert client.get(reverse("review:adjudication-list")).status_code == 403
     assert client.post(reverse("review:item-reopen", args=[item.pk])).status_code == 403
@@ -362,29 +362,29 @@ def test_chosen_items_are_excluded_asked_more_or_taken_back_at_once() -> None:
     others = [factories.review_item(queue=queue) for _ in range(3)]
     client, rita = signed_in("rita", Role.RESEARCHER)
     ReviewItem.objects.filter(pk=others[0].pk).update(sent_by=rita)
-    url = reverse("review:queue-act", args=[queue.slug])
     elsewhere = factories.review_item()
 
     def act(name: str, *items: ReviewItem, reason: str = "") -> list[str]:
-        form = {"act": name, "item": [item.pk for item in items], "reason": reason}
+        form = {"items": [item.pk for item in items], "reason": reason}
+        url = reverse(f"review:queue-{name}-items", args=[queue.slug])
         return [str(message) for message in client.post(url, form, follow=True).context["messages"]]
 
-    assert act("exclude", *others[:2]) == ["Give a reason for excluding this item."]
+    assert act("exclude", *others[:2]) == ["Give a reason."]
     assert act("ask-more", disputed, others[2]) == [
         "One more annotation asked for 1 item. Only an item on which annotators disagree can get one more annotator."
     ]
     assert act("take-back", others[0], others[1]) == [
         "1 item taken back. This item was not sent by hand, so it cannot be withdrawn. You can pause its queue."
     ]
-    assert act("exclude", others[1], elsewhere, reason="cut off") == ["1 item excluded; the annotations are kept."]
-    assert act("exclude", elsewhere, reason="cut off") == ["Choose at least one item and at most 200."]
+    assert act("exclude", others[1], reason="cut off") == ["1 item excluded; the annotations are kept."]
+    assert act("exclude", reason="cut off") == ["Choose at least one item and at most 200."]
+    assert act("exclude", elsewhere, reason="x")[0].startswith("Select a valid choice.")
     assert [(item.pk, item.status, item.quorum) for item in ReviewItem.objects.order_by("pk")] == [
         (disputed.pk, ItemStatus.OPEN, 3),
         (others[1].pk, ItemStatus.EXCLUDED, 2),
         (others[2].pk, ItemStatus.OPEN, 2),
         (elsewhere.pk, ItemStatus.OPEN, 2),
     ]
-    assert client.post(url, {"act": "delete"}).status_code == 404
 
 
 def test_the_remaining_time_leaves_out_what_nobody_can_give() -> None:

@@ -15,12 +15,12 @@ from pytest_django import DjangoAssertNumQueries
 from debate.models import DebateSet
 from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
+from evalsite.review.actions import referrals
 from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.labels.audits import subject_of_debates
 from evalsite.review.selectors.verdict_reviews import reviews_of_verdicts
 from evalsite.review.services.referrals.audits import plan_audit
 from evalsite.review.services.referrals.run_referrals import open_items_for_debates
-from evalsite.review.views import audits
 from judging.models import Run, RunTask, Verdict
 from judging.specs import people_choices
 from tests import factories
@@ -43,11 +43,11 @@ def ada(client: Client) -> User:
 def test_verdict_page_sends_to_people_and_takes_back_without_javascript(client: Client) -> None:
     judged_run({"status": "ok"})
     verdict = Verdict.objects.get()
-    send = reverse("review:verdict-send", args=[verdict.pk])
+    send, pressed = reverse("review:run-send", args=[verdict.run_id]), {"verdict": verdict.pk}
 
     before = client.get(verdict.get_absolute_url())
-    sent = client.post(send, follow=True)
-    again = client.post(send, follow=True)
+    sent = client.post(send, pressed, follow=True)
+    again = client.post(send, pressed, follow=True)
     item = ReviewItem.objects.get()
     back = client.post(reverse("review:item-take-back", args=[item.pk]), {"verdict": verdict.pk}, follow=True)
 
@@ -56,7 +56,9 @@ def test_verdict_page_sends_to_people_and_takes_back_without_javascript(client: 
     assert [str(one) for one in sent.context["messages"]] == [f"Sent 1 item (2 annotations) to the queue “{queue}”."]
     assert f'href="{item.get_absolute_url()}"' in sent.text
     assert "Withdraw" in sent.text
-    assert [str(one) for one in again.context["messages"]] == [f"This is already in the queue “{queue}”."]
+    assert [str(one) for one in again.context["messages"]] == [
+        "Nothing was sent: all of this is in review or has a label already."
+    ]
     assert [str(one) for one in back.context["messages"]] == [f"Withdrawn from the queue “{queue}”."]
     assert "Send to a person" in back.text
 
@@ -65,10 +67,10 @@ def test_verdict_page_sends_to_people_and_takes_back_without_javascript(client: 
 def test_verdict_send_answers_the_row_or_the_card_that_was_pressed(client: Client) -> None:
     judged_run(BAD)
     verdict = Verdict.objects.get()
-    send = reverse("review:verdict-send", args=[verdict.pk])
+    send, pressed = reverse("review:run-send", args=[verdict.run_id]), {"verdict": verdict.pk}
 
-    row = client.post(send, headers=HTMX | {"HX-Target": f"verdict-row-people-{verdict.pk}"})
-    card = client.post(send, headers=HTMX | {"HX-Target": "verdict-people"})
+    row = client.post(send, pressed, headers=HTMX | {"HX-Target": f"verdict-row-people-{verdict.pk}"})
+    card = client.post(send, pressed, headers=HTMX | {"HX-Target": "verdict-people"})
 
     assert f'id="verdict-row-people-{verdict.pk}"' in row.text
     assert 'id="verdict-people"' in card.text
@@ -100,8 +102,8 @@ def test_run_send_asks_for_more_than_a_day_of_work_only_where_somebody_agrees(
     url = reverse("review:run-send", args=[run.pk])
 
     fragment, page = client.post(url, headers=HTMX), client.post(url)
-    with pytest.raises(BadInput, match=r"at most 4 annotations .* with --confirm-people"):
-        call_command("send_verdict", "--run", str(run.pk), "--by", "ada")
+    with pytest.raises(BadInput, match=r"at most 4 annotations .* \(commands and the API: agreed\)"):
+        call_command("run", "send", str(run.pk), "--by", "ada")
 
     assert (ReviewItem.objects.count(), Queue.objects.count()) == (0, 0)
     assert "This asks people for at most 4 annotations" in fragment["HX-Trigger"]
@@ -132,8 +134,8 @@ def test_the_page_of_debates_that_send_their_audit_alone_sends_the_others(
     before = client.get(owner.get_absolute_url())
     monkeypatch.setattr(people_choices, "DAY_SECONDS", 3 * 60)  # two debates, two people each, a minute each
     refused = client.post(url)
-    with pytest.raises(BadInput, match=r"at most 4 annotations .* with --confirm-people"):
-        call_command("send_verdict", "--debate-set", str(owner.pk), "--by", "ada")
+    with pytest.raises(BadInput, match=r"at most 4 annotations .* \(commands and the API: agreed\)"):
+        call_command("debate_set", "send", str(owner.pk), "--by", "ada")
     unsent = ReviewItem.objects.count()
     sent = client.post(url, {"agreed": "4"}, follow=True)
 
@@ -185,15 +187,15 @@ def test_run_people_asks_again_only_while_the_run_is_at_work(client: Client) -> 
 
 def test_run_send_leaves_a_large_run_to_a_worker(client: Client, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     run = judged_run(BAD)
-    run.total = audits.MOST_AT_ONCE + 1
+    run.total = referrals.MOST_AT_ONCE + 1
     run.save()
     url = reverse("review:run-send", args=[run.pk])
 
     monkeypatch.setattr(
-        audits, "launch_rest", lambda **asked: asked != {"about": run, "actor": ada, "agreed": None}
+        referrals, "launch_rest", lambda **asked: asked != {"about": run, "actor": ada, "agreed": None}
     )  # no broker
     refused = client.post(url, headers=HTMX)
-    monkeypatch.setattr(audits, "launch_rest", lambda **asked: asked == {"about": run, "actor": ada, "agreed": None})
+    monkeypatch.setattr(referrals, "launch_rest", lambda **asked: asked == {"about": run, "actor": ada, "agreed": None})
     told = client.post(url, headers=HTMX)
 
     assert "No worker is running" in refused["HX-Trigger"]

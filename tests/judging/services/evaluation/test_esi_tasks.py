@@ -15,12 +15,12 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from judging.exports import TIMES, write_esi_files
 from judging.grading.esi import EsiOptions
 from judging.judges.answer_prompts import shipped_asking
 from judging.judges.kinds.esi_items import ReplyReading
 from judging.models import Call, EsiItem, Judge, ModelEndpoint, Response, Run, RunTask, Score, Suite, System, Verdict
 from judging.selectors.esi import read_summary
+from judging.services.esi_files import TIMES, write_esi_files
 from judging.services.evaluation.esi_tasks import ORIGINAL, options_from_json
 from judging.services.runs.ask_plans import AskSetup
 from judging.services.runs.esi_plans import EsiSetup, default_judge

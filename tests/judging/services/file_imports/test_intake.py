@@ -11,7 +11,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judging.models import Response
+from judging.models import Case, Response
 from judging.services.file_imports.imports import CheckedImport, check_import, store_import
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.record_plans import BenchmarkChoice
@@ -175,6 +175,28 @@ def test_read_intake_names_a_file_of_another_format_beside_what_it_reads() -> No
 @pytest.mark.parametrize("kind", ["level_rubric", "table", "inspect-json", "responses_folder", "criteria", "suite"])
 def test_read_intake_of_nothing_is_an_error(kind: str) -> None:
     assert check(("notes.txt", b"hello"), kind=kind).errors != ()
+
+
+def test_read_intake_of_what_is_left_out_says_why() -> None:
+    marks = b'[{"id": 1, "data": {"image": "a.png"}, "annotations": [{"id": 2, "result": [{"from_name": "box", '
+    marks += b'"type": "rectanglelabels", "value": {"x": 1, "rectanglelabels": ["elk"]}}]}]}]'
+
+    (problem,) = check(("tasks.json", marks)).problems
+
+    assert problem.message == (
+        "The upload contains nothing that can be imported. Left out: 1 \u00d7 annotation, box: marks in a text or "
+        "picture are no label of all of it."
+    )
+
+
+def test_questions_about_other_passages_are_other_cases_a_second_time_too() -> None:
+    file = ("set.csv", b"question,passage,answer\nWho?,Ann wrote it.,Ann\nWho?,Bo drew it.,Bo\n")
+
+    store(file)
+    store(file)
+
+    rows = Case.objects.order_by("key").values_list("key", "prompt__context", "reference")
+    assert list(rows) == [("1", "Ann wrote it.", "Ann"), ("2", "Bo drew it.", "Bo")]
 
 
 def test_read_intake_says_that_a_file_is_empty() -> None:

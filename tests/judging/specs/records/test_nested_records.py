@@ -78,7 +78,7 @@ def test_reads_takes_three_or_more_numbered_columns_as_choices() -> None:
 
 
 def test_reads_takes_the_prefix_of_a_form_for_people_off() -> None:
-    header = "HITId,WorkerId,Input.question,Input.response_a,Input.response_b,Answer.preference"
+    header = "HITId,annotator,Input.question,Input.response_a,Input.response_b,Answer.preference"
 
     document = read(f"{header}\nh1,w1,Why?,So.,Thus.,B\n")
 

@@ -7,6 +7,7 @@ import pytest
 from judging.specs.files.bundles import Bundle
 from judging.specs.records.recognition import Reading, RecordOptions, read_records
 from tests.judging.specs.records import corpus
+from tests.judging.specs.records.tools import uploads
 
 
 def reading(folder: str, *names: str) -> Reading:
@@ -69,3 +70,24 @@ def test_read_records_names_references_whose_questions_are_missing() -> None:
 
     assert result.collected is not None
     assert ("reference", "no file of the upload has its question", 1) in result.collected.left_out()
+
+
+def test_an_error_of_every_row_is_said_once_with_the_first_rows() -> None:
+    rows = [{"id": "a", "prompt": f"Question {number}?"} for number in range(6)]
+
+    said = [str(problem) for problem in uploads.read({"q.jsonl": rows}).findings.as_tuple()]
+
+    assert said == [
+        "q.jsonl, line 2: The id 'a' stands at q.jsonl, line 1 with another prompt. It is so in 5 rows (first: line 2, "
+        "line 3, line 4). Give each question an id of its own."
+    ]
+
+
+def test_a_file_that_lacks_one_field_of_a_tool_is_named_as_such() -> None:
+    row = {"instruction": "Add.", "output_1": "3", "zq7": "4", "preference": 1.5}
+
+    collected = uploads.read({"annotations.json": [row]}).collected
+
+    assert collected is not None
+    details = [detail for kind, _, _, detail in collected.warning_rows() if kind == "fields-missing"]
+    assert details == ["AlpacaEval: annotations, without output_2"]

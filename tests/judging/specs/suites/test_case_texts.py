@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judging.specs.files.bundles import bundle_from_files
@@ -114,6 +114,7 @@ json_values = st.recursive(
 )
 
 
+@example(["0"], ["\x85", "one\x85two\nthree", "\u2028", "one\n\u2029"])
 @given(
     st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1), min_size=1, max_size=4), json_values
 )

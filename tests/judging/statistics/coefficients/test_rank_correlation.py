@@ -1,4 +1,4 @@
-"""Spearman's rank correlation, worked out by hand."""
+"""Spearman's, Kendall's and the concordance of several rankings, worked out by hand and against scipy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 import scipy
 
-from judging.statistics.coefficients.rank_correlation import FEW_PAIRS, ONE_VALUE, spearman_of, tau_of
+from judging.statistics.coefficients.rank_correlation import (
+    FEW_PAIRS,
+    NO_RANKINGS,
+    ONE_VALUE,
+    kendall_w,
+    mean_over_items,
+    mean_tau_of,
+    mid_ranks,
+    spearman_of,
+    tau_of,
+    tau_of_rankings,
+)
+from judging.statistics.estimates import Estimate, undefined
+from judging.statistics.intervals import ONE_UNIT
 
 
 def test_spearman_of_few_pairs_has_no_interval() -> None:
@@ -72,3 +85,64 @@ def test_tau_of_is_that_of_scipy(seed: int) -> None:
 def test_tau_of_one_value_is_undefined() -> None:
     assert tau_of(np.array([[4, 0], [3, 0]])) is None
     assert tau_of(np.zeros((2, 2), dtype=np.int64)) is None
+
+
+def drawn_rankings(generator: np.random.Generator, things: str, people: int) -> list[list[str]]:
+    """Return rankings with ties: each thing gets one of a few places at random."""
+    rankings = []
+    for _ in range(people):
+        places = generator.integers(0, len(things), len(things)).tolist()
+        groups = ("".join(thing for thing, at in zip(things, places, strict=True) if at == place) for place in range(9))
+        rankings.append([group for group in groups if group])
+    return rankings
+
+
+def columns(rankings: list[list[str]], things: str) -> list[list[float]]:
+    return [[ranks[thing] for thing in things] for ranks in map(mid_ranks, rankings)]
+
+
+def test_tau_of_rankings_is_that_of_scipy_on_50_random_tables() -> None:
+    generator = np.random.default_rng(31)
+    for _ in range(50):
+        things = "abcdef"[: int(generator.integers(2, 7))]
+        rankings = drawn_rankings(generator, things, 2)
+        first, second = columns(rankings, things)
+
+        expected = scipy.stats.kendalltau(first, second).statistic
+
+        found = tau_of_rankings(*rankings)
+        assert (found is None and math.isnan(expected)) or found == pytest.approx(expected)
+
+
+def test_kendall_w_is_the_friedman_statistic_of_scipy_on_50_random_tables() -> None:
+    # with the correction for ties, chi-squared = m (n - 1) W (Kendall 1970); scipy needs three things and people
+    generator = np.random.default_rng(32)
+    for _ in range(50):
+        people, things = int(generator.integers(3, 8)), "abcdef"[: int(generator.integers(3, 7))]
+        rankings = drawn_rankings(generator, things, people)
+
+        expected = scipy.stats.friedmanchisquare(*zip(*columns(rankings, things), strict=True)).statistic
+
+        assert kendall_w([mid_ranks(row) for row in rankings]) == pytest.approx(expected / (people * (len(things) - 1)))
+
+
+def test_kendall_w_of_a_table_worked_out_by_hand() -> None:
+    # ranks 1 2 3, 1 3 2, 2 1 3: sums 4 6 8, S = 4 + 0 + 4 = 8, W = 12 * 8 / (9 * 24) = 4 / 9
+    rankings = [["a", "b", "c"], ["a", "c", "b"], ["b", "a", "c"]]
+
+    assert kendall_w([mid_ranks(row) for row in rankings]) == pytest.approx(4 / 9)
+    # pairs: one swap each of three pairs (1 - 2/3), and two between the second and the third (1 - 4/3)
+    assert mean_tau_of(rankings) == pytest.approx((1 / 3 + 1 / 3 - 1 / 3) / 3)
+
+
+def test_rankings_that_tie_everything_have_no_coefficient() -> None:
+    assert kendall_w([mid_ranks(["abc"])] * 3) is None
+    assert kendall_w([mid_ranks(["a", "b"])]) is None
+    assert mean_tau_of([["abc"], ["a", "b", "c"]]) is None
+
+
+def test_mean_over_items_has_the_interval_of_student() -> None:
+    # mean 0.5 of 0.4 and 0.6: deviation sqrt(0.02), error 0.1, t of one degree 12.7062: cut at both ends
+    assert mean_over_items([0.4, None, 0.6], lowest=0.0) == Estimate(0.5, 0.0, 1.0, 2)
+    assert mean_over_items([0.4], lowest=0.0) == Estimate(0.4, None, None, 1, ONE_UNIT)
+    assert mean_over_items([None], lowest=0.0) == undefined(NO_RANKINGS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import krippendorff
 import numpy as np
 import ppi_py
@@ -107,17 +109,17 @@ def test_mcnemar_mid_p_equals_truescore_where_the_counts_differ() -> None:
     assert p_values == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", [Metric.NOMINAL, Metric.ORDINAL, Metric.INTERVAL])
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_alpha_equals_the_krippendorff_package(seed: int, metric: Metric) -> None:
+def test_alpha_equals_the_krippendorff_package(seed: int, level: Literal["nominal", "ordinal", "interval"]) -> None:
     random = np.random.default_rng(seed)
     rows = np.where(random.random((60, 4)) < 0.3, np.nan, random.integers(1, 6, size=(60, 4)))
     answers = [[None if np.isnan(value) else int(value) for value in row] for row in rows]
     table = from_rows(answers, labels=range(1, 6), values=[1, 2, 3, 4, 5])
 
-    alpha = krippendorff_alpha(table, metric)
+    alpha = krippendorff_alpha(table, Metric(level))
 
-    assert alpha.value == pytest.approx(krippendorff.alpha(rows.T, level_of_measurement=metric.value), abs=1e-9)
+    assert alpha.value == pytest.approx(krippendorff.alpha(rows.T, level_of_measurement=level), abs=1e-9)
 
 
 def test_weighted_kappa_gives_pseudo_cases_the_root_of_the_items_of_a_case() -> None:

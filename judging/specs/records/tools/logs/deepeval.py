@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
-from judging.specs.records.neutral import CaseInput, LogRecord, Place, ResponseRow, ScoreRecord, VerdictRecord
+from judging.specs.records.neutral import CaseInput, LogRecord, Place, ResponseRow
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import Shape
+from judging.specs.records.tool_rows import Reply, Said, Told, ToolRow, judged, store
 from judging.specs.records.values import (
     as_count,
     as_number,
@@ -25,7 +26,6 @@ from judging.specs.records.values import (
     texts,
 )
 
-SHARE = (0, 1)
 _LISTS = ("testCases", "conversationalTestCases")
 _METRICS = ("metricsData", "metricsMetadata")  # the second one of versions before 1.0
 _CASE_DETAILS = ("comments", "tags", "scenario", "userDescription", "expectedTools")
@@ -57,6 +57,18 @@ def _has_any(entry: object, names: tuple[str, ...]) -> bool:
     return isinstance(entry, dict) and any(name in entry for name in names)
 
 
+@Shape(
+    "deepeval",
+    "DeepEval: test run",
+    _is_run,
+    "`testCases` with `metricsData` and `actualOutput`, or `conversationalTestCases` with `turns`",
+    rank=80,
+    export="Bring .deepeval/.latest_test_run.json, or the file that DEEPEVAL_RESULTS_FOLDER receives. Log "
+    "hyperparameters with `model`, or name the system when you import.",
+    comes="Test cases with their expected output and context, actual outputs, conversations as turns, and metrics: "
+    "those with an evaluation model as judges' verdicts with their reasons.",
+    stays="Verbose logs, traces of components and costs of the evaluation; a case without an output has none.",
+)
 def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
     run: JsonDict = part.document["testRunData"] if _prefix(part) else part.document
     system = first_text(*(at(run, path) for path in _MODELS)) or upload.system
@@ -70,7 +82,9 @@ def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
     names = Counter(as_text(case.get("name")) for _, case in _cases(part))
     repeated = frozenset(name for name, count in names.items() if count > 1)
     for at_, case in _cases(part):
-        _read_case(_TestRun(part, collector, system, repeated), part.place(at_), case)
+        place = part.place(at_)
+        told = _told(_TestRun(part, collector, system, repeated), place, case)
+        store(ToolRow(part, collector, upload, place, case), told)
 
 
 _MODELS = ("hyperparameters.model", "hyperparameters.model.name", "hyperparameters.Model", "configurations.model")
@@ -83,7 +97,8 @@ def _cases(part: Part) -> Iterator[tuple[str, JsonDict]]:
                 yield at_, case
 
 
-def _read_case(run: _TestRun, place: Place, case: JsonDict) -> None:
+def _told(run: _TestRun, place: Place, case: JsonDict) -> Told:
+    """Return what a test case tells."""
     name = as_text(case.get("name"))
     own = case["metadata"] if isinstance(case.get("metadata"), dict) else case.get("additionalMetadata")
     kept = details({key: case.get(key) for key in _CASE_DETAILS} | (own if isinstance(own, dict) else {}), ())
@@ -97,23 +112,19 @@ def _read_case(run: _TestRun, place: Place, case: JsonDict) -> None:
         context=list(dict.fromkeys(texts(case.get("context")) + texts(case.get("retrievalContext")))),
         metadata=kept | ({"name": name} if is_repeated else {}),
     )
-    number = run.collector.case(place, row)
-    if number is None:
-        return
+    metrics: list[JsonDict] = next((objects(case[name]) for name in _METRICS if case.get(name)), [])
     reply = _reply(run, case, turns)
     if reply is None:
-        run.collector.failed(place, name, "there is no actualOutput")
-        for metric in _metrics(case):
+        for metric in metrics:
             why = f"{as_text(metric.get('name'))} of {name}, which has no response"
             run.collector.leave_out("score", why, place)
-        return
-    response = run.collector.response(place, number, reply)
-    if response is None:
-        return
+        return Told(row, [Reply(ResponseRow(name), failure="there is no actualOutput")])
     used: Counter[str] = Counter()
-    for metric in _metrics(case):
-        metric_name = first_text(metric.get("name"), metric.get("metric")) or "metric"
-        _add_metric(run.collector, place, metric, response, numbered(metric_name, used))
+    named = [metric for metric in metrics if metric.get("name") or metric.get("metric")]
+    for _ in metrics[len(named) :]:
+        run.collector.leave_out("score", f"a metric of {name} without a name", place)
+        run.collector.warn("unscored", place, "a metric without a name")
+    return Told(row, [Reply(reply, [_metric(metric, used) for metric in named])])
 
 
 def _turns(case: JsonObject) -> list[JsonDict]:
@@ -146,39 +157,10 @@ def _reply(run: _TestRun, case: JsonObject, turns: list[JsonDict]) -> ResponseRo
     )
 
 
-def _metrics(case: JsonObject) -> list[JsonDict]:
-    return next((objects(case[name]) for name in _METRICS if case.get(name)), [])
-
-
-def _add_metric(collector: Collector, place: Place, metric: JsonObject, response: int, name: str) -> None:
-    value = as_number(metric.get("score"))
-    reason = first_text(metric.get("reason"), metric.get("error"))
+def _metric(metric: JsonObject, used: Counter[str]) -> Said:
+    name = numbered(first_text(metric.get("name"), metric.get("metric")), used)
     model = first_text(metric.get("evaluationModel"))
     threshold = metric.get("threshold", metric.get("minimumScore"))
     kept = details({"threshold": threshold, "success": metric.get("success"), "judge_model": model}, ())
-    if model:
-        collector.verdict(VerdictRecord(response, name, value, SHARE, reason, metadata=kept, place=place))
-    else:
-        collector.score(ScoreRecord(response, name, value, SHARE, reason, metadata=kept, place=place))
-
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "deepeval",
-        "DeepEval",
-        "DeepEval: test run",
-        _is_run,
-        _read,
-        "`testCases` with `metricsData` and `actualOutput`, or `conversationalTestCases` with `turns`",
-        rank=80,
-        export=(
-            "Bring .deepeval/.latest_test_run.json, or the file that DEEPEVAL_RESULTS_FOLDER receives. Log "
-            "hyperparameters with `model`, or name the system when you import."
-        ),
-        comes=(
-            "Test cases with their expected output and context, actual outputs, conversations as turns, and metrics: "
-            "those with an evaluation model as judges' verdicts with their reasons."
-        ),
-        stays="Verbose logs, traces of components and costs of the evaluation; a case without an output has none.",
-    ),
-)
+    reason = first_text(metric.get("reason"), metric.get("error"))
+    return judged(bool(model), name, as_number(metric.get("score")), (0, 1), reason, kept)

@@ -8,16 +8,18 @@ from dataclasses import replace
 from itertools import islice
 
 from evalsite.base.json_types import JsonDict, JsonObject
+from judging.specs.records import tables
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import Holds, is_known, is_score
 from judging.specs.records.neutral import Giver, LogRecord, ResponseRow
 from judging.specs.records.parts import Form, Part, Row, UploadParts
 from judging.specs.records.shapes import Shape
-from judging.specs.records.tables import TABLE
-from judging.specs.records.tools.logs.runs import LoggedRun, Mark, read_runs
+from judging.specs.records.tool_rows import Said
+from judging.specs.records.tools.logs.runs import LoggedRun, mark, read_runs
 from judging.specs.records.tools.people.items import is_blank, item_of, named, question_of, text_of
 from judging.specs.records.values import as_id, as_number, as_text, details, is_missing
 
+_SCORED = "Prompt, response, reference and context of each row, with every metric as a score."
 _SAMPLE = frozenset({"user_input", "retrieved_contexts", "reference_contexts", "response", "reference", "rubrics"})
 _OLD_SAMPLE = frozenset({"question", "answer", "contexts"})
 _OLD_ALSO = frozenset({"ground_truth", "ground_truths"})
@@ -44,6 +46,15 @@ def _fits_ragas(part: Part) -> bool:
     return columns >= _OLD_SAMPLE and (bool(columns & _OLD_ALSO) or bool(metrics_of(part)))
 
 
+@Shape(
+    "ragas",
+    "Ragas: results or test set",
+    _fits_ragas,
+    "`user_input` beside response, reference or contexts",
+    export="In Python: result.to_pandas().to_csv(path), or dataset.to_csv(path).",
+    comes=f"{_SCORED} A test set without responses becomes cases.",
+    stays="The traces of the metrics stay.",
+)
 def _ragas(part: Part, collector: Collector, upload: UploadParts) -> None:
     metrics = metrics_of(part, _SAMPLE | _OLD_SAMPLE)
 
@@ -52,7 +63,7 @@ def _ragas(part: Part, collector: Collector, upload: UploadParts) -> None:
             ids = named(row.fields, Holds.CASE)[:1]
             item = item_of(details(row.fields, (*metrics, *ids)))
             run = LoggedRun(row.at, as_id(row.fields[ids[0]]) if ids else "", item)
-            run.marks = [Mark(name, row.fields.get(name)) for name in metrics]
+            run.marks = [mark(name, row.fields.get(name)) for name in metrics]
             run.is_empty = bool(metrics) and not item.responses
             yield run
 
@@ -78,6 +89,16 @@ def _fits_trulens(part: Part) -> bool:
     return set(part.columns) >= _RECORD and bool({"app_id", "app_name"} & set(part.columns))
 
 
+@Shape(
+    "trulens",
+    "TruLens: records and feedback",
+    _fits_trulens,
+    "`record_id`, `input` and `output` beside the app's name",
+    export="In Python: session.get_records_and_feedback()[0].to_csv(path).",
+    keys=("record_id", "input", "output", "app_name|app_id"),
+    comes="Input and output of each record, the app and its version as the system, each feedback as a score.",
+    stays="The calls behind the feedback, costs of feedback and the app's own record stay.",
+)
 def _trulens(part: Part, collector: Collector, upload: UploadParts) -> None:
     others = [name for name in part.columns if name not in _OF_RECORDS]
     calls = [name for name in others if name.endswith(("_calls", "_direction")) or " feedback cost in " in name]
@@ -87,6 +108,8 @@ def _trulens(part: Part, collector: Collector, upload: UploadParts) -> None:
         for row in part.rows():
             yield _record(row, feedback, calls)
 
+    if {"app_name", "app_version"} & set(part.columns) not in (set(), {"app_name", "app_version"}):
+        collector.warn_once("fields-missing", part.place(), "TruLens: records, without app_name or app_version")
     for name in (*calls, *(name for name in _NOT_KEPT if name in part.columns)):
         collector.leave_out("column", f"{name} is a record of the tool's own", part.place())
     read_runs(part, collector, upload, LogRecord(part.file, "TruLens", name=part.stem), runs)
@@ -106,7 +129,7 @@ def _record(row: Row, feedback: list[str], calls: list[str]) -> LoggedRun:
     apart = (*_RECORD, *_NOT_KEPT, "latency", "app_name", "app_version", *feedback, *calls)
     response.metadata = {key: value for key, value in details(fields, apart).items() if not is_missing(value)}
     item.responses = [response]
-    run = LoggedRun(row.at, as_id(fields.get("record_id")), item, [Mark(key, fields.get(key)) for key in feedback])
+    run = LoggedRun(row.at, as_id(fields.get("record_id")), item, [mark(key, fields.get(key)) for key in feedback])
     run.is_empty = is_blank(fields.get("output"))
     return run
 
@@ -123,6 +146,15 @@ def _fits_mlflow(part: Part) -> bool:
     return has_prompt and any(re.fullmatch(r".+/(v\d+/score|v\d+/justification|value)", name) for name in part.columns)
 
 
+@Shape(
+    "mlflow",
+    "MLflow: evaluation table",
+    _fits_mlflow,
+    "columns `…/v1/score`, or `…/value` beside request and response",
+    export="Take eval_results_table.json from the artifacts of the run.",
+    comes=f"{_SCORED} Metrics with a justification are judges, from 1 to 5.",
+    stays="Figures over all rows stay.",
+)
 def _mlflow(part: Part, collector: Collector, upload: UploadParts) -> None:
     graders = {match["name"]: name for name in part.columns if (match := _MLFLOW.fullmatch(name))}
     reasons = {grader: name for grader in graders for end in _REASONS if (name := f"{grader}/{end}") in part.columns}
@@ -132,22 +164,22 @@ def _mlflow(part: Part, collector: Collector, upload: UploadParts) -> None:
         for row in part.rows():
             yield _evaluated(row, {name: value for name, value in row.fields.items() if name not in apart}, marks(row))
 
-    def marks(row: Row) -> list[Mark]:
+    def marks(row: Row) -> list[Said]:
         return [_mlflow_mark(row.fields, grader, column, reasons.get(grader, "")) for grader, column in graders.items()]
 
     read_runs(part, collector, upload, LogRecord(part.file, "MLflow", name=part.stem), runs)
 
 
-def _mlflow_mark(fields: JsonObject, grader: str, column: str, reason: str) -> Mark:
+def _mlflow_mark(fields: JsonObject, grader: str, column: str, reason: str) -> Said:
     value = fields.get(column)
     if not reason:
-        return Mark(grader, value)
-    return Mark(
+        return mark(grader, value)
+    return mark(
         grader, value, as_text(fields.get(reason)), Giver.JUDGE, scale=_LEVELS if column.endswith("score") else (0, 1)
     )
 
 
-def _evaluated(row: Row, fields: JsonDict, marks: list[Mark]) -> LoggedRun:
+def _evaluated(row: Row, fields: JsonDict, marks: list[Said]) -> LoggedRun:
     """Return a row with its inputs under whatever names the data set had."""
     asked = next((name for name in ("inputs", "request") if name in fields), "")
     ids = named(fields, Holds.CASE)[:1] or [name for name in ("trace_id",) if name in fields]
@@ -160,8 +192,17 @@ def _evaluated(row: Row, fields: JsonDict, marks: list[Mark]) -> LoggedRun:
     return run
 
 
-def _fits_wandb(part: Part) -> bool:
-    return part.document.get("_type") == "table" and isinstance(part.document.get("columns"), list)
+WANDB = replace(
+    tables.TABLE,
+    kind="wandb-table",
+    label="Weights & Biases: table",
+    fits=lambda part: part.document.get("_type") == "table" and isinstance(part.document.get("columns"), list),
+    why="`_type` is table, with columns and data",
+    rank=20,
+    export="In the run's files, download the .table.json of the table.",
+    comes="The columns by their names, as in any table.",
+    stays="Pictures and other media that the table points to stay.",
+)
 
 
 def _fits_viewer(part: Part) -> bool:
@@ -185,74 +226,16 @@ def _unwrapped(part: Part) -> Part:
     return replace(part, form=Form.ROWS, name="", columns=columns, sample=sample, rows=rows, document={})
 
 
-def _viewer(part: Part, collector: Collector, upload: UploadParts) -> None:
-    TABLE.reads(_unwrapped(part), collector, upload)
-
-
-_SCORED = "Prompt, response, reference and context of each row, with every metric as a score."
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "ragas",
-        "Ragas",
-        "Ragas: results or test set",
-        _fits_ragas,
-        _ragas,
-        "`user_input` beside response, reference or contexts",
-        rank=20,
-        export="In Python: result.to_pandas().to_csv(path), or dataset.to_csv(path).",
-        comes=f"{_SCORED} A test set without responses becomes cases.",
-        stays="The traces of the metrics stay.",
-    ),
-    Shape(
-        "trulens",
-        "TruLens",
-        "TruLens: records and feedback",
-        _fits_trulens,
-        _trulens,
-        "`record_id`, `input` and `output` beside the app's name",
-        rank=20,
-        export="In Python: session.get_records_and_feedback()[0].to_csv(path).",
-        comes="Input and output of each record, the app and its version as the system, each feedback as a score.",
-        stays="The calls behind the feedback, costs of feedback and the app's own record stay.",
-    ),
-    Shape(
-        "mlflow",
-        "MLflow",
-        "MLflow: evaluation table",
-        _fits_mlflow,
-        _mlflow,
-        "columns `…/v1/score`, or `…/value` beside request and response",
-        rank=20,
-        export="Take eval_results_table.json from the artifacts of the run.",
-        comes=f"{_SCORED} Metrics with a justification are judges, from 1 to 5.",
-        stays="Figures over all rows stay.",
-    ),
-    Shape(
-        "wandb-table",
-        "Weights & Biases",
-        "Weights & Biases: table",
-        _fits_wandb,
-        TABLE.reads,
-        "`_type` is table, with columns and data",
-        rank=20,
-        columns=TABLE.columns,
-        stage_of=TABLE.stage_of,
-        export="In the run's files, download the .table.json of the table.",
-        comes="The columns by their names, as in any table.",
-        stays="Pictures and other media that the table points to stay.",
-    ),
-    Shape(
-        "dataset-viewer",
-        "Hugging Face",
-        "Hugging Face: rows of the dataset viewer",
-        _fits_viewer,
-        _viewer,
-        "`rows` with `row_idx` and `row`",
-        rank=20,
-        stage_of=TABLE.stage_of,
-        columns=lambda part, upload: TABLE.columns(_unwrapped(part), upload) if TABLE.columns else [],
-        export="Save the reply of the address /rows of the dataset server.",
-        comes="The columns by their names, as in any table.",
-        stays="The features and cut cells of the reply stay.",
-    ),
+@Shape(
+    "dataset-viewer",
+    "Hugging Face: rows of the dataset viewer",
+    _fits_viewer,
+    "`rows` with `row_idx` and `row`",
+    stage_of=tables.TABLE.stage_of,
+    columns=lambda part, upload: tables.columns(_unwrapped(part), upload),
+    export="Save the reply of the address /rows of the dataset server.",
+    comes="The columns by their names, as in any table.",
+    stays="The features and cut cells of the reply stay.",
 )
+def _viewer(part: Part, collector: Collector, upload: UploadParts) -> None:
+    tables.TABLE.reads(_unwrapped(part), collector, upload)

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import METRICS, SHARE, compared
-from judging.specs.records.neutral import UNKNOWN_SCALE, CaseInput, LogRecord, Place, ResponseRow, ScoreRecord
+from judging.specs.records.neutral import CaseInput, LogRecord, Place, ResponseRow, ScoreRecord
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import CASES, COMPANION, Shape
-from judging.specs.records.tools.sets.comparisons import system_of
+from judging.specs.records.tool_rows import Reply, Stands, Told, ToolRow, read_rows, share, system_of
 from judging.specs.records.values import as_count, as_id, as_number, as_text, at, details, first_text, objects
 
 _COUNTS = ("num_", "predicted_index")  # the second one is the place of a choice
 _ABOUT_THE_CALL = (*_COUNTS, "finish_reason_", "inference_", "training_", "batch_size", "prompt_truncated", "max_prob")
+
+
+_helm = partial(
+    Shape,
+    rank=80,
+    export="Bring the run's folder below benchmark_output/runs, with its instances, predictions and run_spec.json.",
+    comes="Instances with their references and choices, predictions of every trial, and each instance's statistics.",
+    stays="Counts (num_*) are details; means of the run are computed here again.",
+)
+_companion = partial(
+    Shape,
+    stage=COMPANION,
+    rank=80,
+    belongs_to="instances.json with display_predictions.json, or scenario_state.json, of the same run's folder",
+)
 
 
 def _has(part: Part, form: Form, *names: str) -> bool:
@@ -75,9 +90,12 @@ def _run_of(part: Part, collector: Collector, upload: UploadParts) -> _HelmRun:
     return _HelmRun(part, collector, system or folder or system_of(collector, part, "", part.place()))
 
 
-def _read_instances(part: Part, collector: Collector, upload: UploadParts) -> None:
-    for row in part.rows():
-        collector.case(part.place(row.at), _case(collector, part.place(row.at), row.fields))
+@_helm(
+    "helm-instances", "HELM: instances", _is_instances, "rows with `input`, `id` and `references` with `tags`", CASES
+).rows
+def instances(row: ToolRow) -> Told:
+    """Return an instance."""
+    return Told(_case(row.collector, row.place, row.fields))
 
 
 def _case(collector: Collector, place: Place, instance: JsonObject) -> CaseInput:
@@ -111,37 +129,34 @@ def _key(id_: object, perturbation: object) -> str:
     return f"{as_id(id_)}/{name}" if is_changed else as_id(id_)
 
 
-def _read_predictions(part: Part, collector: Collector, upload: UploadParts) -> None:
+@_helm("helm-predictions", "HELM: predictions", _is_predictions, "rows with `instance_id` and `predicted_text`")
+def predictions(part: Part, collector: Collector, upload: UploadParts) -> None:
+    """Read what was predicted, with the statistics of each instance."""
     run = _run_of(part, collector, upload)
-    for place, fields in part.placed():
-        key = _key(fields.get("instance_id"), fields.get("perturbation"))
-        case = collector.case_named(key, place)
-        if case is None:
-            continue
-        text = fields.get("truncated_predicted_text")  # without the prompt, where the model repeats it
-        text = fields.get("predicted_text") if text is None else text
-        if text is None:
-            collector.failed(place, key, "there is no predicted_text")
-            continue
-        stats = fields["stats"] if isinstance(fields.get("stats"), dict) else {}
-        kept = {name: fields.get(name) for name in ("mapped_output", "annotations")}
-        kept |= {name: value for name, value in stats.items() if name.startswith(_COUNTS)}
-        trial = as_count(fields.get("train_trial_index"))
-        reply = ResponseRow(run.system, as_text(text), attempt=trial, metadata=details(kept, ()))
-        response = collector.response(place, case, reply)
-        if response is not None:
-            scores = [(name, value) for name, value in stats.items() if not name.startswith(_COUNTS)]
-            _add_scores(collector, place, response, scores)
+    read_rows(part, collector, upload, lambda row: _prediction(row, run.system))
 
 
-def _add_scores(collector: Collector, place: Place, response: int, scores: list[tuple[str, object]]) -> None:
-    for name, given in scores:
-        value = as_number(given)
-        is_share = compared(name) in METRICS or compared(name).endswith(("exact_match", "f_1_score"))
-        scale = SHARE if is_share and value is not None and 0 <= value <= 1 else UNKNOWN_SCALE
-        collector.score(ScoreRecord(response, name, value, scale, place=place))
+def _prediction(row: ToolRow, system: str) -> Told:
+    key = _key(row.get("instance_id"), row.get("perturbation"))
+    text = row.fields.get("truncated_predicted_text")  # without the prompt, where the model repeats it
+    text = row.fields.get("predicted_text") if text is None else text
+    if text is None:
+        failed = Reply(ResponseRow(key), failure="there is no predicted_text")
+        return Told(CaseInput(key), [failed], stands=Stands.ELSEWHERE)
+    stats = row.fields_of("stats")
+    kept = {name: row.get(name) for name in ("mapped_output", "annotations")}
+    kept |= {name: value for name, value in stats.items() if name.startswith(_COUNTS)}
+    trial = as_count(row.get("train_trial_index"))
+    scores = [_score(name, value) for name, value in stats.items() if not name.startswith(_COUNTS)]
+    reply = ResponseRow(system, as_text(text), attempt=trial, metadata=details(kept, ()))
+    return Told(CaseInput(key), [Reply(reply, scores)], stands=Stands.ELSEWHERE)
 
 
+def _score(name: str, value: object, response: int = 0) -> ScoreRecord:
+    return ScoreRecord(response, name, as_number(value), share(name, value))
+
+
+@_helm("helm-state", "HELM: state of the scenario", _is_state, "`adapter_spec` beside `request_states`", CASES)
 def _read_state(part: Part, collector: Collector, upload: UploadParts) -> None:
     run = _run_of(part, collector, upload)
     beside = upload.beside(part)
@@ -189,7 +204,10 @@ def _read_instance_stats(run: _HelmRun, part: Part) -> None:
         key = _key(row.fields.get("instance_id"), row.fields.get("perturbation"))
         response = run.responses.get((key, as_count(row.fields.get("train_trial_index")) or 0))
         if response is not None:
-            _add_scores(run.collector, part.place(row.at), response, list(_means(row.fields)))
+            for name, value in _means(row.fields):
+                score = _score(name, value, response)
+                score.place = part.place(row.at)
+                run.collector.score(score)
 
 
 def _means(fields: JsonObject) -> Iterator[tuple[str, object]]:
@@ -200,62 +218,8 @@ def _means(fields: JsonObject) -> Iterator[tuple[str, object]]:
             yield name, stat.get("mean")
 
 
-_EXPORT = "Bring the run's folder below benchmark_output/runs: instances.json, display_predictions.json, run_spec.json."
-_COMES = "Instances with their references and choices, predictions of every trial, and each instance's statistics."
-_STAYS = "Counts (num_*) are details; means of the run are computed here again."
-
-
-def _read_nothing(part: Part, collector: Collector, upload: UploadParts) -> None:
-    """Read nothing: the part is read with another one."""
-
-
-_BELONGS_TO = "instances.json with display_predictions.json, or scenario_state.json, of the same run's folder"
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "helm-instances",
-        "HELM",
-        "HELM: instances",
-        _is_instances,
-        _read_instances,
-        "rows with `input`, `id` and `references` with `tags`",
-        stage=CASES,
-        rank=80,
-        export=_EXPORT,
-        comes=_COMES,
-        stays=_STAYS,
-    ),
-    Shape(
-        "helm-predictions",
-        "HELM",
-        "HELM: predictions",
-        _is_predictions,
-        _read_predictions,
-        "rows with `instance_id` and `predicted_text`",
-        rank=80,
-        export=_EXPORT,
-        comes=_COMES,
-        stays=_STAYS,
-    ),
-    Shape(
-        "helm-state",
-        "HELM",
-        "HELM: state of the scenario",
-        _is_state,
-        _read_state,
-        "`adapter_spec` beside `request_states`",
-        stage=CASES,
-        rank=80,
-        export=_EXPORT,
-        comes=_COMES,
-        stays=_STAYS,
-    ),
-    *(
-        Shape(kind, "HELM", label, fits, _read_nothing, why, stage=COMPANION, rank=80, belongs_to=_BELONGS_TO)
-        for kind, label, fits, why in (
-            ("helm-run", "HELM: settings of a run", _is_run_spec, "`adapter_spec` beside `scenario_spec`"),
-            ("helm-stats", "HELM: statistics of instances", _is_instance_stats, "rows with `instance_id` and `stats`"),
-            ("helm-means", "HELM: means, requests or the scenario", _is_beside, "a file of a run's folder"),
-        )
-    ),
+RUN = _companion("helm-run", "HELM: settings of a run", _is_run_spec, "`adapter_spec` beside `scenario_spec`")
+STATS = _companion(
+    "helm-stats", "HELM: statistics of instances", _is_instance_stats, "rows with `instance_id` and `stats`"
 )
+MEANS = _companion("helm-means", "HELM: means, requests or the scenario", _is_beside, "a file of a run's folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
@@ -17,12 +18,11 @@ from judging.specs.records.neutral import (
     Place,
     ResponseRow,
     Scale,
-    ScoreRecord,
-    VerdictRecord,
     as_value,
 )
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import Shape
+from judging.specs.records.tool_rows import Reply, Said, Told, ToolRow, judged, store
 from judging.specs.records.tools.logs.api_messages import Messages
 from judging.specs.records.values import (
     as_count,
@@ -81,7 +81,7 @@ def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
     count = 0
     for place, sample in _samples(log):
         count += 1
-        _read_sample(log, place, sample)
+        store(ToolRow(part, collector, upload, place, sample), _told(log, place, sample))
     if not count:
         collector.leave_out("log", _NO_SAMPLES, part.place())
         if len(upload.parts) == 1:
@@ -154,7 +154,8 @@ def _grader(header: JsonObject) -> str:
     return first_text(*(at(header, path) for path in paths)) or "score"
 
 
-def _read_sample(log: _Log, place: Place, raw: JsonDict) -> None:
+def _told(log: _Log, place: Place, raw: JsonDict) -> Told:
+    """Return what a sample tells."""
     for name in _NOT_STORED.keys() - log.left_out:
         if raw.get(name):
             log.left_out.add(name)
@@ -162,19 +163,13 @@ def _read_sample(log: _Log, place: Place, raw: JsonDict) -> None:
     sample: JsonDict = {name: value for name, value in raw.items() if name not in ("events", "events_data", "store")}
     if isinstance(sample.get("attachments"), dict):
         sample = {name: _resolved(value, sample["attachments"]) for name, value in sample.items()}
-    case = log.collector.case(place, _case(log, place, sample))
-    if case is None:
-        return
+    case, why = _case(log, place, sample), _failure(sample)
+    if not why:
+        return Told(case, [Reply(_response(log, place, sample), _scores(log, place, sample))])
     what = f"sample {as_id(sample.get('id'))}, epoch {as_text(sample.get('epoch')) or 1}"
-    why = _failure(sample)
-    if why:
-        log.collector.failed(place, what, why)
-        if sample.get("scores") or sample.get("score"):
-            log.collector.leave_out("score", f"{what} has no response that its scores could be about", place)
-        return
-    response = log.collector.response(place, case, _response(log, place, sample))
-    if response is not None:
-        _read_scores(log, place, sample, response)
+    if sample.get("scores") or sample.get("score"):
+        log.collector.leave_out("score", f"{what} has no response that its scores could be about", place)
+    return Told(case, [Reply(ResponseRow(what), failure=why)])
 
 
 def _resolved(value: object, attachments: JsonObject) -> object:
@@ -294,14 +289,21 @@ def _reasoning(content: object) -> list[str]:
     return [text for part in parts if (text := first_text(part.get("summary"), part.get("reasoning")))]
 
 
-def _read_scores(log: _Log, place: Place, sample: JsonObject, response: int) -> None:
+_PARTS_OF_SCORES = frozenset({"answer", "explanation", "metadata"})
+
+
+def _scores(log: _Log, place: Place, sample: JsonObject) -> Iterator[Said]:
     scores = sample.get("scores")
     if not isinstance(scores, dict):
         scores = {log.grader: sample["score"]} if sample.get("score") is not None else {}
     for name, score in scores.items():
+        if isinstance(score, dict) and "value" not in score and not _PARTS_OF_SCORES.isdisjoint(score):
+            log.collector.leave_out("score", f"{name} has no value", place)
+            log.collector.warn("unscored", place, name)
+            continue
         fields = score if isinstance(score, dict) and "value" in score else {"value": score}
         for grader, value in _values(name, fields["value"]):
-            _add_score(log, place, response, grader, {**fields, "value": value, "scorer": name})
+            yield _score(log, name, grader, {**fields, "value": value})
 
 
 def _values(name: str, value: object) -> list[tuple[str, object]]:
@@ -313,21 +315,16 @@ def _values(name: str, value: object) -> list[tuple[str, object]]:
     return [(name, value)]
 
 
-def _add_score(log: _Log, place: Place, response: int, grader: str, score: JsonObject) -> None:
-    value = as_value(score["value"])
+def _score(log: _Log, scorer: str, grader: str, score: JsonObject) -> Said:
     metadata = score["metadata"] if isinstance(score.get("metadata"), dict) else {}
     grading = objects(metadata.get("grading"))
-    kept: JsonDict = details({"answer": score.get("answer"), **metadata}, ("grading",))
-    reason = as_text(score.get("explanation"))
-    if grading or score["scorer"] in log.judges or _is_model_graded(score["scorer"]):
-        model = first_text(*(turn.get("model") for turn in reversed(grading)))
-        kept |= {"judge_model": model} if model else {}
-        row = VerdictRecord(response, grader, value, _scale(score["value"]), reason, metadata=kept, place=place)
-        log.collector.verdict(row)
-    else:
-        log.collector.score(
-            ScoreRecord(response, grader, value, _scale(score["value"]), reason, metadata=kept, place=place)
-        )
+    is_judge = bool(grading) or scorer in log.judges or _is_model_graded(scorer)
+    model = first_text(*(turn.get("model") for turn in reversed(grading)))
+    kept = details({"answer": score.get("answer"), **metadata}, ("grading",)) | (
+        {"judge_model": model} if model else {}
+    )
+    value, reason = score["value"], as_text(score.get("explanation"))
+    return judged(is_judge, grader, as_value(value), _scale(value), reason, kept)
 
 
 def _scale(value: object) -> Scale:
@@ -337,39 +334,17 @@ def _scale(value: object) -> Scale:
     return GRADES if isinstance(value, str) and value in GRADE_VALUES else UNKNOWN_SCALE
 
 
-_EXPORT = (
-    "Bring the .eval files of Inspect's log folder as they are, or the .json files that --log-format json writes; "
-    "several logs may come together."
+_inspect = partial(
+    Shape,
+    rank=90,
+    reads=_read,
+    export="Bring the .eval files of Inspect's log folder as they are, or the .json files that --log-format json "
+    "writes; several logs may come together.",
+    comes="Samples with their pictures, turns and targets; outputs with tool calls, tokens and times; every score, and "
+    "those of scorers that ask a model as judges' verdicts with their reasons.",
+    stays="Events, the store, sandboxes and what solvers are set to; a sample with an error has no response.",
 )
-_COMES = (
-    "Samples with their pictures, turns and targets; outputs with tool calls, tokens and times; every score, and those "
-    "of scorers that ask a model as judges' verdicts with their reasons."
+ARCHIVE = _inspect(
+    "inspect-eval", "Inspect AI: log (.eval)", _is_archive, "a ZIP archive with header.json or a journal, and samples"
 )
-_STAYS = "Events, the store, sandboxes and what solvers are set to; a sample with an error has no response."
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "inspect-eval",
-        "Inspect AI",
-        "Inspect AI: log (.eval)",
-        _is_archive,
-        _read,
-        "a ZIP archive with header.json or a journal, and samples",
-        rank=90,
-        export=_EXPORT,
-        comes=_COMES,
-        stays=_STAYS,
-    ),
-    Shape(
-        "inspect-json",
-        "Inspect AI",
-        "Inspect AI: log (.json)",
-        _is_document,
-        _read,
-        "`version` and `eval.task` beside samples",
-        rank=90,
-        export=_EXPORT,
-        comes=_COMES,
-        stays=_STAYS,
-    ),
-)
+DOCUMENT = _inspect("inspect-json", "Inspect AI: log (.json)", _is_document, "`version` and `eval.task` beside samples")

@@ -9,7 +9,8 @@ from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import Giver, LogRecord, ResponseRow
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import RESPONSES, Shape
-from judging.specs.records.tools.logs.runs import LoggedRun, Mark, read_runs
+from judging.specs.records.tool_rows import Said
+from judging.specs.records.tools.logs.runs import LoggedRun, mark, read_runs
 from judging.specs.records.tools.people.items import is_blank, question_of, text_of
 from judging.specs.records.values import as_id, as_number, as_text, details, is_missing, parsed
 
@@ -47,6 +48,17 @@ def _is_of_run(part: Part) -> bool:
     return any(_OF_RUNS & _nested(row.fields).keys() for row in part.sample)
 
 
+@Shape(
+    "langsmith",
+    "LangSmith: dataset or experiment",
+    _fits,
+    "`inputs` beside `outputs` or reference outputs",
+    RESPONSES,
+    rank=15,
+    export="Dataset: Export as JSONL. Experiment: in Python, results.to_pandas().to_csv(path).",
+    comes="Outputs of a dataset are references, those of an experiment responses with their feedback as scores.",
+    stays="Traces of the runs stay.",
+)
 def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
     is_run = _is_of_run(part)
 
@@ -90,7 +102,7 @@ def _details(row: JsonObject) -> JsonDict:
     return (metadata if isinstance(metadata, dict) else {}) | details(row, _READ)
 
 
-def _feedback(value: object) -> Iterator[Mark]:
+def _feedback(value: object) -> Iterator[Said]:
     """Yield the feedback of a run: by key, or a list of objects that say who gave it."""
     if isinstance(value, dict):
         value = [
@@ -105,21 +117,4 @@ def _feedback(value: object) -> Iterator[Mark]:
         giver = {"app": Giver.PERSON, "model": Giver.JUDGE}.get(kind)
         given = entry["score"] if not is_missing(entry.get("score")) else entry.get("value")
         person = as_id(source.get("user_name") or source.get("user_id")) if isinstance(source, dict) else ""
-        yield Mark(as_text(entry["key"]), given, as_text(entry.get("comment")), giver, person)
-
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "langsmith",
-        "LangSmith",
-        "LangSmith: dataset or experiment",
-        _fits,
-        _read,
-        "`inputs` beside `outputs` or reference outputs",
-        stage=RESPONSES,
-        rank=15,
-        export="Dataset: Export as JSONL. Experiment: in Python, results.to_pandas().to_csv(path).",
-        comes="Outputs of a dataset are references, those of an experiment responses with their feedback as scores.",
-        stays="Traces of the runs stay.",
-    ),
-)
+        yield mark(as_text(entry["key"]), given, as_text(entry.get("comment")), giver, person)

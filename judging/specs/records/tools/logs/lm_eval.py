@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import METRICS, SHARE, Holds, compared
-from judging.specs.records.neutral import UNKNOWN_SCALE, CaseInput, LogRecord, Place, ResponseRow, Scale, ScoreRecord
+from judging.specs.records.names import Holds
+from judging.specs.records.neutral import CaseInput, LogRecord, Place, ResponseRow, ScoreRecord
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import COMPANION, Shape
+from judging.specs.records.tool_rows import share, system_of
 from judging.specs.records.tools.people.items import named
-from judging.specs.records.tools.sets.comparisons import system_of
 from judging.specs.records.values import (
     as_count,
     as_id,
@@ -75,6 +75,34 @@ class _Samples:
     docs: dict[str, _Doc] = field(default_factory=dict)
 
 
+_EXPORT = (
+    "Run lm_eval with --log_samples and --output_path, and bring that folder: samples_*.jsonl with results_*.json."
+)
+RESULTS = Shape(
+    "lm-eval-results",
+    "lm-evaluation-harness: results",
+    _is_results,
+    "`results` beside `config` and `versions`",
+    COMPANION,
+    rank=80,
+    belongs_to="samples_*.jsonl of the same run",
+    export=_EXPORT,
+    comes="The name of the model, for the samples beside it.",
+    stays="Means of tasks; without the samples nothing can be stored.",
+)
+
+
+@Shape(
+    "lm-eval",
+    "lm-evaluation-harness: samples",
+    _is_samples,
+    "rows with `doc_id`, `doc` and `resps`",
+    rank=80,
+    export=_EXPORT,
+    comes="Each document's question, its choices and target; the response of the model, or its likeliest choice; and "
+    "every metric, one for each filter.",
+    stays="Few-shot texts are details of responses; means of tasks are computed here again.",
+)
 def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
     results = _results_of(part, upload)
     tasks = {_task(other) for other in upload.parts if _is_samples(other)}
@@ -117,6 +145,8 @@ def _system(part: Part, collector: Collector, results: JsonObject) -> str:
     arguments = json.dumps(at(results, "config.model_args"), default=str, ensure_ascii=False)
     if name and not (model and _MADE_NAME.fullmatch(name) and name not in arguments):
         return name
+    if model and not name:  # of an adapter, such as hf
+        collector.warn_once("system-from-name", part.place(), model)
     found = model or collector.options.system
     folder = part.folder.rpartition("/")[2]
     if not found and folder:
@@ -265,7 +295,10 @@ def _replies(
         pairs = list(zip(choices, compared_, strict=False))
         yield max(pairs, key=lambda pair: pair[1])[0], {"log_likelihoods": [list(pair) for pair in pairs]}
         return
-    given = row.get("resps", row.get("filtered_resps"))
+    given = row.get("resps")
+    if given is None:
+        samples.collector.failed(place, as_id(row.get("doc_id")), "the row has no resps; filtered ones are no response")
+        return
     first = given[0] if isinstance(given, list) and given else given
     repeats = first if isinstance(first, list) else [first]
     for reply in repeats:
@@ -287,48 +320,5 @@ def _read_scores(samples: _Samples, place: Place, row: JsonObject, response: int
             continue
         kept = details({"answer": answer if isinstance(answer, str) else None}, ())
         samples.collector.score(
-            ScoreRecord(response, name + suffix, as_number(value), _scale(name, value), metadata=kept, place=place)
+            ScoreRecord(response, name + suffix, as_number(value), share(name, value), metadata=kept, place=place)
         )
-
-
-def _scale(name: str, value: object) -> Scale:
-    number = as_number(value)
-    is_share = compared(name) in METRICS or compared(name).split("_")[0] == "acc" or isinstance(value, bool)
-    return SHARE if is_share and number is not None and 0 <= number <= 1 else UNKNOWN_SCALE
-
-
-_EXPORT = (
-    "Run lm_eval with --log_samples and --output_path, and bring that folder: samples_*.jsonl with results_*.json."
-)
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "lm-eval",
-        "lm-evaluation-harness",
-        "lm-evaluation-harness: samples",
-        _is_samples,
-        _read,
-        "rows with `doc_id`, `doc` and `resps`",
-        rank=80,
-        export=_EXPORT,
-        comes=(
-            "Each document's question, its choices and target; the response of the model, or its likeliest choice; and "
-            "every metric, one for each filter."
-        ),
-        stays="Few-shot texts are details of responses; means of tasks are computed here again.",
-    ),
-    Shape(
-        "lm-eval-results",
-        "lm-evaluation-harness",
-        "lm-evaluation-harness: results",
-        _is_results,
-        lambda part, collector, upload: None,
-        "`results` beside `config` and `versions`",
-        stage=COMPANION,
-        rank=80,
-        belongs_to="samples_*.jsonl of the same run",
-        export=_EXPORT,
-        comes="The name of the model, for the samples beside it.",
-        stays="Means of tasks; without the samples nothing can be stored.",
-    ),
-)

@@ -6,30 +6,21 @@ from dataclasses import dataclass, field
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import METRICS, SHARE, compared
 from judging.specs.records.neutral import (
-    UNKNOWN_SCALE,
     CaseInput,
     Choice,
     LogRecord,
     Place,
     ResponseRow,
-    Scale,
     ScoreRecord,
     VerdictRecord,
     as_value,
 )
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import CASES, Shape
+from judging.specs.records.tool_rows import BadRow, Opinion, Reply, Stands, Told, ToolRow, read_rows, share
 from judging.specs.records.tools.logs.api_messages import Messages
-from judging.specs.records.tools.sets.comparisons import (
-    Comparison,
-    Opinion,
-    PairSide,
-    add_comparison,
-    last_turn_split,
-    reply_of,
-)
+from judging.specs.records.tools.sets.comparisons import last_turn_split, pair, reply_of
 from judging.specs.records.values import (
     as_id,
     as_number,
@@ -46,6 +37,7 @@ from judging.specs.records.values import (
 
 _EVENT = frozenset({"run_id", "sample_id", "type", "data"})
 _NO_SCORES = frozenset({"choice", "sampled", "expected", "picked", "prompt", "options", "usage", "model"})
+_BATCH_EXPORT = "Bring the file of requests and the file of results together; replies alone go to a stored benchmark."
 
 
 def _is_evals(part: Part) -> bool:
@@ -69,6 +61,16 @@ class _Evals:
     errors: dict[str, tuple[Place, str]] = field(default_factory=dict)
 
 
+@Shape(
+    "openai-evals",
+    "OpenAI evals: log",
+    _is_evals,
+    "events with `run_id`, `sample_id`, `type` and `data`",
+    rank=80,
+    export="Bring the log that oaieval writes (/tmp/evallogs/*.jsonl, or --record_path).",
+    comes="Prompts and what was sampled, matches and metrics, and choices of a grading model as verdicts.",
+    stays="The final report and events of other types are named and not stored.",
+)
 def _read_evals(part: Part, collector: Collector, upload: UploadParts) -> None:
     log = _Evals(collector)
     for place, fields in part.placed():
@@ -109,7 +111,7 @@ def _read_event(log: _Evals, place: Place, event: JsonObject) -> None:
         elif kind == "match":
             kept = details({"picked": data.get("picked")}, ())
             value = as_number(data.get("correct"))
-            log.collector.score(ScoreRecord(response, "match", value, SHARE, metadata=kept, place=place))
+            log.collector.score(ScoreRecord(response, "match", value, (0, 1), metadata=kept, place=place))
         else:
             _read_metrics(log, place, data, response)
     else:
@@ -166,14 +168,7 @@ def _read_metrics(log: _Evals, place: Place, data: JsonObject, response: int) ->
         is_judged = name == "score" and "choice" in data
         if name in _NO_SCORES or is_judged or not isinstance(value, bool | int | float):
             continue
-        number = as_number(value)
-        log.collector.score(ScoreRecord(response, name, number, _scale(name, value), place=place))
-
-
-def _scale(name: str, value: object) -> Scale:
-    number = as_number(value)
-    is_share = isinstance(value, bool) or compared(name) in METRICS
-    return SHARE if is_share and number is not None and 0 <= number <= 1 else UNKNOWN_SCALE
+        log.collector.score(ScoreRecord(response, name, as_number(value), share(name, value), place=place))
 
 
 def _is_requests(part: Part) -> bool:
@@ -189,6 +184,27 @@ def _request(fields: JsonObject) -> JsonDict:
     return found if isinstance(found, dict) else {}
 
 
+@Shape(
+    "batch-requests",
+    "OpenAI or Anthropic batch: requests",
+    _is_requests,
+    "rows with `custom_id` and `body` or `params`",
+    CASES,
+    rank=80,
+    tool_name="Batch APIs",
+    export=_BATCH_EXPORT,
+    comes="Each request is a case under its custom_id, with its system text and turns.",
+    stays="Settings of the call, such as max_tokens.",
+).rows
+def _requests(row: ToolRow) -> Told:
+    id_, body = row.id("custom_id"), _request(row.fields)
+    asked = next((body[name] for name in ("messages", "input", "prompt") if body.get(name)), None)
+    if asked is None or "embedding" in row.text("url"):
+        raise BadRow(f"The request {id_} asks nothing: it has no messages, input or prompt.")
+    turns = Messages(row.collector, row.place).turns(body.get("system", body.get("instructions")), asked)
+    return Told(CaseInput(id_, messages=turns))
+
+
 def _is_results(part: Part) -> bool:
     rows = [row.fields for row in part.sample]
     return part.form is Form.ROWS and "custom_id" in part.keys_of_all() and all(map(_is_result, rows)) and bool(rows)
@@ -199,40 +215,30 @@ def _is_result(fields: JsonObject) -> bool:
     return is_openai or isinstance(at(fields, "result.type"), str)
 
 
-def _read_requests(part: Part, collector: Collector, upload: UploadParts) -> None:
-    for place, fields in part.placed():
-        id_, body = as_id(fields.get("custom_id")), _request(fields)
-        asked = next((body[name] for name in ("messages", "input", "prompt") if body.get(name)), None)
-        if asked is None or "embedding" in as_text(fields.get("url")):
-            collector.bad_row(place, f"The request {id_} asks nothing: it has no messages, input or prompt.")
-            continue
-        turns = Messages(collector, place).turns(body.get("system", body.get("instructions")), asked)
-        collector.case(place, CaseInput(id=id_, messages=turns))
+@Shape(
+    "batch-results",
+    "OpenAI or Anthropic batch: results",
+    _is_results,
+    "rows with `custom_id` and `response` or `result`",
+    rank=80,
+    tool_name="Batch APIs",
+    export=_BATCH_EXPORT,
+    comes="Each reply is a response of the model that it names; several choices are attempts.",
+    stays="Requests that failed, expired or were cancelled have no response, and are counted.",
+)
+def _results(part: Part, collector: Collector, upload: UploadParts) -> None:
+    is_anthropic = any("result" in row.fields for row in part.sample)
+    tool = "Anthropic batch API" if is_anthropic else "OpenAI batch API"
+    collector.log(LogRecord(part.file, tool, name=part.stem))
+    read_rows(part, collector, upload, _result)
 
 
-def _read_results(part: Part, collector: Collector, upload: UploadParts) -> None:
-    collector.log(LogRecord(part.file, _BATCHES[_is_anthropic(part)], name=part.stem))
-    for place, fields in part.placed():
-        id_ = as_id(fields.get("custom_id"))
-        case = collector.case_named(id_, place)
-        if case is None:
-            continue
-        why, body = _outcome(fields)
-        if why:
-            collector.failed(place, id_, why)
-            continue
-        replies = _replies(collector, place, body)
-        if not replies:
-            collector.failed(place, id_, "the reply has no output")
-        for reply in replies:
-            collector.response(place, case, reply)
-
-
-_BATCHES = {True: "Anthropic batch API", False: "OpenAI batch API"}
-
-
-def _is_anthropic(part: Part) -> bool:
-    return any("result" in row.fields for row in part.sample)
+def _result(row: ToolRow) -> Told:
+    id_ = row.id("custom_id")
+    why, body = _outcome(row.fields)
+    replies = [] if why else [Reply(reply) for reply in _replies(row.collector, row.place, body)]
+    failed = [] if replies else [Reply(ResponseRow(id_), failure=why or "the reply has no output")]
+    return Told(CaseInput(id_), replies + failed, stands=Stands.ELSEWHERE)
 
 
 def _outcome(fields: JsonObject) -> tuple[str, JsonDict]:
@@ -299,125 +305,67 @@ def _texts(content: object) -> list[str]:
     return [as_text(part.get("text")) for part in objects(content)] if isinstance(content, list) else [as_text(content)]
 
 
-_TUNING = frozenset({"messages", "tools", "functions", "function_call", "parallel_tool_calls"})
-
-
 def _is_tuning(part: Part) -> bool:
     if part.form is not Form.ROWS or "messages" not in part.keys_of_all() or not part.keys_of_any() <= _TUNING:
         return False
     return any(last_turn_split(row.fields["messages"]) is not None for row in part.sample)
 
 
-def _read_tuning(part: Part, collector: Collector, upload: UploadParts) -> None:
-    for place, fields in part.placed():
-        given = fields["messages"]
-        split = last_turn_split(given)
-        if split is None:
-            asked, learnt = (given if is_messages(given) else []), ""
-        else:
-            asked, learnt = split
-        turns = Messages(collector, place).turns("", asked)
-        if not turns:
-            collector.bad_row(place, "The row has no messages that ask anything.")
-            continue
-        is_learnt = bool(learnt) and given[-1].get("weight") != 0
-        if is_learnt:
-            collector.warn("last-turn-as-reference", place)
-        kept = details({"tools": fields.get("tools")}, ())
-        collector.case(place, CaseInput(messages=turns, references=[learnt] if is_learnt else [], metadata=kept))
+_TUNING = frozenset({"messages", "tools", "functions", "function_call", "parallel_tool_calls"})
+
+
+@Shape(
+    "chat-fine-tuning",
+    "OpenAI: chat fine-tuning",
+    _is_tuning,
+    "rows of `messages` alone",
+    CASES,
+    rank=10,
+    tool_name="OpenAI fine-tuning",
+    export="Bring the JSON Lines file of the training or validation data.",
+    comes="The turns before the last are the case; the assistant's last turn is the reference.",
+    stays="No system responded, so there are no responses.",
+).rows
+def _tuning(row: ToolRow) -> Told:
+    given = row.fields["messages"]
+    asked, learnt = last_turn_split(given) or (given if is_messages(given) else [], "")
+    turns = Messages(row.collector, row.place).turns("", asked)
+    if not turns:
+        raise BadRow("The row has no messages that ask anything.")
+    is_learnt = bool(learnt) and given[-1].get("weight") != 0
+    if is_learnt:
+        row.collector.warn("last-turn-as-reference", row.place)
+    kept = details({"tools": row.get("tools")}, ())
+    return Told(CaseInput(messages=turns, references=[learnt] if is_learnt else [], metadata=kept))
 
 
 _SIDES = ("preferred_output", "non_preferred_output")
 
 
-def _is_dpo(part: Part) -> bool:
-    return part.form is Form.ROWS and {"input", *_SIDES} <= part.keys_of_all()
+@Shape(
+    "dpo",
+    "OpenAI: preference fine-tuning (DPO)",
+    lambda part: part.form is Form.ROWS and {"input", *_SIDES} <= part.keys_of_all(),
+    "rows with `preferred_output` and `non_preferred_output`",
+    rank=80,
+    tool_name="OpenAI fine-tuning",
+    export="Bring the JSON Lines file of the training data.",
+    comes="Prompts are cases, both outputs responses, and the preferred one a gold preference.",
+    stays="The file names no systems: the columns' names stand for them.",
+).rows
+def _dpo(row: ToolRow) -> Told:
+    turns = Messages(row.collector, row.place).turns("", row.at("input.messages") or row.fields["input"])
+    a, b = (_side(row, name) for name in _SIDES)
+    if not turns or not all(reply.row.text or reply.row.messages for reply in (a, b)):
+        raise BadRow("The row has no messages, or one of its two outputs is empty.")
+    kept = details({"tools": row.at("input.tools") or None}, ())
+    return Told(CaseInput(messages=turns, metadata=kept), pair(a, b), [Opinion(Choice.A)])
 
 
-def _read_dpo(part: Part, collector: Collector, upload: UploadParts) -> None:
-    for place, fields in part.placed():
-        asked = at(fields, "input.messages") or fields["input"]
-        turns = Messages(collector, place).turns("", asked)
-        sides = [_side(collector, place, fields[name], name) for name in _SIDES]
-        if not turns or not all(side.text or side.messages for side in sides):
-            collector.bad_row(place, "The row has no messages, or one of its two outputs is empty.")
-            continue
-        kept = details({"tools": at(fields, "input.tools") or None}, ())
-        case = CaseInput(messages=turns, metadata=kept)
-        add_comparison(collector, place, Comparison(case, sides[0], sides[1], [Opinion(Choice.A)]))
-
-
-def _side(collector: Collector, place: Place, given: object, column: str) -> PairSide:
+def _side(row: ToolRow, column: str) -> Reply:
+    given = row.fields[column]
     output = [{"role": "assistant", "content": given}] if isinstance(given, str) else given
-    turns = Messages(collector, place).turns("", [output] if isinstance(output, dict) else output)
+    turns = Messages(row.collector, row.place).turns("", [output] if isinstance(output, dict) else output)
     for turn in turns:
         turn["content"] = content_text(turn.get("content"))
-    return reply_of(turns, "", column)
-
-
-_BATCH_EXPORT = "Bring the file of requests and the file of results together; replies alone go to a stored benchmark."
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "openai-evals",
-        "OpenAI evals",
-        "OpenAI evals: log",
-        _is_evals,
-        _read_evals,
-        "events with `run_id`, `sample_id`, `type` and `data`",
-        rank=80,
-        export="Bring the log that oaieval writes (/tmp/evallogs/*.jsonl, or --record_path).",
-        comes="Prompts and what was sampled, matches and metrics, and choices of a grading model as verdicts.",
-        stays="The final report and events of other types are named and not stored.",
-    ),
-    Shape(
-        "batch-requests",
-        "Batch APIs",
-        "OpenAI or Anthropic batch: requests",
-        _is_requests,
-        _read_requests,
-        "rows with `custom_id` and `body` or `params`",
-        stage=CASES,
-        rank=80,
-        export=_BATCH_EXPORT,
-        comes="Each request is a case under its custom_id, with its system text and turns.",
-        stays="Settings of the call, such as max_tokens.",
-    ),
-    Shape(
-        "batch-results",
-        "Batch APIs",
-        "OpenAI or Anthropic batch: results",
-        _is_results,
-        _read_results,
-        "rows with `custom_id` and `response` or `result`",
-        rank=80,
-        export=_BATCH_EXPORT,
-        comes="Each reply is a response of the model that it names; several choices are attempts.",
-        stays="Requests that failed, expired or were cancelled have no response, and are counted.",
-    ),
-    Shape(
-        "chat-fine-tuning",
-        "OpenAI fine-tuning",
-        "OpenAI: chat fine-tuning",
-        _is_tuning,
-        _read_tuning,
-        "rows of `messages` alone",
-        stage=CASES,
-        rank=10,
-        export="Bring the JSON Lines file of the training or validation data.",
-        comes="The turns before the last are the case; the assistant's last turn is the reference.",
-        stays="No system responded, so there are no responses.",
-    ),
-    Shape(
-        "dpo",
-        "OpenAI fine-tuning",
-        "OpenAI: preference fine-tuning (DPO)",
-        _is_dpo,
-        _read_dpo,
-        "rows with `preferred_output` and `non_preferred_output`",
-        rank=80,
-        export="Bring the JSON Lines file of the training data.",
-        comes="Prompts are cases, both outputs responses, and the preferred one a gold preference.",
-        stays="The file names no systems: the columns' names stand for them.",
-    ),
-)
+    return reply_of(turns, column)

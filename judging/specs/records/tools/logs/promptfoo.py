@@ -7,13 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.records.collector import SYSTEM_LIMIT, Collector
-from judging.specs.records.neutral import CaseInput, LogRecord, Place, ResponseRow, ScoreRecord, VerdictRecord
+from judging.specs.records.neutral import CaseInput, LogRecord, Place, ResponseRow
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import CASES, Shape
+from judging.specs.records.tool_rows import Reply, Said, Score, Told, ToolRow, judged, read_rows, store
 from judging.specs.records.values import (
     as_count,
     as_number,
@@ -26,6 +28,14 @@ from judging.specs.records.values import (
     parsed,
 )
 
+_promptfoo = partial(
+    Shape,
+    rank=80,
+    export="Run `promptfoo eval -o results.json` (or .jsonl, .csv), or bring an export of `promptfoo export`.",
+    comes="Tests as cases, outputs with tokens, times and costs, the score of each assertion, and those that ask a "
+    "model as judges' verdicts with their reasons.",
+    stays="Providers, prompt templates and grading prompts are not set up; rows with an error have no response.",
+)
 _VARIABLE = re.compile(r"\{\{-?\s*([\w.]+)\s*-?\}\}")
 
 
@@ -139,6 +149,12 @@ def _is_rows(part: Part) -> bool:
     return part.form is Form.ROWS and bool(part.sample) and all(_is_row(row.fields) for row in part.sample)
 
 
+@_promptfoo(
+    "promptfoo-json",
+    "promptfoo: results (JSON)",
+    _is_document,
+    "`results` with `vars`, `provider` and `gradingResult`",
+)
 def _read_document(part: Part, collector: Collector, upload: UploadParts) -> None:
     path, document = _list_of(part), part.document
     heads = objects(at(document, "results.prompts")) or objects(document.get("prompts"))
@@ -155,7 +171,7 @@ def _read_document(part: Part, collector: Collector, upload: UploadParts) -> Non
     name = first_text(at(document, "config.description"), document.get("evalId"))
     time = first_text(at(document, "results.timestamp"), document.get("timestamp"))
     collector.log(LogRecord(part.file, "promptfoo", version, name, time))
-    _Results(part, collector, rows, heads).read()
+    _Results(part, collector, upload, rows, heads).read()
 
 
 def _of_table(number: int, entry: JsonObject, head: JsonObject) -> Iterator[JsonDict]:
@@ -178,9 +194,15 @@ def _of_table(number: int, entry: JsonObject, head: JsonObject) -> Iterator[Json
         }
 
 
+@_promptfoo(
+    "promptfoo-jsonl",
+    "promptfoo: results (JSON Lines)",
+    _is_rows,
+    "rows with `vars`, `prompt`, `provider` and `success`",
+)
 def _read_rows(part: Part, collector: Collector, upload: UploadParts) -> None:
     collector.log(LogRecord(part.file, "promptfoo", name=part.stem))
-    _Results(part, collector, lambda: ((row.at, row.fields) for row in part.rows()), []).read()
+    _Results(part, collector, upload, lambda: ((row.at, row.fields) for row in part.rows()), []).read()
 
 
 @dataclass(slots=True)
@@ -189,6 +211,7 @@ class _Results:
 
     part: Part
     collector: Collector
+    upload: UploadParts
     rows: Rows
     heads: list[JsonDict]
     tests: dict[str, list[int]] = field(default_factory=dict)  # variables -> numbers of their tests, in order
@@ -209,7 +232,8 @@ class _Results:
             numbers.sort()
         self.systems = _system_names(self.columns, is_named=has_variables)
         for at_, row in self.rows():
-            self._read_row(self.part.place(at_), row)
+            place = self.part.place(at_)
+            store(ToolRow(self.part, self.collector, self.upload, place, row), self._told(place, row))
 
     def _column(self, row: JsonObject) -> object:
         number = as_count(row.get("promptIdx"))
@@ -226,25 +250,19 @@ class _Results:
     def _variables(row: JsonObject) -> str:
         return json.dumps(row["vars"] or as_text(at(row, "prompt.raw")), sort_keys=True, default=str)
 
-    def _read_row(self, place: Place, row: JsonObject) -> None:
+    def _told(self, place: Place, row: JsonObject) -> Told:
+        """Return what a row tells."""
         key = self._variables(row)
-        numbers = self.tests[key]
+        numbers, number = self.tests[key], as_count(row.get("testIdx"))
         is_shared = not row["vars"] and len(self.tests) > 1  # prompts without variables: each is a case, of one test
         counted = list(self.tests).index(key) if not numbers and not is_shared else None
         id_ = "" if is_shared else str(numbers[0] if numbers else counted)
-        case = self.collector.case(place, _case(row, id_))
-        if case is None:
-            return
-        system = self.systems[self._column(row)]
-        why = _failure(row)
+        system, why = self.systems[self._column(row)], _failure(row)
         if why:
-            self.collector.failed(place, f"test {as_text(row.get('testIdx')) or id_}, {system}", why)
-            return
-        number = as_count(row.get("testIdx"))
+            what = f"test {as_text(row.get('testIdx')) or id_}, {system}"
+            return Told(_case(row, id_), [Reply(ResponseRow(what), failure=why)])
         attempt = numbers.index(number) if number is not None and not is_shared else None
-        response = self.collector.response(place, case, _response(row, system, attempt))
-        if response is not None:
-            _read_scores(self.collector, place, row, response)
+        return Told(_case(row, id_), [Reply(_response(row, system, attempt), _scores(self.collector, place, row))])
 
 
 def _system_names(columns: dict[object, tuple[str, str]], *, is_named: bool) -> dict[object, str]:
@@ -309,36 +327,33 @@ def _response(row: JsonObject, system: str, attempt: int | None) -> ResponseRow:
     )
 
 
-def _read_scores(collector: Collector, place: Place, row: JsonObject, response: int) -> None:
+def _scores(collector: Collector, place: Place, row: JsonObject) -> Iterator[Said]:
     grading = row["gradingResult"] if isinstance(row.get("gradingResult"), dict) else {}
     reason = as_text(grading.get("reason"))
     if reason != "No assertions":
-        value = as_number(row["score"] if row.get("score") is not None else grading.get("score"))
-        collector.score(ScoreRecord(response, WHOLE, value, SHARE, reason, place=place))
+        yield Score(
+            WHOLE, as_number(row["score"] if row.get("score") is not None else grading.get("score")), SHARE, reason
+        )
     used: Counter[str] = Counter({WHOLE: 1})
     for result in objects(grading.get("componentResults")):
-        if not isinstance(result.get("assertion"), dict):
+        if isinstance(result.get("assertion"), dict):
+            yield _assertion(result, used)
+        else:
             collector.leave_out("score", "the sum of a set of assertions, each of which is stored", place)
-            continue
-        _add_assertion(collector, place, result, response, used)
     named = row["namedScores"] if isinstance(row.get("namedScores"), dict) else {}
     for name in named.keys() - used.keys():
-        collector.score(ScoreRecord(response, name, as_number(named[name]), SHARE, place=place))
+        yield Score(name, as_number(named[name]), SHARE)
 
 
-def _add_assertion(collector: Collector, place: Place, result: JsonObject, response: int, used: Counter[str]) -> None:
+def _assertion(result: JsonObject, used: Counter[str]) -> Said:
     assertion: JsonObject = result["assertion"]
     kind = as_text(assertion.get("type"))
     name = first_text(assertion.get("metric")) or kind or "assertion"
-    grader = numbered(name, used)
     value, reason = as_number(result.get("score")), as_text(result.get("reason"))
     kept = details({"type": kind if name != kind else "", "value": assertion.get("value")}, ())
-    if not is_judge(kind):
-        collector.score(ScoreRecord(response, grader, value, SHARE, reason, metadata=kept, place=place))
-        return
     is_unread = at(result, "metadata.graderError") is True or any(word in reason.lower() for word in _UNREAD)
-    row = VerdictRecord(response, grader, None if is_unread else value, SHARE, reason, metadata=kept, place=place)
-    collector.verdict(row)
+    is_asking = is_judge(kind)
+    return judged(is_asking, numbered(name, used), None if is_asking and is_unread else value, SHARE, reason, kept)
 
 
 def is_judge(kind: str) -> bool:
@@ -395,46 +410,52 @@ def _is_csv(part: Part) -> bool:
     return bool(blocks[0].status) or (bool(texts) and all(map(_OUTPUT_TEXT.match, texts)))
 
 
+@_promptfoo(
+    "promptfoo-csv",
+    "promptfoo: results (CSV)",
+    _is_csv,
+    "headers `[provider] prompt` with Status and Score to their right",
+    comes="Tests as cases, the outputs of each provider, their scores and reasons.",
+    stays="Single assertions are in the JSON results alone; empty cells are no responses.",
+)
 def _read_csv(part: Part, collector: Collector, upload: UploadParts) -> None:
     variables, blocks = _blocks(part)
     collector.log(LogRecord(part.file, "promptfoo", name=part.stem))
     has_description = variables[0] == "Description" and len(variables) > 1
     names = variables[1:] if has_description else variables
     systems = _system_names({place: (b.provider, b.label) for place, b in enumerate(blocks)}, is_named=True)
-    for place, fields in part.placed():
-        given = {name: fields.get(name, "") for name in names}
-        kept = {"description": fields.get("Description") if has_description else ""}
+
+    def read(row: ToolRow) -> Told:
+        given = {name: row.fields.get(name, "") for name in names}
+        kept = {"description": row.fields.get("Description") if has_description else ""}
         kept |= {"vars": given} if len(given) > 1 else {}
-        case = collector.case(place, CaseInput(prompt=asked(given), metadata=details(kept, ())))
-        for number, block in enumerate(blocks) if case is not None else ():
-            _read_block(collector, place, (case or 0, systems[number]), block, fields)
+        replies = [_block_reply(row, block, systems[number]) for number, block in enumerate(blocks)]
+        case = CaseInput(prompt=asked(given), metadata=details(kept, ()))
+        return Told(case, [reply for reply in replies if reply is not None])
+
+    read_rows(part, collector, upload, read)
 
 
-def _read_block(
-    collector: Collector, place: Place, about: tuple[int, str], block: _ProviderBlock, fields: JsonObject
-) -> None:
-    case, system = about
+def _block_reply(row: ToolRow, block: _ProviderBlock, system: str) -> Reply | None:
+    """Return the response of a provider; None where its cell is empty."""
+    fields, place = row.fields, row.place
     text, status, reason = _cells(block, fields)
     if status == "ERROR":
-        collector.failed(place, f"{place.at}, {system}", first_text(reason, text) or "ERROR")
-        return
+        why = first_text(reason, text) or "ERROR"
+        return Reply(ResponseRow(f"{place.at}, {system}"), failure=why)
     if not text:
         if status:
-            collector.leave_out("response", f"{place.at}, {system}: the cell is empty", place)
-            collector.warn("null-response", place, system)
-        return
-    response = collector.response(place, case, ResponseRow(system=system, text=text))
-    if response is None:
-        return
+            row.collector.leave_out("response", f"{place.at}, {system}: the cell is empty", place)
+            row.collector.warn("null-response", place, system)
+        return None
     value = as_number(fields.get(block.score)) if block.score else {"PASS": 1.0, "FAIL": 0.0}.get(status)
-    if reason != "No assertions":
-        kept = details({"comment": fields.get(block.comment)}, ())
-        collector.score(ScoreRecord(response, WHOLE, value, SHARE, reason, metadata=kept, place=place))
+    kept = details({"comment": fields.get(block.comment)}, ())
+    said = [Score(WHOLE, value, SHARE, reason, metadata=kept)] if reason != "No assertions" else []
     named = parsed(fields.get(block.named))
     scores = {**(named if isinstance(named, dict) else {})}
     scores |= {name: fields.get(column) for column, name in block.metrics.items() if fields.get(column)}
-    for name, score in scores.items():
-        collector.score(ScoreRecord(response, name, as_number(score), SHARE, place=place))
+    said += [Score(name, as_number(score), SHARE) for name, score in scores.items()]
+    return Reply(ResponseRow(system, text), said)
 
 
 def _cells(block: _ProviderBlock, fields: JsonObject) -> tuple[str, str, str]:
@@ -462,6 +483,16 @@ def _tests(part: Part) -> Iterator[tuple[str, object]]:
     return part.items("tests")
 
 
+@_promptfoo(
+    "promptfoo-config",
+    "promptfoo: configuration with tests",
+    _is_config,
+    "`tests` with `vars` or `assert`, beside `prompts` or `providers`",
+    CASES,
+    export="Bring promptfooconfig.yaml (or .json) with its tests in it.",
+    comes="Tests as cases; contains, equals, regex and starts-with assertions as their rules.",
+    stays="Providers, templates, judges and assertions that run code are named, and not set up.",
+)
 def _read_config(part: Part, collector: Collector, upload: UploadParts) -> None:
     document = part.document
     shared = document["defaultTest"] if isinstance(document.get("defaultTest"), dict) else {}
@@ -480,7 +511,10 @@ def _read_config(part: Part, collector: Collector, upload: UploadParts) -> None:
         has_shared = at(test, "options.disableDefaultAsserts") is not True
         for combination, variables in enumerate(_combinations({**_variables(shared), **_variables(test)})):
             found = (rules if has_shared else []) + _rules(None if combination else collector, place, own, variables)
-            _add_case(collector, place, CaseInput(str(number), asked(variables), fields=_grading(found)), test)
+            own_data = test["metadata"] if isinstance(test.get("metadata"), dict) else {}
+            kept = details({**own_data, "description": test.get("description")}, ())
+            fields = {"grading": {"keywords": found}} if found else {}
+            collector.case(place, CaseInput(str(number), asked(variables), metadata=kept, fields=fields))
             number += 1
 
 
@@ -490,12 +524,6 @@ _NOT_SET_UP = {
     "prompts": "prompt templates belong to systems; the tests' variables are the cases",
     "scenarios": "scenarios are not read; write their tests under `tests`",
 }
-
-
-def _add_case(collector: Collector, place: Place, row: CaseInput, test: JsonObject) -> None:
-    own = test["metadata"] if isinstance(test.get("metadata"), dict) else {}
-    row.metadata = details({**own, "description": test.get("description")}, ())
-    collector.case(place, row)
 
 
 def _variables(test: JsonObject) -> JsonDict:
@@ -510,10 +538,6 @@ def _combinations(variables: JsonDict) -> Iterator[JsonDict]:
     ]
     for values in product(*choices):
         yield dict(zip(variables, values, strict=True))
-
-
-def _grading(rules: list[JsonDict]) -> JsonDict:
-    return {"grading": {"keywords": rules}} if rules else {}
 
 
 def _rules(
@@ -535,63 +559,3 @@ def _rules(
         collector.leave_out("assertion", why, place)
         collector.warn("assertion-not-carried", place, kind)
     return rules
-
-
-_EXPORT = "Run `promptfoo eval -o results.json` (or .jsonl, .csv), or bring an export of `promptfoo export`."
-_COMES = (
-    "Tests as cases, outputs with tokens, times and costs, the score of each assertion, and those that ask a model as "
-    "judges' verdicts with their reasons."
-)
-_STAYS = "Providers, prompt templates and grading prompts are not set up; rows with an error have no response."
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "promptfoo-json",
-        "promptfoo",
-        "promptfoo: results (JSON)",
-        _is_document,
-        _read_document,
-        "`results` with `vars`, `provider` and `gradingResult`",
-        rank=80,
-        export=_EXPORT,
-        comes=_COMES,
-        stays=_STAYS,
-    ),
-    Shape(
-        "promptfoo-jsonl",
-        "promptfoo",
-        "promptfoo: results (JSON Lines)",
-        _is_rows,
-        _read_rows,
-        "rows with `vars`, `prompt`, `provider` and `success`",
-        rank=80,
-        export=_EXPORT,
-        comes=_COMES,
-        stays=_STAYS,
-    ),
-    Shape(
-        "promptfoo-csv",
-        "promptfoo",
-        "promptfoo: results (CSV)",
-        _is_csv,
-        _read_csv,
-        "headers `[provider] prompt` with Status and Score to their right",
-        rank=80,
-        export=_EXPORT,
-        comes="Tests as cases, the outputs of each provider, their scores and reasons.",
-        stays="Single assertions are in the JSON results alone; empty cells are no responses.",
-    ),
-    Shape(
-        "promptfoo-config",
-        "promptfoo",
-        "promptfoo: configuration with tests",
-        _is_config,
-        _read_config,
-        "`tests` with `vars` or `assert`, beside `prompts` or `providers`",
-        stage=CASES,
-        rank=80,
-        export="Bring promptfooconfig.yaml (or .json) with its tests in it.",
-        comes="Tests as cases; contains, equals, regex and starts-with assertions as their rules.",
-        stays="Providers, templates, judges and assertions that run code are named, and not set up.",
-    ),
-)

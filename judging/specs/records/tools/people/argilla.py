@@ -103,16 +103,14 @@ def _answers_of(responses: object) -> Iterator[Answer]:
         for question, entries in responses.items():
             for entry in entries if isinstance(entries, list) else [entries]:
                 if isinstance(entry, dict):
-                    yield Answer(
-                        question, as_id(entry.get("user_id")), entry.get("value"), as_text(entry.get("status"))
-                    )
+                    yield Answer(question, as_id(entry.get("user_id")), entry.get("value"), _status(entry))
     for entry in responses if isinstance(responses, list) else []:
         if isinstance(entry, dict):
             yield from _answers_of_person(entry)
 
 
 def _answers_of_person(entry: JsonObject) -> Iterator[Answer]:
-    rater, status, values = as_id(entry.get("user_id")), as_text(entry.get("status")), entry.get("values")
+    rater, status, values = as_id(entry.get("user_id")), _status(entry), entry.get("values")
     if "question_name" in entry:
         yield Answer(as_text(entry["question_name"]), rater, entry.get("value"), status)
     elif status in _NOT_GIVEN or not isinstance(values, dict):
@@ -226,6 +224,11 @@ def _store(collector: Collector, place: Place, subject: ItemSubject, annotation:
         store(collector, place, subject, annotation)
 
 
+def _status(entry: JsonObject) -> str:
+    """Return the status of an answer, also under a name that no version has."""
+    return as_text(entry.get("status")) or next((str(value) for value in entry.values() if value in _NOT_GIVEN), "")
+
+
 def _annotations(record: Record, texts: set[str]) -> list[ForeignAnnotation]:
     """Return the answers of a record by person; those not given apart."""
     people: dict[tuple[str, str], ForeignAnnotation] = {}
@@ -264,10 +267,8 @@ _STAYS = "Suggestions of programs, discarded answers, drafts, spans and vectors 
 
 def _shape(kind: str, form: str, record_of: Records, fits: Callable[[Part], bool], why: str) -> Shape:
     export = "In Python: dataset.records.to_json(path), or push the dataset to the Hugging Face hub and save it there."
-    return Shape(
-        kind, "Argilla", f"Argilla: {form}", fits, _reader(record_of), why, JUDGMENTS, rank=30, export=export,
-        comes=_COMES, stays=_STAYS,
-    )  # fmt: skip
+    shape = Shape(kind, f"Argilla: {form}", fits, why, JUDGMENTS, 30, export=export, comes=_COMES, stays=_STAYS)
+    return shape(_reader(record_of))
 
 
 SHAPES: tuple[Shape, ...] = (

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.files.findings import shorten
 from judging.specs.records.collector import Collector
-from judging.specs.records.column_roles import BY_VALUES, CHOSEN, SAMPLES
+from judging.specs.records.column_roles import BY_VALUES, CHOSEN
+from judging.specs.records.columns import SAMPLES
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Place
 from judging.specs.records.parts import Form, Part, UploadParts
@@ -27,6 +28,7 @@ from judging.specs.records.values import as_id, as_text, is_missing, parsed
 _NEEDED = frozenset({"annotation_id", "annotator", "lead_time"})
 _OF_ROWS = _NEEDED | {"id", "created_at", "updated_at", "agreement", "history"}
 _REGION = frozenset({"start", "end", "x", "y", "points", "rle", "vertices", "ranges", "globalOffsets", "labels"})
+_STAYS = "Marks in texts and pictures, drafts, cancelled annotations and predictions stay; each is counted."
 _RESULTS = ("choices", "rating", "number", "selected", "taxonomy", "ranker", "datetime", "text", "chatmessage")
 _DATA_ROLES = (
     *(
@@ -59,6 +61,18 @@ def _task_id(task: JsonObject) -> str:
     return as_id(task.get("id")) or as_id(task.get("inner_id"))
 
 
+@Shape(
+    "label-studio",
+    "Label Studio: JSON export",
+    _fits_json,
+    "tasks with `data` and `annotations`",
+    JUDGMENTS,
+    rank=30,
+    export="In the project, choose Export, then JSON.",
+    comes="Choices, ratings, numbers, pairwise choices, taxonomies and rankings become labels by control and "
+    "person; text areas become their reason. The data of the task become case and response.",
+    stays=_STAYS,
+)
 def _read_json(part: Part, collector: Collector, upload: UploadParts) -> None:
     registrar = Registrar(part, collector, upload.system)
     for row in part.rows():
@@ -89,7 +103,7 @@ def _read_annotation(collector: Collector, place: Place, subject: ItemSubject, e
         collector.leave_out("annotation", f"{task}: an annotation that is no object", place)
         return
     name = f"{task}, annotation {as_id(entry.get('id'))}".removesuffix(", annotation ")
-    if entry.get("was_cancelled") or entry.get("skipped"):
+    if _is_cancelled(collector, place, entry):
         cancelled(collector, place, f"{name} was cancelled")
         return
     annotation = ForeignAnnotation(name, rater_of(entry.get("completed_by")), as_text(entry.get("created_at")))
@@ -106,6 +120,13 @@ def _read_annotation(collector: Collector, place: Place, subject: ItemSubject, e
     for control, values in given.items():
         _take(annotation, control, values)
     store(collector, place, subject, annotation)
+
+
+def _is_cancelled(collector: Collector, place: Place, entry: JsonObject) -> bool:
+    """Return whether an annotation was cancelled, with a warning where another field alone may say so."""
+    if not {"was_cancelled", "skipped"} & entry.keys() and any(value is True for value in entry.values()):
+        collector.warn_once("fields-missing", place, "Label Studio: JSON export, without was_cancelled")
+    return bool(entry.get("was_cancelled") or entry.get("skipped"))
 
 
 def rater_of(value: object) -> str:
@@ -154,6 +175,21 @@ def _fits_rows(part: Part) -> bool:
     return part.form in (Form.CSV, Form.ROWS, Form.SHEET) and set(part.columns) >= _NEEDED
 
 
+@Shape(
+    "label-studio-table",
+    "Label Studio: CSV, TSV or JSON-MIN export",
+    _fits_rows,
+    "columns `annotation_id`, `annotator` and `lead_time`",
+    JUDGMENTS,
+    rank=30,
+    keys=("annotation_id", "annotator", "lead_time", "id"),
+    columns=lambda part, upload: _columns(part, upload),
+    told_roles=frozenset({str(Holds.LABEL), str(Holds.DETAIL)}),
+    export="In the project, choose Export, then CSV, TSV or JSON-MIN; JSON says more.",
+    comes="One label a control, annotation and person. Which columns are controls is told by "
+    "their order or values, or asked.",
+    stays=_STAYS,
+)
 def _read_rows(part: Part, collector: Collector, upload: UploadParts) -> None:
     controls, unclear = _controls(part, upload)
     collector.findings.file = part.file
@@ -264,38 +300,3 @@ def _is_control(part: Part, name: str, *, is_data: bool) -> bool | None:
 def _are_labels(by_task: Mapping[str, list[str]]) -> bool:
     """Return whether values are short, as labels are."""
     return all(len(value) <= 40 and "://" not in value for values in by_task.values() for value in values)
-
-
-_STAYS = "Marks in texts and pictures, drafts, cancelled annotations and predictions stay; each is counted."
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "label-studio",
-        "Label Studio",
-        "Label Studio: JSON export",
-        _fits_json,
-        _read_json,
-        "tasks with `data` and `annotations`",
-        stage=JUDGMENTS,
-        rank=30,
-        export="In the project, choose Export, then JSON.",
-        comes="Choices, ratings, numbers, pairwise choices, taxonomies and rankings become labels by control and "
-        "person; text areas become their reason. The data of the task become case and response.",
-        stays=_STAYS,
-    ),
-    Shape(
-        "label-studio-table",
-        "Label Studio",
-        "Label Studio: CSV, TSV or JSON-MIN export",
-        _fits_rows,
-        _read_rows,
-        "columns `annotation_id`, `annotator` and `lead_time`",
-        stage=JUDGMENTS,
-        rank=30,
-        columns=_columns,
-        told_roles=frozenset({str(Holds.LABEL), str(Holds.DETAIL)}),
-        export="In the project, choose Export, then CSV, TSV or JSON-MIN; JSON says more.",
-        comes="One label a control, annotation and person. Which columns are controls is told by "
-        "their order or values, or asked.",
-        stays=_STAYS,
-    ),
-)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import unescape_cell
@@ -15,21 +14,29 @@ from judging.specs.records.neutral import (
     CaseInput,
     Choice,
     Giver,
-    LabelRecord,
     LogRecord,
-    Place,
-    PreferenceRecord,
     ResponseRow,
     Scale,
-    ScoreRecord,
     VerdictRecord,
     as_value,
 )
 from judging.specs.records.parts import Form, Part, UploadParts
-from judging.specs.records.shapes import CASES, JUDGMENTS, RESPONSES, Shape
+from judging.specs.records.shapes import CASES, JUDGMENTS, RESPONSES, Fits, Reads, Shape
+from judging.specs.records.tool_rows import (
+    BadRow,
+    Label,
+    Opinion,
+    Reply,
+    Said,
+    Stands,
+    Told,
+    ToolRow,
+    judged,
+    read_rows,
+)
 from judging.specs.records.tools.people.annotations import cancelled
-from judging.specs.records.tools.people.items import is_blank, named
-from judging.specs.records.values import as_count, as_id, as_number, as_text, details, parsed, texts
+from judging.specs.records.tools.people.items import named
+from judging.specs.records.values import as_count, as_number, as_text, details, parsed, texts
 
 _TOOL = "Evalsite"
 _CASE_FIELDS = {"scenario": "scenario", "type": "question_type", "lang": "lang", "context_role": "context_role"}
@@ -50,36 +57,19 @@ _SHARE: Scale = (0, 1)
 _TABLES = (Form.CSV, Form.SHEET)
 
 
-@dataclass(frozen=True, slots=True)
-class _ExportLine:
-    """A row with its place; cells of tables are as they were before they were written."""
+def _of(reads: Callable[[ToolRow], Told | None], tool_of_log: str = "") -> Reads:
+    """Return what reads a part row by row; cells of tables are as they were before they were written."""
 
-    place: Place
-    fields: JsonDict
-
-    def text(self, *names: str) -> str:
-        """Return the first of these fields that says something."""
-        return next((as_text(self.fields[name]) for name in names if not is_blank(self.fields.get(name))), "")
-
-    def list(self, name: str) -> list[object]:
-        """Return a list; cells have it as JSON."""
-        value = parsed(self.fields.get(name))
-        return value if isinstance(value, list) else []
-
-
-def _of(
-    reads: Callable[[_ExportLine, Collector], None], tool_of_log: str = ""
-) -> Callable[[Part, Collector, UploadParts], None]:
-    """Return what reads a part row by row."""
+    def told(row: ToolRow) -> Told | None:
+        if row.part.form in _TABLES:
+            row.fields = _unescaped(row.fields)
+        attempt = row.text("attempt")
+        if attempt and as_count(attempt) is None:
+            raise BadRow(BAD_ATTEMPT.format(shorten(attempt)))
+        return reads(row)
 
     def read(part: Part, collector: Collector, upload: UploadParts) -> None:
-        for row in part.rows():
-            line = _ExportLine(part.place(row.at), _unescaped(row.fields) if part.form in _TABLES else row.fields)
-            attempt = line.text("attempt")
-            if attempt and as_count(attempt) is None:
-                collector.bad_row(line.place, BAD_ATTEMPT.format(shorten(attempt)))
-            else:
-                reads(line, collector)
+        read_rows(part, collector, upload, told)
         if tool_of_log:
             collector.log(LogRecord(part.file, tool_of_log, name=part.stem))
 
@@ -105,188 +95,155 @@ def _fits_cases(part: Part) -> bool:
     return part.form is Form.ROWS and is_asked and has_facts and not others
 
 
-def _case(line: _ExportLine, collector: Collector) -> None:
-    fields = line.fields
+def _case(row: ToolRow) -> Told:
+    fields = row.fields
     above = as_text(fields.get("instruction")) if fields.get("instruction") else ""
-    row = CaseInput(line.text("id"), "\n\n".join(filter(None, (above, line.text("question")))))
-    row.messages = line.list("messages") or None
-    row.images = [*line.list("images"), *([fields["image"]] if fields.get("image") else [])]
-    row.references = [line.text("answer")] if line.text("answer") else []
-    row.context = texts(fields["context"]) if fields.get("context") else []
-    row.fields = {field: fields[name] for name, field in _CASE_FIELDS.items() if fields.get(name)}
-    row.metadata = details(fields, _CASE_READ) | ({"question": line.text("question")} if above else {})
-    collector.case(line.place, row)
+    case = CaseInput(row.text("id"), "\n\n".join(filter(None, (above, row.text("question")))))
+    case.messages = _list(row, "messages") or None
+    case.images = [*_list(row, "images"), *([fields["image"]] if fields.get("image") else [])]
+    case.references = [row.text("answer")] if row.text("answer") else []
+    case.context = texts(fields["context"]) if fields.get("context") else []
+    case.fields = {field: fields[name] for name, field in _CASE_FIELDS.items() if fields.get(name)}
+    case.metadata = details(fields, _CASE_READ) | ({"question": row.text("question")} if above else {})
+    return Told(case)
+
+
+def _list(row: ToolRow, name: str) -> list[object]:
+    """Return a list; cells have it as JSON."""
+    value = parsed(row.get(name))
+    return value if isinstance(value, list) else []
+
+
+def _facts(row: ToolRow, *names: str) -> JsonDict:
+    """Return what a row says of its case under these names."""
+    return {_CASE_FIELDS.get(name, "lang"): row.text(name) for name in names if row.text(name)}
 
 
 def _fits_responses(part: Part) -> bool:
     return part.keys_of_all() >= _RESPONSE and not named(part.columns, Holds.PROMPT)
 
 
-def _response(line: _ExportLine, collector: Collector) -> None:
-    case = collector.case_named(line.text("case_id"), line.place)
-    if case is not None:
-        attempt = as_count(line.fields.get("attempt"))
-        _responded(line, collector, case, attempt, details(line.fields, _RESPONSE_READ))
+def _response(row: ToolRow) -> Told:
+    reply = _replied(row, as_count(row.get("attempt")), details(row.fields, _RESPONSE_READ))
+    return Told(CaseInput(row.text("case_id")), [reply], stands=Stands.ELSEWHERE)
 
 
-def _responded(
-    line: _ExportLine, collector: Collector, case: int, attempt: int | None, metadata: JsonDict
-) -> int | None:
-    row = ResponseRow(line.text("system"), line.text("response"), attempt=attempt)
-    row.messages, row.images = line.list("response_messages") or None, line.list("response_images")
-    row.text = "" if row.messages else row.text
-    row.stop, row.seconds, row.metadata = line.text("stop_reason"), as_number(line.fields.get("seconds")), metadata
-    return collector.response(line.place, case, row)
+def _replied(row: ToolRow, attempt: int | None, metadata: JsonDict) -> Reply:
+    reply = ResponseRow(row.text("system"), row.text("response"), attempt=attempt, metadata=metadata)
+    reply.messages, reply.images = _list(row, "response_messages") or None, _list(row, "response_images")
+    reply.text = "" if reply.messages else reply.text
+    reply.stop, reply.seconds = row.text("stop_reason"), row.number("seconds")
+    return Reply(reply)
 
 
-def _asked(line: _ExportLine, collector: Collector) -> int | None:
-    """Return the case of a row that repeats its prompt, or only names it."""
-    id_, prompt = line.text("case"), line.text("prompt")
-    if not prompt:
-        return collector.case_named(id_, line.place)
-    row = CaseInput(id_, prompt, messages=line.list("prompt_messages") or None)
-    names = {"scenario": "scenario", "type": "question_type", "lang": "lang", "language": "lang"}
-    row.fields = {field: line.text(name) for name, field in names.items() if line.text(name)}
-    return collector.case_repeated(line.place, row)
-
-
-def _answered(line: _ExportLine, collector: Collector) -> int | None:
-    """Return the response of a row; rows of several graders repeat it, those of a mean have no attempt."""
-    case, system = _asked(line, collector), line.text("system")
-    attempt = as_count(line.fields.get("attempt")) or 0
-    if case is None or not system:
-        return None
-    if line.text("response") or line.list("response_messages"):
-        return _responded(line, collector, case, attempt, {})
-    return collector.response_named(line.place, case, system, attempt)
-
-
-def _marked(line: _ExportLine, collector: Collector, response: int, name: str, is_judge: bool, scale: Scale) -> None:
-    """Store a score; that of a judge is a verdict."""
-    value = as_value(line.fields.get("value", line.fields.get("score")))
-    reason, metadata = line.text("judge_reason", "reasons", "reason"), _kept(line)
-    if is_judge:
-        verdict = VerdictRecord(response, name, value, scale, reason, line.text("criterion"), metadata=metadata)
-        verdict.place = line.place
-        collector.verdict(verdict)
+def _answered(row: ToolRow, said: Sequence[Said]) -> Told:
+    """Return what a row says of a response; rows of several graders repeat it, those of a mean have no attempt."""
+    case, prompt, system = CaseInput(row.text("case"), row.text("prompt")), row.text("prompt"), row.text("system")
+    case.messages, case.fields = (
+        _list(row, "prompt_messages") or None,
+        _facts(row, "scenario", "type", "lang", "language"),
+    )
+    attempt = as_count(row.get("attempt")) or 0
+    if row.text("response") or _list(row, "response_messages"):
+        reply = _replied(row, attempt, {})
     else:
-        collector.score(ScoreRecord(response, name, value, scale, reason, metadata=metadata, place=line.place))
+        reply = Reply(ResponseRow(system, attempt=attempt), stands=Stands.ELSEWHERE)
+    reply.said = said
+    return Told(case, [reply] if system else [], stands=Stands.REPEATED if prompt else Stands.ELSEWHERE)
 
 
-def _kept(line: _ExportLine) -> JsonDict:
-    return {name: line.fields[name] for name in ("status", "flags", "votes", "confidence") if line.text(name)}
+def _marked(row: ToolRow, name: str, is_judge: bool, scale: Scale) -> Said:
+    """Return a score; that of a judge is a verdict."""
+    value = as_value(row.fields.get("value", row.fields.get("score")))
+    kept = {name: row.fields[name] for name in ("status", "flags", "votes", "confidence") if row.text(name)}
+    said = judged(is_judge, name, value, scale, row.text("judge_reason", "reasons", "reason"), kept)
+    if isinstance(said, VerdictRecord):
+        said.criterion = row.text("criterion")
+    return said
 
 
-def _score(line: _ExportLine, collector: Collector) -> None:
-    response = _answered(line, collector)
-    full = as_number(line.fields.get("full"))
-    if response is not None:
-        scale: Scale = (0, full) if full else UNKNOWN_SCALE
-        _marked(line, collector, response, line.text("evaluator"), bool(line.text("verdict_id")), scale)
+def _score(row: ToolRow) -> Told:
+    full = row.number("full")
+    scale: Scale = (0, full) if full else UNKNOWN_SCALE
+    return _answered(row, [_marked(row, row.text("evaluator"), bool(row.text("verdict_id")), scale)])
 
 
-def _result(line: _ExportLine, collector: Collector) -> None:
-    """Read a row of a suite's results, whose score is the mean of its attempts."""
-    attempts = as_count(line.fields.get("attempts"))
+def _result(row: ToolRow) -> Told | None:
+    """Return a row of a suite's results, whose score is the mean of its attempts."""
+    attempts = as_count(row.get("attempts"))
     if attempts is not None and attempts > 1:
-        why = "it is the mean of several attempts; export the scores"
-        collector.leave_out("score", why, line.place)
-        return
-    response = _answered(line, collector)
-    if response is None:
-        return
-    if line.text("grader") and line.text("score"):
-        _marked(line, collector, response, line.text("grader"), bool(line.text("verdict")), _SHARE)
-    _labelled(line, collector, response)
+        row.collector.leave_out("score", "it is the mean of several attempts; export the scores", row.place)
+        return None
+    grader, is_judge = row.text("grader"), bool(row.text("verdict"))
+    said = [_marked(row, grader, is_judge, _SHARE)] if grader and row.text("score") else []
+    return _answered(row, [*said, *_labelled(row)])
 
 
-def _labelled(line: _ExportLine, collector: Collector, response: int) -> None:
-    case = _asked(line, collector)
-    if case is not None and line.text("label"):
-        label = LabelRecord(case, "", line.text("label"), response, line.text("criterion"), place=line.place)
-        collector.label(label)
+def _labelled(row: ToolRow) -> list[Said]:
+    label = row.text("label")
+    return [Label("", label, None, row.text("criterion"))] if label else []
 
 
-def _of_case_page(line: _ExportLine, collector: Collector) -> None:
-    response = _answered(line, collector)
-    by = line.text("scored_by")
-    if response is None or not by:
-        return
+def _of_case_page(row: ToolRow) -> Told:
+    by = row.text("scored_by")
     if by == _PEOPLE:
-        _labelled(line, collector, response)
-    else:
-        _marked(line, collector, response, by, "/verdicts/" in line.text("address"), _SHARE)
+        return _answered(row, _labelled(row))
+    return _answered(row, [_marked(row, by, "/verdicts/" in row.text("address"), _SHARE)] if by else [])
 
 
-def _annotation(line: _ExportLine, collector: Collector) -> None:
-    """Read what a person did with an item of a queue: a label, or a preference between two systems."""
-    fields, place = line.fields, line.place
-    name, act = f"item {as_id(fields.get('item'))}, {line.text('annotator')}", line.text("act")
+def _annotation(row: ToolRow) -> Told | None:
+    """Return what a person did with an item of a queue: a label, or a preference between two systems."""
+    act, rater, criterion = row.text("act"), row.text("annotator"), row.text("criterion")
     if act != "answered":
-        cancelled(collector, place, f"{name}: {act}")
-        return
-    case, label = _annotated(line, collector), line.text("revised_label", "blind_label")
-    if case is None:
-        return
-    is_pair = line.text("subject") == "pair" or bool(line.text("response_b"))
-    responses = [_annotated_response(line, collector, case, letter) for letter in ("a", "b")[: 1 + is_pair]]
-    metadata = {
-        key: fields[key] for key in ("blind_label", "blind_parts", "revised_parts", "mode", "seconds") if line.text(key)
-    }
-    reason = line.text("revision_note", "note")
-    choice = _CHOICES.get(number) if (number := as_number(label)) is not None else None
-    if len(responses) == 2 and choice is not None:
-        first, second = responses
-        if first is not None and second is not None:
-            preference = PreferenceRecord(first, second, choice, Giver.PERSON, line.text("annotator"), reason=reason)
-            preference.criterion, preference.metadata, preference.place = line.text("criterion"), metadata, place
-            collector.preference(preference)
-        return
-    response = responses[0] if len(responses) == 1 else None
-    record = LabelRecord(case, line.text("annotator"), label, response, line.text("criterion"), reason)
-    record.at, record.metadata, record.place = line.text("revised_at", "answered_at"), metadata, place
-    collector.label(record)
+        cancelled(row.collector, row.place, f"item {row.id('item')}, {rater}: {act}")
+        return None
+    label, reason = row.text("revised_label", "blind_label"), row.text("revision_note", "note")
+    names = ("blind_label", "blind_parts", "revised_parts", "mode", "seconds")
+    kept = {name: row.fields[name] for name in names if row.text(name)}
+    is_pair = row.text("subject") == "pair" or bool(row.text("response_b"))
+    found = [_annotated(row, letter) for letter in ("a", "b")[: 1 + is_pair]]
+    replies = [reply for reply in found if reply is not None]
+    case, question = CaseInput(row.text("case") or row.id("item")), row.text("question")
+    case.prompt, case.messages = question, _list(row, "question_turns") or None
+    case.references, case.context = [*filter(None, [row.text("reference")])], [*filter(None, [row.text("context")])]
+    case.fields = _facts(row, "scenario", "language")
+    told = Told(case, replies, stands=Stands.REPEATED if question else Stands.ELSEWHERE)
+    choice = _CHOICES.get(number) if is_pair and (number := as_number(label)) is not None else None
+    if choice is None:
+        given = Label(rater, label, None, criterion, reason, row.text("revised_at", "answered_at"), metadata=kept)
+        if is_pair or not replies:
+            told.labels = [given]
+        else:
+            replies[0].said = [given]
+    elif len(replies) == 2:
+        told.opinions = [Opinion(choice, Giver.PERSON, rater, reason=reason, criterion=criterion, metadata=kept)]
+    return told
 
 
-def _annotated(line: _ExportLine, collector: Collector) -> int | None:
-    """Return the case of an item, which files of earlier versions only name."""
-    id_, question = line.text("case") or as_id(line.fields.get("item")), line.text("question")
-    if not question:
-        return collector.case_named(id_, line.place)
-    row = CaseInput(id_, question, messages=line.list("question_turns") or None)
-    row.references, row.context = [*filter(None, [line.text("reference")])], [*filter(None, [line.text("context")])]
-    names = {"scenario": "scenario", "language": "lang"}
-    row.fields = {field: line.text(name) for name, field in names.items() if line.text(name)}
-    return collector.case_repeated(line.place, row)
-
-
-def _annotated_response(line: _ExportLine, collector: Collector, case: int, letter: str) -> int | None:
+def _annotated(row: ToolRow, letter: str) -> Reply | None:
     """Return a response of an item: as the file has it, else as it names it."""
-    column = f"response_{letter}"
-    system, attempt = line.text(f"system_{letter}"), as_count(line.fields.get(f"attempt_{letter}"))
-    if not line.text(column):
-        return collector.response_named(line.place, case, system, attempt or 0) if system else None
+    column, system = f"response_{letter}", row.text(f"system_{letter}")
+    attempt, turns = as_count(row.get(f"attempt_{letter}")), _list(row, f"response_{letter}_turns")
+    if not row.text(column):
+        return Reply(ResponseRow(system, attempt=attempt), stands=Stands.ELSEWHERE) if system else None
     if not system:  # a queue's file may name none
         system = column
-        collector.warn_once("systems-from-header", line.place, column)
-    turns = line.list(f"{column}_turns")
-    row = ResponseRow(system, "" if turns else line.text(column), turns or None, attempt, is_same_if_equal=True)
-    return collector.response(line.place, case, row)
+        row.collector.warn_once("systems-from-header", row.place, column)
+    text = "" if turns else row.text(column)
+    return Reply(ResponseRow(system, text, turns or None, attempt, is_same_if_equal=True))
 
 
-def _answer(line: _ExportLine, collector: Collector) -> None:
-    """Read a row of a queue's answers, or of an imported table of labels."""
-    label = line.text("revised_label", "label")
-    item, rater = line.text("item_id", "item"), line.text("annotator", "rater")
+def _answer(row: ToolRow) -> Told | None:
+    """Return a row of a queue's answers, or of an imported table of labels."""
+    label, item, rater = row.text("revised_label", "label"), row.text("item_id", "item"), row.text("annotator", "rater")
     if not label:
-        cancelled(collector, line.place, f"item {item}, {rater}: {line.text('cannot_judge') or 'no label'}")
-        return
-    case = collector.case_named(item, line.place)
-    if case is not None:
-        record = LabelRecord(case, rater, label, None, line.text("criterion"), line.text("revision_note", "note"))
-        record.at, record.place = line.text("revised_at", "created_at", "given_at"), line.place
-        record.metadata = {name: line.text(name) for name in ("scenario", "language") if line.text(name)}
-        collector.label(record)
+        why = row.text("cannot_judge") or "no label"
+        cancelled(row.collector, row.place, f"item {item}, {rater}: {why}")
+        return None
+    reason, at = row.text("revision_note", "note"), row.text("revised_at", "created_at", "given_at")
+    kept = {name: row.text(name) for name in ("scenario", "language") if row.text(name)}
+    given = Label(rater, label, None, row.text("criterion"), reason, at, metadata=kept)
+    return Told(CaseInput(item), labels=[given], stands=Stands.ELSEWHERE)
 
 
 def _fits_debates(part: Part) -> bool:
@@ -298,16 +255,9 @@ def _debates(part: Part, collector: Collector, upload: UploadParts) -> None:
     collector.leave_out("file", f"{part.file}: debates stay; cases and responses of the archive come", part.place())
 
 
-def _shape(
-    kind: str,
-    label: str,
-    stage: int,
-    fits: Callable[[Part], bool],
-    reads: Callable[[Part, Collector, UploadParts], None],
-    why: str,
-) -> Shape:
+def _shape(kind: str, label: str, stage: int, fits: Fits, reads: Reads, why: str) -> Shape:
     export, comes = "On the page of the list, choose Export.", "Everything that the file holds."
-    return Shape(kind, _TOOL, f"{_TOOL}: {label}", fits, reads, why, stage, rank=50, export=export, comes=comes)
+    return Shape(kind, f"{_TOOL}: {label}", fits, why, stage, 50, reads, export=export, comes=comes)
 
 
 SHAPES: tuple[Shape, ...] = (

@@ -175,10 +175,8 @@ _STAYS = "Spans and records of behaviour stay."
 
 def _shape(kind: str, form: str, read: Reads, fits: Callable[[Part], bool], why: str) -> Shape:
     export = "Take the files of `output_annotation_dir`, or run python -m potato.export."
-    return Shape(
-        kind, "Potato", f"Potato: {form}", fits, _reader(read), why, JUDGMENTS, rank=30, export=export, comes=_COMES,
-        stays=_STAYS,
-    )  # fmt: skip
+    shape = Shape(kind, f"Potato: {form}", fits, why, JUDGMENTS, 30, export=export, comes=_COMES, stays=_STAYS)
+    return shape(_reader(read))
 
 
 SHAPES: tuple[Shape, ...] = (

@@ -24,6 +24,18 @@ def _fits(part: Part) -> bool:
     return part.keys_of_all() >= _HASHES and "answer" in part.keys_of_any()
 
 
+@Shape(
+    "prodigy",
+    "Prodigy: annotations",
+    _fits,
+    "`_input_hash`, `_task_hash` and `answer`",
+    JUDGMENTS,
+    rank=40,
+    export="Run prodigy db-out DATASET > export.jsonl.",
+    comes="Accepted options become labels by person; where a task has one label, accept or reject is the label "
+    "under its name. Free text becomes the reason.",
+    stays="Ignored and rejected tasks, spans and relations stay; each is counted.",
+)
 def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
     registrar = Registrar(part, collector, upload.system)
     for row in part.rows():
@@ -36,6 +48,9 @@ def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
             continue
         if answer not in (_ACCEPT, _REJECT) or (answer == _REJECT and "accept" in fields):
             cancelled(collector, place, f"answer is {answer}")
+            continue
+        if fields.get("options") and "accept" not in fields:
+            cancelled(collector, place, "accept is missing")
             continue
         rater = as_id(fields.get("_annotator_id")) or as_id(fields.get("_session_id"))
         annotation = ForeignAnnotation(f"{rater}, {id_}", rater, _time(fields.get("_timestamp")))
@@ -75,21 +90,3 @@ def _time(value: object) -> str:
     if seconds is None or not 0 <= seconds < 1e11:
         return ""
     return datetime.fromtimestamp(seconds, UTC).isoformat()
-
-
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "prodigy",
-        "Prodigy",
-        "Prodigy: annotations",
-        _fits,
-        _read,
-        "`_input_hash`, `_task_hash` and `answer`",
-        stage=JUDGMENTS,
-        rank=40,
-        export="Run prodigy db-out DATASET > export.jsonl.",
-        comes="Accepted options become labels by person; where a task has one label, accept or reject is the label "
-        "under its name. Free text becomes the reason.",
-        stays="Ignored and rejected tasks, spans and relations stay; each is counted.",
-    ),
-)

@@ -5,94 +5,72 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from evalsite.base.json_types import JsonDict, JsonObject
-from judging.specs.records.collector import Collector
+from evalsite.base.json_types import JsonDict
 from judging.specs.records.names import Holds, is_wide_rater
-from judging.specs.records.neutral import CaseInput, Choice, Giver, Place
-from judging.specs.records.parts import Part, UploadParts
-from judging.specs.records.shapes import JUDGMENTS, Reads, Shape
+from judging.specs.records.neutral import CaseInput, Choice, Giver, PreferenceRecord, ResponseRow
+from judging.specs.records.parts import Part
+from judging.specs.records.shapes import JUDGMENTS, Shape
+from judging.specs.records.tool_rows import NotReadable, Opinion, Reply, Stands, Told, ToolRow
 from judging.specs.records.tools.sets.alpaca_eval import asked
 from judging.specs.records.tools.sets.comparisons import (
-    Comparison,
-    NotReadable,
-    Opinion,
-    PairSide,
-    Reader,
-    add_opinions,
-    add_side,
+    asks,
     both_orders,
-    by_role,
-    check_systems,
+    chosen,
     degree,
-    first_of,
-    has,
-    id_of,
     last_turn_split,
-    read_comparisons,
+    ordered,
+    pair,
+    side,
     signed,
     swapped,
-    unread_judgment,
-    values_of,
 )
 from judging.specs.records.values import as_number, as_text, at, content_text, details, is_messages, parsed
 
 _FIRST_SECOND = {1.0: Choice.A, 2.0: Choice.B}  # LLMBar, PandaLM
-_ZERO_ONE_TIE = {0.0: Choice.A, 1.0: Choice.B, 2.0: Choice.TIE}  # Auto-J
+_ZERO_ONE = {0.0: Choice.A, 1.0: Choice.B}  # PKU-SafeRLHF; Auto-J, where 2 is a tie
+_COMES = "Prompts are cases, both texts responses, and what the set says is better a gold preference."
 
 
 def _numbers(part: Part, name: str) -> set[float | None]:
-    return {as_number(value) for value in values_of(part, name)}
+    return {as_number(value) for value in part.values(name)}
 
 
-def _chosen(value: object, meaning: dict[float, Choice], name: str) -> Choice:
-    """Return what a number of a set chooses.
-
-    Raises:
-        NotReadable: the set does not use this value.
-    """
-    number = as_number(value)
-    if number is None or number not in meaning:
-        raise NotReadable(f"{name} is {as_text(value)!r}, which chooses none of the two responses.")
-    return meaning[number]
+def _case(row: ToolRow, id_: str, question: JsonDict) -> CaseInput:
+    """Return the case of a row, with what nothing else reads; called when all else was read."""
+    return CaseInput(id_, metadata=row.rest(), **asks(question, id_))
 
 
-def _columns(fields: JsonObject, a: str, b: str) -> tuple[PairSide, PairSide]:
-    """Return two responses whose systems the set does not name.
-
-    Raises:
-        NotReadable: one of both is missing.
-    """
-    missing = next((name for name in (a, b) if fields.get(name) is None), "")
-    if missing:
-        raise NotReadable(f"The row has no {missing}.")
-    return PairSide(text=as_text(fields.get(a)), column=a), PairSide(text=as_text(fields.get(b)), column=b)
+def _columns(row: ToolRow, *names: str, systems: tuple[str, str] = ("", "")) -> tuple[Reply, Reply]:
+    """Return two responses under these names."""
+    row.read.update(names)
+    a, b = (side(name, row.fields.get(name), system) for name, system in zip(names, systems, strict=True))
+    return pair(a, b)
 
 
 # ------------------------------------------------------------------------------- LLMBar, Auto-J
-def _is_llmbar(part: Part) -> bool:
-    has_output = has(part, "output_1") or has(part, "output_2")
-    return has_output and has(part, "label") and _numbers(part, "label") <= {1.0, 2.0}
-
-
-def _read_llmbar(part: Part, collector: Collector, upload: UploadParts) -> None:
-    judge = re.search(r"(?:^|/)evaluators/(.+)$", part.folder)  # LLMBar's folders: evaluators/GPT-4/CoT/result.json
-    name = judge[1].replace("/", " ") if judge else part.stem
-
-    def read(fields: JsonDict, part: Part) -> Comparison:
-        a, b = _columns(fields, "output_1", "output_2")
-        opinions = [Opinion(_chosen(fields["label"], _FIRST_SECOND, "label"))] if "label" in fields else []
-        games = [game for game in fields.get("results") or () if isinstance(game, dict) and "swap = False" in game]
-        if games:
-            choices = [_winner(at(games[-1], f"swap = {turned}.winner")) for turned in (False, True)]
-            opinion = both_orders(choices[0], choices[1], is_strict=False)
-            if opinion is not None:
-                collector.warn_once("judge-from-file", part.place(), name)
-                opinion.by, opinion.metadata = name, {"results": fields["results"]}
-                opinions.append(opinion)
-        kept = details(fields, ("instruction", "input", "output_1", "output_2", "label", "results", "id"))
-        return Comparison(CaseInput(id=id_of(fields, "id"), prompt=asked(fields), metadata=kept), a, b, opinions)
-
-    read_comparisons(part, collector, read)
+@Shape(
+    "llmbar",
+    "LLMBar: pairs with a gold label",
+    lambda part: (
+        (part.has("output_1") or part.has("output_2")) and part.has("label") and _numbers(part, "label") <= {1.0, 2.0}
+    ),
+    "rows with output_1, output_2 and a label that is 1 or 2",
+    export="Take dataset.json of a subset, or result.json of an evaluator.",
+    comes=f"{_COMES} The results of an evaluator in both orders are one preference of a judge.",
+).rows
+def llmbar(row: ToolRow) -> Told:
+    """Return a pair with its gold label, and an evaluator's preference where the file has its results."""
+    pair_ = _columns(row, "output_1", "output_2")
+    opinions = [Opinion(chosen(row.get("label"), _FIRST_SECOND, "label"))] if "label" in row.fields else []
+    games = [game for game in row.objects("results") if "swap = False" in game]
+    choices = [_winner(at(games[-1], f"swap = {turned}.winner")) for turned in (False, True)] if games else [None, None]
+    opinion = both_orders(choices[0], choices[1], is_strict=False)
+    if opinion is not None:
+        folder = re.search(r"(?:^|/)evaluators/(.+)$", row.part.folder)  # evaluators/GPT-4/CoT/result.json
+        opinion.by = row.judge("", folder[1].replace("/", " ") if folder else "")
+        opinion.metadata = {"results": row.fields["results"]}
+        opinions.append(opinion)
+    return Told(_case(row, row.id("id"), {"prompt": asked(row)}), pair_, opinions)
 
 
 def _winner(value: object) -> Choice | None:
@@ -103,71 +81,80 @@ def _winner(value: object) -> Choice | None:
     return _FIRST_SECOND.get(number)
 
 
-def _is_auto_j(part: Part) -> bool:
-    return has(part, "prompt", "response 1", "response 2", "label") and _numbers(part, "label") <= {0.0, 1.0, 2.0}
-
-
-def _auto_j(fields: JsonDict, part: Part) -> Comparison:
-    a, b = _columns(fields, "response 1", "response 2")
-    kept = details(fields, ("prompt", "response 1", "response 2", "label"))
-    opinion = Opinion(_chosen(fields.get("label"), _ZERO_ONE_TIE, "label"))
-    return Comparison(CaseInput(prompt=as_text(fields.get("prompt")), metadata=kept), a, b, [opinion])
+@Shape(
+    "auto-j-pairs",
+    "Auto-J: pairs with a gold label",
+    lambda part: part.has("prompt", "response 1", "response 2", "label") and _numbers(part, "label") <= {0.0, 1.0, 2.0},
+    "rows with response 1, response 2 and a label that is 0, 1 or 2",
+    export="Take testdata_pairwise.jsonl.",
+    comes=f"{_COMES} 0 is the first, 1 the second, 2 a tie.",
+).rows
+def auto_j(row: ToolRow) -> Told:
+    """Return a pair with its gold label."""
+    pair_ = _columns(row, "response 1", "response 2")
+    opinion = Opinion(chosen(row.get("label"), {**_ZERO_ONE, 2.0: Choice.TIE}, "label"))
+    return Told(_case(row, "", {"prompt": row.text("prompt")}), pair_, [opinion])
 
 
 # ------------------------------------------------------------------------------- JudgeBench
 def _is_judgebench(part: Part) -> bool:
-    has_response = has(part, "response_A") or has(part, "response_B")
-    is_judged = has(part, "label") or has(part, "judgments")
-    is_order = all(degree(label) is not None for label in values_of(part, "label"))
-    return has(part, "question") and has_response and is_judged and is_order
+    has_response = part.has("response_A") or part.has("response_B")
+    is_judged = part.has("label") or part.has("judgments")
+    return part.has("question") and has_response and is_judged and None not in map(degree, part.values("label"))
 
 
-def _read_judgebench(part: Part, collector: Collector, upload: UploadParts) -> None:
-    def read(fields: JsonDict, part: Part) -> Comparison:
-        label = degree(fields.get("label"))
-        if label is None and (fields.get("label") is not None or not fields.get("judgments")):
-            raise NotReadable(f"The label {as_text(fields.get('label'))!r} is no order of A and B.")
-        opinions = [Opinion(signed(label))] if label is not None else []
-        system = as_text(fields.get("response_model")).strip()
-        read_names = ("pair_id", "question", "response_model", "response_A", "response_B", "label")
-        kept = details(fields, (*read_names, "judge_name", "judgments"))
-        a, b = _columns(fields, "response_A", "response_B")
-        if system:
-            a.system, a.attempt, b.system, b.attempt = system, 0, system, 1
-        if fields.get("judgments"):
-            opinion = _judgebench_opinion(fields)
-            if opinion is None:
-                unread_judgment(collector, part.place(), _judgebench_judge(fields))
-            else:
-                opinions.append(opinion)
-        case = CaseInput(id=id_of(fields, "pair_id"), prompt=as_text(fields.get("question")), metadata=kept)
-        return Comparison(case, a, b, opinions)
+@Shape(
+    "judgebench",
+    "JudgeBench: pairs, also with judgments",
+    _is_judgebench,
+    "rows with response_A, response_B and a label such as A>B",
+    export="Take a file of data, or of outputs where a judge has judged the pairs.",
+    comes="Both texts are attempts of one system; the label is gold, two judgments one preference of a judge.",
+    stays="Judgments that could not be read are counted and not stored.",
+).rows
+def judgebench(row: ToolRow) -> Told:
+    """Return a pair, its gold label, and what a judge said in both orders."""
+    given, judgments = row.get("label"), row.get("judgments")
+    label = degree(given)
+    if label is None and (given is not None or not judgments):
+        raise NotReadable(f"The label {as_text(given)!r} is no order of A and B.")
+    opinions = [Opinion(signed(label))] if label is not None else []
+    system = row.text("response_model").strip()
+    a, b = _columns(row, "response_A", "response_B", systems=(system, system))
+    if system:
+        a.row.attempt, b.row.attempt = 0, 1
+    judge = _judgebench_judge(row)
+    opinion = _judgebench_opinion(row, judge) if judgments else None
+    if opinion is not None:
+        opinions.append(opinion)
+    elif judgments:
+        row.unread(judge)
+    return Told(_case(row, row.id("pair_id"), {"prompt": row.text("question")}), (a, b), opinions)
 
-    read_comparisons(part, collector, read)
 
-
-def _judgebench_judge(fields: JsonObject) -> str:
-    name = as_text(fields.get("judge_name"))
-    models = [at(game, "judgment.judge_model") for game in fields.get("judgments") or ()]
-    model = next((as_text(model) for model in models if model), "")
+def _judgebench_judge(row: ToolRow) -> str:
+    name = row.text("judge_name")
+    model = next(
+        (as_text(found) for game in row.objects("judgments") if (found := at(game, "judgment.judge_model"))), ""
+    )
     return f"{name} ({model})" if name and model else name or model or "judge"
 
 
-def _judgebench_opinion(fields: JsonObject) -> Opinion | None:
+def _judgebench_opinion(row: ToolRow, judge: str) -> PreferenceRecord | None:
     """Return the judge's preference. A decision is turned round where the file shows that the responses were."""
-    games = fields["judgments"] if isinstance(fields["judgments"], list) else []
-    degrees = [degree(at(game, "decision")) for game in games[:2]]
-    choices = [None if value is None else signed(value) for value in degrees] + [None, None]
-    second = swapped(choices[1]) if len(games) > 1 and _is_turned(fields, games[0], games[1]) else choices[1]
-    opinion = both_orders(choices[0], second, is_strict=False)
+    games = row.objects("judgments")
+    first, second = ordered([game.get("decision") for game in games])
+    if len(games) > 1 and _is_turned(row.fields, games[0], games[1]):
+        second = swapped(second)
+    opinion = both_orders(first, second, is_strict=False)
     if opinion is not None:
-        opinion.by = _judgebench_judge(fields)
+        opinion.by = judge
         opinion.reason = "\n\n".join(filter(None, (as_text(at(game, "judgment.response")) for game in games)))
-        opinion.metadata = {"decisions": [as_text(at(game, "decision")) for game in games]}
+        opinion.metadata = {"decisions": [as_text(game.get("decision")) for game in games]}
     return opinion
 
 
-def _is_turned(fields: JsonObject, first: object, second: object) -> bool:
+def _is_turned(fields: JsonDict, first: JsonDict, second: JsonDict) -> bool:
     """Return whether the second judgment saw the responses the other way round: its prompt or its scores show it."""
     scores = [at(game, "judgment.scores") for game in (first, second)]
     if isinstance(scores[0], list) and isinstance(scores[1], list):
@@ -183,271 +170,237 @@ def _annotators(part: Part) -> list[str]:
     return [name for name in names if _numbers(part, name) <= {0.0, 1.0, 2.0, None}]
 
 
-def _is_pandalm(part: Part) -> bool:
-    has_response = has(part, "response1") or has(part, "response2")
-    return has(part, "instruction") and has_response and bool(_annotators(part))
-
-
-def _read_pandalm(part: Part, collector: Collector, upload: UploadParts) -> None:
-    raters = _annotators(part)
+@Shape(
+    "pandalm",
+    "PandaLM: pairs with labels of annotators",
+    lambda part: (
+        part.has("instruction") and (part.has("response1") or part.has("response2")) and bool(_annotators(part))
+    ),
+    "rows with response1, response2 and columns annotator1, annotator2, …",
+    keys=("instruction", "input", "response1", "response2"),
+    export="Take testset-v1.json.",
+    comes="Each annotator's number is a preference of a person: 0 a tie, 1 the first, 2 the second.",
+    stays="Rows without a question are counted and left out.",
+).rows
+def pandalm(row: ToolRow) -> Told:
+    """Return a pair with the preference of each annotator; an input alone, without an instruction, asks nothing."""
+    systems = row.text("cmp_key").split("_")
+    pair_ = _columns(row, "response1", "response2", systems=(systems[0], systems[1]) if len(systems) == 2 else ("", ""))
     meaning = {0.0: Choice.TIE, **_FIRST_SECOND}
-
-    def read(fields: JsonDict, part: Part) -> Comparison:
-        a, b = _columns(fields, "response1", "response2")
-        systems = as_text(fields.get("cmp_key")).split("_")
-        if len(systems) == 2:
-            a.system, b.system = systems
-        given = [rater for rater in raters if as_number(fields.get(rater)) is not None]
-        opinions = [Opinion(_chosen(fields[rater], meaning, rater), Giver.PERSON, rater) for rater in given]
-        read_names = ("idx", "cmp_key", "instruction", "input", "response1", "response2", *raters)
-        case = CaseInput(id=id_of(fields, "idx"), prompt=_instruction(fields), metadata=details(fields, read_names))
-        return Comparison(case, a, b, opinions)
-
-    read_comparisons(part, collector, read)
+    given = [rater for rater in _annotators(row.part) if row.number(rater) is not None]
+    opinions = [Opinion(chosen(row.fields[rater], meaning, rater), Giver.PERSON, rater) for rater in given]
+    if "input" in row.part.columns and "input" not in row.fields:
+        raise NotReadable("The row has no input.")
+    question = asked(row) if row.text("instruction").strip() else ""
+    return Told(_case(row, row.id("idx"), {"prompt": question}), pair_, opinions)
 
 
-def _instruction(fields: JsonObject) -> str:
-    """Return the instruction with its input; nothing where an input stands alone, which asks nothing."""
-    return asked(fields) if as_text(fields.get("instruction")).strip() else ""
+def _result_name(part: Part) -> str:
+    """Return what begins the names of result and reason in PandaLM's files of a judge: gpt_result, gpt_reason."""
+    names = [name.removesuffix("_result") for name in part.columns if name.endswith("_result")]
+    return names[0] if len(names) == 1 and part.has("idx", f"{names[0]}_result", f"{names[0]}_reason") else ""
 
 
-def _result_names(part: Part) -> tuple[str, str] | None:
-    """Return the names of result and reason in PandaLM's files of a judge: gpt_result, gpt_reason."""
-    names = [name for name in part.columns if name.endswith("_result")]
-    if len(names) != 1 or not has(part, "idx", names[0], f"{names[0].removesuffix('_result')}_reason"):
+@Shape(
+    "pandalm-results",
+    "PandaLM: results of a judge",
+    lambda part: bool(_result_name(part)),
+    "rows with idx, a result and a reason",
+    JUDGMENTS,
+    export="Take the file of the judge together with testset-v1.json.",
+    comes="Each result is a preference of the judge between both responses of the test set.",
+    stays="Results that could not be read are counted and not stored.",
+).rows
+def pandalm_results(row: ToolRow) -> Told | None:
+    """Return what a judge said of a pair of the test set."""
+    judge, id_ = _result_name(row.part), row.id("idx")
+    choice = _winner(row.get(f"{judge}_result"))
+    if choice is None:
+        row.unread(judge)
         return None
-    return names[0], f"{names[0].removesuffix('_result')}_reason"
-
-
-def _read_pandalm_results(part: Part, collector: Collector, upload: UploadParts) -> None:
-    result, reason = _result_names(part) or ("", "")
-    judge = result.removesuffix("_result")
-    has_pairs = any(_is_pandalm(other) for other in upload.parts)
-    for place, fields in part.placed():
-        idx, choice = id_of(fields, "idx"), _winner(fields.get(result))
-        case = collector.case_known(idx, place)
-        responses = collector.responses_to(case) if case is not None else []
-        if choice is None:
-            unread_judgment(collector, place, judge)
-        elif len(responses) < 2:
-            why = f"The pair {idx} of the test set is not in the upload."
-            collector.bad_row(place, why, is_published=has_pairs)
-        else:
-            kept = details(fields, ("idx", result, reason))
-            opinion = Opinion(choice, Giver.JUDGE, judge, reason=as_text(fields.get(reason)), metadata=kept)
-            add_opinions(collector, place, (responses[0][0], responses[1][0]), [opinion])
+    case = row.collector.case_known(id_, row.place)
+    known = row.collector.responses_to(case) if case is not None else []
+    if len(known) < 2:
+        raise NotReadable(f"The pair {id_} of the test set is not in the upload.")
+    opinion = Opinion(choice, Giver.JUDGE, judge, reason=row.text(f"{judge}_reason"))
+    opinion.metadata = row.rest()
+    replies = [Reply(ResponseRow(system), number=number) for number, system, _ in known[:2]]
+    return Told(CaseInput(id_), replies, [opinion], stands=Stands.ELSEWHERE)
 
 
 # ------------------------------------------------------------------------------- HelpSteer
-def _is_helpsteer3(part: Part) -> bool:
-    return has(part, "response1", "response2", "overall_preference")
+@Shape(
+    "helpsteer3-preference",
+    "HelpSteer3: preferences",
+    lambda part: part.has("response1", "response2", "overall_preference"),
+    "rows with response1, response2 and overall_preference",
+    export="Take the files of the preference subset.",
+    comes="A negative preference is for the first response; single ones are of people by their place in the list.",
+).rows
+def helpsteer3(row: ToolRow) -> Told:
+    """Return a pair with its overall preference and those of single people."""
+    opinions = [_by_strength(row, "overall_preference")]
+    opinions += _by_place(row, parsed(row.get("individual_preference")), "score", "reasoning")
+    pair_ = _columns(row, "response1", "response2")
+    return Told(_case(row, row.id("id"), row.asked("context", "prompt")), pair_, opinions)
 
 
-def _read_helpsteer3(part: Part, collector: Collector, upload: UploadParts) -> None:
-    names = ("context", "prompt", "response1", "response2", "overall_preference", "individual_preference", "id")
-
-    def read(fields: JsonDict, part: Part) -> Comparison:
-        opinions = [_by_strength(fields, "overall_preference")]
-        opinions += _by_place(collector, part, parsed(fields.get("individual_preference")), "score", "reasoning")
-        a, b = _columns(fields, "response1", "response2")
-        case = CaseInput(id=id_of(fields, "id"), metadata=details(fields, names), **_asked_turns(fields))
-        return Comparison(case, a, b, opinions)
-
-    read_comparisons(part, collector, read)
-
-
-def _asked_turns(fields: JsonObject) -> JsonDict:
-    """Return what a row asks: turns of a conversation, or a text."""
-    value = parsed(first_of(fields, "context", "prompt"))
-    return {"messages": value} if is_messages(value) else {"prompt": as_text(value)}
+@Shape(
+    "helpsteer2-preference",
+    "HelpSteer2: preferences",
+    lambda part: part.has("prompt", "response_1", "response_2", "preference_strength"),
+    "rows with response_1, response_2 and preference_strength",
+    export="Take preference.jsonl.gz.",
+    comes="A negative strength is for the first response; single ones are of people by their place in the list.",
+).rows
+def helpsteer2(row: ToolRow) -> Told:
+    """Return a pair with its preference and those of single people."""
+    opinions = [_by_strength(row, "preference_strength", row.text("preference_elaboration"))]
+    people = row.get("all_preferences_unprocessed", "three_most_similar_preferences")
+    opinions += _by_place(row, people, "strength", "elaboration")
+    pair_ = _columns(row, "response_1", "response_2")
+    return Told(_case(row, "", {"prompt": row.text("prompt")}), pair_, opinions)
 
 
-def _is_helpsteer2_preference(part: Part) -> bool:
-    return has(part, "prompt", "response_1", "response_2", "preference_strength")
-
-
-def _read_helpsteer2_preference(part: Part, collector: Collector, upload: UploadParts) -> None:
-    lists = ("all_preferences_unprocessed", "three_most_similar_preferences")
-    names = ("prompt", "response_1", "response_2", "preference_strength", "preference_elaboration", *lists)
-
-    def read(fields: JsonDict, part: Part) -> Comparison:
-        opinion = _by_strength(fields, "preference_strength")
-        opinion.reason = as_text(fields.get("preference_elaboration"))
-        opinions = [opinion, *_by_place(collector, part, first_of(fields, *lists), "strength", "elaboration")]
-        a, b = _columns(fields, "response_1", "response_2")
-        case = CaseInput(prompt=as_text(fields.get("prompt")), metadata=details(fields, names))
-        return Comparison(case, a, b, opinions)
-
-    read_comparisons(part, collector, read)
-
-
-def _by_strength(fields: JsonObject, name: str) -> Opinion:
+def _by_strength(row: ToolRow, name: str, reason: str = "") -> PreferenceRecord:
     """Return a preference from -3, the first is much better, to 3, the second is."""
-    value = as_number(fields.get(name))
+    value = row.number(name)
     if value is None:
-        raise NotReadable(f"{name} is no number: {as_text(fields.get(name))!r}.")
-    return Opinion(signed(value, first_is_positive=False), strength=abs(value))
+        raise NotReadable(f"{name} is no number: {as_text(row.fields.get(name))!r}.")
+    return Opinion(signed(value, first_is_positive=False), strength=abs(value), reason=reason)
 
 
-def _by_place(collector: Collector, part: Part, given: object, score: str, reason: str) -> Iterator[Opinion]:
+def _by_place(row: ToolRow, given: object, score: str, reason: str) -> Iterator[PreferenceRecord]:
     """Yield the preferences of people who have no names but a place in a list."""
     for number, entry in enumerate(given if isinstance(given, list) else (), start=1):
         value = as_number(entry.get(score)) if isinstance(entry, dict) else None
-        if value is None:
-            continue
-        rater = f"annotator {number}"
-        collector.warn_once("raters-by-place", part.place(), rater)
-        yield Opinion(
-            signed(value, first_is_positive=False),
-            Giver.PERSON,
-            rater,
-            strength=abs(value),
-            reason=as_text(entry.get(reason)),
-            metadata=details(entry, (score, reason)),
-        )
+        if value is not None:
+            choice, rater = signed(value, first_is_positive=False), row.by_place("annotator", number)
+            opinion = Opinion(choice, Giver.PERSON, rater, strength=abs(value), reason=as_text(entry.get(reason)))
+            opinion.metadata = details(entry, (score, reason))
+            yield opinion
 
 
 # ------------------------------------------------------------------------------- SHP, PKU-SafeRLHF
-def _shp(fields: JsonDict, part: Part) -> Comparison:
-    a, b = _columns(fields, "human_ref_A", "human_ref_B")
-    a.metadata, b.metadata = _of_one(fields, "_A", "human_ref_A"), _of_one(fields, "_B", "human_ref_B")
-    opinion = Opinion(_chosen(fields.get("labels"), {1.0: Choice.A, 0.0: Choice.B}, "labels"))
-    opinion.metadata = details({name: fields.get(name) for name in ("seconds_difference", "score_ratio")}, ())
-    read = ("post_id", "history", "labels", "seconds_difference", "score_ratio")
-    kept = {name: value for name, value in details(fields, read).items() if not name.endswith(("_A", "_B"))}
-    case = CaseInput(id=id_of(fields, "post_id"), prompt=as_text(fields.get("history")), metadata=kept)
-    return Comparison(case, a, b, [opinion])
+@Shape(
+    "shp",
+    "SHP: pairs of comments with a preference",
+    lambda part: part.has("history", "human_ref_A", "human_ref_B", "labels"),
+    "rows with history, human_ref_A, human_ref_B and labels",
+    export="Take a file of the data set.",
+    comes=f"{_COMES} A label of 1 is for A, 0 for B.",
+).rows
+def shp(row: ToolRow) -> Told:
+    """Return two comments; what the row says of one of them alone is its detail."""
+    pair_ = _columns(row, "human_ref_A", "human_ref_B")
+    _take_own(row, pair_, ("_A", "_B"))
+    opinion = Opinion(chosen(row.get("labels"), {1.0: Choice.A, 0.0: Choice.B}, "labels"))
+    opinion.metadata = details({name: row.get(name) for name in ("seconds_difference", "score_ratio")}, ())
+    return Told(_case(row, row.id("post_id"), {"prompt": row.text("history")}), pair_, [opinion])
 
 
-def _of_one(fields: JsonObject, ending: str, text: str) -> JsonDict:
-    own = {name.removesuffix(ending): value for name, value in fields.items() if name.endswith(ending) and name != text}
-    return details(own, ())
+def _take_own(row: ToolRow, pair_: tuple[Reply, Reply], marks: tuple[str, str]) -> None:
+    """Give each of two responses the fields that have its mark in their names, as details without the mark."""
+    for reply, mark in zip(pair_, marks, strict=True):
+        names = [name for name in row.fields if re.search(rf"{mark}(?=_|$)", name) and name not in row.read]
+        own = {name.replace(mark, ""): row.get(name) for name in names}
+        reply.row.metadata = details(own, ())
 
 
 _SAFE_RLHF = {"better_response_id": "", "safer_response_id": "safer"}
 
 
-def _is_safe_rlhf(part: Part) -> bool:
-    return has(part, "prompt", "response_0", "response_1") and any(has(part, name) for name in _SAFE_RLHF)
-
-
-def _safe_rlhf(fields: JsonDict, part: Part) -> Comparison:
-    a, b = _columns(fields, "response_0", "response_1")
-    for side, number in ((a, "0"), (b, "1")):
-        side.system = as_text(fields.get(f"response_{number}_source")).strip()
-        names = [name for name in fields if f"response_{number}_" in name and not name.endswith("_source")]
-        side.metadata = details({name.replace(f"_{number}", ""): fields[name] for name in names}, ())
-    meaning = {0.0: Choice.A, 1.0: Choice.B}
+@Shape(
+    "safe-rlhf",
+    "PKU-SafeRLHF: pairs with gold preferences",
+    lambda part: part.has("prompt", "response_0", "response_1") and any(map(part.has, _SAFE_RLHF)),
+    "rows with response_0, response_1 and better_response_id or safer_response_id",
+    export="Take a file of the data set.",
+    comes=f"{_COMES} What is safer is a preference of its own.",
+).rows
+def safe_rlhf(row: ToolRow) -> Told:
+    """Return a pair with what is better and what is safer."""
+    systems = [row.text(f"response_{number}_source").strip() for number in "01"]
+    pair_ = _columns(row, "response_0", "response_1", systems=(systems[0], systems[1]))
+    _take_own(row, pair_, ("_0", "_1"))
     opinions = [
-        Opinion(_chosen(fields[name], meaning, name), criterion=criterion)
+        Opinion(chosen(value, _ZERO_ONE, name), criterion=criterion)
         for name, criterion in _SAFE_RLHF.items()
-        if fields.get(name) is not None
+        if (value := row.get(name)) is not None
     ]
-    read = {name for name in fields if "response_0" in name or "response_1" in name}
-    case = CaseInput(prompt=as_text(fields.get("prompt")), metadata=details(fields, ("prompt", *_SAFE_RLHF, *read)))
-    return Comparison(case, a, b, opinions)
+    return Told(_case(row, "", {"prompt": row.text("prompt")}), pair_, opinions)
 
 
 # ------------------------------------------------------------------------------- chosen and rejected
 _BOTH = ("chosen", "rejected")
 _TURN = re.compile(r"\s*\n\n(Human|Assistant): ?")  # HH-RLHF writes a conversation as one text
+_BETWEEN = re.compile(r"[_\-. ]")
 
 
-def _is_chosen_rejected(part: Part) -> bool:
-    return has(part, *_BOTH)
+@Shape(
+    "chosen-rejected",
+    "RewardBench, UltraFeedback binarized, HH-RLHF: chosen and rejected responses",
+    lambda part: part.has(*_BOTH),
+    "rows with chosen and rejected",
+    rank=10,
+    tool_name="RewardBench",
+    export="Take a file of the data set as JSON Lines or CSV.",
+    comes="The chosen response is better than the rejected one; which is shown first is decided here.",
+    stays="Rows without a prompt or without one of both are counted and left out.",
+).rows
+def chosen_rejected(row: ToolRow) -> Told:
+    """Return the responses of a row, and that each chosen one is better than each rejected one."""
+    question = _asked_before(row)
+    better, worse = (_sides(row, name) for name in _BOTH)
+    missing = [name for name, found in (("prompt", question), ("chosen", better), ("rejected", worse)) if not found]
+    if missing:
+        raise NotReadable(f"The row has no {' and no '.join(missing)}.")
+    pair(better[0], worse[0])
+    row.read.update(("input", "messages", "models"))
+    count = len(better)
+    opinions = [PreferenceRecord(a, count + b, Choice.A, Giver.GOLD) for a in range(count) for b in range(len(worse))]
+    return Told(_case(row, row.id(row.named(Holds.CASE)), question), [*better, *worse], opinions)
 
 
-def _read_chosen_rejected(part: Part, collector: Collector, upload: UploadParts) -> None:
-    for place, fields in part.placed():
-        sides = {name: _sides(fields, name) for name in _BOTH}
-        asks = _asked_before(fields)
-        missing = [] if asks else ["prompt"]
-        missing += [name for name in _BOTH if not sides[name]]
-        if missing:
-            collector.bad_row(place, f"The row has no {' and no '.join(missing)}.", is_published=True)
-            continue
-        try:
-            check_systems(sides["chosen"][0], sides["rejected"][0])
-        except NotReadable as failure:
-            collector.bad_row(place, str(failure))
-            continue
-        metadata = details(fields, _read_names(fields))
-        case = collector.case(
-            place, CaseInput(id=id_of(fields, by_role(fields, Holds.CASE)), metadata=metadata, **asks)
-        )
-        if case is not None:
-            _add_all(collector, place, case, sides)
-
-
-def _add_all(collector: Collector, place: Place, case: int, sides: dict[str, list[PairSide]]) -> None:
-    """Collect the responses of a row, and that each chosen one is better than each rejected one."""
-    numbers = {name: [add_side(collector, place, case, side) for side in sides[name]] for name in _BOTH}
-    for a in numbers["chosen"]:
-        for b in numbers["rejected"]:
-            if a is not None and b is not None:
-                add_opinions(collector, place, (a, b), [Opinion(Choice.A)])
-
-
-def _sides(fields: JsonObject, name: str) -> list[PairSide]:
+def _sides(row: ToolRow, name: str) -> list[Reply]:
     """Return the responses under `chosen` or `rejected`: a text, a conversation, or a list of texts."""
-    value = parsed(fields[name]) if name in fields else None
+    value = parsed(row.fields.get(name))
     split = last_turn_split(value) or _transcript(value)
     texts = [split[1]] if split is not None else value if isinstance(value, list) else [value]
     if any(isinstance(text, dict) for text in texts):
         texts = [content_text(text.get("content")) for text in texts if isinstance(text, dict)]
-    sides = [
-        PairSide(_system(fields, name, n), as_text(text), column=name)
-        for n, text in enumerate(texts)
-        if text is not None
-    ]
-    for side in sides:
-        side.metadata = _own_details(fields, name)
-    return sides
+    found = [side(name, text, _system(row, name, n)) for n, text in enumerate(texts) if text is not None]
+    own = {key: [word for word in _BETWEEN.split(key) if word != name] for key in row.fields}
+    about = {"_".join(rest): row.get(key) for key, rest in own.items() if key != name and name in _BETWEEN.split(key)}
+    for reply in found:
+        reply.row.metadata = details(about, ("model",))
+    row.read.add(name)
+    return found
 
 
-def _system(fields: JsonObject, name: str, number: int) -> str:
+def _system(row: ToolRow, name: str, number: int) -> str:
     """Return the model of a chosen or rejected response; one list of models is of the chosen, then the rejected."""
-    models = fields.get("models")
+    fields, models = row.fields, row.fields.get("models")
     given = [fields[key] if isinstance(fields.get(key), list) else [fields.get(key)] for key in _BOTH if key in fields]
     if isinstance(models, list) and len(models) == sum(map(len, given)):
         return as_text(models[number + (len(given[0]) if name == "rejected" else 0)]).strip()
-    named = parsed(first_of(fields, *(f"{name}{mark}model" for mark in "_-. ")))
+    named = parsed(row.get(*(f"{name}{mark}model" for mark in "_-. ")))
     if isinstance(named, list):
         return as_text(named[number]).strip() if number < len(named) else ""
     return as_text(named).strip()
 
 
-def _own_details(fields: JsonObject, name: str) -> JsonDict:
-    """Return what a row says of one of both alone: chosen_score, score_chosen, chosen-rating."""
-    own = {_without(key, name): value for key, value in fields.items() if _is_of(key, name)}
-    return details(own, ("model",))
-
-
-def _is_of(key: str, name: str) -> bool:
-    return key != name and name in re.split(r"[_\-. ]", key)
-
-
-def _without(key: str, name: str) -> str:
-    return "_".join(word for word in re.split(r"[_\-. ]", key) if word != name)
-
-
-def _read_names(fields: JsonObject) -> set[str]:
-    own = {key for key in fields if any(_is_of(key, name) for name in _BOTH)}
-    read = {by_role(fields, role) for role in (Holds.PROMPT, Holds.SYSTEM_TEXT, Holds.CASE)}
-    return {*_BOTH, *own, *read, "input", "messages", "models"}
-
-
-def _asked_before(fields: JsonObject) -> JsonDict:
+def _asked_before(row: ToolRow) -> JsonDict:
     """Return what both responses are to: the prompt of the row, or the conversation before the last turn."""
-    name = by_role(fields, Holds.PROMPT)
-    value = asked(fields) if name == "instruction" else parsed(fields.get(name))
-    system = as_text(fields.get(by_role(fields, Holds.SYSTEM_TEXT))).strip()
+    name = row.named(Holds.PROMPT)
+    value = asked(row) if name == "instruction" else parsed(row.get(name))
+    system = row.text(row.named(Holds.SYSTEM_TEXT)).strip()
     if is_messages(value) and isinstance(value, list):
         turns: list[JsonDict] = list(value)
     elif as_text(value).strip():
         turns = _transcript_turns(as_text(value)) or [{"role": "user", "content": as_text(value)}]
     else:
-        whole = parsed(fields.get("chosen"))
+        whole = parsed(row.fields.get("chosen"))
         split = last_turn_split(whole) or _transcript(whole)
         turns = split[0] if split is not None else []
     if not turns:
@@ -465,137 +418,6 @@ def _transcript_turns(text: str) -> list[JsonDict]:
     if len(pieces) < 3 or pieces[0].strip():
         return []
     roles = {"Human": "user", "Assistant": "assistant"}
-    turns = [
-        {"role": roles[who], "content": said.strip()} for who, said in zip(pieces[1::2], pieces[2::2], strict=True)
-    ]
+    said = zip(pieces[1::2], pieces[2::2], strict=True)
+    turns = [{"role": roles[who], "content": text.strip()} for who, text in said]
     return turns if turns[-1]["content"] or turns[-1]["role"] == "user" else turns[:-1]
-
-
-# ------------------------------------------------------------------------------- the shapes
-def _by_rows(read: Reader) -> Reads:
-    """Return a reader of a set whose rows need nothing but themselves."""
-
-    def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
-        read_comparisons(part, collector, read)
-
-    return reads
-
-
-_COMES = "Prompts are cases, both texts responses, and what the set says is better a gold preference."
-SHAPES: tuple[Shape, ...] = (
-    Shape(
-        "llmbar",
-        "LLMBar",
-        "LLMBar: pairs with a gold label",
-        _is_llmbar,
-        _read_llmbar,
-        "rows with output_1, output_2 and a label that is 1 or 2",
-        rank=20,
-        export="Take dataset.json of a subset, or result.json of an evaluator.",
-        comes=f"{_COMES} The results of an evaluator in both orders are one preference of a judge.",
-    ),
-    Shape(
-        "auto-j-pairs",
-        "Auto-J",
-        "Auto-J: pairs with a gold label",
-        _is_auto_j,
-        _by_rows(_auto_j),
-        "rows with response 1, response 2 and a label that is 0, 1 or 2",
-        rank=20,
-        export="Take testdata_pairwise.jsonl.",
-        comes=f"{_COMES} 0 is the first, 1 the second, 2 a tie.",
-    ),
-    Shape(
-        "judgebench",
-        "JudgeBench",
-        "JudgeBench: pairs, also with judgments",
-        _is_judgebench,
-        _read_judgebench,
-        "rows with response_A, response_B and a label such as A>B",
-        rank=20,
-        export="Take a file of data, or of outputs where a judge has judged the pairs.",
-        comes="Both texts are attempts of one system; the label is gold, two judgments one preference of a judge.",
-        stays="Judgments that could not be read are counted and not stored.",
-    ),
-    Shape(
-        "pandalm",
-        "PandaLM",
-        "PandaLM: pairs with labels of annotators",
-        _is_pandalm,
-        _read_pandalm,
-        "rows with response1, response2 and columns annotator1, annotator2, …",
-        rank=20,
-        export="Take testset-v1.json.",
-        comes="Each annotator's number is a preference of a person: 0 a tie, 1 the first, 2 the second.",
-        stays="Rows without a question are counted and left out.",
-    ),
-    Shape(
-        "pandalm-results",
-        "PandaLM",
-        "PandaLM: results of a judge",
-        lambda part: _result_names(part) is not None,
-        _read_pandalm_results,
-        "rows with idx, a result and a reason",
-        JUDGMENTS,
-        rank=20,
-        export="Take the file of the judge together with testset-v1.json.",
-        comes="Each result is a preference of the judge between both responses of the test set.",
-        stays="Results that could not be read are counted and not stored.",
-    ),
-    Shape(
-        "helpsteer3-preference",
-        "HelpSteer3",
-        "HelpSteer3: preferences",
-        _is_helpsteer3,
-        _read_helpsteer3,
-        "rows with response1, response2 and overall_preference",
-        rank=20,
-        export="Take the files of the preference subset.",
-        comes="A negative preference is for the first response; single ones are of people by their place in the list.",
-    ),
-    Shape(
-        "helpsteer2-preference",
-        "HelpSteer2",
-        "HelpSteer2: preferences",
-        _is_helpsteer2_preference,
-        _read_helpsteer2_preference,
-        "rows with response_1, response_2 and preference_strength",
-        rank=20,
-        export="Take preference.jsonl.gz.",
-        comes="A negative strength is for the first response; single ones are of people by their place in the list.",
-    ),
-    Shape(
-        "shp",
-        "SHP",
-        "SHP: pairs of comments with a preference",
-        lambda part: has(part, "history", "human_ref_A", "human_ref_B", "labels"),
-        _by_rows(_shp),
-        "rows with history, human_ref_A, human_ref_B and labels",
-        rank=20,
-        export="Take a file of the data set.",
-        comes=f"{_COMES} A label of 1 is for A, 0 for B.",
-    ),
-    Shape(
-        "safe-rlhf",
-        "PKU-SafeRLHF",
-        "PKU-SafeRLHF: pairs with gold preferences",
-        _is_safe_rlhf,
-        _by_rows(_safe_rlhf),
-        "rows with response_0, response_1 and better_response_id or safer_response_id",
-        rank=20,
-        export="Take a file of the data set.",
-        comes=f"{_COMES} What is safer is a preference of its own.",
-    ),
-    Shape(
-        "chosen-rejected",
-        "RewardBench",
-        "RewardBench, UltraFeedback binarized, HH-RLHF: chosen and rejected responses",
-        _is_chosen_rejected,
-        _read_chosen_rejected,
-        "rows with chosen and rejected",
-        rank=10,
-        export="Take a file of the data set as JSON Lines or CSV.",
-        comes="The chosen response is better than the rejected one; which is shown first is decided here.",
-        stays="Rows without a prompt or without one of both are counted and left out.",
-    ),
-)

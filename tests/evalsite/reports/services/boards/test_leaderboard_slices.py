@@ -9,7 +9,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evalsite.reports.services.boards.leaderboards import compute_comparison, compute_leaderboard, slice_table
+from evalsite.reports.actions.boards import SLICES, leaderboard_shown
+from evalsite.reports.report_choices import leaderboard_choice
+from evalsite.reports.services.boards.leaderboards import compute_comparison, compute_leaderboard
 from judging.models import Case, Response, RunEvaluator
 from judging.statistics.estimates import MeanKind
 from tests.audited_boards import drawn_cases, noisy_judge, store_board
@@ -109,6 +111,7 @@ def test_slices_are_downloaded_in_every_format(researcher: Client, format_name: 
     answer = researcher.get(url, {"mode": "corrected"})
 
     assert answer.status_code == 200
-    table = slice_table(compute_leaderboard(evaluator.pk, {}), mode=MeanKind.CORRECTED)
-    assert len(table.columns) <= 8
-    assert len(table.rows) == 2 * 2 + 3 * 2
+    shown = leaderboard_shown(evaluator, leaderboard_choice({"mode": "corrected"}), waits=True)
+    table = SLICES.paper(shown)
+    assert table.columns == ("dimension", "slice", "system", "mean", "against_rest", "p_value", "holm_p")
+    assert len(list(table.rows)) == 2 * 2 + 3 * 2

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evalsite.reports.actions.boards import BOARD, BoardShown
 from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
-from evalsite.reports.services.boards.suite_boards import board_table, compute_suite_board
+from evalsite.reports.services.boards.suite_boards import compute_suite_board
 from judging.models import EvaluatorKind, Response, RunEvaluator
 from tests import factories
 from tests.audited_boards import drawn_cases, store_board
@@ -79,7 +80,7 @@ def test_people_and_corrected_means_stand_behind_the_version_whose_older_run_was
 
 
 def test_board_table_has_a_line_for_each_figure(scored: Scored, later: RunEvaluator) -> None:
-    rows = list(board_table(board(scored.suite.pk), ["Rules"]).rows)
+    rows = list(BOARD.data(BoardShown(board(scored.suite.pk), ["Rules"])).rows)
 
     assert [(row["system"], row["scored_by"], row["mean"], row["value"], row["unscored"]) for row in rows] == [
         ("ada", "Rules", "raw", 0.875, 0),

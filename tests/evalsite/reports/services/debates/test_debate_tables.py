@@ -14,12 +14,10 @@ from evalsite.accounts.roles import Role
 from evalsite.base.tables import Table, table_bytes
 from evalsite.reports.actions.debates import DEBATES_REPORT, DebatesShown
 from evalsite.reports.services.debates.debate_reports import compute_debates
-from evalsite.reports.services.paper_tables import Basis, PaperTable, data_table, paper_table
 from tests import factories
 from tests.debate import rows
 
 TIE0 = {"rule": "majority_tie0", "reading": "recorded"}
-BASIS = Basis({"rule": "unanimous"}, "Outcome: all agree.")
 
 
 def text(table: Table, format_name: str) -> str:
@@ -80,24 +78,3 @@ def test_debate_report_names_the_rule_and_reading_of_every_table(client: Client)
     assert page.count("Outcome of a debate: most agents agree, else a tie. Verdicts are read as recorded") == 4
     assert "2 of 4" in page
     assert "9% to 91%" in page
-
-
-def test_paper_table_prints_small_p_values_and_data_table_keeps_them() -> None:
-    table = PaperTable("Pairs", BASIS, ("first", "holm_p"), [{"first": "a", "holm_p": 2e-5}])
-
-    assert r"a & \textless{} .001 \\" in text(paper_table(table), "tex")
-    assert text(data_table(table), "csv").splitlines() == [
-        "first,holm_p,holm_p_printed,rule",
-        "a,2e-05,< .001,unanimous",
-    ]
-
-
-def test_paper_table_puts_a_figure_into_one_cell() -> None:
-    figures = [
-        {"value": 0.5, "low": 0.25, "high": 0.75, "n": 12},
-        {"value": 0.5, "low": None, "high": None, "n": 1},
-        {"value": None, "low": None, "high": None, "n": 0},
-    ]
-    table = PaperTable("T", BASIS, ("share",), [{"share": figure} for figure in figures], figures=("share",), keys=0)
-
-    assert [row["share"] for row in paper_table(table).rows] == ["50.0% [25.0%, 75.0%] (12)", "50.0% (1)", None]

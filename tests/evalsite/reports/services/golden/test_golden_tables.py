@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from evalsite.base.actions.reports import Report
 from evalsite.base.tables import write_csv, write_latex
-from evalsite.reports.services.golden import Flip, VersionComparison, comparison_tables, version_tables
-from evalsite.reports.services.paper_tables import PaperTable, data_table, paper_table
+from evalsite.reports.actions.golden_reports import COMPARISON_REPORT, GOLDEN_REPORT, ComparedShown, GoldenShown
+from evalsite.reports.services.golden import Flip, VersionComparison
 from evalsite.reports.services.report_content import figure
 from evalsite.review.models import GoldenRun, GoldenSet
 from evalsite.review.questions.scales import JUDGEMENT, labels_to_json
@@ -18,12 +21,12 @@ DESK = GoldenSet(name="Desk", labels=labels_to_json(JUDGEMENT))
 PLAIN, WARY = (GoldenVersion(key * 64, RunEvaluator(name="Grader"), GoldenRun()) for key in "ab")
 
 
-def latex(table: PaperTable) -> list[str]:
-    return b"".join(write_latex(paper_table(table))).decode().splitlines()
+def latex(report: Report[Any], shown: object, table: str) -> list[str]:
+    return b"".join(write_latex(report.table(table).paper(shown))).decode().splitlines()
 
 
-def csv(table: PaperTable) -> list[str]:
-    data = data_table(table)
+def csv(report: Report[Any], shown: object, table: str) -> list[str]:
+    data = report.table(table).data(shown)
     return b"".join(write_csv(data.rows, columns=data.columns)).decode().removeprefix("\ufeff").splitlines()
 
 
@@ -37,15 +40,15 @@ def flip(number: int, before: str | None, after: str | None) -> Flip:
     return Flip(answer(number, before), answer(number, after))
 
 
-def compared(paired: Drift | TooFew) -> dict[str, PaperTable]:
+def compared(paired: Drift | TooFew) -> ComparedShown:
     flips = (flip(1, "right", "wrong"), flip(2, "wrong", "partly"), flip(3, None, "right"))
-    return comparison_tables(DESK, PLAIN, WARY, VersionComparison(flips, 45, Estimate(0.4, 0.25, 0.55, 45), paired))
+    return ComparedShown(DESK, PLAIN, WARY, VersionComparison(flips, 45, Estimate(0.4, 0.25, 0.55, 45), paired))
 
 
 def test_comparison_is_one_row_whose_small_p_is_printed_as_papers_do() -> None:
-    table = compared(Drift(0.4, 0.25, 0.55, 0.00002, 0.4, 44))["comparison"]
+    shown = compared(Drift(0.4, 0.25, 0.55, 0.00002, 0.4, 44))
 
-    assert latex(table) == [
+    assert latex(COMPARISON_REPORT, shown, "comparison") == [
         r"% needs \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
@@ -61,7 +64,7 @@ def test_comparison_is_one_row_whose_small_p_is_printed_as_papers_do() -> None:
         r"\end{tabular}",
         r"\end{table}",
     ]
-    assert csv(table) == [
+    assert csv(COMPARISON_REPORT, shown, "comparison") == [
         "responses,flips,gains,losses,difference,difference_low,difference_high,difference_n,p_value,p_value_printed,"
         "pairs,golden_set,before_version,after_version",
         "45,3,1,1,0.4,0.25,0.55,45,2e-05,< .001,44,Desk,Grader aaaaaaaa,Grader bbbbbbbb",
@@ -69,13 +72,13 @@ def test_comparison_is_one_row_whose_small_p_is_printed_as_papers_do() -> None:
 
 
 def test_comparison_without_a_test_has_no_p() -> None:
-    assert (
-        latex(compared(TooFew(3, 20))["comparison"])[8] == r"45 & 3 & 1 & 1 & 40.0\% [25.0\%, 55.0\%] (45) & -- & -- \\"
-    )
+    lines = latex(COMPARISON_REPORT, compared(TooFew(3, 20)), "comparison")
+
+    assert lines[8] == (r"45 & 3 & 1 & 1 & 40.0\% [25.0\%, 55.0\%] (45) & -- & -- \\")
 
 
 def test_flips_have_the_labels_in_words() -> None:
-    lines = latex(compared(TooFew(3, 20))["flips"])
+    lines = latex(COMPARISON_REPORT, compared(TooFew(3, 20)), "flips")
 
     assert [line for line in lines if "&" in line] == [
         r"case & response & people & before & after & agreement \\",
@@ -99,17 +102,17 @@ def test_versions_of_the_test_part_say_how_often_it_was_opened_before() -> None:
         "opened_before": 2,
     }
 
-    tables = version_tables(DESK, {"development": [], "test": [row]})
+    shown = GoldenShown(DESK, {"development": [], "test": [row]})
 
-    assert [line for line in latex(tables["test"]) if "&" in line] == [
+    assert [line for line in latex(GOLDEN_REPORT, shown, "test") if "&" in line] == [
         r"version & responses & agreement & kappa & unread & cost & seconds\_mean & opened\_before \\",
         r"Grader aaaaaaaa & 39 & 90.0\% [80.0\%, 97.0\%] (40) & -- & 1 & 0.013 & 1.500 & 2 \\",
     ]
-    assert [line for line in latex(tables["test-labels"]) if "&" in line] == [
+    assert [line for line in latex(GOLDEN_REPORT, shown, "test-labels") if "&" in line] == [
         r"version & figure & share \\",
         r"Grader aaaaaaaa & Share of wrong found & 75.0\% (16) \\",
     ]
-    assert csv(tables["development"]) == [
+    assert csv(GOLDEN_REPORT, shown, "development") == [
         "version,responses,agreement,agreement_low,agreement_high,agreement_n,kappa,kappa_low,kappa_high,kappa_n,"
         "unread,cost,seconds_mean,golden_set"
     ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evalsite.reports.actions.trust_reports import REPORT, TrustShown
 from evalsite.reports.selectors.judges.audited_verdicts import audited_responses
 from evalsite.reports.selectors.judges.certificates import CertificateState, certificate_states, threshold_state
 from evalsite.reports.selectors.judges.judge_rows import judge_evaluators
@@ -20,7 +21,6 @@ from evalsite.reports.services.judges.calibration import (
     version_of_content,
 )
 from evalsite.reports.services.judges.judge_trust import compute_judge_trust
-from evalsite.reports.services.judges.trust_tables import trust_tables
 from evalsite.reports.services.report_content import ReportContent, figure
 from evalsite.review.models import Annotation, Certificate, FinalLabel, Provenance, Queue, Referral, ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT
@@ -293,10 +293,11 @@ def _against_ada(judge: RunEvaluator) -> tuple[Any, ...]:
 def test_trust_tables_hold_what_the_page_shows() -> None:
     audited_judge([*SURE, *UNSURE])
     content = trust()
+    shown = TrustShown(content, ONE_LOOK, "skilled")
 
-    tables = trust_tables(content, steps=preview(content, ONE_LOOK).steps, drift=None, annotators="skilled")
+    rows = {table.name: list(table.data(shown).rows) for table in REPORT.tables}
 
-    assert {name: len(table.rows) for name, table in tables.items()} == {
+    assert {name: len(lines) for name, lines in rows.items()} == {
         "agreement": 4,
         "confusion": 2,
         "reliability": 2,
@@ -304,11 +305,8 @@ def test_trust_tables_hold_what_the_page_shows() -> None:
         "annotators": 0,
         "drift": 0,
     }
-    assert tables["confusion"].rows == [
-        {"judge": "Met", "Met": 49, "Not met": 11},
-        {"judge": "Not met", "Met": 0, "Not met": 0},
+    version = {"judge": "Strict", "version": version_of_content(content).key[:12]}
+    assert rows["confusion"] == [
+        {"label": "Met", "Met": 49, "Not met": 11, **version},
+        {"label": "Not met", "Met": 0, "Not met": 0, **version},
     ]
-    assert tables["agreement"].basis.columns == {
-        "judge": "Strict",
-        "version": version_of_content(content).key[:12],
-    }

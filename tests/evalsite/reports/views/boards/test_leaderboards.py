@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import numpy as np
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evalsite.accounts.models import AuditEntry
-from evalsite.reports.services.shown_rows import SharedAxis
+from evalsite.reports.services.charts import SharedAxis
 from evalsite.review.audit_plans import Pilot, planned_half_width
 from judging.models import Response, RunEvaluator, System
 from tests import factories
@@ -212,9 +213,9 @@ def test_board_pin_makes_the_chosen_columns_the_official_board_until_it_is_unpin
     page = reverse("reports:board-detail", args=[scored.suite.pk])
     pin = reverse("reports:board-pin", args=[scored.suite.pk])
 
-    researcher.post(pin, {"grader": [judge.pk]})
+    researcher.post(pin, {"graders": [judge.pk]})
     pinned = researcher.get(page)
-    researcher.post(pin)
+    researcher.post(reverse("reports:board-unpin", args=[scored.suite.pk]))
     unpinned = researcher.get(page)
 
     assert [column["label"] for column in pinned.context["columns"]] == ["Strict"]
@@ -267,3 +268,14 @@ def test_leaderboard_detail_of_a_version_counts_the_newest_score_of_each_respons
     assert "in 2 runs, the newest score of each response" in answer.content.decode()
     figures = {row["system"]: row["figure"]["value"] for row in answer.context["rows"]}
     assert (figures["ada"], figures["bob"]) == (0.875, 0.5)  # bob: 1, 1, 0, 0
+
+
+@pytest.mark.parametrize(("query", "is_open"), [("", False), ("?mode=human", False), ("?scenario=easy", True)])
+def test_the_filters_of_a_leaderboard_are_folded_until_one_is_set(
+    scored: Scored, researcher: Client, query: str, is_open: bool
+) -> None:
+    text = researcher.get(reverse("reports:leaderboard-detail", args=[scored.suite.pk]) + query).content.decode()
+
+    (fold,) = re.findall(r'<details[^>]*id="board-filters"[^>]*>', text)
+    assert bool(re.search(r"\bopen\b", fold.replace("keep-open", ""))) is is_open
+    assert text.index('name="evaluator"') < text.index(fold) < text.index('name="missing"')

@@ -47,7 +47,7 @@ def test_golden_create_counts_then_makes(researcher: Client) -> None:
 
     counted = researcher.post(address, data | {"look": "1"})
     assert (counted.status_code, GoldenSet.objects.count()) == (200, 0)
-    assert counted.context["counts"] == [("Right", 30), ("Wrong", 20)]
+    assert counted.context["preview"].counts_in_words == {"Right": 30, "Wrong": 20}
     created = researcher.post(address, data)
 
     golden = GoldenSet.objects.get()
@@ -89,4 +89,4 @@ def test_a_suite_whose_judges_compare_pairs_says_where_their_agreement_is(resear
 
     assert (escape(PAIRS) in before, escape(PAIRS) in page) == (False, True)
     with pytest.raises(CommandError, match="A golden set holds single responses"):
-        call_command("golden_set", "Pairs", "--suite", str(suite.pk))
+        call_command("golden", "create", "--name", "Pairs", "--question", suite.benchmark.slug)

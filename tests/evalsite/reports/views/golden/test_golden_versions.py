@@ -23,7 +23,7 @@ def test_two_versions_are_run_compared_and_read(researcher: Client) -> None:
     with grading_model() as model:
         judge = grader(model.url)
         looked = researcher.post(address, {"judges": judge.pk, "look": "1"})
-        assert (looked.context["estimate"].tasks, Run.objects.filter(kind="golden").count()) == (45, 0)
+        assert (looked.context["preview"].tasks, Run.objects.filter(kind="golden").count()) == (45, 0)
         for prompt in (judge.options["prompt_text"], WARY):
             Judge.objects.filter(pk=judge.pk).update(options=judge.options | {"prompt_text": prompt})
             started = researcher.post(address, {"judges": judge.pk})

@@ -96,8 +96,8 @@ def test_more_than_a_day_of_work_is_sent_once_somebody_agrees(
     address = page(scored, f"?show=low&system={scored.bob.pk}")
 
     refused = researcher.post(address, follow=True)
-    with pytest.raises(BadInput, match="Agree with --confirm-people 6, or ask for less"):
-        call_command("send_results", "--suite", "sums", "--query", address.partition("?")[2], "--by", "rita")
+    with pytest.raises(BadInput, match=r"at most 6 annotations .* \(commands and the API: agreed\)"):
+        call_command("run", "send-results", "--suite", "sums", "--query", address.partition("?")[2], "--by", "rita")
 
     assert not ReviewItem.objects.exists()
     assert "This asks people for at most 6 annotations (6 min 00 s" in refused.text

@@ -173,6 +173,8 @@ def test_two_columns_are_compared_and_their_differences_listed(scored: Scored, r
     assert (row["figures"].higher, row["figures"].same, row["figures"].lower) == (0, 1, 3)
     assert [line["label"] for line in row["confusion"]] == ["0%", "50%", "100%"]
     assert [[cell["n"] for cell in line["cells"]] for line in row["confusion"]] == [[0, 0, 0], [1, 0, 0], [2, 0, 1]]
+    kappa = row["figures"].kappa  # a number from -1 to 1, and no percent
+    assert f"{kappa.value:.2f}</span>" in answer.content.decode()
     lower = researcher.get(f"{address}&show=lower")
     assert [entry[0] for entry in table(lower)] == ["case-1", "case-3", "case-4"]
     easy = researcher.get(f"{address}&scenario=easy").context["comparisons"][0]["figures"]

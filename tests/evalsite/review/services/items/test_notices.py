@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import MailChoice, Notice, NoticeKind
-from evalsite.review.services.items.notices import notify, read_notices, send_waiting_mail, sentence_of
+from evalsite.review.services.items.notices import notify, people_to_mail, read_notices, send_waiting_mail, sentence_of
 from judging.models import Run, RunKind
 from judging.services.tasks.run_lifecycle import finish_run_if_complete, pause_run, resume_run
 from tests import factories
@@ -113,4 +114,39 @@ def test_mail_goes_to_those_who_asked_for_it_and_once(settings: Any) -> None:
     assert sent == [1, 0, 0]
     assert [(letter.to, letter.subject, letter.body) for letter in mail.outbox] == [
         (["ada@example.org"], "Evalsite: Pilot", "You were added to the review queue “Pilot”.")
+    ]
+
+
+def test_notices_of_a_quarter_of_an_hour_go_out_in_one_letter(settings: Any) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    ada = factories.user("ada", Role.ANNOTATOR)
+    ada.email = "ada@example.org"
+    ada.save()
+    MailChoice.objects.create(person=ada)
+
+    def note(name: str) -> None:
+        notify(people=[ada], kind=NoticeKind.ASSIGNED, subject=factories.queue(name=name, slug=name.lower()), at=NOON)
+
+    def mailed(minutes: int) -> tuple[list[int], int]:
+        at = NOON + timedelta(minutes=minutes)
+        return people_to_mail(at=at), send_waiting_mail(person_id=ada.pk, at=at)
+
+    note("One")
+    first = mailed(0)
+    note("Two")
+    note("Three")
+
+    assert [first, mailed(1), mailed(14), mailed(15), mailed(40)] == [
+        ([ada.pk], 1),
+        ([], 0),
+        ([], 0),
+        ([ada.pk], 2),
+        ([], 0),
+    ]
+    assert [(letter.subject, letter.body) for letter in mail.outbox] == [
+        ("Evalsite: One", "You were added to the review queue “One”."),
+        (
+            "Evalsite: 2 notices",
+            "You were added to the review queue “Two”.\nYou were added to the review queue “Three”.",
+        ),
     ]

@@ -136,7 +136,7 @@ def test_who_may_see_verdicts_reads_them_by_the_sides_they_see(fake_llm: FakeLLM
     item = with_subjects(ReviewItem.objects.all()).get()
 
     shown = [
-        read_content(item=item, parts=frozenset({ItemPart.VERDICTS, ItemPart.RESPONSES}), swapped=swapped)
+        read_content(item=item, parts=frozenset({ItemPart.VERDICTS, ItemPart.RESPONSES}), order="ba" if swapped else "")
         for swapped in (False, True)
     ]
 

@@ -58,7 +58,7 @@ def test_the_votes_are_shown_where_verdicts_are_and_nowhere_before() -> None:
     item = with_subjects(ReviewItem.objects.all()).get()
 
     def shown(parts: Any) -> Any:
-        return read_content(item=item, parts=parts, swapped=False)
+        return read_content(item=item, parts=parts, order="")
 
     owner = shown(EVERYTHING).verdicts
     revealed = shown(visible(Viewer.ANNOTATOR, QueueMode.BLIND, Stage.COMMITTED))
@@ -84,7 +84,7 @@ def test_a_panel_without_a_score_names_no_member_to_those_who_may_not_know() -> 
     item = with_subjects(ReviewItem.objects.all()).get()
 
     (verdict,) = read_content(
-        item=item, parts=visible(Viewer.ANNOTATOR, QueueMode.BLIND, Stage.COMMITTED), swapped=False
+        item=item, parts=visible(Viewer.ANNOTATOR, QueueMode.BLIND, Stage.COMMITTED), order=""
     ).verdicts
 
     assert verdict.text == "no score: the votes have no majority, or are too few"

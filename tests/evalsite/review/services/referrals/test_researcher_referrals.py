@@ -126,7 +126,7 @@ def test_send_rest_sends_everything_unsettled_that_is_in_no_queue() -> None:
     sent = [send_rest(about=run, actor=ada, at=LATER) for _ in range(2)]
 
     assert [one.count for one in sent] == [3, 0]  # unparsed, refused and unsure; the failed one is there
-    assert sent[1].words == "All undecided responses are in review."
+    assert sent[1].words == "Nothing was sent: all of this is in review or has a label already."
     assert review_of_run(run).unanswered == 4
     assert AuditEntry.objects.filter(action="queue.rest_sent").count() == 2
 

@@ -73,12 +73,3 @@ def test_csv_part_samples_rows_of_the_whole_file() -> None:
 
     numbers = [int(row.fields["q"]) for row in read.part.sample]
     assert (numbers[:100], len(numbers) > 150, numbers[-1] > 4900) == (list(range(100)), True, True)
-
-
-def test_csv_part_refuses_more_columns_than_anybody_names() -> None:
-    header = ",".join(f"c{number}" for number in range(2_001))
-    read = upload({"wide.csv": f"{header}\n{header}\n"})
-
-    assert read.said == [
-        "wide.csv, line 1: The header has 2,001 columns; at most 2,000 are read. Remove those not needed."
-    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from judging.specs.records.parts import Form
 from tests.judging.specs.records.uploads import upload
 
@@ -48,3 +50,14 @@ def test_read_parts_tells_tables_without_an_ending() -> None:
         (Form.ROWS, "", ("q",)),
         (Form.DOCUMENT, "tests", ("q",)),
     ]
+
+
+def test_read_parts_refuses_more_columns_than_anybody_names() -> None:
+    names = [f"c{number}" for number in range(2_001)]
+    header, row = ",".join(names), json.dumps(dict.fromkeys(names, "a text"))
+    files: dict[str, bytes | str] = {"a.csv": f"{header}\n{header}\n", "b.jsonl": row, "c.json": f"[{row}]"}
+
+    read = upload(files)
+
+    words = "There are 2,001 columns; at most 2,000 are read. Remove those not needed."
+    assert (read.parts, read.said) == ([], [f"{name}: {words}" for name in files])

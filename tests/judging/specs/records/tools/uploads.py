@@ -12,7 +12,7 @@ from judging.specs.files.source_files import SourceFile
 from judging.specs.records.recognition import Reading, RecordOptions, read_records
 
 Fields = dict[str, Any]
-Uploads = Mapping[str, Sequence[Fields] | str]
+Uploads = Mapping[str, Sequence[Fields] | str | bytes]
 
 
 def read(files: Uploads, **options: Any) -> Reading:
@@ -20,7 +20,9 @@ def read(files: Uploads, **options: Any) -> Reading:
     return read_records([_source(path, rows) for path, rows in files.items()], Bundle({}), RecordOptions(**options))
 
 
-def _source(path: str, rows: Sequence[Fields] | str) -> SourceFile:
+def _source(path: str, rows: Sequence[Fields] | str | bytes) -> SourceFile:
+    if isinstance(rows, bytes):
+        return SourceFile(path, len(rows), lambda: io.BytesIO(rows))
     if isinstance(rows, str):
         text = rows
     elif path.endswith(".json"):

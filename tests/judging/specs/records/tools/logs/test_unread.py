@@ -4,20 +4,14 @@ import json
 
 import pytest
 
-from tests.judging.specs.records.tools.uploads import Fields, read
+from tests.judging.specs.records.tools.uploads import read
 
 pytestmark = pytest.mark.backend_free
-
-SPAN: Fields = {"name": "llm", "context": {"trace_id": "1", "span_id": "2"}, "parent_id": None}
 
 
 @pytest.mark.parametrize(
     ("rows", "name"),
     [
-        ({"resourceSpans": [{"scopeSpans": []}]}, "OpenTelemetry traces"),
-        ([SPAN], "OpenTelemetry traces"),
-        ([{"traceId": "1", "spanId": "2", "name": "llm", "attributes": []}], "OpenTelemetry traces"),
-        ([SPAN | {"attributes": {"openinference.span.kind": "LLM"}}], "OpenInference traces (Arize Phoenix)"),
         ({"images": [], "annotations": [], "categories": []}, "COCO annotations"),
         ({"name": "x", "version": "1.0.0", "dependencies": {}}, "program package"),
         ({"architectures": ["Any"], "model_type": "any"}, "settings of a model"),

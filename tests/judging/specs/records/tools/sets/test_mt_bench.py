@@ -124,3 +124,36 @@ def test_answers_without_questions_name_an_unknown_case() -> None:
 
     assert reading.collected is not None
     assert [case.key for _, case in reading.collected.unknown_cases] == ["1"]
+
+
+def _judged(**more: object) -> Fields:
+    judgment = "It is short, unlike [[2]] others. Rating: [[6.5]]"
+    return {"question_id": 1, "judge": ["gpt-4", "single-v1"], "user_prompt": "Rate.", "judgment": judgment} | more
+
+
+def test_a_judgment_without_a_score_has_the_last_one_that_it_writes() -> None:
+    files: Uploads = {
+        "question.jsonl": QUESTIONS,
+        "m.jsonl": [_answer("owl", ["Jay.", "Cod."])],
+        "judged.jsonl": [_judged(model="owl", turn=1), _judged(model="owl", turn=2, judgment="No rating.")],
+    }
+
+    assert told(stored(files)["verdicts"], "system", "judge", "value", "turn") == [("owl", "gpt-4 single-v1", 6.5, 1)]
+    assert warned(files) == {"unparsed-verdict": 1}
+
+
+def test_a_judgment_that_names_no_system_is_refused_unless_the_person_names_it() -> None:
+    files: Uploads = {"judged.jsonl": [_judged()]}
+
+    problems = read(files).findings.as_tuple()
+
+    assert [problem.message for problem in problems] == [
+        "The row does not say which system's answer was judged. Name it as the system of the file."
+    ]
+    assert told(stored(files, system="owl")["verdicts"], "system", "value") == [("owl", 6.5)]
+
+
+def test_reviews_of_pairs_by_the_ids_of_answers_are_refused_by_their_name() -> None:
+    row = {"review_id": "r", "question_id": 1, "answer1_id": "a", "answer2_id": "b", "text": "8 7", "score": [8, 7]}
+
+    assert "name answers by the ids of another file" in str(read({"review.jsonl": [row]}).findings.as_tuple()[0])

@@ -1,0 +1,68 @@
+"""How allauth asks this site whom it lets in. Imported only where a provider is set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialLogin
+from django.http import HttpRequest
+from django.shortcuts import render
+
+from evalsite.accounts.admissions import SignOnRefused, admit, read_claims
+from evalsite.accounts.audit import record
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Accounts are made by admins and by `admissions` only."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Return that nobody makes an account by a form."""
+        return False
+
+    def add_message(self, request: HttpRequest, *args: object, **options: object) -> None:
+        """Say nothing: the page that opens says enough."""
+
+
+class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Finds or makes the account of who signs in, before allauth opens a session."""
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Connect the provider's person with an account, or answer with the reason why not."""
+        known = sociallogin.user if sociallogin.is_existing else None
+        try:
+            _check_flow(sociallogin)
+            said: dict[str, Any] = sociallogin.account.extra_data
+            person = admit(read_claims(said.get("id_token", {}) | said["userinfo"]), known=known)
+        except SignOnRefused as refusal:
+            address = request.META["REMOTE_ADDR"]
+            record(known, "session.refused", known or "single sign-on", address=address, why=str(refusal))
+            raise ImmediateHttpResponse(_refused(request, str(refusal), 403)) from refusal
+        sociallogin.user = person
+        if known is None:
+            sociallogin.account.user = person
+            sociallogin.account.save()
+
+    def on_authentication_error(self, request: HttpRequest, provider: Any, *args: object, **options: object) -> None:
+        """Answer with a page of this site where the provider did not vouch for anybody."""
+        text = f"{provider.name} did not sign you in. Try again, or ask an admin whether it is set up correctly."
+        raise ImmediateHttpResponse(_refused(request, text, 401))
+
+
+def _check_flow(sociallogin: SocialLogin) -> None:
+    """Pass where somebody signs in, and one person did: a link must not connect whoever clicks it.
+
+    Raises:
+        SignOnRefused: another use of the provider, or two people in one reply of it.
+    """
+    said = sociallogin.account.extra_data
+    if sociallogin.state.get("process") != "login":
+        raise SignOnRefused("Single sign-on is for signing in only.")
+    if said.get("id_token", said["userinfo"]).get("sub") != said["userinfo"].get("sub"):
+        raise SignOnRefused("The provider named two people at once. Ask an admin of the site.")
+
+
+def _refused(request: HttpRequest, text: str, status: int) -> Any:
+    return render(request, "registration/sign_on_refused.html", {"text": text}, status=status)

@@ -1,0 +1,406 @@
+"""What can be done with golden sets, with their items, and with wordings that models propose."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from evalsite.base.actions.declarations import CREATE, ActionCall, Listing, NoInput, Noun, PageData, Reference
+from evalsite.base.command_base import facts_text
+from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.reports.forms.golden import (
+    DoubtForm,
+    ExampleForm,
+    GoldenItemFilterForm,
+    GoldenLabelsForm,
+    GoldenRunForm,
+    GoldenSetForm,
+    NoteRuleForm,
+    OpenTestForm,
+    RuleForm,
+    VersionForm,
+    WordingFilterForm,
+    WordingForm,
+    WordingLinesForm,
+)
+from evalsite.review.actions.references import GOLDEN_SET
+from evalsite.review.jobs import launch_proposal
+from evalsite.review.models import GoldenItem, GoldenRule, GoldenSet, WordingProposal
+from evalsite.review.sampling import GoldenPart
+from evalsite.review.selectors.golden import (
+    GoldenMaterial,
+    golden_answers,
+    golden_material,
+    golden_texts,
+    golden_versions,
+    listed_sets,
+    part_counts,
+    rare_labels,
+    with_texts,
+)
+from evalsite.review.services.golden import (
+    accept_wording,
+    add_example,
+    ask_for_wording,
+    delete_rule,
+    development_choices,
+    doubt_label,
+    golden_plan,
+    make_golden_set,
+    note_rule,
+    open_test,
+    run_on_development,
+    suggested_reply,
+    use_version,
+    wording_question,
+)
+from judging.actions.judges import JUDGES
+from judging.actions.references import ENDPOINT, JUDGE, RUBRIC
+from judging.actions.run_reports import estimate_report
+from judging.actions.runs import RUNS
+from judging.jobs import launch_run
+from judging.judges.wordings import wording_lines
+from judging.models import Judge, ModelEndpoint, Rubric, Run
+from judging.services.runs.estimates import RunEstimate, estimate_run
+from judging.services.runs.run_plans import RunPlan, check_plan
+
+SEES, CHANGES = "reports.view_snapshot", "review.change_queue"
+
+
+def golden_facts(golden_set: GoldenSet) -> JsonDict:
+    """Return what a golden set holds; of its test part nothing but its size."""
+    counts = part_counts(golden_set)
+    return {
+        "golden_set": golden_set.name,
+        "id": golden_set.pk,
+        "suite": str(golden_set.suite),
+        "criterion": golden_set.criterion,
+        "seed": golden_set.seed,
+        "with_referred": golden_set.with_referred,
+        "parts": {
+            row.part.value: {
+                "cases": row.cases,
+                "responses": row.responses,
+                "without_label": row.doubted,
+                "labels": {label.value: n for label, n in row.labels},
+            }
+            for row in counts
+        },
+        "rare_labels": rare_labels(counts),
+        "versions": {
+            version.key: version.evaluator.name for version in golden_versions(golden_set, GoldenPart.DEVELOPMENT)
+        },
+        "rules": list(golden_set.rules.order_by("pk").values_list("text", flat=True)),
+    }
+
+
+def _listed_facts(golden_set: GoldenSet) -> JsonDict:
+    counts = {"cases": golden_set.cases, "opened": golden_set.opened}  # type: ignore[attr-defined]  # listed_sets
+    return {"golden_set": golden_set.name, "id": golden_set.pk, "suite": str(golden_set.suite), **counts}
+
+
+GOLDEN_SETS: Noun[GoldenSet] = Noun(
+    name="golden",
+    plural="golden-sets",
+    reference=GOLDEN_SET,
+    rows=lambda _person: GoldenSet.objects.select_related("suite__benchmark", "rubric"),
+    view_permission=SEES,
+    shown=golden_facts,
+    detail=golden_facts,
+    listing=Listing(NoInput, rows=lambda _filters: listed_sets(), shown=_listed_facts),
+    references={
+        Judge: JUDGE,
+        Rubric: RUBRIC,
+        ModelEndpoint: ENDPOINT,
+        GoldenRule: Reference("rule", ("text",)),
+    },
+)
+
+
+def _material_facts(material: GoldenMaterial) -> JsonDict:
+    facts = {"cases": material.cases, "responses": len(material.rows), "labels": material.counts}
+    return facts | {"left_out": material.referred, "lacks": material.lacks}
+
+
+@GOLDEN_SETS.new("count", permission=CHANGES, form=GoldenLabelsForm, is_dry=True, shown=_material_facts)
+def count(act: ActionCall[None, GoldenLabelsForm]) -> GoldenMaterial:
+    """Count the labelled responses of a suite that a golden set would hold."""
+    return golden_material(act.data["question"], with_referred=act.data["with_referred"])
+
+
+@GOLDEN_SETS.new(CREATE, permission=CHANGES, form=GoldenSetForm, said=lambda golden_set: f"{golden_set} is created.")
+def create(act: ActionCall[None, GoldenSetForm]) -> GoldenSet:
+    """Make a golden set: labelled responses of a suite, split by case into examples, development and test."""
+    return make_golden_set(
+        name=act.data["name"],
+        seed=act.data["seed"],
+        evaluator=act.data["question"],
+        material=golden_material(act.data["question"], with_referred=act.data["with_referred"]),
+        actor=act.actor,
+        at=act.at,
+    )
+
+
+def _run_form(golden_set: GoldenSet, _first: JsonObject, data: PageData | None) -> GoldenRunForm:
+    return GoldenRunForm(data, golden_set=golden_set)
+
+
+def _plan(act: ActionCall[GoldenSet, GoldenRunForm]) -> RunPlan:
+    golden_set, data = act.subject, act.data
+    chosen = development_choices(golden_set, list(data["judges"]), data["rubric"] or golden_set.rubric)
+    plan = golden_plan(
+        golden_set=golden_set,
+        choices=chosen,
+        part=GoldenPart.DEVELOPMENT,
+        budget=data["budget"],
+        fresh=data["fresh"],
+    )
+    check_plan(plan)
+    return plan
+
+
+runs = partial(GOLDEN_SETS.one, permission="judging.add_run")
+
+
+@runs("estimate", form=GoldenRunForm, makes_form=_run_form, is_dry=True, shown=estimate_report, lines=facts_text)
+def estimate(act: ActionCall[GoldenSet, GoldenRunForm]) -> RunEstimate:
+    """Say what a run of judges on development would cost, without starting it."""
+    return estimate_run(plan=_plan(act), threads=settings.CALL_THREADS, at=act.at)
+
+
+@runs("run", form=GoldenRunForm, makes_form=_run_form, is_long=True, makes=RUNS)
+def run(act: ActionCall[GoldenSet, GoldenRunForm]) -> Run:
+    """Run judges on the development part of a golden set. What was changed of a judge since is another version."""
+    started = run_on_development(golden_set=act.subject, plan=_plan(act), actor=act.actor, at=act.at)
+    launch_run(run_id=started.pk, waiting=started.total)
+    return started
+
+
+@runs(
+    "open",
+    form=OpenTestForm,
+    makes_form=lambda golden_set, _first, data: OpenTestForm(data, golden_set=golden_set),
+    is_long=True,
+    makes=RUNS,
+    said=lambda _run: "The test is opened, which is recorded.",
+)
+def open_for(act: ActionCall[GoldenSet, OpenTestForm]) -> Run:
+    """Open the test part for one version of a judge that was chosen on development, which is recorded."""
+    started = open_test(
+        golden_set=act.subject,
+        evaluator=act.data["version"],
+        budget=act.data["budget"],
+        actor=act.actor,
+        at=act.at,
+    )
+    launch_run(run_id=started.pk, waiting=started.total)
+    return started
+
+
+@GOLDEN_SETS.one(
+    "use",
+    permission="judging.add_judge",
+    form=VersionForm,
+    makes_form=lambda golden_set, _first, data: VersionForm(data, golden_set=golden_set),
+    makes=JUDGES,
+    said=lambda judge: f"{judge.name} is this version now; the next runs use it.",
+)
+def use(act: ActionCall[GoldenSet, VersionForm]) -> Judge:
+    """Set the judge of a version to this version, so that the next runs use it."""
+    return use_version(evaluator=act.data["version"], actor=act.actor)
+
+
+@GOLDEN_SETS.one(
+    "delete-rule",
+    permission=CHANGES,
+    form=RuleForm,
+    makes_form=lambda golden_set, _first, data: RuleForm(data, golden_set=golden_set),
+    shown=lambda text: {"deleted": text},
+    said=lambda _text: "The rule is deleted.",
+)
+def remove_rule(act: ActionCall[GoldenSet, RuleForm]) -> str:
+    """Delete a rule that was noted from an item."""
+    rule: GoldenRule = act.data["rule"]
+    delete_rule(rule=rule, actor=act.actor)
+    return rule.text
+
+
+def wording_facts(proposal: WordingProposal) -> JsonDict:
+    """Return how far a proposal is, and its changes with their places."""
+    lines = wording_lines(proposal.before, proposal.after) if proposal.after else ()
+    return {
+        "proposal": proposal.pk,
+        "golden_set": proposal.golden_set.name,
+        "judge": proposal.judge.name,
+        "status": proposal.status,
+        "reason": proposal.reason,
+        "cost": proposal.cost,
+        "changes": [asdict(line) for line in lines if line.place is not None],
+        "accepted": proposal.accepted,
+    }
+
+
+def _proposals(_person: object) -> QuerySet[WordingProposal]:
+    return WordingProposal.objects.select_related("golden_set", "judge", "endpoint")
+
+
+def _listed_proposals(filters: JsonObject) -> QuerySet[WordingProposal]:
+    golden_set = filters.get("golden_set")
+    return _proposals(None).filter(golden_set=golden_set) if golden_set else _proposals(None)
+
+
+PROPOSALS: Noun[WordingProposal] = Noun(
+    name="proposal",
+    plural="proposals",
+    reference=Reference("proposal", ()),
+    rows=_proposals,
+    view_permission=SEES,
+    shown=wording_facts,
+    detail=wording_facts,
+    listing=Listing(WordingFilterForm, rows=_listed_proposals, shown=wording_facts),
+)
+
+
+@PROPOSALS.one(
+    "accept",
+    permission="judging.add_judge",
+    form=WordingLinesForm,
+    makes_form=lambda proposal, _first, data: WordingLinesForm(data, proposal=proposal),
+    makes=JUDGES,
+    said=lambda judge: f"{judge.name} has the accepted lines. Run it on development to compare it.",
+)
+def accept(act: ActionCall[WordingProposal, WordingLinesForm]) -> Judge:
+    """Give the judge its prompt with these lines of a proposal, which makes another version."""
+    return accept_wording(proposal=act.subject, accepted=act.form.accepted, actor=act.actor, at=act.at)
+
+
+def _wording_form(golden_set: GoldenSet, _first: JsonObject, data: PageData | None) -> WordingForm:
+    return WordingForm(data, golden_set=golden_set)
+
+
+@runs("estimate-wording", form=WordingForm, makes_form=_wording_form, is_dry=True, shown=dict)
+def estimate_wording(act: ActionCall[GoldenSet, WordingForm]) -> JsonDict:
+    """Say what a model would be told about the disagreements of a version, and the most that can cost."""
+    question = wording_question(act.subject, act.data["version"])
+    endpoint = act.data["endpoint"]
+    facts = {"disagreements": question.disagreements, "rules": question.rules, "endpoint": endpoint.name}
+    return facts | {"most_cost": question.most_cost(endpoint)}
+
+
+@runs("propose", form=WordingForm, makes_form=_wording_form, is_long=True, makes=PROPOSALS)
+def propose(act: ActionCall[GoldenSet, WordingForm]) -> WordingProposal:
+    """Have a model read the disagreements of a version and propose wording; nothing of it is applied by itself."""
+    proposal = ask_for_wording(
+        golden_set=act.subject,
+        evaluator=act.data["version"],
+        endpoint=act.data["endpoint"],
+        budget=act.data["budget"],
+        actor=act.actor,
+        at=act.at,
+    )
+    launch_proposal(proposal.pk)
+    return proposal
+
+
+def item_facts(item: GoldenItem) -> JsonDict:
+    """Return what people said of an item."""
+    (row,) = golden_texts(with_texts([item.pk]), [])
+    return {
+        "item": item.pk,
+        "golden_set": item.golden_set.name,
+        "part": item.part,
+        "case": item.case_key,
+        "response": item.response_id,
+        "people": row.people,
+        "reasons": [note.reason for note in row.reasons if note.reason],
+    }
+
+
+def _item_detail(item: GoldenItem) -> JsonDict:
+    """Return what people and the newest run of each version said of an item."""
+    part = GoldenPart(item.part)
+    versions = golden_versions(item.golden_set, part)
+    answers = golden_answers(item.golden_set, part, [version.evaluator for version in versions])
+    said = [{answer.golden_id: answer for answer in answers[version.evaluator.pk]} for version in versions]
+    (row,) = golden_texts(with_texts([item.pk]), said)
+    judges = zip(versions, row.judges, strict=False)  # nobody is asked about an item without a label
+    return item_facts(item) | {
+        "judges": [
+            {"version": version.key, "judge": version.evaluator.name, "label": words.label, "reason": words.reason}
+            for version, words in judges
+        ]
+    }
+
+
+def _items(_person: object) -> QuerySet[GoldenItem]:
+    """Return the items that may be looked at: the test part stays shut."""
+    rows = GoldenItem.objects.exclude(part=GoldenPart.TEST)
+    return rows.select_related("golden_set", "subject__case", "response__prompt", "response__system")
+
+
+def _listed_items(filters: JsonObject) -> QuerySet[GoldenItem]:
+    rows, golden_set, version = _items(None), filters.get("golden_set"), filters.get("version")
+    if golden_set:
+        rows = rows.filter(golden_set=golden_set)
+    if filters.get("part"):
+        rows = rows.filter(part=filters["part"])
+    if golden_set is not None and version:
+        answers = golden_answers(golden_set, GoldenPart.DEVELOPMENT, [version.evaluator])[version.evaluator.pk]
+        rows = rows.filter(pk__in=[answer.golden_id for answer in answers if not answer.agrees])
+    return rows
+
+
+GOLDEN_ITEMS: Noun[GoldenItem] = Noun(
+    name="golden_response",
+    plural="golden-responses",
+    reference=Reference("golden response", ()),
+    rows=_items,
+    view_permission=SEES,
+    shown=item_facts,
+    detail=_item_detail,
+    listing=Listing(GoldenItemFilterForm, rows=_listed_items, shown=item_facts),
+    references={Judge: JUDGE},
+)
+
+
+@GOLDEN_ITEMS.one(
+    "add-example",
+    permission="judging.add_judge",
+    form=ExampleForm,
+    makes=JUDGES,
+    said=lambda judge: f"{judge.name} has another example, and its case left development.",
+)
+def add_to_examples(act: ActionCall[GoldenItem, ExampleForm]) -> Judge:
+    """Put an item among the examples of a judge, which makes another version; its case leaves development."""
+    item, judge = act.subject, act.data["judge"]
+    reply = act.data["reply"] or suggested_reply(item, judge, " ".join(dict.fromkeys(item_facts(item)["reasons"])))
+    return add_example(item=item, judge=judge, reply=reply, actor=act.actor, at=act.at)
+
+
+@GOLDEN_ITEMS.one(
+    "note-rule",
+    permission=CHANGES,
+    form=NoteRuleForm,
+    shown=lambda rule: {"item": rule.item_id, "rule": rule.text},
+    said=lambda _rule: "The rule is noted. It is told to a model that proposes wording.",
+)
+def note(act: ActionCall[GoldenItem, NoteRuleForm]) -> GoldenRule:
+    """Note a rule from an item; a model that proposes wording is told it."""
+    item = act.subject
+    return note_rule(golden_set=item.golden_set, item=item, text=act.data["text"], actor=act.actor, at=act.at)
+
+
+@GOLDEN_ITEMS.one(
+    "doubt",
+    permission="review.adjudicate",
+    form=DoubtForm,
+    needs_person=True,
+    said=lambda _item: "The label is with the adjudicators. Until they decide, no figure counts it.",
+)
+def doubt(act: ActionCall[GoldenItem, DoubtForm]) -> GoldenItem:
+    """Send the label of an item back to adjudication; until it is decided again, no figure counts the item."""
+    doubt_label(item=act.subject, reason=act.data["reason"], actor=act.person, at=act.at)
+    return act.subject

@@ -1,0 +1,182 @@
+"""What can be done with saved views of results, links that share a leaderboard, and official boards."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from evalsite.base.actions.declarations import (
+    CREATE,
+    DELETE,
+    ActionCall,
+    Listing,
+    NoInput,
+    Noun,
+    PageData,
+    Reference,
+)
+from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.reports.forms import PinForm, SavedViewForm, ShareForm
+from evalsite.reports.models import OfficialBoard, SavedView, ShareLink
+from evalsite.reports.selectors.graders import graders_named, graders_of
+from evalsite.reports.services.boards.suite_boards import pin_board, unpin_board
+from evalsite.reports.services.saved_views import delete_view, save_view
+from evalsite.reports.services.share_links import IssuedLink, create_share, revoke_share
+from judging.actions.references import SUITE
+from judging.models import Suite
+
+SEES = "reports.view_snapshot"
+
+
+def view_facts(view: SavedView) -> JsonDict:
+    """Return what a view shows, and whose it is."""
+    facts = {"id": view.pk, "suite": str(view.suite), "address": view.get_absolute_url()}
+    return facts | {"name": view.name, "query": view.query, "shared": view.is_shared, "by": view.created_by.username}
+
+
+def _views(person: User | None) -> QuerySet[SavedView]:
+    views = SavedView.objects.select_related("suite__benchmark", "created_by")
+    return views if person is None else views.filter(Q(created_by=person) | Q(is_shared=True))
+
+
+VIEWS: Noun[SavedView] = Noun(
+    name="view",
+    plural="views",
+    reference=Reference("view"),
+    rows=_views,
+    view_permission=SEES,
+    shown=view_facts,
+    detail=view_facts,
+    listing=Listing(NoInput, rows=lambda _filters: _views(None), shown=view_facts),
+    references={Suite: SUITE},
+)
+
+
+@VIEWS.new(
+    CREATE,
+    permission="reports.add_savedview",
+    form=SavedViewForm,
+    needs_person=True,
+    said=lambda view: f"The view “{view}” is saved.",
+)
+def save(act: ActionCall[None, SavedViewForm]) -> SavedView:
+    """Keep a view of the results of a suite; one of the same name by the same person is replaced."""
+    return save_view(**act.data, actor=act.person, at=act.at)
+
+
+@VIEWS.one(
+    DELETE,
+    permission="reports.add_savedview",
+    rows=lambda person: _views(None).filter(created_by=person),
+    needs_person=True,
+    said=lambda view: f"The view “{view}” is deleted.",
+)
+def delete(act: ActionCall[SavedView, NoInput]) -> SavedView:
+    """Delete a view of one's own."""
+    delete_view(view=act.subject)
+    return act.subject
+
+
+def link_facts(link: ShareLink) -> JsonDict:
+    """Return what a link shows and how long; its address is stored nowhere."""
+    moments = {name: getattr(link, name) for name in ("expires_at", "opened_at", "revoked_at")}
+    return {
+        "link": link.pk,
+        "suite": str(link.suite),
+        "query": link.query,
+        "by": link.created_by.username,
+        **{name: None if moment is None else moment.isoformat() for name, moment in moments.items()},
+    }
+
+
+def _issued_facts(issued: IssuedLink) -> JsonDict:
+    return link_facts(issued.link) | {"path": reverse("reports:shared-board", args=[issued.token])}
+
+
+def _links(_person: object) -> QuerySet[ShareLink]:
+    return ShareLink.objects.select_related("suite__benchmark", "created_by")
+
+
+LINKS: Noun[ShareLink] = Noun(
+    name="share",
+    plural="shares",
+    reference=Reference("link", ()),
+    rows=_links,
+    view_permission="reports.add_sharelink",
+    shown=link_facts,
+    detail=link_facts,
+    listing=Listing(NoInput, rows=_links, shown=link_facts),
+    references={Suite: SUITE},
+)
+
+
+@LINKS.new(
+    CREATE,
+    permission="reports.add_sharelink",
+    form=ShareForm,
+    needs_person=True,
+    is_secret=True,
+    shown=_issued_facts,
+)
+def share(act: ActionCall[None, ShareForm]) -> IssuedLink:
+    """Make a link to a leaderboard and its results for people without an account. Its address is shown once."""
+    return create_share(**act.data, actor=act.person, at=act.at)
+
+
+@LINKS.one(
+    "revoke",
+    permission="reports.add_sharelink",
+    needs_person=True,
+    said=lambda link: f"The {link} was revoked.",
+)
+def revoke(act: ActionCall[ShareLink, NoInput]) -> ShareLink:
+    """End a link now."""
+    revoke_share(link=act.subject, actor=act.person, at=act.at)
+    return _links(None).get(pk=act.subject.pk)
+
+
+def board_facts(suite: Suite) -> JsonDict:
+    """Return the columns of a suite's official board; none where it has none."""
+    official = OfficialBoard.objects.filter(suite=suite).first()
+    graders = [] if official is None else graders_named(graders_of(suite.pk), official.evaluators)
+    address = reverse("reports:board-detail", args=[suite.pk])
+    return {"suite": str(suite), "id": suite.pk, "address": address, "graders": [grader.label for grader in graders]}
+
+
+def _suites(_person: object) -> QuerySet[Suite]:
+    return Suite.objects.select_related("benchmark")
+
+
+BOARDS: Noun[Suite] = Noun(
+    name="board",
+    plural="boards",
+    reference=SUITE,
+    rows=_suites,
+    view_permission=SEES,
+    shown=board_facts,
+    detail=board_facts,
+    listing=Listing(NoInput, rows=_suites, shown=board_facts),
+)
+decide = partial(BOARDS.one, permission="judging.change_run", needs_person=True)
+
+
+def _pin_form(suite: Suite, _first: JsonObject, data: PageData | None) -> PinForm:
+    return PinForm(data, suite=suite)
+
+
+@decide("pin", form=PinForm, makes_form=_pin_form, said=lambda _suite: "This is the official board of the suite now")
+def pin(act: ActionCall[Suite, PinForm]) -> Suite:
+    """Choose which graders and judges the board of a suite shows first."""
+    chosen = graders_named(graders_of(act.subject.pk), [int(key) for key in act.data["graders"]])
+    pin_board(suite=act.subject, graders=[grader.key for grader in chosen], actor=act.person, at=act.at)
+    return act.subject
+
+
+@decide("unpin", said=lambda _suite: "The suite has no official board now")
+def unpin(act: ActionCall[Suite, NoInput]) -> Suite:
+    """Leave a suite without an official board."""
+    unpin_board(suite=act.subject, actor=act.person)
+    return act.subject

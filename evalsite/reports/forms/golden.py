@@ -1,0 +1,260 @@
+"""What people enter about golden sets: a new one, judges and versions to run, and what is learned from its items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+
+from evalsite.base.actions.declarations import Reference
+from evalsite.base.command_base import BadInput, pick
+from evalsite.review.models import GoldenRule, GoldenSet, WordingProposal
+from evalsite.review.sampling import GoldenPart
+from evalsite.review.selectors.golden import (
+    PAIRS,
+    compares_pairs,
+    golden_questions,
+    golden_versions,
+    question_words,
+    version_named,
+)
+from judging.forms.budgets import BudgetField
+from judging.judges.registry import COMPARING
+from judging.judges.wordings import wording_lines
+from judging.llm.endpoints import EndpointKind
+from judging.models import Judge, ModelEndpoint, Rubric, RunEvaluator
+from judging.selectors.endpoints import active_judges
+
+ALL = "all"
+
+
+def find_question(questions: QuerySet[RunEvaluator], text: str) -> RunEvaluator:
+    """Return the criterion that a suite, or a suite with its criterion in words, means. Raises: BadInput."""
+    rows = list(questions)
+    if not rows and compares_pairs():
+        raise BadInput(PAIRS)
+    numbered = [row for row in rows if str(row.pk) == text]
+    return numbered[0] if numbered else pick(rows, text, names_of=_names_of_question, what="criterion")
+
+
+def _names_of_question(question: RunEvaluator) -> list[str]:
+    suite = question.run.suite
+    slug = suite.benchmark.slug
+    return [f"{suite}: {question_words(question)}", slug, f"{slug}@{suite.number}"]
+
+
+class QuestionField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes no parameter when it runs
+    """The criterion of a suite whose labels a golden set is made of."""
+
+    reference = Reference("criterion", finder=find_question)
+
+    def label_from_instance(self, obj: RunEvaluator) -> str:
+        """Return the suite with the criterion."""
+        return _names_of_question(obj)[0]
+
+
+class GoldenLabelsForm(forms.Form):
+    """Whose labels a golden set would be made of."""
+
+    question = QuestionField(
+        RunEvaluator.objects.none(),
+        label="Suite and criterion",
+        empty_label="Choose",
+        help_text="The slug of the suite is enough where it was judged under one criterion.",
+    )
+    with_referred = forms.BooleanField(
+        required=False,
+        label="Include responses that a rule sent to review",
+        help_text="A rule selects what a judge was unsure of, so figures on them do not hold for other responses.",
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        rows = RunEvaluator.objects.filter(pk__in=[question.pk for question in golden_questions()])
+        field = self.fields["question"]
+        assert isinstance(field, QuestionField)
+        field.queryset = rows.select_related("run__suite__benchmark", "rubric").order_by("-run_id", "position")
+
+
+class GoldenSetForm(GoldenLabelsForm):
+    """A new golden set."""
+
+    name = forms.CharField(max_length=120, label="Name")
+    seed = forms.IntegerField(
+        initial=0, min_value=0, label="Random seed", help_text="The same seed splits the same cases alike."
+    )
+    field_order = ("question", "name", "seed", "with_referred")
+
+
+class GoldenRunForm(forms.Form):
+    """Judges that are run on the development part of a golden set."""
+
+    judges = forms.ModelMultipleChoiceField(
+        Judge.objects.none(),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one judge."},
+        help_text="A judge that was changed since its last run here is another version.",
+    )
+    rubric = forms.ModelChoiceField(
+        Rubric.objects.none(), required=False, help_text="For judges that use one. Default: the rubric of the set."
+    )
+    budget = BudgetField(help_text="The run pauses before a call that could exceed it. Default: no budget.")
+    fresh = forms.BooleanField(required=False, label="Request every reply again")
+
+    def __init__(self, *args: Any, golden_set: GoldenSet, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        judges, rubric = self.fields["judges"], self.fields["rubric"]
+        assert isinstance(judges, forms.ModelMultipleChoiceField)
+        assert isinstance(rubric, forms.ModelChoiceField)
+        judges.queryset = active_judges().exclude(kind__in=COMPARING).order_by("name")
+        benchmark = Q(benchmark=golden_set.suite.benchmark) | Q(benchmark__isnull=True)
+        rubric.queryset = Rubric.objects.filter(benchmark).order_by("slug", "-version")
+
+
+class VersionField(forms.ModelChoiceField):  # type: ignore[type-arg]  # as above
+    """A version of a judge on development, by the evaluator of its newest run."""
+
+    reference: Reference
+
+    def offer(self, golden_set: GoldenSet) -> None:
+        """Offer the versions of a set."""
+        versions = golden_versions(golden_set, GoldenPart.DEVELOPMENT)
+        rows = RunEvaluator.objects.filter(pk__in=[version.evaluator.pk for version in versions])
+        self.queryset = rows.select_related("run", "judge", "rubric")
+        self.reference = Reference("version", finder=lambda _rows, text: version_named(golden_set, text).evaluator)
+
+
+class VersionForm(forms.Form):
+    """One version of a judge that was run on development."""
+
+    OPEN = ("version",)
+
+    version = VersionField(
+        RunEvaluator.objects.none(),
+        widget=forms.HiddenInput,
+        help_text="The name of a judge (its newest version), or the beginning of a version's key.",
+        error_messages={"invalid_choice": "This judge has no finished run on the development part of the golden set."},
+    )
+
+    def __init__(self, *args: Any, golden_set: GoldenSet, **options: Any) -> None:
+        super().__init__(*args, **options)
+        field = self.fields["version"]
+        assert isinstance(field, VersionField)
+        field.offer(golden_set)
+
+
+class OpenTestForm(VersionForm):
+    """For which version the test is opened, and what it may cost."""
+
+    budget = BudgetField(help_text="Empty: no limit.")
+
+
+class WordingForm(VersionForm):
+    """Which model proposes wording, and what it may cost."""
+
+    endpoint = forms.ModelChoiceField(
+        ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name"),
+        label="Model that proposes",
+    )
+    budget = BudgetField(help_text="Nothing is asked that could exceed it. Default: no budget.")
+
+
+class RuleForm(forms.Form):
+    """A rule that was noted."""
+
+    OPEN = ("rule",)
+
+    rule = forms.ModelChoiceField(GoldenRule.objects.none(), widget=forms.HiddenInput, help_text="Its text.")
+
+    def __init__(self, *args: Any, golden_set: GoldenSet, **options: Any) -> None:
+        super().__init__(*args, **options)
+        field = self.fields["rule"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = golden_set.rules.select_related("golden_set")
+
+
+class ExampleForm(forms.Form):
+    """The judge that gets an example, and what it should reply."""
+
+    OPEN = ("judge",)
+
+    judge = forms.ModelChoiceField(Judge.objects.all(), widget=forms.HiddenInput, help_text="Of the kind Own prompt.")
+    reply = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="What it should reply. Default: the label of people with their reasons, in the judge's own form.",
+    )
+
+
+class NoteRuleForm(forms.Form):
+    """A rule for the rubric or the prompt."""
+
+    text = forms.CharField(widget=forms.Textarea, label="Rule", help_text="At most 500 characters.")
+
+
+class DoubtForm(forms.Form):
+    """Why people should decide a label again."""
+
+    reason = forms.CharField(widget=forms.Textarea, required=False, help_text="Why people should decide it again.")
+
+
+class GoldenItemFilterForm(forms.Form):
+    """Which items of golden sets are listed."""
+
+    golden_set = forms.ModelChoiceField(
+        GoldenSet.objects.all(), to_field_name="name", required=False, help_text="The name of a golden set."
+    )
+    part = forms.ChoiceField(
+        required=False,
+        choices=[("", "All"), *((part.value, part.label) for part in GoldenPart if part != GoldenPart.TEST)],
+        help_text="Of the test part no item is shown.",
+    )
+    version = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Only those on which people and this version of a judge in the golden set differ: its name or key.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Read the version in the golden set that is named."""
+        filled = super().clean() or {}
+        if filled.get("version"):
+            if filled.get("golden_set") is None:
+                raise forms.ValidationError("Name the golden set of the version.")
+            try:
+                filled["version"] = version_named(filled["golden_set"], filled["version"])
+            except ValueError as refusal:
+                self.add_error("version", str(refusal))
+        return filled
+
+
+class WordingFilterForm(forms.Form):
+    """Which proposals of wording are listed."""
+
+    golden_set = forms.ModelChoiceField(
+        GoldenSet.objects.all(), to_field_name="name", required=False, help_text="The name of a golden set."
+    )
+
+
+class WordingLinesForm(forms.Form):
+    """Which lines of a proposal are accepted."""
+
+    lines = forms.MultipleChoiceField(
+        required=False, help_text=f"The places of the accepted changes, counted from 0, or {ALL}."
+    )
+
+    def __init__(self, *args: Any, proposal: WordingProposal, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.places = [
+            str(line.place) for line in wording_lines(proposal.before, proposal.after) if line.place is not None
+        ]
+        field = self.fields["lines"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(place, place) for place in (*self.places, ALL)]
+
+    @property
+    def accepted(self) -> list[int]:
+        """The places of a valid form."""
+        chosen = self.cleaned_data["lines"]
+        return [int(place) for place in (self.places if ALL in chosen else chosen)]

@@ -1,0 +1,202 @@
+"""What annotators can do: take the next item of a queue, and say what they think of it, as blind as its page is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from evalsite.base.actions.declarations import ActionCall, Filled, Listing, NoInput, Noun, PageData, Reference
+from evalsite.base.choices import choices_of
+from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.review.actions.items import form_facts, revision_form
+from evalsite.review.actions.queues import QUEUES
+from evalsite.review.addresses import address_of
+from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm, first_annotation
+from evalsite.review.models import Assignment, Queue
+from evalsite.review.questions.scales import labels_from_json, shown_label
+from evalsite.review.selectors.labels.subjects import form_of_item
+from evalsite.review.selectors.screens.content import own_text, read_panel
+from evalsite.review.services.items import annotation_store, claims
+from evalsite.review.services.items.annotation_store import GivenAnnotation
+from evalsite.review.states import AssignmentStatus
+
+
+class AssignmentFilterForm(forms.Form):
+    """Which assignments are listed."""
+
+    queue = forms.SlugField(required=False, max_length=200, help_text="The slug of a queue.")
+    status = forms.ChoiceField(required=False, choices=[("", "All"), *choices_of(AssignmentStatus)])
+
+
+def assignments_of(person: User | None) -> QuerySet[Assignment]:
+    """Return the items that were handed to a person; None: to anybody."""
+    rows = Assignment.objects.select_related("item__queue", "item__subject__rubric_item", "annotator", "annotation")
+    return rows if person is None else rows.filter(annotator=person)
+
+
+def _listed(*, queue: str, status: str) -> QuerySet[Assignment]:
+    rows = assignments_of(None)
+    rows = rows.filter(queue__slug=queue) if queue else rows
+    return rows.filter(status=status) if status else rows
+
+
+def assignment_facts(claim: Assignment) -> JsonDict:
+    """Return how far a person is with an item, and what they said of it."""
+    annotation = getattr(claim, "annotation", None)
+    labels = labels_from_json(claim.item.subject.labels)
+    return {
+        "id": claim.pk,
+        "item": address_of(claim.item_id),
+        "address": claim.item.get_absolute_url(),
+        "queue": claim.item.queue.slug,
+        "person": claim.annotator.username,
+        "status": claim.status,
+        "flag": claim.flag,
+        "skip_reason": claim.skip_reason,
+        "annotation": own_text(annotation, labels, swapped=claim.swapped) if annotation is not None else "",
+    }
+
+
+def assignment_detail(claim: Assignment) -> JsonDict:
+    """Return what the item's page shows its person; of an item that is reserved for them, nothing before they take it.
+
+    Sides and labels are as they see them.
+    """
+    panel = read_panel(item_id=claim.item_id, user=claim.annotator, at=timezone.now())
+    assert panel.claim is not None, "who has a claim has one"
+    facts = assignment_facts(claim) | {"status": panel.claim.status, "annotation": panel.own_text}
+    if panel.claim.heartbeat_at is None:
+        return facts
+    content = panel.content
+    shown: JsonDict = {
+        "state": panel.state,
+        "ask": content.ask,
+        "criterion": content.criterion,
+        "question": content.question,
+        "context": content.context,
+        "reference": content.reference,
+        "responses": [{"side": side.letter, "text": side.text} for side in content.sides],
+        "rubric": [asdict(line) for line in content.rubric],
+        "labels": {choice.value: choice.text for choice in content.choices},
+        "verdicts": [asdict(verdict) for verdict in content.verdicts],
+    }
+    return facts | shown | form_facts(content.form)
+
+
+ASSIGNMENTS: Noun[Assignment] = Noun(
+    name="assignment",
+    plural="assignments",
+    reference=Reference("assignment", fields=("pk",)),
+    rows=assignments_of,
+    view_permission="review.add_annotation",
+    shown=assignment_facts,
+    detail=assignment_detail,
+    listing=Listing(AssignmentFilterForm, rows=lambda filters: _listed(**filters), shown=assignment_facts),
+)
+say = partial(ASSIGNMENTS.one, permission="review.add_annotation", needs_person=True)
+change = partial(ASSIGNMENTS.one, permission="review.change_annotation", needs_person=True)
+
+
+@QUEUES.one("next", permission="review.add_annotation", needs_person=True, shown=assignment_detail)
+def take_next(act: ActionCall[Queue, NoInput]) -> Assignment:
+    """Take the next item of a queue: one that was left in the middle or reserved, else a new one."""
+    return claims.claim_next(queue=act.subject, annotator=act.person, at=act.at)
+
+
+def _annotation_form(claim: Assignment, _first: JsonObject, data: PageData | None) -> AnnotationForm:
+    if data is not None:
+        return AnnotationForm(data)
+    return AnnotationForm(initial=first_annotation(claim) | {"by_parts": form_of_item(claim.item) is not None})
+
+
+@say("annotate", form=AnnotationForm, makes_form=_annotation_form, said=lambda _claim: "Saved")
+def annotate(act: ActionCall[Assignment, AnnotationForm]) -> Assignment:
+    """Annotate an item: with one of its labels, or with a value for each part of its form."""
+    data = act.data
+    answer = GivenAnnotation(data["label"], data["note"], is_as_seen=True, parts=data["parts"])
+    annotation = annotation_store.record_annotation(
+        item_id=act.subject.item_id, annotator=act.person, token=data["token"], answer=answer, at=act.at
+    )
+    return annotation.assignment
+
+
+def _with_token(form: type[Filled]) -> Callable[[Assignment, JsonObject, PageData | None], Filled]:
+    return lambda claim, _first, data: form(data, initial={"token": claim.token})
+
+
+@say(
+    "cannot-judge",
+    form=CannotJudgeForm,
+    makes_form=_with_token(CannotJudgeForm),
+    said=lambda _claim: "Stored as “cannot judge”",
+)
+def cannot_judge(act: ActionCall[Assignment, CannotJudgeForm]) -> Assignment:
+    """Say that an item cannot be judged, and why. It counts as an annotation without a label."""
+    annotation = annotation_store.record_annotation(
+        item_id=act.subject.item_id,
+        annotator=act.person,
+        token=act.data["token"],
+        answer=GivenAnnotation(cannot_judge=act.data["reason"]),
+        at=act.at,
+    )
+    return annotation.assignment
+
+
+@say("skip", form=SkipForm, makes_form=_with_token(SkipForm), said=lambda _claim: "Skipped")
+def skip(act: ActionCall[Assignment, SkipForm]) -> Assignment:
+    """Give an item back. It does not come back to this person; another one annotates it."""
+    return claims.skip_item(item_id=act.subject.item_id, annotator=act.person, at=act.at, **act.data)
+
+
+def _flag_form(claim: Assignment, _first: JsonObject, data: PageData | None) -> FlagForm:
+    return FlagForm(data, initial={"text": claim.flag})
+
+
+@say(
+    "flag",
+    form=FlagForm,
+    makes_form=_flag_form,
+    said=lambda claim: "Flagged for the owner of the queue" if claim.flag else "Flag removed",
+)
+def flag(act: ActionCall[Assignment, FlagForm]) -> Assignment:
+    """Tell the owner of the queue what is wrong with an item. It can still be annotated."""
+    return claims.flag_item(item_id=act.subject.item_id, annotator=act.person, text=act.data["text"], at=act.at)
+
+
+@change("undo", shown=assignment_detail, said=lambda _claim: "Undone; change your annotation and submit it again")
+def undo(act: ActionCall[Assignment, NoInput]) -> Assignment:
+    """Withdraw one's annotation, or take a skipped item again."""
+    take = annotation_store.undo_annotation if hasattr(act.subject, "annotation") else claims.take_back
+    return take(item_id=act.subject.item_id, annotator=act.person, at=act.at)
+
+
+@change("reveal", shown=assignment_detail, said=lambda _claim: "You can revise your annotation once")
+def reveal(act: ActionCall[Assignment, NoInput]) -> Assignment:
+    """Show the verdicts on an item that one has annotated. The blind annotation is fixed from then on."""
+    return annotation_store.reveal_item(item_id=act.subject.item_id, annotator=act.person, at=act.at).assignment
+
+
+@change(
+    "revise",
+    form=RevisionForm,
+    makes_form=lambda claim, first, data: revision_form(claim.item, first, data),
+    said=lambda _claim: "Revision saved with your blind annotation",
+)
+def revise(act: ActionCall[Assignment, RevisionForm]) -> Assignment:
+    """Store, once, what one thinks after the verdicts were shown, beside the blind annotation."""
+    labels = labels_from_json(act.subject.item.subject.labels)
+    annotation = annotation_store.revise_annotation(
+        item_id=act.subject.item_id,
+        annotator=act.person,
+        label=shown_label(act.data["label"], labels, swapped=act.subject.swapped),
+        reason=act.data["reason"],
+        at=act.at,
+        parts=act.data["parts"],
+    )
+    return annotation.assignment

@@ -1,0 +1,343 @@
+"""What owners of queues and adjudicators can do with review items, one by one or several of a queue."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from evalsite.base.actions.declarations import Action, ActionCall, Listing, NoInput, Noun, PageData
+from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.review.actions.queues import QUEUES
+from evalsite.review.actions.references import ITEM
+from evalsite.review.forms import AdjudicationForm, RevisionForm
+from evalsite.review.models import Adjudication, Annotation, Assignment, GoldAnswer, Look, Queue, ReviewItem
+from evalsite.review.questions.forms import AnswerForm
+from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.queue_forms import (
+    GoldForm,
+    HandForm,
+    ItemFilterForm,
+    ItemsForm,
+    ItemsHandForm,
+    ItemsReasonForm,
+    ReasonForm,
+    ReleaseForm,
+    WithdrawForm,
+)
+from evalsite.review.selectors.gold import is_gold
+from evalsite.review.selectors.labels.subjects import form_of_item
+from evalsite.review.selectors.screens.content import choices_of, in_order, read_adjudication
+from evalsite.review.selectors.screens.pages import listed_items, question_of
+from evalsite.review.selectors.screens.waiting_items import possible_members_of
+from evalsite.review.services.items import claims, decisions, gold
+from evalsite.review.services.items.looks import check_may_look, note_look
+from evalsite.review.services.referrals import researcher_referrals
+from evalsite.review.services.referrals.researcher_referrals import BulkOutcome, act_on_items
+from evalsite.review.states import ItemStatus
+from judging.actions.owners import PERSON, itself
+
+
+def item_facts(item: ReviewItem) -> JsonDict:
+    """Return how far an item is; what people say of it only where they disagree, so that it waits for a decision."""
+    facts: JsonDict = {
+        "id": item.pk,
+        "address": item.get_absolute_url(),
+        "queue": item.queue.slug,
+        "status": item.status,
+        "question": question_of(item),
+        "quorum": item.quorum,
+        "annotated": item.answer_count,
+        "label": item.label,
+    }
+    if item.status == ItemStatus.NEEDS_ADJUDICATION:
+        facts["annotations"] = [row.cannot_judge or row.final_label for row in in_order(item.annotations.all())]
+    return facts
+
+
+def _rows(_person: User | None) -> QuerySet[ReviewItem]:
+    return ReviewItem.objects.select_related(
+        "queue", "subject__rubric_item", "material", "response_a__prompt", "adjudication"
+    )
+
+
+ITEMS: Noun[ReviewItem] = Noun(
+    name="item",
+    plural="items",
+    reference=ITEM,
+    rows=_rows,
+    view_permission="review.change_queue",
+    shown=item_facts,
+    detail=item_facts,
+    listing=Listing(ItemFilterForm, rows=lambda filters: listed_items(**filters), shown=item_facts),
+    references={User: PERSON},
+)
+own = partial(ITEMS.one, permission="review.change_queue", owned=lambda item: item.queue)
+decide = partial(ITEMS.one, permission="review.adjudicate")
+
+
+@decide("ask-more", said=lambda _item: "The item needs one more annotation")
+def ask_more(act: ActionCall[ReviewItem, NoInput]) -> ReviewItem:
+    """Ask one more person about an item on which annotators disagree."""
+    return decisions.ask_more(item_id=act.subject.pk, actor=act.actor, at=act.at)
+
+
+@decide("reopen", form=ReasonForm, said=lambda _item: "Reopened")
+def reopen(act: ActionCall[ReviewItem, ReasonForm]) -> ReviewItem:
+    """Send a decided item back to adjudication, an excluded one back to where its annotations leave it."""
+    return decisions.reopen_item(item_id=act.subject.pk, actor=act.actor, reason=act.data["reason"], at=act.at)
+
+
+@own("exclude", form=ReasonForm, said=lambda _item: "Excluded; the annotations are kept")
+def exclude(act: ActionCall[ReviewItem, ReasonForm]) -> ReviewItem:
+    """Take a broken item out of its queue and all reports. Its annotations are kept."""
+    return decisions.exclude_item(item_id=act.subject.pk, actor=act.actor, reason=act.data["reason"], at=act.at)
+
+
+def _gold_facts(known: GoldAnswer) -> JsonDict:
+    return {"id": known.item_id, "label": known.label, "parts": known.parts, "tolerance": known.tolerance}
+
+
+@own(
+    "make-gold",
+    form=GoldForm,
+    shown=_gold_facts,
+    said=lambda _gold: "Copies of this item now check annotators",
+    button="Make gold item",
+    icon="award",
+    is_offered=lambda item: item.status in gold.KNOWN and item.retest_of_id is None and not is_gold(item),
+)
+def make_gold(act: ActionCall[ReviewItem, GoldForm]) -> GoldAnswer:
+    """Take the final label of a decided item as known: copies of it, handed out unawares, check annotators."""
+    return gold.make_gold(item_id=act.subject.pk, actor=act.actor, at=act.at, **act.data)
+
+
+@own("drop-gold", said=lambda _item: "No longer a gold item", button="No gold item", icon="award", is_offered=is_gold)
+def drop_gold(act: ActionCall[ReviewItem, NoInput]) -> ReviewItem:
+    """Hand out no more copies of a gold item; what people answered to them counts no more."""
+    return gold.drop_gold(item_id=act.subject.pk, actor=act.actor)
+
+
+def _withdrawn_from(queue: Queue) -> JsonDict:
+    return {"queue": queue.slug, "withdrawn": 1}
+
+
+@own("take-back", shown=_withdrawn_from, said=lambda queue: f"Withdrawn from the queue “{queue}”.")
+def take_back(act: ActionCall[ReviewItem, NoInput]) -> Queue:
+    """Withdraw an item that was sent by hand and that nobody has annotated."""
+    return researcher_referrals.take_item_back(item_id=act.subject.pk, actor=act.actor, at=act.at)
+
+
+def claim_facts(claim: Assignment) -> JsonDict:
+    """Return who has an item."""
+    return {"assignment": claim.pk, "item": claim.item_id, "person": claim.annotator.username, "status": claim.status}
+
+
+def _hand_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> HandForm:
+    return HandForm(data, people=possible_members_of(item.queue))
+
+
+@own(
+    "give",
+    form=HandForm,
+    makes_form=_hand_form,
+    shown=claim_facts,
+    said=lambda claim: f"{claim.annotator.username} gets this item next; it is reserved for one day",
+)
+def give(act: ActionCall[ReviewItem, HandForm]) -> Assignment:
+    """Reserve an item for a person for one day; it is the next one they get."""
+    person, reason = act.data["person"], act.data["reason"]
+    return claims.hand_item(item_id=act.subject.pk, person=person, actor=act.actor, reason=reason, at=act.at)
+
+
+def _withdraw_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> WithdrawForm:
+    return WithdrawForm(data, people=User.objects.filter(assignments__item=item))
+
+
+@own(
+    "withdraw",
+    form=WithdrawForm,
+    makes_form=_withdraw_form,
+    shown=claim_facts,
+    said=lambda claim: f"Withdrawn from {claim.annotator.username}; the draft is kept",
+)
+def withdraw(act: ActionCall[ReviewItem, WithdrawForm]) -> Assignment:
+    """Take an item back from the person who has it. Their draft is kept."""
+    person, reason = act.data["person"], act.data["reason"]
+    return claims.withdraw_item(item_id=act.subject.pk, person=person, actor=act.actor, reason=reason)
+
+
+def form_facts(form: AnswerForm | None) -> JsonDict:
+    """Return the values that each part of an item's form takes, none for a number; nothing without parts."""
+    if form is None:
+        return {}
+    return {"parts": {part.key: [choice.value for choice in part.choices] for part in form.parts}}
+
+
+def _annotations(item: ReviewItem) -> JsonDict:
+    return {
+        "id": item.pk,
+        "queue": item.queue.slug,
+        "address": item.get_absolute_url(),
+        "labels": {label.value: label.text for label in labels_from_json(item.subject.labels)},
+        **form_facts(form_of_item(item)),
+        "annotations": [_annotation(row) for row in in_order(item.annotations.all())],
+    }
+
+
+def _annotation(row: Annotation) -> JsonDict:
+    if row.cannot_judge:
+        return {"annotation": row.pk, "cannot_judge": row.cannot_judge}
+    return {"annotation": row.pk, "label": row.label, **({"parts": row.parts} if row.parts else {}), "reason": row.note}
+
+
+@decide("look", needs_person=True, shown=_annotations)
+def look(act: ActionCall[ReviewItem, NoInput]) -> ReviewItem:
+    """Show all annotations of an item with their reasons. Who looks is not asked to annotate the item any more."""
+    check_may_look(item=act.subject, person=act.person)
+    note_look(item=act.subject, person=act.person, at=act.at, saw_verdicts=False)
+    return act.subject
+
+
+def _decision_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> AdjudicationForm:
+    labels = () if form_of_item(item) is not None else labels_from_json(item.subject.labels)
+    return AdjudicationForm(
+        data, labels=labels, annotations=item.annotations.filter(left_out_at=None).exclude(label="")
+    )
+
+
+@decide("adjudicate", form=AdjudicationForm, makes_form=_decision_form, needs_person=True)
+def adjudicate(act: ActionCall[ReviewItem, AdjudicationForm]) -> ReviewItem:
+    """Store the final label of an item: an annotation that is adopted, a label of one's own, or the parts of its form.
+
+    It is the final label of this response and criterion in every run and queue.
+    """
+    return decisions.adjudicate_item(
+        item_id=act.subject.pk, adjudicator=act.person, word=act.form.final_word(), at=act.at
+    )
+
+
+def _verdicts(look: Look) -> JsonDict:
+    content = read_adjudication(item_id=look.item_id, user=look.person, at=look.looked_at).content
+    return {"id": look.item_id, "verdicts": [asdict(verdict) for verdict in content.verdicts]}
+
+
+@decide("reveal", needs_person=True, shown=_verdicts)
+def reveal(act: ActionCall[ReviewItem, NoInput]) -> Look:
+    """Show the machine verdicts of a decided item. What one has decided is fixed from then on."""
+    return decisions.reveal_adjudication(item_id=act.subject.pk, person=act.person, at=act.at)
+
+
+def revision_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> RevisionForm:
+    """Return the form of a revision after the reveal; an item with a form of its own has no labels."""
+    labels = () if form_of_item(item) is not None else choices_of(labels_from_json(item.subject.labels))
+    return RevisionForm(data, choices=labels)
+
+
+@decide(
+    "revise",
+    form=RevisionForm,
+    makes_form=revision_form,
+    needs_person=True,
+    said=lambda _item: "Revision stored; the final label is unchanged",
+    shown=lambda word: {"id": word.item_id, "label": word.label, "revised_label": word.revised_label},
+)
+def revise(act: ActionCall[ReviewItem, RevisionForm]) -> Adjudication:
+    """Store, once, what the adjudicator thinks after the reveal, beside the label they decided on."""
+    return decisions.revise_adjudication(item_id=act.subject.pk, adjudicator=act.person, at=act.at, **act.data)
+
+
+def _items_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ItemsForm:
+    return ItemsForm(data, queue=queue)
+
+
+def _items_reason_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ItemsReasonForm:
+    return ItemsReasonForm(data, queue=queue)
+
+
+def _outcome(outcome: BulkOutcome) -> JsonDict:
+    return {"done": list(outcome.done), "refused": list(outcome.refusals)}
+
+
+def _several(one: Action[ReviewItem, Any], said: str) -> Action[Queue, Any]:
+    """Declare doing to several items of a queue what is done to one; where it cannot be, they stay as they are."""
+    has_reason = one.form_class is ReasonForm
+    form, makes_form = (ItemsReasonForm, _items_reason_form) if has_reason else (ItemsForm, _items_form)
+
+    def function(act: ActionCall[Queue, Any]) -> BulkOutcome:
+        return act_on_items(
+            items=act.data["items"].order_by("pk"),  # locked in this order
+            act=lambda item: one.function(ActionCall(item, act.form, act.actor, act.at)),
+        )
+
+    function.__doc__ = f"{one.words}\n\nDone to each of these items, where it can be; the others stay as they are."
+    return QUEUES.one(
+        f"{one.verb}-items",
+        permission=one.permission,
+        form=form,
+        makes_form=makes_form,
+        owned=itself if one.options.get("owned") else None,
+        shown=_outcome,
+        said=lambda outcome: outcome.words(said),
+    )(function)
+
+
+SEVERAL: tuple[Action[Queue, Any], ...] = (
+    _several(exclude, "{} excluded; the annotations are kept."),
+    _several(ask_more, "One more annotation asked for {}."),
+    _several(take_back, "{} taken back."),
+)
+of_queue = partial(QUEUES.one, permission="review.change_queue", owned=itself)
+
+
+def _items_hand_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ItemsHandForm:
+    search_url = reverse("review:queue-give-items", args=[queue.slug])
+    return ItemsHandForm(
+        data, queue=queue, people=possible_members_of(queue), search_url=search_url, auto_id="assign_%s"
+    )
+
+
+@of_queue("give-items", form=ItemsHandForm, makes_form=_items_hand_form, shown=lambda said: {"said": said}, said=str)
+def give_items(act: ActionCall[Queue, ItemsHandForm]) -> str:
+    """Reserve some items of a queue for a person for one day, where they may have them."""
+    return claims.hand_items(
+        queue=act.subject,
+        item_ids=[item.pk for item in act.data["items"]],
+        person=act.data["person"],
+        actor=act.actor,
+        reason=act.data["reason"],
+        at=act.at,
+    )
+
+
+def _release_form(queue: Queue, first: JsonObject, data: PageData | None) -> ReleaseForm:
+    return ReleaseForm(data, holder=first["holder"], people=possible_members_of(queue))
+
+
+def _released(facts: JsonDict) -> str:
+    count = facts["withdrawn"]
+    withdrawn = f"{count} item{'' if count == 1 else 's'} withdrawn from {facts['person']}"
+    return f"{withdrawn}, {facts['given']} of them assigned to {facts['to']}" if facts["to"] else withdrawn
+
+
+@of_queue(
+    "release",
+    form=ReleaseForm,
+    makes_form=_release_form,
+    first_fields={"holder": forms.ModelChoiceField(User.objects.all(), help_text="Who has the items")},
+    shown=dict,
+    said=_released,
+)
+def release(act: ActionCall[Queue, ReleaseForm]) -> JsonDict:
+    """Take back all items of a queue that a person has, and assign them to another person where one is named."""
+    person, heir = act.form.holder, act.data["person"]
+    assert person is not None, "the form refuses nobody"
+    withdrawn, given = claims.withdraw_all(
+        queue=act.subject, person=person, heir=heir, actor=act.actor, reason=act.data["reason"], at=act.at
+    )
+    return {"person": person.username, "withdrawn": withdrawn, "given": given, "to": heir.username if heir else ""}

@@ -1,0 +1,106 @@
+"""What several people's answers to one form come to, question by question. Pure.
+
+Rules (`n` people were asked a question): one of several choices needs more than half of them; of several choices each
+option that more than half marked; a number is the median of an odd number of people where all lie within one step, or
+what all say; a preference is the median, the milder of two, where its signs agree; a ranking is the order of the mean
+places where Kendall's W is at least 0.7. Texts lead to no decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from evalsite.review.questions.forms import Answer, AnswerForm, FormQuestion, Kind, groups_of
+from judging.statistics.coefficients.rank_correlation import kendall_w, mid_ranks
+
+LEAST_CONCORDANCE = 0.7  # Kendall's W from which mean places decide a ranking
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedAnswers:
+    """The answers that people agree on, by question, and the questions that are left to adjudicate."""
+
+    values: dict[str, Answer]
+    open_keys: tuple[str, ...]
+
+    @property
+    def is_decided(self) -> bool:
+        return not self.open_keys
+
+
+def agreed_answers(form: AnswerForm, answers: Sequence[Mapping[str, Answer]]) -> AgreedAnswers:
+    """Return what the answers of all people to a form come to.
+
+    Whether a question is asked follows from what was agreed before it. Of one that depends on an open question nothing
+    is known yet. An optional question without agreement is left without an answer.
+    """
+    agreed: dict[str, Answer] = {}
+    undecided: list[str] = []
+    unknown: set[str] = set()
+    for part in form.parts:
+        if any(condition.key in unknown for condition in part.show_if):
+            unknown.add(part.key)
+            continue
+        if not all(condition.holds(agreed.get(condition.key)) for condition in part.show_if) or part.is_open:
+            continue
+        value = agreed_answer(part, [answer[part.key] for answer in answers if part.key in answer])
+        if value is not None:
+            agreed[part.key] = value
+        elif part.is_required:
+            undecided.append(part.key)
+            unknown.add(part.key)
+    return AgreedAnswers(agreed, tuple(undecided))
+
+
+def agreed_answer(part: FormQuestion, values: Sequence[Answer]) -> Answer | None:
+    """Return what the people who answered a question agree on; None where they do not, or nobody did."""
+    if not values:
+        return None
+    if part.kind is Kind.CHOICES:
+        return _by_option(part, values)
+    if part.kind is Kind.RANKING:
+        return _ranking(part, values)
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if part.kind is Kind.PREFERENCE:
+        return _preference(numbers)
+    if part.kind in (Kind.SCALE, Kind.NUMBER):
+        return _number(numbers, step=part.scale.step or 0)
+    leading = max(values, key=values.count)
+    return leading if 2 * values.count(leading) > len(values) else None
+
+
+def _by_option(part: FormQuestion, values: Sequence[Answer]) -> Answer | None:
+    """Return the options that more than half marked; None where half did of one, or more than half of none."""
+    marks = {option: sum(isinstance(row, list) and option in row for row in values) for option in part.scale.labels}
+    if any(2 * count == len(values) for count in marks.values()):
+        return None
+    return sorted(option for option, count in marks.items() if 2 * count > len(values)) or None
+
+
+def _ranking(part: FormQuestion, values: Sequence[Answer]) -> Answer | None:
+    """Return the order of the mean places; None where people agree too little, or the means tie and must not."""
+    if all(value == values[0] for value in values):
+        return values[0]
+    ranks = [mid_ranks(value) for value in values if isinstance(value, list)]
+    concordance = kendall_w(ranks)
+    if concordance is None or concordance < LEAST_CONCORDANCE:
+        return None
+    doubled = {side: str(round(2 * sum(row[side] for row in ranks))) for side in part.scale.labels}  # means by n
+    groups = groups_of(doubled)
+    return groups if part.holds(groups) else None
+
+
+def _preference(values: Sequence[float]) -> Answer | None:
+    if len({(value > 0) - (value < 0) for value in values}) != 1:
+        return None
+    milder = sorted(values, key=abs)[(len(values) - 1) // 2]
+    return int(milder)
+
+
+def _number(values: Sequence[float], *, step: float) -> Answer | None:
+    spread = max(values) - min(values)
+    if not spread:
+        return values[0]
+    return median(values) if len(values) % 2 and spread <= step else None

@@ -1,0 +1,435 @@
+"""What people are asked of an item: the questions of a form, how answers are read, worded and turned. Pure.
+
+A judge's criteria (levels, checks, dimensions) and the forms that owners of queues write are made of the same
+questions. Answers are stored in system space: a preference above 0 says that response A of the item is better, what is
+asked of each response ends in its letter (`.a`), and a ranking is a list of tied groups of letters, the best first
+(["b", "ac"]). Who sees the responses in another order is shown the answers turned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import isfinite
+from typing import Any
+
+from evalsite.base.json_types import JsonObject
+from evalsite.review.questions.scales import (
+    ANSWERED,
+    MOST_LABELS,
+    PREFERENCE,
+    Label,
+    key_of,
+    labels_in_order,
+)
+from judging.grading.rubric_tree import Value, on_scale
+from judging.specs.types import ScaleSpec
+
+MET, NOT_MET = "met", "not met"
+CHECK = (Label(MET, "Met", 1.0), Label(NOT_MET, "Not met", 0.0))
+PREFIX = "part-"  # of the fields that hold parts in pages and drafts
+MOST_PARTS = 100  # more are not asked one by one
+MOST_FIELDS = 120  # of a page: 20 questions of each of six responses
+ANSWER_LIMIT = 65_536  # characters of all answers to a form
+BOOLEAN = ScaleSpec("boolean")
+Answer = Value | list[str]
+SEPARATOR = ","  # between several choices, or groups of a ranking, in a text
+LETTERS = "abcdef"  # of the responses of an item, in its own order
+MOST_RESPONSES = len(LETTERS)
+SWAPPED = "ba"  # the order of a pair of which somebody sees B first
+UNREADABLE = "?"  # what places that make no ranking are read as
+
+
+class Kind(StrEnum):
+    """How a question is answered."""
+
+    CHECK = "check"  # of a rubric: met or not
+    CHOICE = "choice"
+    CHOICES = "choices"
+    SCALE = "scale"
+    PREFERENCE = "preference"
+    RANKING = "ranking"
+    NUMBER = "number"
+    TEXT = "text"
+
+
+ONE_OF_SEVERAL = (Kind.CHECK, Kind.CHOICE, Kind.SCALE, Kind.PREFERENCE)
+
+
+class PartsMissing(ValueError):
+    """Some questions have no readable answer; the message names them."""
+
+
+def part_texts_in(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what fields of a page or a draft say of parts, by key; several choices are joined by commas."""
+    names = [name for name in values if name.startswith(PREFIX)][:MOST_FIELDS]
+    several = getattr(values, "getlist", None)
+    said = {name: several(name) if several is not None else [values[name]] for name in names}
+    return {name.removeprefix(PREFIX): SEPARATOR.join(map(str, texts)) for name, texts in said.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownIf:
+    """An earlier question, and the answers to it that make another one shown."""
+
+    key: str
+    values: tuple[Value, ...]
+
+    def holds(self, answer: Answer | None) -> bool:
+        """Return whether the answer is one of those, or has one of them."""
+        if isinstance(answer, list):
+            return any(value in answer for value in self.values)
+        return answer in self.values and answer is not None
+
+    @property
+    def texts(self) -> list[str]:
+        """The answers as fields of a page hold them."""
+        return [value_text(value) for value in self.values]
+
+
+@dataclass(frozen=True, slots=True)
+class FormQuestion:
+    """One thing that people are asked: what is answered, on which scale, when, and by which keys."""
+
+    key: str  # "50.1", "accuracy"; "use.a" of what is asked of response A
+    text: str
+    kind: Kind = Kind.CHECK
+    head: str = ""  # what stands above it: its level or group
+    scale: ScaleSpec = BOOLEAN
+    options: tuple[Label, ...] = ()  # what is offered, where it is not the values of the scale
+    anchors: tuple[tuple[str, str], ...] = ()  # what values mean: ("1 to 3", "mostly wrong")
+    points: float | None = None
+    help: str = ""
+    is_required: bool = True
+    side: str = ""  # the letter of the response that it is asked of
+    show_if: tuple[ShownIf, ...] = ()
+    own_keys: tuple[tuple[str, str], ...] = ()  # value -> key, in place of its digit
+    has_ties: bool = False  # responses may share a place of a ranking
+    group: str = ""  # the ranking that it is one place of: of two equal places only the last chosen stays
+
+    @property
+    def field(self) -> str:
+        """The name of its field in pages and drafts."""
+        return f"{PREFIX}{self.key}"
+
+    @property
+    def is_check(self) -> bool:
+        return self.kind is Kind.CHECK
+
+    @property
+    def is_words(self) -> bool:
+        """Whether its choices are words, which need more room than numbers."""
+        return self.kind in (Kind.CHOICE, Kind.CHOICES, Kind.PREFERENCE)
+
+    @property
+    def choices(self) -> tuple[Label, ...]:
+        """The values offered; none where a number or a text is entered."""
+        if self.options or self.kind in (Kind.TEXT, Kind.RANKING):
+            return self.options
+        if self.is_check:
+            return CHECK
+        if self.scale.kind == "nominal":
+            return tuple(Label(name, name) for name in self.scale.labels)
+        return tuple(Label(f"{value:g}", f"{value:g}") for value in scale_values(self.scale))
+
+    @property
+    def rows(self) -> tuple[FormQuestion, ...]:
+        """The questions as pages ask them one by one: of a ranking the place of each response."""
+        if self.kind is not Kind.RANKING:
+            return (self,)
+        size = len(self.scale.labels)
+        hint = self.help or f"1 is the best of {size}." + (" Several may share a place." if self.has_ties else "")
+        asked = replace(self, kind=Kind.SCALE, scale=ScaleSpec("ordinal", 1, size, 1), help=hint)
+        group = "" if self.has_ties else self.field
+        rows = (replace(asked, key=f"{self.key}.{side}", side=side, group=group) for side in self.scale.labels)
+        return tuple(row if not index else replace(row, help="") for index, row in enumerate(rows))
+
+    def text_in(self, texts: Mapping[str, str]) -> str:
+        """Return what fields say of it, by key: of a ranking the groups that the places of the responses come to."""
+        if self.kind is not Kind.RANKING or self.key in texts:
+            return texts.get(self.key, "")
+        places = {side: texts.get(f"{self.key}.{side}", "").strip() for side in self.scale.labels}
+        if not any(places.values()):
+            return ""
+        return SEPARATOR.join(groups_of(places)) if all(map(str.isdecimal, places.values())) else UNREADABLE
+
+    def texts_of(self, value: Answer) -> dict[str, str]:
+        """Return an answer as its fields hold it, by key; `text_in` and `read` read it."""
+        if self.kind is not Kind.RANKING:
+            return {self.key: value_text(value)}
+        return {f"{self.key}.{side}": str(place) for side, place in places_of(value).items()}
+
+    def read(self, text: str) -> Answer | None:
+        """Return the answer that a page or a file says; None where there is none, or it is not on the scale."""
+        if self.kind is Kind.TEXT:
+            return text.strip() or None
+        if self.kind is Kind.RANKING:
+            groups = ["".join(sorted(group.strip().lower())) for group in text.split(SEPARATOR)]
+            return groups if self.holds(groups) else None
+        if self.kind is Kind.CHOICES:
+            chosen = sorted({word.strip() for word in text.split(SEPARATOR) if word.strip()})
+            return chosen if chosen and set(chosen) <= set(self.scale.labels) else None
+        if self.is_check:
+            return text == MET if text in (MET, NOT_MET) else None
+        if self.scale.kind == "nominal":
+            return text if text in self.scale.labels else None
+        number = _number(text)
+        return number if number is not None and self.holds(number) else None
+
+    def holds(self, value: Any) -> bool:
+        """Return whether a stored value is an answer to the question."""
+        if self.kind is Kind.TEXT:
+            return isinstance(value, str) and bool(value.strip()) and len(value) <= ANSWER_LIMIT
+        if self.kind is Kind.CHOICES:
+            return isinstance(value, list) and bool(value) and all(word in self.scale.labels for word in value)
+        if self.kind is Kind.RANKING:
+            is_text = isinstance(value, list) and all(isinstance(group, str) and group for group in value)
+            is_whole = is_text and sorted("".join(value)) == sorted(self.scale.labels)
+            return is_whole and (self.has_ties or len(value) == len(self.scale.labels))
+        if self.kind is Kind.PREFERENCE and f"{value}" not in {label.value for label in self.options}:
+            return False  # two grades have no tie between them
+        return not isinstance(value, list) and on_scale(value, self.scale)
+
+    def words(self, value: Answer) -> str:
+        """Return an answer as people read it."""
+        if self.kind is Kind.RANKING and isinstance(value, list):
+            return " > ".join(" = ".join(group.upper()) for group in value)
+        texts = {label.value: label.text for label in self.choices}
+        values = value if isinstance(value, list) else [value_text(value)]
+        return ", ".join(texts.get(word, word) for word in values)
+
+    def digit(self, index: int) -> str:
+        """Return the key that gives a choice."""
+        choices = self.choices
+        return dict(self.own_keys).get(choices[index].value) or key_of(index, choices)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it leads to no decision: nobody's words are more right than another's."""
+        return self.kind is Kind.TEXT
+
+
+def _number(text: str) -> float | int | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def scale_values(scale: ScaleSpec) -> tuple[float, ...]:
+    """Return the values of a scale of numbers, where they are few enough to choose from."""
+    if scale.minimum is None or scale.maximum is None or scale.maximum <= scale.minimum:
+        return ()
+    step = scale.step or 1.0
+    count = round((scale.maximum - scale.minimum) / step) + 1
+    return tuple(scale.minimum + step * index for index in range(count)) if count <= MOST_LABELS else ()
+
+
+def value_text(value: Answer) -> str:
+    """Return an answer as pages and drafts hold it; `FormQuestion.read` reads it."""
+    if isinstance(value, list):
+        return SEPARATOR.join(value)
+    if isinstance(value, bool):
+        return MET if value else NOT_MET
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def groups_of(places: Mapping[str, str]) -> list[str]:
+    """Return a ranking from the place of each response, the best first: equal places are one group."""
+    in_order = sorted({int(place) for place in places.values()})
+    return ["".join(side for side, text in places.items() if int(text) == place) for place in in_order]
+
+
+def places_of(ranking: Answer) -> dict[str, int]:
+    """Return the place of each response in a ranking, counted from 1 by group."""
+    groups = ranking if isinstance(ranking, list) else []
+    places = {side: place for place, group in enumerate(groups, start=1) for side in group}
+    return {side: places[side] for side in sorted(places)}
+
+
+def letters_seen(order: str) -> dict[str, str]:
+    """Return by the letter of each response in its item how somebody calls it who sees them in this order.
+
+    "ba": B comes first. "": as the item has them.
+    """
+    return {letter: LETTERS[position] for position, letter in enumerate(order)}
+
+
+def letters_stored(order: str) -> dict[str, str]:
+    """Return by the letter that such a person uses the one of the item."""
+    return {LETTERS[position]: letter for position, letter in enumerate(order)}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The questions about an item, in order, and the labels that stand for answers to all of them.
+
+    The label is what lists, filters and boards show: the answer to the leading question.
+    """
+
+    parts: tuple[FormQuestion, ...]
+    labels: tuple[Label, ...]
+
+    def shown(self, values: Mapping[str, Answer]) -> Iterator[FormQuestion]:
+        """Yield the questions that are asked, given the answers to those before."""
+        seen: dict[str, Answer] = {}
+        for part in self.parts:
+            if all(condition.holds(seen.get(condition.key)) for condition in part.show_if):
+                if part.key in values:
+                    seen[part.key] = values[part.key]
+                yield part
+
+    def read(self, texts: Mapping[str, str]) -> dict[str, Answer]:
+        """Return key -> value from what a person said, by key; nothing of questions that they were not asked.
+
+        Raises:
+            PartsMissing: a required part is left out, or a value is not on its scale.
+        """
+        values = self._readable(texts)
+        asked = list(self.shown(values))
+        unread = [part for part in asked if part.text_in(texts).strip() and part.key not in values]
+        missing = [part for part in asked if part.key not in values and (part.is_required or part in unread)]
+        if missing:
+            raise PartsMissing(self._missing(missing))
+        values = {part.key: values[part.key] for part in asked if part.key in values}
+        if sum(len(value_text(value)) for value in values.values()) > ANSWER_LIMIT:
+            raise PartsMissing(f"The answers have more than {ANSWER_LIMIT:,} characters. Shorten them.")
+        return values
+
+    def _readable(self, texts: Mapping[str, str]) -> dict[str, Answer]:
+        read = {part.key: part.read(part.text_in(texts)) for part in self.parts}
+        return {key: value for key, value in read.items() if value is not None}
+
+    def texts(self, values: Mapping[str, Answer]) -> dict[str, str]:
+        """Return answers as the fields of pages and drafts hold them, by key; `read` reads them."""
+        parts = {part.key: part for part in self.parts}
+        known = (
+            parts[key].texts_of(value) if key in parts else {key: value_text(value)} for key, value in values.items()
+        )
+        return {key: text for texts in known for key, text in texts.items()}
+
+    def missing(self, texts: Mapping[str, str]) -> int:
+        """Return how many required questions of those asked have no answer yet."""
+        values = self._readable(texts)
+        return sum(part.is_required and part.key not in values for part in self.shown(values))
+
+    def _missing(self, parts: Sequence[FormQuestion]) -> str:
+        names = [part.key for part in parts]
+        if all(part.is_check for part in self.parts):
+            return f"Choose met or not met for: {', '.join(names)}."
+        return f"Choose a value for: {', '.join(names)}."
+
+    def holds(self, values: JsonObject) -> bool:
+        """Return whether these are answers to all required questions that are asked, and to no others."""
+        parts = {part.key: part for part in self.parts}
+        if any(key not in parts or not parts[key].holds(value) for key, value in values.items()):
+            return False
+        asked = list(self.shown(values))
+        needed = {part.key for part in asked if part.is_required}
+        return needed <= set(values) <= {part.key for part in asked}
+
+    def label(self, values: Mapping[str, Answer]) -> str:
+        """Return the label that stands for the answers. Raises: PartsMissing: they come to none."""
+        raise NotImplementedError
+
+    def words(self, values: Mapping[str, Answer]) -> str:
+        """Return what was said of each part, in the order of the form; "" for an answer without parts."""
+        known = [part for part in self.parts if part.key in values]
+        return "; ".join(f"{part.key}: {part.words(values[part.key])}" for part in known)
+
+    def turned(self, values: Mapping[str, Answer], letters: Mapping[str, str]) -> dict[str, Answer]:
+        """Return the answers with the responses called by other letters (`letters_seen`, `letters_stored`)."""
+        kinds = {part.key: part.kind for part in self.parts}
+        return {_other(key, letters): _turned(value, kinds.get(key), letters) for key, value in values.items()}
+
+
+def _other(key: str, letters: Mapping[str, str]) -> str:
+    name, dot, side = key.rpartition(".")
+    return f"{name}.{letters[side]}" if dot and side in letters else key
+
+
+def _turned(value: Answer, kind: Kind | None, letters: Mapping[str, str]) -> Answer:
+    if kind is Kind.PREFERENCE and isinstance(value, int):
+        return -value if letters.get("a") == "b" else value
+    if kind is Kind.RANKING and isinstance(value, list) and letters:
+        return ["".join(sorted(letters[side] for side in group)) for group in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class OwnForm(AnswerForm):
+    """A form that an owner wrote for a queue. Its leading question gives the label, where it has one."""
+
+    lead: FormQuestion | None = None
+
+    def _missing(self, parts: Sequence[FormQuestion]) -> str:
+        return f"Answer first: {'; '.join(map(_name_of, parts))}"
+
+    def label(self, values: Mapping[str, Answer]) -> str:
+        """Return the answer to the leading question, of a preference its direction; `answered` without one."""
+        value = values.get(self.lead.key) if self.lead is not None else None
+        if self.lead is None or value is None or isinstance(value, list):
+            return ANSWERED[0].value
+        if self.lead.kind is Kind.PREFERENCE and isinstance(value, int):
+            return str((value > 0) - (value < 0))
+        return value_text(value)
+
+
+def _name_of(part: FormQuestion) -> str:
+    """Return a question as it is called where its answer is missing."""
+    if part.kind is Kind.RANKING:
+        return f"{part.text} (a place for each response{'' if part.has_ties else ', no two the same'})"
+    return part.text + (f" (response {part.side.upper()})" if part.side else "")
+
+
+def own_form(questions: Sequence[FormQuestion], *, size: int) -> OwnForm:
+    """Return the form of items with so many responses; of several, what is asked of each response comes for each."""
+    parts = tuple(part for question in questions for part in _for_sides(question, questions, LETTERS[:size]))
+    lead = next((part for part in parts if _may_lead(part)), None)
+    return OwnForm(parts, labels_of_lead(lead), lead)
+
+
+def _for_sides(question: FormQuestion, questions: Sequence[FormQuestion], sides: str) -> Iterator[FormQuestion]:
+    if question.kind is Kind.RANKING:
+        yield replace(question, scale=ScaleSpec("ranking", labels=tuple(sides)))
+    elif question.side != EACH:
+        yield question
+    elif len(sides) == 1:
+        yield replace(question, side="")
+    else:
+        sided = {other.key for other in questions if other.side == EACH}
+        for side in sides:
+            conditions = tuple(
+                replace(row, key=f"{row.key}.{side}") if row.key in sided else row for row in question.show_if
+            )
+            yield replace(question, key=f"{question.key}.{side}", side=side, show_if=conditions)
+
+
+EACH = "each"  # the side of a question of a definition that is asked of each response
+
+
+def _may_lead(part: FormQuestion) -> bool:
+    is_one = part.kind in ONE_OF_SEVERAL and 0 < len(part.choices) <= MOST_LABELS
+    return is_one and part.is_required and not part.side and not part.show_if
+
+
+def labels_of_lead(lead: FormQuestion | None) -> tuple[Label, ...]:
+    """Return the labels of a form by its leading question: which side is better, its values, or one for all."""
+    if lead is None:
+        return ANSWERED
+    if lead.kind is Kind.PREFERENCE:
+        has_tie = any(label.value == "0" for label in lead.options)
+        return tuple(label for label in PREFERENCE if has_tie or label.value != "0")
+    if lead.kind is Kind.SCALE:
+        worth = {label.value: label.share for label in labels_in_order([row.value for row in lead.choices])}
+        meanings = dict(lead.anchors)
+        return tuple(
+            Label(row.value, f"{row.value}: {meanings[row.value]}" if row.value in meanings else row.value, share)
+            for row in lead.choices
+            for share in (worth[row.value],)
+        )
+    return tuple(Label(row.value, row.text) for row in lead.choices)

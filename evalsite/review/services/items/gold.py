@@ -1,0 +1,212 @@
+"""Gold items of a queue, and what becomes of people who answer too few of them right, and of their labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+
+from evalsite.accounts.audit import record
+from evalsite.review.models import Annotation, GoldAnswer, NoticeKind, PausedPerson, Queue, ReviewItem
+from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.selectors.gold import gold_scores, is_too_low
+from evalsite.review.selectors.labels.subjects import form_of_item, parts_in
+from evalsite.review.selectors.screens.waiting_items import HELD
+from evalsite.review.services.items.audit_subjects import about
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, labelled, update_outcome
+from evalsite.review.services.items.final_labels import keep_final_label, majority_provenance
+from evalsite.review.services.items.given_labels import agreed_parts, agreed_so_far
+from evalsite.review.services.items.item_locks import lock_item
+from evalsite.review.services.items.notices import notify, notify_adjudicators
+from evalsite.review.states import AssignmentStatus, ItemStatus, LabelsOf, ReviewRefused
+
+KNOWN = (ItemStatus.DECIDED, ItemStatus.ADJUDICATED)
+REASON = "Its answer is known from the file."
+
+
+@transaction.atomic
+def make_gold(*, item_id: int, explanation: str, tolerance: float, actor: User | None, at: datetime) -> GoldAnswer:
+    """Let copies of a decided item be handed out: its final label, and the final answers of its form, are known.
+
+    Raises:
+        ReviewRefused: it is not decided, or repeats another item.
+    """
+    item = lock_item(item_id).item
+    if item.retest_of_id is not None:
+        raise ReviewRefused("This item repeats another one. Make that one a gold item.")
+    if item.status not in KNOWN:
+        raise ReviewRefused("Only a decided item can be a gold item. Decide it first.")
+    word = getattr(item, "adjudication", None)
+    known = {
+        "label": item.label,
+        "parts": word.parts if word is not None else agreed_so_far(item),
+        "explanation": explanation.strip(),
+        "tolerance": tolerance,
+        "created_by": actor,
+        "created_at": at,
+    }
+    gold, is_new = GoldAnswer.objects.update_or_create(item=item, defaults=known)
+    if is_new:
+        Queue.objects.filter(pk=item.queue_id).update(gold_count=F("gold_count") + 1)
+    record(actor, "item.made_gold", about(item), label=item.label)
+    return gold
+
+
+@transaction.atomic
+def drop_gold(*, item_id: int, actor: User | None) -> ReviewItem:
+    """Hand out no more copies of a gold item. What people answered to them no longer counts for or against anybody.
+
+    Raises:
+        ReviewRefused: it is no gold item.
+    """
+    item = lock_item(item_id).item
+    if not GoldAnswer.objects.filter(item=item).delete()[0]:
+        raise ReviewRefused("This item is not a gold item.")
+    Queue.objects.filter(pk=item.queue_id).update(gold_count=F("gold_count") - 1)
+    record(actor, "item.no_longer_gold", about(item))
+    return item
+
+
+@dataclass(frozen=True, slots=True)
+class TakenGold:
+    """How many items of a queue became gold items, and why others did not, each reason once."""
+
+    taken: int
+    refusals: tuple[str, ...]
+
+
+@transaction.atomic
+def take_gold(
+    *, queue: Queue, column: str, explained_by: str, tolerance: float, actor: User, at: datetime
+) -> TakenGold:
+    """Make gold items of all open items whose file has their answer in a column; nobody is asked about those any more.
+
+    Of a form the column holds the answers as JSON, or there is a column for each question, `column.key`.
+
+    Raises:
+        ReviewRefused: no item has an answer there, or none can be used.
+    """
+    if explained_by and not queue.materials.filter(details__has_key=explained_by).exists():
+        raise ReviewRefused(f"The file of this queue has no column “{explained_by}”.", field="explained_by")
+    items = queue.items.filter(status=ItemStatus.OPEN, retest_of=None, material__isnull=False).order_by("pk")
+    taken, refusals = 0, dict[str, None]()
+    for item in items.select_related("material", "queue", "subject__rubric_item"):
+        word = _word_in(item, column)
+        if word is None:
+            continue
+        try:
+            if item.answer_count or item.assignments.exists():
+                raise ReviewRefused("Items that somebody has already been handed stay as they are.")
+            adjudicate_item(item_id=item.pk, adjudicator=actor, word=word, at=at)
+            why = str(item.material.details.get(explained_by, "")) if item.material is not None else ""
+            make_gold(item_id=item.pk, explanation=why, tolerance=tolerance, actor=actor, at=at)
+        except ReviewRefused as refusal:
+            refusals[f"{item.material}: {refusal}"] = None
+        else:
+            taken += 1
+    if not taken:
+        none = f"No open item of this queue has an answer in a column “{column}”."
+        raise ReviewRefused(" ".join(list(refusals)[:3]) or none, field="column")
+    return TakenGold(taken, tuple(refusals))
+
+
+def _word_in(item: ReviewItem, column: str) -> FinalWord | None:
+    """Return the known answer that the file has of an item; None where it has none."""
+    details = item.material.details if item.material is not None else {}
+    text = str(details.get(column) or "").strip()
+    form = form_of_item(item)
+    if form is None:
+        labels = {
+            name.casefold(): row.value
+            for row in labels_from_json(item.subject.labels)
+            for name in (row.text, row.value)
+        }
+        return FinalWord(labels.get(text.casefold(), text), REASON, adopted_id=None) if text else None
+    prefix = f"{column}."
+    texts = {name.removeprefix(prefix): str(value) for name, value in details.items() if name.startswith(prefix)}
+    for key, value in parts_in(text).items():
+        texts[key] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    texts = {key: value for key, value in texts.items() if value.strip()}
+    return FinalWord("", REASON, adopted_id=None, parts=texts) if texts else None
+
+
+def judge_work(*, queue: Queue, person: User, at: datetime) -> PausedPerson | None:
+    """Pause a person who has answered too few gold items right: their open work goes back, and leads are told."""
+    scores = gold_scores(queue, person=person)
+    if not scores or scores[0].pause is not None or not is_too_low(scores[0], mark=queue.gold_mark):
+        return None
+    score = scores[0]
+    pause = PausedPerson.objects.create(
+        queue=queue, person=person, right=score.right, answered=score.answered, paused_at=at
+    )
+    held = queue.assignments.filter(annotator=person, item_open=True, status__in=HELD)
+    held.update(status=AssignmentStatus.WITHDRAWN)
+    detail = f"{person.username}: {score.right} of {score.answered} gold items right"
+    owners = [*filter(None, [queue.created_by]), *queue.co_owners.all()]
+    if owners:
+        notify(people=owners, kind=NoticeKind.PERSON_PAUSED, subject=queue, at=at, detail=detail)
+    else:
+        notify_adjudicators(queue=queue, kind=NoticeKind.PERSON_PAUSED, at=at, detail=detail)
+    record(None, "queue.person_paused", queue, person=person.username, right=score.right, answered=score.answered)
+    return pause
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What an owner decides of a paused person: what becomes of their labels, whether they go on, and why."""
+
+    labels: LabelsOf
+    resumes: bool
+    reason: str
+
+
+@transaction.atomic
+def resolve_person(
+    *, queue: Queue, person: User, resolution: Resolution, actor: User | None, at: datetime
+) -> PausedPerson:
+    """Decide what becomes of the labels that a paused person gave, and whether they go on.
+
+    Left out: in no figure and no decision, and their items need one annotation less, where somebody else gives one.
+    Asked again: left out, and their items go to other people. What adjudicators decided stays.
+
+    Raises:
+        ReviewRefused: the person is not paused in this queue.
+    """
+    pause = PausedPerson.objects.select_for_update().filter(queue=queue, person=person, resumed_at=None).first()
+    if pause is None:
+        raise ReviewRefused(f"{person.username} is not paused in this queue.", field="person")
+    count, labels = 0, resolution.labels
+    if labels in (LabelsOf.LEFT_OUT, LabelsOf.ASKED_AGAIN):
+        given = Annotation.objects.filter(queue=queue, annotator=person, left_out_at=None, item__retest_of=None)
+        for item_id in list(given.exclude(label="").order_by("item_id").values_list("item_id", flat=True)):
+            _leave_out(item_id, person, asks_again=labels is LabelsOf.ASKED_AGAIN, at=at)
+            count += 1
+    pause.labels, pause.resolved_by, pause.resolved_at = labels, actor, at
+    pause.resumed_at = at if resolution.resumes else None
+    pause.save(update_fields=["labels", "resolved_by", "resolved_at", "resumed_at"])
+    detail = {"person": person.username, "labels": str(labels), "items": count, "reason": resolution.reason}
+    record(actor, "queue.person_resolved", queue, **detail)
+    return pause
+
+
+def _leave_out(item_id: int, person: User, *, asks_again: bool, at: datetime) -> None:
+    """Take a person's label out of an item's decision, and bring the item up to date."""
+    locked = lock_item(item_id)
+    item, annotation = locked.item, locked.answer_of(person)
+    if annotation is None:
+        return
+    annotation.left_out_at, annotation.slot = at, None
+    annotation.save(update_fields=["left_out_at", "slot"])
+    item.answer_count -= 1
+    if not asks_again and item.quorum > 1:
+        item.quorum -= 1
+    if update_outcome(item=item, answers=locked.answers, at=at):
+        return
+    item.save(update_fields=["answer_count", "quorum"])
+    if item.status == ItemStatus.DECIDED:
+        answers = labelled(locked.answers)
+        parts = agreed_parts(item, answers, label=item.label)
+        keep_final_label(item=item, label=item.label, provenance=majority_provenance(answers), at=at, parts=parts)

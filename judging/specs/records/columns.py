@@ -1,0 +1,256 @@
+"""The columns of a table or of records: their names, the values in the sample, what the shape of the values says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evalsite.base.json_types import JsonDict, JsonObject
+from judging.specs.files.findings import shorten
+from judging.specs.records import names
+from judging.specs.records.names import Holds
+from judging.specs.records.parts import MOST_COLUMNS, Form, Part, UploadParts
+from judging.specs.records.shapes import ColumnUse
+from judging.specs.records.values import (
+    as_number,
+    as_text,
+    at,
+    in_one_list,
+    is_messages,
+    is_missing,
+    named_numbers,
+    objects,
+    parsed,
+    role_of,
+)
+
+ON_PAGE = "Choose the role of each under Columns."
+SAMPLES = 3  # cells that are shown of a column
+MOST_LABELS, LABEL_LENGTH = 50, 60  # of a scale, of one label
+_CODE = re.compile(
+    r"[\w./:+-]*\d[\w./:+-]*|\w?|true|false|yes|no|ja|nein|oui|non|pass|fail|passed|failed|correct|wrong"
+)
+_DECISIONS = frozenset({"accept", "reject", "ignore"})  # of a person about a label, as Prodigy writes them
+
+
+@dataclass(frozen=True, slots=True)
+class RoleQuestion:
+    """What the person must say before the table is read."""
+
+    code: str
+    message: str
+    hint: str  # for the command
+    page_hint: str = ON_PAGE
+
+
+@dataclass(slots=True)
+class Column:
+    """A column with its values in the sample, without missing ones; printed lists are lists."""
+
+    name: str
+    values: list[object]
+
+    @property
+    def distinct(self) -> set[str]:
+        """The different values as text."""
+        return set(map(as_text, self.values))
+
+    def mostly(self, is_so: Callable[[object], bool]) -> bool:
+        """Return whether nine of ten values fulfil a condition."""
+        return bool(self.values) and sum(map(is_so, self.values)) >= 0.9 * len(self.values)
+
+    @property
+    def is_worded(self) -> bool:
+        """Whether half of the values have words and are no codes, grades, yes or no."""
+        texts = [value.strip() for value in self.values if isinstance(value, str)]
+        worded = [text for text in texts if not _CODE.fullmatch(text.lower()) and re.search(r"[^\W\d_]{2}", text)]
+        return bool(worded) and len(worded) * 2 >= len(self.values) and len(texts) == len(self.values)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether the values are texts that a system may have written: worded, and not the same few names again."""
+        return self.is_worded and len(self.distinct) * 2 > len(self.values)
+
+    @property
+    def is_sentences(self) -> bool:
+        """Whether some values are too long for a name."""
+        return any(
+            len(text) > 120 or "\n" in text or len(text.split()) > 6 or (text.endswith(".") and len(text.split()) > 2)
+            for text in map(as_text, self.values)
+        )
+
+    @property
+    def is_labels(self) -> bool:
+        """Whether the values are few and short, as the labels of a scale are."""
+        return len(self.distinct) <= MOST_LABELS and self.mostly(
+            lambda value: isinstance(value, list) or len(as_text(value).strip()) <= LABEL_LENGTH
+        )
+
+    @property
+    def is_decisions(self) -> bool:
+        """Whether the values say what a person did with a label, and not what was answered."""
+        return bool(self.values) and self.distinct <= _DECISIONS
+
+    @property
+    def is_numbers(self) -> bool:
+        """Whether the values are numbers, shares in percent, or booleans."""
+        return self.mostly(lambda value: number_of(value) is not None)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the values are conversations with what a system said in them: they end with a reply, or tools are
+        called in most."""
+        return self.mostly(ends_in_reply) or (
+            self.mostly(is_messages) and sum(map(_calls_tools, self.values)) * 2 > len(self.values)
+        )
+
+
+@dataclass(slots=True)
+class Mapping:
+    """What each column of a table is read as. A column without a role of its own is a detail."""
+
+    roles: dict[str, Holds]
+    why: dict[str, str]
+    columns: dict[str, Column]
+    paths: tuple[str, ...] = ()  # columns that lie in objects of the rows, with dots
+    expanded: frozenset[str] = frozenset()  # objects whose entries are columns
+    list_of_responses: str = ""  # the column whose lists hold a response of each system: each entry is a row
+    questions: list[RoleQuestion] = field(default_factory=list)
+
+    def all(self, *roles: Holds) -> list[str]:
+        """Return the columns of any of these roles in the order of the file."""
+        return [name for name, role in self.roles.items() if role in roles]
+
+    def one(self, role: Holds) -> str:
+        """Return the column of a role; empty where there is none."""
+        return next(iter(self.all(role)), "")
+
+    def has(self, *roles: Holds) -> bool:
+        """Return whether a column has one of these roles."""
+        return not set(roles).isdisjoint(self.roles.values())
+
+    def uses(self) -> list[ColumnUse]:
+        """Return the mapping as it is shown."""
+        return [
+            ColumnUse(name, str(self.roles[name]), self.why.get(name, ""), _shown(column))
+            for name, column in self.columns.items()
+        ]
+
+
+def _shown(column: Column) -> tuple[str, ...]:
+    return tuple(shorten(as_text(value)) for value in column.values[:SAMPLES])
+
+
+def ends_in_reply(turns: object) -> bool:
+    """Return whether a value is a conversation whose last turn is an assistant's."""
+    return is_messages(turns) and isinstance(turns, list) and len(turns) > 1 and role_of(turns[-1]) == "assistant"
+
+
+def _calls_tools(turns: object) -> bool:
+    return is_messages(turns) and any(role_of(turn) == "tool" for turn in objects(turns))
+
+
+def is_reply(turns: object) -> bool:
+    """Return whether a value is a conversation in which nobody asks: the steps of a response."""
+    return is_messages(turns) and all(role_of(turn) in ("assistant", "tool") for turn in objects(turns))
+
+
+def number_of(value: object) -> float | None:
+    """Return a score as a number: 50% is 0.5, 0,5 is 0.5, true is 1; None for what is none."""
+    number = as_number(value)
+    if number is not None or not isinstance(value, str):
+        return number
+    text = value.strip().lower()
+    if text in ("true", "false"):
+        return float(text == "true")
+    share = as_number(text[:-1].strip().replace(",", ".")) if text.endswith("%") else None
+    if share is not None:
+        return round(share / 100, 12)
+    return as_number(text.replace(",", ".")) if re.fullmatch(r"[+-]?\d+,\d+", text) else None
+
+
+def flat(fields: JsonObject, mapping: Mapping) -> JsonDict:
+    """Return a row with the entries of its containers as columns, and with the paths that were chosen."""
+    row = {name: value for name, value in fields.items() if name not in mapping.expanded}
+    row.update((path, value_at(fields, path, mapping)) for path in mapping.paths)
+    return row
+
+
+def value_at(fields: JsonObject, name: str, mapping: Mapping) -> object:
+    """Return what a row has in a column; an entry's name may have dots itself, as responses.gpt-3.5 has."""
+    if name not in mapping.paths:
+        return fields.get(name)
+    container, _, entry = name.partition(".")
+    inner = _as_object(fields.get(container))
+    if container in mapping.expanded and isinstance(inner, dict) and entry in inner:
+        return inner[entry]
+    return at(fields, name)
+
+
+def unrolled(fields: JsonObject, column: str) -> Iterator[JsonObject]:
+    """Yield a row for each entry of the list in a column, with what the row says beside it; the row where none is."""
+    entries = objects(parsed(fields.get(column))) if column else []
+    if not entries:
+        yield fields
+        return
+    beside = {name: value for name, value in fields.items() if name != column}
+    for entry in entries:
+        yield {f"{name} of the row" if name in entry else name: value for name, value in beside.items()} | entry
+
+
+def _list_of_responses(part: Part) -> str:
+    """Return the column whose values are lists with a response of each system: "answers" of {answer, model, rank}."""
+    for name in part.columns:
+        lists = [value for row in part.sample if isinstance(value := parsed(row.fields.get(name)), list) and value]
+        entries = [entry for value in lists for entry in value]
+        if entries and all(isinstance(entry, dict) and _says_who_answered(entry) for entry in entries):
+            return name
+    return ""
+
+
+def _says_who_answered(entry: JsonObject) -> bool:
+    named = [rank for name in entry if (rank := names.rank(name, Holds.SYSTEM)) is not None]
+    answers = [name for name in entry if names.rank(name, Holds.RESPONSE) or names.rank(name, Holds.ANSWER)]
+    return any(weakness == 0 for weakness, _ in named) and bool(answers)
+
+
+def _as_object(value: object) -> object:
+    return named_numbers(value) or value
+
+
+def _is_expanded(name: str, values: Sequence[object]) -> bool:
+    """Return whether a column holds objects whose entries are columns: containers, scores or responses by name."""
+    if not values or not all(isinstance(value, dict) for value in values):
+        return False
+    entries = [entry for value in objects(list(values)) for entry in value.items()]
+    keys = {key for key, _ in entries}
+    if not keys or len(keys) > MOST_COLUMNS or name in names.CONTAINERS:
+        return 0 < len(keys) <= MOST_COLUMNS
+    if names.is_of_scores(f"{name}.x"):
+        return all(isinstance(entry, int | float | None) for _, entry in entries)
+    are_texts = all(isinstance(entry, str) and not names.is_known(key) for key, entry in entries)
+    return are_texts and len(keys) > 1 and bool(names.system_of_responses(f"{name}.x"))
+
+
+def columns_of(part: Part, upload: UploadParts) -> Mapping:
+    """Return the columns of a part, those inside containers and those that were named by a path too."""
+    is_nested = part.form not in (Form.CSV, Form.SHEET)
+    in_lists = _list_of_responses(part)
+    rows = [fields for row in part.sample for fields in unrolled(row.fields, in_lists)]
+    columns = list(dict.fromkeys(name for fields in rows for name in fields)) if in_lists else part.columns
+    paths: list[str] = []
+    expanded: set[str] = set()
+    for name in columns if is_nested else ():
+        inner = [_as_object(fields[name]) for fields in rows if fields.get(name) is not None]
+        if _is_expanded(name, inner):
+            expanded.add(name)
+            paths += dict.fromkeys(f"{name}.{key}" for value in objects(inner) for key in value)
+    chosen = [path for path in upload.columns if "." in path and path not in columns]
+    paths += [path for path in chosen if is_nested and path not in paths and path.partition(".")[0] in columns]
+    mapping = Mapping({}, {}, {}, tuple(paths), frozenset(expanded), in_lists)
+    flattened = [flat(fields, mapping) if paths else fields for fields in rows]
+    for name in (*(name for name in columns if name not in expanded), *paths):
+        values = [in_one_list(parsed(row[name])) for row in flattened if name in row and not is_missing(row[name])]
+        mapping.columns[name] = Column(name, values)
+    return mapping

@@ -1,0 +1,118 @@
+// The questions of a form: which of them is answered by keys, what is shown after which answer, and what is still needed.
+
+// The number of a rubric's item switches it: met, then not met, then met again.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-switch]");
+  if (!button) return;
+  const [met, notMet] = button.closest("fieldset").querySelectorAll("input[type=radio]");
+  const chosen = met.checked ? notMet : met;
+  chosen.checked = true;
+  for (const kind of ["input", "change"]) chosen.dispatchEvent(new Event(kind, { bubbles: true }));
+  button.scrollIntoView({ block: "nearest" });
+});
+
+// All checks that have no answer yet are not met.
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-rest-not-met]")) return;
+  for (const part of event.target.closest("fieldset").querySelectorAll("[data-part]")) {
+    const [met, notMet] = part.querySelectorAll("input[type=radio]");
+    if (met.checked || notMet.checked) continue;
+    notMet.checked = true;
+    notMet.dispatchEvent(new Event("input", { bubbles: true }));
+    notMet.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+});
+
+// Digits answer one question at a time, the marked one; a choice marks the next that needs an answer.
+const partsIn = (form) => [...form.querySelectorAll("[data-part]:not([hidden])")];
+const fieldsIn = (part) => [...part.querySelectorAll("input, textarea")];
+const isTicked = (field) => field.type === "radio" || field.type === "checkbox";
+const isOpen = (part) => !fieldsIn(part).some((field) => (isTicked(field) ? field.checked : field.value));
+const isOptional = (part) => part.closest("[data-parts]").querySelector("[data-needed]") && !part.hasAttribute("data-needed");
+
+function mark(part, { focus = false } = {}) {
+  for (const other of part.closest("[data-parts]").querySelectorAll("[data-part]")) {
+    other.toggleAttribute("data-current", other === part);
+    for (const input of other.querySelectorAll("[data-digit]")) {
+      if (other === part) input.dataset.key = input.dataset.digit;
+      else delete input.dataset.key;
+    }
+  }
+  if (!focus) return;
+  part.querySelector("input[type=number], textarea")?.focus();
+  part.scrollIntoView({ block: "nearest" });
+}
+
+// A question that depends on an earlier answer is shown, and asked, once that is given.
+function refresh(form) {
+  for (const part of form.querySelectorAll("[data-show-if]")) {
+    const isShown = Object.entries(JSON.parse(part.dataset.showIf)).every(([name, values]) =>
+      [...form.querySelectorAll("input:checked, input[type=number]")].some(
+        (field) => field.name === name && !field.closest("[data-part]").disabled && values.includes(field.value),
+      ),
+    );
+    part.hidden = part.disabled = !isShown;
+    if (part.hasAttribute("data-needed")) for (const field of fieldsIn(part)) field.required = field.type !== "checkbox";
+  }
+  for (const part of form.querySelectorAll("[data-needed]")) {
+    const [first] = part.querySelectorAll("input[type=checkbox]");
+    if (first) first.required = isOpen(part); // a browser asks for one of several only so
+  }
+}
+
+function start() {
+  for (const form of document.querySelectorAll("[data-parts]")) {
+    refresh(form);
+    const parts = partsIn(form);
+    if (parts.length && !form.querySelector("[data-current]:not([hidden])")) mark(parts.find(isOpen) || parts[0]);
+  }
+}
+
+// Where responses may not share a place of a ranking, the one that had the chosen place gives it up.
+function freePlace(part, field) {
+  for (const other of part.closest("[data-parts]").querySelectorAll(`[data-group="${part.dataset.group}"]`)) {
+    if (other === part) continue;
+    for (const rival of other.querySelectorAll("input:checked")) if (rival.value === field.value) rival.checked = false;
+  }
+}
+
+document.addEventListener("change", (event) => {
+  const form = event.target.querySelector?.("[data-parts]") || event.target.closest?.("[data-parts]");
+  if (!form) return;
+  refresh(form);
+  const part = event.target.closest("[data-part]");
+  if (!part) return; // a draft was put back
+  if (part.dataset.group) freePlace(part, event.target);
+  const own = document.querySelector("[data-by-parts]");
+  if (own) own.checked = true;
+  const parts = partsIn(form);
+  const later = parts.slice(parts.indexOf(part) + 1);
+  const next = [...later, ...parts].find((other) => isOpen(other) && !isOptional(other));
+  if (event.target.type === "radio" && next) mark(next, { focus: true });
+});
+
+document.addEventListener("focusin", (event) => {
+  const part = event.target.closest?.("[data-parts] [data-part]");
+  if (part && !part.hasAttribute("data-current")) mark(part);
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-step]");
+  const form = button?.closest("[data-parts]");
+  if (!form) return;
+  const parts = partsIn(form);
+  const current = parts.findIndex((part) => part.hasAttribute("data-current"));
+  mark(parts[(current + Number(button.dataset.step) + parts.length) % parts.length], { focus: true });
+});
+
+// A form to start from is put into the field, unless it holds one's own.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-start-form]");
+  const field = button && document.querySelector("textarea[name=form]");
+  if (!field) return;
+  field.value = button.dataset.startForm;
+  for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
+});
+
+start();
+document.addEventListener("htmx:afterSettle", start);

@@ -1,0 +1,68 @@
+"""Examples of what can be done with the API's own things, one for each declared action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from evalsite.accounts.roles import Scope
+from evalsite.api.models import ApiToken, Webhook
+from evalsite.api.tokens import make_token
+from tests.evalsite.api.doors import Example
+
+
+def _new_token() -> Example:
+    return Example(
+        entered={"name": "nightly", "scopes": ["read", "run"], "days": 30},
+        shows={"name": "nightly", "owner": "viewer", "scopes": ["read", "run"], "last_used_at": None},
+        refused={"name": "nightly", "scopes": []},
+        sentence="This field is required.",
+    )
+
+
+def _revoked_token() -> Example:
+    """Return the example of the first of those who may do it, the viewer."""
+    viewer = User.objects.get(username="viewer")
+    made = make_token(owner=viewer, name="nightly", scopes=Scope, days=1, at=timezone.now())
+    return Example(subject=ApiToken.objects.get(pk=made.pk), shows={"name": "nightly"})
+
+
+WEBHOOK = {"name": "Chat", "url": "https://hooks.example.org/evalsite", "events": ["run.finished", "queue.done"]}
+PRIVATE = "169.254.169.254 is never called: such addresses return credentials of the machine."
+
+
+def _webhook() -> Webhook:
+    return Webhook.objects.create(**WEBHOOK, created_at=timezone.now())
+
+
+def _new_webhook() -> Example:
+    url = "http://169.254.169.254/latest"
+    return Example(
+        entered=WEBHOOK, shows=WEBHOOK | {"is_active": True}, refused=WEBHOOK | {"url": url}, sentence=PRIVATE
+    )
+
+
+def _changed_webhook() -> Example:
+    entered = {"events": ["run.paused"], "is_active": False}
+    refused = {"url": "http://169.254.169.254/latest"}
+    return Example(subject=_webhook(), entered=entered, shows=WEBHOOK | entered, refused=refused, sentence=PRIVATE)
+
+
+def _sent_again() -> Example:
+    now = timezone.now()
+    webhook = _webhook()
+    delivery = webhook.deliveries.create(event="queue.done", message_id="msg_1", body="{}", created_at=now, tries=10)
+    return Example(subject=delivery, shows={"event": "queue.done", "status": "waiting", "tries": 0})
+
+
+EXAMPLES: dict[str, Callable[[], Example]] = {
+    "token create": _new_token,
+    "token revoke": _revoked_token,
+    "webhook create": _new_webhook,
+    "webhook change": _changed_webhook,
+    "webhook new-secret": lambda: Example(subject=_webhook(), shows=WEBHOOK),
+    "webhook delete": lambda: Example(subject=_webhook(), shows={"deleted": True}),
+    "delivery send": _sent_again,
+}

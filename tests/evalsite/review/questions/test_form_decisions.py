@@ -1,0 +1,86 @@
+"""What several people's answers to a form come to, question by question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalsite.review.questions.form_decisions import AgreedAnswers, agreed_answer, agreed_answers
+from evalsite.review.questions.form_files import form_of_definition, read_form
+from evalsite.review.questions.forms import Answer
+
+pytestmark = pytest.mark.backend_free
+KINDS = {
+    "choice": "options: [x, y, z]",
+    "choices": "options: [x, y, z]",
+    "scale": "low: 1, high: 5",
+    "preference": "grades: 7",
+    "number": "low: 0, step: 0.5",
+    "ranking": "ties: true",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "agreed"),
+    [
+        ("choice", ["x", "x", "y"], "x"),
+        ("choice", ["x", "y"], None),
+        ("choices", [["x", "y"], ["x"], ["y", "z"]], ["x", "y"]),
+        ("choices", [["x"], ["y"]], None),  # half marked x
+        ("choices", [["x"], ["y"], ["z"]], None),  # more than half marked nothing
+        ("scale", [3, 4, 4], 4),
+        ("scale", [2, 4, 4], None),  # two steps apart
+        ("scale", [3, 4], None),  # an even number of people who differ
+        ("scale", [3, 3], 3),
+        ("number", [1.5, 2, 2], 2),
+        ("number", [1, 2, 2], None),
+        ("preference", [3, 1, 2], 2),
+        ("preference", [-1, -3], -1),  # the milder of two
+        ("preference", [1, -1, 1], None),
+        ("preference", [0, 0], 0),
+        ("preference", [0, 1, 1], None),
+        ("choice", [], None),
+        ("ranking", [["b", "ac"]], ["b", "ac"]),
+        # ranks 1 2 3, 1 3 2, 1 2 3: sums 3 7 8, S = 14, W = 168 / 216 = 0.78
+        ("ranking", [["a", "b", "c"], ["a", "c", "b"], ["a", "b", "c"]], ["a", "b", "c"]),
+        ("ranking", [["a", "b", "c"], ["a", "c", "b"]], ["a", "bc"]),  # sums 2 5 5, S = 6, W = 72 / 96 = 0.75
+        ("ranking", [["a", "b", "c"], ["b", "a", "c"], ["a", "c", "b"]], None),  # W = 4 / 9
+        ("ranking", [["abc"], ["a", "b", "c"], ["abc"]], None),  # sums 5 6 7, S = 2, W = 24 / (216 - 144) = 1 / 3
+    ],
+)
+def test_each_kind_is_decided_by_its_rule(kind: str, values: list[Any], agreed: Answer | None) -> None:
+    form = form_of_definition(read_form(f"- {{key: q, ask: Q?, kind: {kind}, {KINDS[kind]}}}"), size=3)
+
+    assert form is not None
+    assert agreed_answer(form.parts[0], values) == agreed
+
+
+FORM = """
+- {key: good, ask: Good?, kind: choice, options: ["yes", "no"]}
+- {key: fault, ask: Which fault?, kind: choice, options: [x, y], show_if: {good: ["no"]}}
+- {key: use, ask: How useful?, kind: scale, low: 1, high: 3, required: false}
+- {key: note, ask: Words?, kind: text}
+"""
+
+
+@pytest.mark.parametrize(
+    ("answers", "values", "open_keys"),
+    [
+        (
+            [{"good": "yes", "use": 1, "note": "a"}, {"good": "yes", "use": 3, "note": "b"}],
+            {"good": "yes"},
+            (),
+        ),  # the optional question stays without an answer, texts decide nothing
+        ([{"good": "no", "fault": "x"}, {"good": "no", "fault": "y"}], {"good": "no"}, ("fault",)),
+        ([{"good": "no", "fault": "x"}, {"good": "yes"}], {}, ("good",)),  # nothing is known of what depends on it
+        ([{"good": "no", "fault": "x"}] * 2 + [{"good": "yes"}], {"good": "no", "fault": "x"}, ()),
+    ],
+)
+def test_an_item_is_decided_once_each_required_question_that_is_asked_is(
+    answers: list[dict[str, Answer]], values: dict[str, Answer], open_keys: tuple[str, ...]
+) -> None:
+    form = form_of_definition(read_form(FORM), size=1)
+
+    assert form is not None
+    assert agreed_answers(form, answers) == AgreedAnswers(values, open_keys)

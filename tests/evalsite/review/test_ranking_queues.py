@@ -1,0 +1,134 @@
+"""Queues of three responses or more: read from a file, shown in an order of one's own, ranked, decided and exported."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.accounts.roles import Role
+from evalsite.reports.services.people import compute_agreement
+from evalsite.review.models import Annotation, Assignment, FinalLabel, Queue, ReviewItem
+from evalsite.review.questions.forms import letters_seen
+from evalsite.review.states import AssignmentStatus, ItemStatus
+from tests import factories
+from tests.evalsite.review.test_form_queues import created, post
+from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
+
+pytestmark = pytest.mark.django_db
+THREES = (
+    b"id,question,response_1,response_2,response_3\n"
+    b"t1,What is 2+2?,Four.,Five.,Six.\nt2,What is 3+3?,Seven.,Six.,Five.\n"
+)
+FORM = """
+- {key: rank, ask: Order the responses., kind: ranking, ties: true}
+- {key: use, ask: Useful?, kind: scale, low: 1, high: 10, per: response}
+"""
+
+
+def ranked(name: str, queue: Queue, ranking: str, *, use: str = "1") -> tuple[Client, Assignment, Any]:
+    """Let somebody order the responses of their next item, named by the letters of the item ("b=a>c")."""
+    client = Client()
+    person = User.objects.filter(username=name).first() or factories.user(name, Role.ANNOTATOR)
+    client.force_login(person)
+    take(client, queue)
+    claim = Assignment.objects.get(annotator=person, status=AssignmentStatus.LEASED)
+    seen = letters_seen(claim.order or "abc")
+    places = {side: place for place, group in enumerate(ranking.split(">"), start=1) for side in group.split("=")}
+    fields = {f"part-rank.{seen[side]}": str(place) for side, place in places.items()}
+    fields |= {f"part-use.{side}": use for side in "abc"}
+    return client, claim, send(client, claim, HTMX, **fields, by_parts="on", label="")
+
+
+def test_three_responses_are_shown_in_an_order_of_ones_own_and_stored_in_that_of_the_item() -> None:
+    queue = created(FORM, THREES, quorum="2")
+    client, _ = signed_in("ada")
+    claim = take(client, queue)
+
+    page = client.get(reverse("review:item-detail", args=[claim.item_id])).text
+    texts = [("Four.", "Five.", "Six."), ("Seven.", "Six.", "Five.")][claim.item.material.key == "t2"]  # type: ignore[union-attr]
+    in_order = [texts["abc".index(letter)] for letter in claim.order]
+    places = [page.index(f'id="answer-{letter}"') for letter in "abc"]
+    ranked("ada", queue, "b=a>c")
+
+    assert sorted(claim.order) == ["a", "b", "c"]
+    assert [page.index(text, place) for text, place in zip(in_order, places, strict=True)] == sorted(
+        page.index(text, place) for text, place in zip(in_order, places, strict=True)
+    )
+    assert page.count('name="part-rank.a"') == 3
+    assert Annotation.objects.get().parts == {"rank": ["ab", "c"], "use.a": 1, "use.b": 1, "use.c": 1}
+
+
+def test_people_see_other_orders() -> None:
+    queue = created(FORM, THREES, quorum="10")
+
+    orders = set()
+    for number in range(10):
+        client, _ = signed_in(f"p{number}")
+        orders.add(take(client, queue).order)
+
+    assert len(orders) > 2
+
+
+def test_undo_brings_the_places_back_as_the_person_saw_them() -> None:
+    queue = created(FORM, THREES)
+    client, claim, _ = ranked("ada", queue, "c>a>b")
+
+    client.post(reverse("review:item-undo", args=[claim.item_id]), headers=HTMX)
+
+    draft = Assignment.objects.get(pk=claim.pk).draft
+    seen = letters_seen(claim.order)
+    assert {draft[f"part-rank.{seen[side]}"] for side in "c"} == {"1"}
+    assert [draft[f"part-rank.{seen[side]}"] for side in "cab"] == ["1", "2", "3"]
+
+
+def test_a_ranking_is_decided_by_mean_places_and_reported_by_w_and_tau() -> None:
+    queue = created(FORM, THREES, quorum="3")
+    for name, ranking in (("ada", "a>b>c"), ("ben", "a>c>b"), ("cem", "a>b>c")):
+        ranked(name, queue, ranking, use="9")
+    for name, ranking in (("ada", "a>b>c"), ("ben", "b>a>c"), ("cem", "a>c>b")):
+        ranked(name, queue, ranking, use="9")
+
+    items = {item.material.key: item for item in ReviewItem.objects.select_related("material")}  # type: ignore[union-attr]
+    rows = [row for row in compute_agreement(queue.pk, {}).content.parts if row.key == "rank"]
+    scale = next(row for row in compute_agreement(queue.pk, {}).content.parts if row.key == "use.a")
+    assert (items["t1"].status, items["t2"].status) == (ItemStatus.DECIDED, ItemStatus.NEEDS_ADJUDICATION)
+    assert FinalLabel.objects.get(item=items["t1"]).parts["rank"] == ["a", "b", "c"]
+    # W = 7 / 9 and 4 / 9; tau of the pairs 1/3, 1, 1/3 and 1/3, 1/3, -1/3
+    assert [(row.metric, row.pairable, row.disputed) for row in rows] == [
+        ("Kendall's W, mean of items", 2, 2), ("Kendall's tau-b, mean of pairs", 2, 2),
+    ]  # fmt: skip
+    assert [row.alpha.value for row in rows] == [pytest.approx(11 / 18), pytest.approx((5 / 9 + 1 / 9) / 2)]
+    assert scale.metric == "Krippendorff's alpha, ordinal"  # though it has ten values
+
+
+def test_exports_have_every_response_and_its_answers() -> None:
+    queue = created(FORM, THREES, quorum="1")
+    ranked("ada", queue, "c>a>b", use="7")
+    rosa = Client()
+    rosa.force_login(User.objects.get(username="rosa"))
+
+    text = b"".join(rosa.get(reverse("review:queue-export", args=[queue.slug, "csv"])).streaming_content).decode()  # type: ignore[attr-defined]
+    (row,) = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
+
+    assert [row[f"response_{letter}"] for letter in "abc"] == ["Four.", "Five.", "Six."]
+    assert [row[f"{what}.rank"] for what in ("answer", "final")] == ["c,a,b", "c,a,b"]
+    assert row["answer.use.c"] == "7"
+
+
+def test_more_than_two_responses_need_questions_that_fit_them() -> None:
+    rosa, _ = signed_in("rosa", Role.RESEARCHER)
+
+    preference = post(rosa, "- {key: better, ask: Better?, kind: preference}", THREES).text
+    seven = post(rosa, FORM, b"question,%s\nq,%s\n" % (
+        b",".join(b"response_%d" % n for n in range(7)), b",".join(b"r%d" % n for n in range(7))
+    )).text  # fmt: skip
+
+    assert "“better” compares two responses, and the file has 3 for each item." in preference
+    assert "The rows have 7 responses; people compare at most 6." in seven
+    assert not Queue.objects.exists()

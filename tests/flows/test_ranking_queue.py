@@ -1,0 +1,110 @@
+"""A ranking of four responses in the browser: placed by keys alone, and by touch on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from evalsite.accounts.roles import Role
+from evalsite.review.models import Annotation
+from evalsite.review.questions.forms import letters_stored
+from tests import factories
+from tests.flows.axe import DESK, faults
+from tests.flows.conftest import FLAGS, expect_item, find_chromium
+from tests.flows.test_form_queue import PHONE, look, signed_in
+
+pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
+FOURS = (
+    "id,question,response_1,response_2,response_3,response_4\n"
+    "q1,What is two and two?,Four.,It is five.,I do not know.,2 + 2 = 4\n"
+    "q2,What is three and three?,Six.,It is seven.,I do not know.,3 + 3 = 6\n"
+)
+FORM = """form:
+  - {key: rank, ask: Order the responses from best to worst., kind: ranking}
+  - {key: why, ask: What decided it?, kind: text, required: false}
+"""
+
+
+def test_four_responses_are_ranked_by_keys_and_on_a_phone(live_server: Any, tmp_path: Path) -> None:
+    factories.user("rosa", Role.RESEARCHER)
+    factories.user("ada", Role.ANNOTATOR)
+    factories.user("ben", Role.ANNOTATOR)
+    fours = tmp_path / "fours.csv"
+    fours.write_text(FOURS, encoding="utf-8")
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        write(signed_in(browser, live_server.url, "rosa", viewport=DESK), fours)
+        rank_by_keys(signed_in(browser, live_server.url, "ada", viewport=DESK, color_scheme="dark"))
+        phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+        rank_by_touch(signed_in(browser, live_server.url, "ben", **phone))
+        browser.close()
+
+    for name, seen in (("ada", "cabd"), ("ben", "dcba")):
+        annotation = Annotation.objects.get(annotator__username=name)
+        letters = letters_stored(annotation.assignment.order)
+        assert annotation.parts["rank"] == [letters[side] for side in seen]
+
+
+def write(page: Page, fours: Path) -> None:
+    """See the ranking as annotators do, and make the queue."""
+    page.goto("/review/queues/new/")
+    page.locator("textarea[name=form]").fill(FORM)
+    preview = page.locator("#form-preview")
+    expect(preview.get_by_text("Order the responses from best to worst.")).to_have_count(3)
+    assert faults(page) == []
+    page.locator("input[type=file]").set_input_files(fours)
+    page.get_by_role("button", name="Create queue").last.click()
+    expect(page.get_by_text("The queue has 2 items")).to_be_visible()
+
+
+def start(page: Page) -> None:
+    page.goto("/review/")
+    page.get_by_role("link", name="Responses 1").first.click()
+    page.locator("#start-button button").click()
+    expect_item(page)
+
+
+def current(page: Page, letter: str) -> None:
+    expect(page.locator("[data-current]")).to_contain_text(f"Response {letter}")
+
+
+def rank_by_keys(page: Page) -> None:
+    """Give each response its place by a digit; a place that is chosen twice goes to the last response."""
+    start(page)
+    keys = page.keyboard
+    expect(page.locator(".side")).to_have_count(4)
+    assert faults(page) == []
+    current(page, "A")
+    keys.press("1")
+    current(page, "B")
+    keys.press("2")
+    current(page, "C")
+    keys.press("1")  # A gives its place up
+    expect(page.locator("input[name='part-rank.a']:checked")).to_have_count(0)
+    current(page, "D")
+    keys.press("4")
+    current(page, "A")  # the one without a place
+    keys.press("Enter")
+    expect(page.locator(".review-place")).to_contain_text("1 of 2")
+    keys.press("2")  # and B has none now
+    current(page, "B")
+    look(page, "ranking-dark")
+    keys.press("3")
+    keys.press("Enter")
+    expect(page.locator(".review-place")).to_contain_text("2 of 2")
+
+
+def rank_by_touch(page: Page) -> None:
+    start(page)
+    form = page.locator("#item-form")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    for place, letter in enumerate("dcba", start=1):
+        form.locator(f"label:has(input[name='part-rank.{letter}'][value='{place}'])").tap()
+    look(page, "ranking-phone")
+    assert faults(page) == []
+    form.get_by_role("button", name="Submit and next").tap()
+    expect(page.locator(".review-place")).to_contain_text("2 of 2")
