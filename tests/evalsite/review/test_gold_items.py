@@ -187,6 +187,7 @@ def test_left_out_labels_decide_nothing_and_their_items_need_one_less() -> None:
     assert {(item.status, item.quorum, item.label == truth(item)) for item in touched} == {("settled", 1, True)}
 
 
+@pytest.mark.django_db(transaction=True, reset_sequences=True)  # the places of gold items are drawn from the ids
 def test_a_workshop_names_and_pauses_the_two_who_do_not_work_and_asks_their_items_again() -> None:
     lea, queue = made(200, gold=20, quorum=3)
     draw = random.Random(31)
