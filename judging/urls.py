@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.shortcuts import redirect
 from django.urls import URLPattern, path
 
 from evalsite.base.actions.pages import button_page, form_page
@@ -83,7 +84,16 @@ running: list[URLPattern] = [
     path("runs/<int:key>/resume/", button_page(run_actions.resume, runs.live_fragment), name="run-resume"),
     path("runs/<int:key>/cancel/", button_page(run_actions.cancel, runs.live_fragment), name="run-cancel"),
     path("runs/<int:key>/retry/", button_page(run_actions.retry, runs.live_fragment), name="run-retry"),
-    path("runs/evaluators/<int:evaluator_id>/rescore/", score_pages.run_rescore, name="run-rescore"),
+    path(
+        "runs/<int:key>/rescore/",
+        form_page(
+            run_actions.rescore,
+            "judging/run_rescore.html",
+            answer=lambda request, _run: redirect(request.get_full_path()),
+        ),
+        name="run-rescore",
+    ),
+    path("runs/evaluators/<int:evaluator_id>/rescoring/", score_pages.run_rescoring, name="run-rescoring"),
     path("verdicts/<int:verdict_id>/", responses.verdict_detail, name="verdict-detail"),
 ]
 

@@ -20,10 +20,12 @@ from judging.actions.run_reports import audit_report, estimate_report, in_lines,
 from judging.forms.new_runs import NewRunForm
 from judging.forms.prompts import TrialForm
 from judging.forms.runs import ResumeForm, RunFilterForm, RunForm, RunNameForm
-from judging.jobs import launch_run, launch_single
+from judging.forms.score_recomputation import RescoreForm
+from judging.jobs import launch_rescoring, launch_run, launch_single
 from judging.judges.registry import judge_kind
 from judging.models import PromptVersion, Response, Rubric, Run, Suite, Verdict
 from judging.selectors.runs import list_runs
+from judging.services.evaluation.score_recomputation import begin_index, begin_judge
 from judging.services.runs import run_archive
 from judging.services.runs.new_runs import create_run, estimate_new_run
 from judging.services.runs.people_costs import check_agreed, people_cost_of_plan
@@ -125,6 +127,33 @@ def archive(act: ActionCall[Run, NoInput]) -> Run:
 def restore(act: ActionCall[Run, NoInput]) -> Run:
     """List an archived run again."""
     return run_archive.restore_run(run_id=act.subject.pk, actor=act.actor)
+
+
+def _rescore_form(run: Run, first: JsonObject, data: PageData | None) -> RescoreForm:
+    return RescoreForm(data, run=run, evaluator=first["evaluator"] or "")
+
+
+@change(
+    "rescore",
+    form=RescoreForm,
+    makes_form=_rescore_form,
+    first_fields={
+        "evaluator": forms.CharField(
+            required=False, help_text="Name or number of the judge or index. Default: the only one that can be chosen."
+        )
+    },
+    is_long=True,
+)
+def rescore(act: ActionCall[Run, RescoreForm]) -> Run:
+    """Recompute the scores of a run from its stored verdicts with other options. Nothing is sent to a model."""
+    run, form = act.subject, act.form
+    assert form.evaluator is not None, "a valid form has one"
+    if form.is_index:
+        begun = begin_index(run_id=run.pk, options=act.data["options"], actor=act.actor, at=act.at)
+    else:
+        begun = begin_judge(evaluator_id=form.evaluator.pk, options=form.chosen(), actor=act.actor, at=act.at)
+    launch_rescoring(begun)
+    return run
 
 
 @change(

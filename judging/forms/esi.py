@@ -122,20 +122,14 @@ class EsiOptionsForm(forms.Form):
         choices=[
             ("documented", "deduct the penalty, as documented"),
             ("original", "deduct the ratio, as Lunar-Bench's program does"),
-        ]
+        ],
+        help_text="What a response that is too long costs.",
     )
     unknown_as_zero = forms.BooleanField(
         required=False,
         label="Count unknown figures as 0",
         help_text="As in Lunar-Bench's program; otherwise the ESI is incomplete.",
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name in SUB_SCORES:
-            self.fields[f"weight_{name}"] = forms.FloatField(
-                min_value=0, initial=DEFAULT_WEIGHTS[name], label=f"Weight of {SUB_SCORE_WORDS[name].lower()}"
-            )
 
     def weights(self) -> list[forms.BoundField]:
         """Return the fields of the five weights, for the template."""
@@ -159,6 +153,14 @@ class EsiOptionsForm(forms.Form):
         except BadEsiOption as error:
             self.add_error(None, str(error))
             return None
+
+
+EsiOptionsForm.base_fields |= {  # before the classes that inherit them
+    f"weight_{name}": forms.FloatField(
+        min_value=0, initial=DEFAULT_WEIGHTS[name], label=f"Weight of {SUB_SCORE_WORDS[name].lower()}"
+    )
+    for name in SUB_SCORES
+}
 
 
 def entered_of(options: EsiOptions) -> JsonDict:

@@ -12,7 +12,8 @@ from redis.exceptions import RedisError
 from rq import Worker
 
 from judging.management.progress import watched_run
-from judging.models import Lease, Run
+from judging.models import Lease, Run, RunEvaluator
+from judging.services.evaluation.score_recomputation import finish_rescoring
 from judging.services.runs.run_worker import work_through
 from judging.states import ACTIVE
 
@@ -27,7 +28,18 @@ def wait_for_run(run_id: int, *, bar: bool = False) -> Run:
     draws on a terminal how far it is.
     """
     with watched_run(run_id, shown=bar):
-        return _waited_for(run_id)
+        run = _waited_for(run_id)
+    for evaluator_id in run.evaluators.filter(options__has_key="rescoring").values_list("pk", flat=True):
+        _wait_for_rescoring(evaluator_id)
+    return run
+
+
+def _wait_for_rescoring(evaluator_id: int) -> None:
+    """Return once the scores of an evaluator are recomputed: by a worker, or here where none takes them up."""
+    begun = RunEvaluator.objects.filter(pk=evaluator_id, options__has_key="rescoring")
+    while workers_live("default") and begun.exists():
+        time.sleep(POLL_SECONDS)
+    finish_rescoring(evaluator_id=evaluator_id, at=now())
 
 
 def _waited_for(run_id: int) -> Run:

@@ -33,7 +33,6 @@ COMMANDS = {
     "judging:run-estimate": "run estimate",
     "judging:lunar-import": "import_lunar_settings",
     "judging:lunar-confirm": "import_lunar_settings --save",
-    "judging:run-rescore": "rescore",
     "judging:language-probe": "probe_languages",
     "judging:prompt-detail": "prompt create",
     "judging:judge-create": "judge create",
@@ -105,7 +104,7 @@ def test_every_address_that_takes_a_post_has_a_command_or_a_reason() -> None:
 @pytest.mark.parametrize("said", sorted(set(COMMANDS.values())))
 def test_the_commands_of_pages_exist_answer_in_json_and_stand_in_the_help(said: str) -> None:
     words = said.split()
-    names = [word for word in words if re.fullmatch(r"[a-z]+_[a-z_]+|rescore|run|queue|prompt|judge|upload", word)]
+    names = [word for word in words if re.fullmatch(r"[a-z]+_[a-z_]+|run|queue|prompt|judge|upload", word)]
     arguments = [word for word in words if word not in names]
     known, told = get_commands(), text_of(documents.FOLDER / "commands.md")
 

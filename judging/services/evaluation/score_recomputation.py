@@ -22,6 +22,7 @@ from django.db.models.functions import Now
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.owners import check_owner
+from evalsite.base.refusals import Refused
 from evalsite.base.row_locks import lock_row
 from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
@@ -47,7 +48,6 @@ from judging.selectors.score_options import scoring_options
 from judging.services.evaluation.esi_tasks import (
     cleaning_of,
     index_fields,
-    options_from_json,
     options_of,
     options_to_json,
     parts_of,
@@ -60,7 +60,7 @@ CHUNK = 500
 SCORE_FIELDS = ("status", "value", "full", "share", "flags", "detail")
 
 
-class RescoringRefused(ValueError):
+class RescoringRefused(Refused):
     """The scores cannot be computed again like that; the message is shown on the page."""
 
 
@@ -170,11 +170,6 @@ def _scores_of(evaluator: RunEvaluator) -> QuerySet[Score]:
     """Return the scores that are computed again."""
     scores = Score.objects.filter(evaluator=evaluator).order_by("pk")
     return scores if evaluator.kind == EvaluatorKind.INDEX else scores.filter(verdict__value__isnull=False)
-
-
-def index_options(run: Run, changes: JsonObject) -> EsiOptions:
-    """Return a run's index options with changes; raises BadEsiOption where one cannot be."""
-    return options_from_json({**options_to_json(options_of(run)), **changes})
 
 
 def _locked(evaluator_id: int) -> RunEvaluator:

@@ -127,6 +127,23 @@ def _retry() -> Example:
     )
 
 
+def _rescored() -> Example:
+    run = factories.run(name="Run", status="finished")
+    for name in ("First", "Second"):
+        options = {"judge_kind": "level_cascade", "judge_options": {}}
+        factories.evaluator(run=run, kind="judge", name=name, options=options)
+    entered = {"evaluator": "First", "clip": False}
+    return Example(
+        subject=run,
+        entered=entered,
+        shows={"name": "Run"},
+        refused=entered,
+        sentence="The run is active. Pause it, or wait until it has finished.",
+        spoil=lambda: Run.objects.update(status="running"),
+        query="?evaluator=First",
+    )
+
+
 def _rename() -> Example:
     return Example(
         subject=factories.run(name="Run", status="finished"),
@@ -420,6 +437,7 @@ EXAMPLES: dict[str, Make] = {
     "judge add-owner": shared(factories.judge, is_shared=False),
     "judge remove-owner": shared(factories.judge, is_shared=True),
     "run rename": _rename,
+    "run rescore": _rescored,
     "run create": _new_run,
     "run estimate": _estimate,
     "endpoint create": _new_endpoint,

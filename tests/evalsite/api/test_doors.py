@@ -55,7 +55,8 @@ DRAWN = {
     "badge",
     "bytes_name",
 }  # at random, or by the number of the queue
-MOMENT = re.compile(r'\d{4}-\d\d-\d\d[T ][\d:.+Z]*|\d+\.\d{5,}|(?<=seconds": )[\d.e-]+')  # of an act, and how long
+# Of an act: when it was, how long it took, and what is drawn with it.
+MOMENT = re.compile(r'\d{4}-\d\d-\d\d[T ][\d:.+Z]*|\d+\.\d{5,}|(?<=seconds": )[\d.e-]+|[\da-f]{32}')
 
 
 def rows() -> list[str]:

@@ -10,9 +10,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.datastructures import MultiValueDict
 
 from evalsite.accounts.roles import Role
 from evalsite.serving.workers import RECOVERIES
+from judging.forms.score_recomputation import RescoreForm
 from judging.grading.esi import EsiOptions
 from judging.jobs import resume_rescorings, work_rescoring
 from judging.models import Call, EsiItem, EvaluatorKind, Run, RunEvaluator, RunKind, RunTask, Score, TaskStatus, Verdict
@@ -192,41 +194,58 @@ def test_rescore_index_follows_new_weights_and_budget() -> None:
 def test_the_command_changes_one_option_of_the_index(capsys: pytest.CaptureFixture[str]) -> None:
     run = index_run()
 
-    call_command("rescore", "--run", str(run.pk), "--set", "token_budget=2000", "--json")
+    call_command("run", "rescore", str(run.pk), "--token-budget", "2000", "--wait", "--json")
 
-    assert '"changed": 1' in capsys.readouterr().out
+    assert '"mean": 80' in capsys.readouterr().out
     # efficiency 0: .30 x 100 + .25 x 80 + .15 x 0 + .15 x 100 + .15 x 100 = 80
     assert Score.objects.get(evaluator__kind=EvaluatorKind.INDEX).value == pytest.approx(80.0)
+
+
+def test_the_form_says_whose_scores_and_which_options_there_are() -> None:
+    run = index_run()
+    evaluator = cascade([25])
+
+    def errors(data: dict[str, str], run: Run, evaluator: str) -> list[str]:
+        form = RescoreForm(
+            MultiValueDict({name: [value] for name, value in data.items()}), run=run, evaluator=evaluator
+        )
+        return [str(text) for text in form.non_field_errors()]
+
+    assert errors({}, run, "None such") == ["Say whose scores: ESI."]
+    assert errors({"clip": "on"}, run, "ESI") == ["ESI has no option clip that affects only scores."]
+    assert errors({"token_budget": "1"}, evaluator.run, "") == [
+        f"{evaluator.name} has no option token_budget that affects only scores."
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_page_leaves_the_scores_to_a_worker_and_shows_how_far_it_is(client: Client) -> None:
     evaluator = cascade([25, 20])
     client.force_login(factories.user("ada", Role.RESEARCHER))
-    url = reverse("judging:run-rescore", args=[evaluator.pk])
+    url = f"{reverse('judging:run-rescore', args=[evaluator.run_id])}?evaluator={evaluator.pk}"
+    progress = reverse("judging:run-rescoring", args=[evaluator.pk])
 
     before = client.get(url)
     posted = client.post(url, {"clip": "on", "off_grid": '"reject"', "infeasible": '"keep"'})
-    waiting = client.get(url, headers={"HX-Request": "true"})
+    waiting = client.get(progress, headers={"HX-Request": "true"})
     untouched = values(evaluator)
     work_rescoring(evaluator.pk)
-    finished_page = client.get(url, headers={"HX-Request": "true"})
+    finished_page = client.get(progress, headers={"HX-Request": "true"})
     after = client.get(url)
 
     assert (before.status_code, list(before.context["form"].fields)) == (200, ["clip", "off_grid", "infeasible"])
     assert (posted.headers["Location"], untouched) == (url, [25.0, 20.0])
     assert "Waiting for a worker" in waiting.content.decode()
     assert (finished_page.headers["HX-Refresh"], values(evaluator)) == ("true", [25.0, None])
-    assert [(entry["by"], entry["changed"]) for entry in after.context["history"]] == [("ada", 1)]
+    assert [(entry["by"], entry["changed"]) for entry in after.context["form"].history] == [("ada", 1)]
     assert "rescore-progress" not in after.content.decode()
 
 
 def test_the_page_of_an_index_shows_its_weights(client: Client) -> None:
     run = index_run()
     client.force_login(factories.user("ada", Role.RESEARCHER))
-    index = run.evaluators.get(kind=EvaluatorKind.INDEX)
 
-    page = client.get(reverse("judging:run-rescore", args=[index.pk]))
+    page = client.get(reverse("judging:run-rescore", args=[run.pk]))
 
     assert page.context["form"].initial["weight_accuracy"] == 0.3
 
