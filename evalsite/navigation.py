@@ -52,6 +52,7 @@ ENTRIES = (
     ("Languages", "judging:language-list", "terminal", "judging.change_modelendpoint", "Site"),
     ("People", "accounts:person-list", "person-gear", "auth.view_user", "Site"),
     ("Audit", "accounts:audit-list", "clock-history", "accounts.view_auditentry", "Site"),
+    ("Traces", "trace-source-list", "signpost-split", "judging.add_upload", "Site"),
     ("Webhooks", "webhook-list", "megaphone", "api.add_webhook", "Site"),
     ("Jobs", "job-list", "list-ol", "judging.change_run", "Site"),
     ("Health", "site-health", "heart-pulse", "accounts.view_auditentry", "Site"),

@@ -19,9 +19,16 @@ class ApiConfig(AppConfig):
         from evalsite.serving.recoveries import add_recovery
 
         add_recovery("send_webhooks", _send_webhooks)
+        add_recovery("store_traces", _store_traces)
 
 
 def _send_webhooks() -> int:
     from evalsite.api.webhooks import launch_deliveries
 
     return launch_deliveries()
+
+
+def _store_traces() -> int:
+    from evalsite.api.traces import launch_traces
+
+    return launch_traces()

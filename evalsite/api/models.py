@@ -100,3 +100,62 @@ class WebhookDelivery(models.Model):
     def status(self) -> str:
         """Whether it waits, was delivered, or failed for good."""
         return "delivered" if self.delivered_at else "waiting" if self.due_at else "failed"
+
+
+class TraceSource(models.Model):
+    """The traces that programs send to one benchmark, and what has become of them so far."""
+
+    benchmark = models.CharField(max_length=200, unique=True)  # name or slug, as senders have it
+    step = models.CharField(max_length=200)  # whose spans are taken; empty: each trace as a whole
+    sender = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    received_at = models.DateTimeField()  # the last spans
+    stored_at = models.DateTimeField(null=True)  # when traces were last stored
+    spans = models.PositiveBigIntegerField(default=0)  # received so far; the others count traces
+    stored = models.PositiveBigIntegerField(default=0)
+    left_out = models.PositiveBigIntegerField(default=0)  # whole, and could not be stored
+    dropped = models.PositiveBigIntegerField(default=0)  # never whole
+    trouble = models.CharField(max_length=500)  # why the last that was left out was
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.benchmark
+
+    def get_absolute_url(self) -> str:
+        """Return the page of all."""
+        return reverse("trace-source-list")
+
+
+class BufferedTrace(models.Model):
+    """A trace whose spans arrive in several requests. Once it is stored its spans stay for a day, in case more come."""
+
+    source = models.ForeignKey(TraceSource, on_delete=models.CASCADE, related_name="traces")
+    trace_id = models.CharField(max_length=32)
+    has_root = models.BooleanField(default=False)
+    span_count = models.PositiveIntegerField(default=0)
+    received_at = models.DateTimeField()  # its last new span
+    ended_at = models.DateTimeField(null=True)  # when it was stored or left out; None: it waits
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["source", "trace_id"], name="buffered_trace_once")]
+        indexes = [models.Index(fields=["source", "ended_at", "received_at"], name="buffered_trace_waiting")]
+
+    def __str__(self) -> str:
+        return self.trace_id
+
+
+class BufferedSpan(models.Model):
+    """A span as it was sent; `line` is read as a line of a file of traces."""
+
+    trace = models.ForeignKey(BufferedTrace, on_delete=models.CASCADE, related_name="spans", db_index=False)
+    span_id = models.CharField(max_length=16)
+    line = models.TextField()
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["trace", "span_id"], name="buffered_span_once")]
+
+    def __str__(self) -> str:
+        return self.span_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from evalsite.api import views
-from evalsite.api.actions import tokens, webhooks
+from evalsite.api.actions import tokens, trace_sources, webhooks
 from evalsite.api.operations import make_api
 from evalsite.base.actions.declarations import declared_nouns
 from evalsite.base.actions.pages import button_page, form_page
@@ -42,5 +42,9 @@ urlpatterns = [
     ),
     path("webhooks/<int:key>/delete/", button_page(webhooks.delete), name="webhook-delete"),
     path("deliveries/<int:key>/send/", button_page(webhooks.send), name="delivery-send"),
+    path("traces/", views.trace_source_list, name="trace-source-list"),
+    path("traces/<int:key>/store/", button_page(trace_sources.store), name="trace-source-store"),
+    path("traces/<int:key>/delete/", button_page(trace_sources.delete), name="trace-source-delete"),
+    path("v1/traces", views.trace_receiver, name="trace-receiver"),  # where OTLP/HTTP sends them
     path("api/v1/", _api_urls),
 ]

@@ -7,8 +7,8 @@ from typing import Any
 from django import forms
 
 from judging.models import Case
-from judging.services.case_edits import case_spec
 from judging.services.content_hashes import text_hash
+from judging.services.file_imports.suites import case_spec
 from judging.specs.files.findings import Problem
 from judging.specs.suites.cases_yaml import case_from_yaml, case_to_yaml
 from judging.specs.types import CaseSpec

@@ -147,6 +147,12 @@ class ImportOptionsForm(forms.Form):
         required=False,
         help_text="Of text files whose encoding cannot be told, such as gbk.",
     )
+    step = forms.CharField(
+        label="Step of traces",
+        max_length=200,
+        required=False,
+        help_text="Name of a span, tool or agent whose words are judged. Default: the whole conversation.",
+    )
     leave_out_bad_rows = forms.BooleanField(
         label="Leave out rows with errors", required=False, help_text="The rest of the file is imported."
     )
@@ -185,6 +191,7 @@ class ImportOptionsForm(forms.Form):
             renames=data["renames"],
             encoding=data["encoding"].strip(),
             leave_out_bad_rows=data["leave_out_bad_rows"],
+            step=data["step"].strip(),
             is_blind=data["is_blind"],
         )
 

@@ -190,6 +190,7 @@ class ImportCommand(JsonCommand):
             help="suite of the responses: id, name, or slug@number; default: the newest",
         )
         parser.add_argument("--system", default="", help="system of the responses if the file does not name it")
+        parser.add_argument("--step", default="", help="of traces: take the spans of this name instead of whole traces")
         add_map_argument(parser)
         parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help="take a name as another")
         parser.add_argument("--blind", action="store_true", help="labels: nobody had seen verdicts of machines")
@@ -215,6 +216,7 @@ class ImportCommand(JsonCommand):
             renames=_renames(options["rename"]),
             encoding=options["encoding"],
             leave_out_bad_rows=options["leave_out_bad_rows"],
+            step=options["step"],
             is_blind=options["blind"],
             **mapping_of(options["map"]),
         )

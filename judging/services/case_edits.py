@@ -14,13 +14,13 @@ from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.json_types import JsonDict
 from judging.grading.aggregates import score_case
 from judging.grading.grades import GradingOptions, ResponseGrade
-from judging.models import Case, ImportBatch, Response, Suite, SuiteCase
+from judging.models import Case, ImportBatch, Response, Suite
 from judging.services.evaluation.evaluator_tasks import graded_case
 from judging.services.evaluation.rule_tasks import grade_all, program_runner
 from judging.services.file_imports.import_batches import open_batch
-from judging.services.file_imports.suites import NewSuite, StoredSuite, use_suite, write_suite
+from judging.services.file_imports.suites import NewSuite, StoredSuite, suite_spec, use_suite, write_suite
 from judging.services.transactions import persistently
-from judging.specs.types import CaseSpec, SuiteSpec, image_specs
+from judging.specs.types import CaseSpec
 
 INLINE_RESPONSES = 1000  # tried while the reader waits; more, or programs to run, are tried by a worker
 INLINE_PROGRAMS = 6
@@ -38,44 +38,6 @@ class EditSize:
     @property
     def is_small(self) -> bool:
         return self.responses <= INLINE_RESPONSES and self.programs <= INLINE_PROGRAMS
-
-
-def case_spec(case: Case, *, weight: float = 1.0) -> CaseSpec:
-    """Return a stored case as importers hand it over; storing it again changes nothing. `case.prompt` is loaded."""
-    return CaseSpec(
-        key=case.key,
-        prompt=case.prompt.text,
-        grading=case.grading,
-        reference=case.reference,
-        context=case.prompt.context,
-        context_role=case.prompt.context_role,
-        scenario=case.scenario,
-        question_type=case.question_type,
-        lang=case.lang,
-        full_score=case.full_score,
-        null_score=case.null_score,
-        weight=weight,
-        source_path=case.source_path,
-        metadata=case.metadata,
-        handlers=case.handlers,
-        images=image_specs(case.prompt.images),
-        messages=tuple(case.prompt.messages),
-        is_numbered=case.prompt.is_numbered,
-    )
-
-
-def suite_spec(suite: Suite) -> SuiteSpec:
-    """Return a stored suite as importers hand it over."""
-    links = SuiteCase.objects.filter(suite=suite).select_related("case__prompt").order_by("position")
-    return SuiteSpec(
-        name=suite.name,
-        version=suite.label,
-        cases=tuple(case_spec(link.case, weight=link.weight) for link in links),
-        attempt_reduce_mode=suite.attempt_reduce_mode,
-        full_score=suite.full_score,
-        null_score=suite.null_score,
-        metadata=suite.metadata,
-    )
 
 
 def size_of_edit(*, case: Case, edited: CaseSpec) -> EditSize:

@@ -47,6 +47,7 @@ LEAVE_A_TRACE = {"accounts:audit-export", "review:queue-export"}  # downloads, k
 # Each address that takes a POST and needs no command -> why.
 REASONS = {
     "act": "actions that name their button: the command follows from the declaration, as this page does",
+    "trace-receiver": "spans of a running program; `import` takes them from a file",
     "login": "a command needs no session",
     "logout": "a command needs no session",
     "password_change": "one's own password, which nobody else is to type; `person new-password` issues a new one",

@@ -66,6 +66,9 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "accounts:session-end": {"post": (302, 302, 302, 302)},
     "token-list": EVERYBODY,
     "token-revoke": {"post": (404, 404, 404, 404)},
+    "trace-source-list": RESEARCHERS,
+    "trace-source-store": RESEARCHERS_ACT,
+    "trace-source-delete": RESEARCHERS_ACT,
     "webhook-list": ADMINS,
     "webhook-detail": ADMINS_OBJECT,
     "webhook-secret": ADMINS_ACT,
@@ -301,6 +304,7 @@ OPEN = {
     "reports:gate-badge": 404,  # no gate has this badge
     "reports:shared-board": 404,  # no link has this token
     "reports:shared-results": 404,
+    "trace-receiver": 405,  # a token sends, by POST: tests/evalsite/api/test_traces.py
 }  # for nobody, by GET
 
 EXAMPLES = {

@@ -15,10 +15,16 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
+from evalsite.accounts.roles import Role, Scope
+from evalsite.api.models import TraceSource
+from evalsite.api.tokens import make_token
+from evalsite.api.traces import QUIET_FOR, store_whole
 from evalsite.base.json_types import JsonDict
 from judging.models import Upload
 from judging.services.file_imports.stored_imports import stored_document
+from tests import factories
 from tests.judging.specs.records.tools.logs.test_traces import heard, said
 
 pytestmark = [pytest.mark.tool_logs, pytest.mark.django_db]
@@ -45,13 +51,16 @@ PROMPTFOO = {
 }
 
 
-def _written(tool: str, writer: str, *arguments: str) -> JsonDict:
+def _written(tool: str, writer: str, *arguments: str, **environment: str) -> JsonDict:
     """Return what a tool says of the log that it writes."""
     python = TOOLS / tool / "bin" / "python"
     if not python.exists():
         pytest.skip(f"{tool} is not installed: make tool-logs")
     argv = [str(python), str(WRITERS / writer), *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=arguments[0], timeout=300)
+    variables = {**os.environ, **environment}
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, cwd=arguments[0], env=variables, timeout=300
+    )
     assert not done.returncode, done.stderr[-2000:]
     said: JsonDict = json.loads(done.stdout.strip().splitlines()[-1])
     return said
@@ -167,3 +176,25 @@ def test_traces_of_the_sdk_of_opentelemetry_are_stored_whole(tmp_path: Path, nam
     stored = _imported(str(tmp_path / name))
 
     assert heard(stored) == said(told["traces"])
+
+
+@pytest.mark.parametrize("packing", ["none", "gzip"])
+@pytest.mark.django_db(transaction=True)
+def test_traces_that_the_exporter_of_opentelemetry_sends_are_stored_whole(
+    tmp_path: Path, packing: str, live_server: Any
+) -> None:
+    person, at = factories.user(role=Role.RESEARCHER), timezone.now()
+    token = make_token(owner=person, name="exporter", scopes=[Scope.RUN], days=1, at=at).text
+    variables = {
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{live_server.url}/v1/traces",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS": f"Authorization=Bearer%20{token},Evalsite-Benchmark=Weather%20desk",
+        "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": packing,
+    }
+
+    told = _written("otel", "otel_traces.py", str(tmp_path), **variables)
+    source = TraceSource.objects.get()
+    later = timezone.now() + QUIET_FOR
+    count = store_whole(source, quiet_since=later - QUIET_FOR, at=later)
+
+    assert (told["sent"], source.benchmark, count) == (["SUCCESS"] * 3, "Weather desk", len(told["traces"]))
+    assert heard(stored_document(Upload.objects.get())) == said(told["traces"])

@@ -13,7 +13,8 @@ from evalsite.base.json_types import JsonDict
 from judging.actions.references import SUITE
 from judging.forms.cases import CaseEditForm
 from judging.models import Case, Suite
-from judging.services.case_edits import case_spec, save_edit, try_edit
+from judging.services.case_edits import save_edit, try_edit
+from judging.services.file_imports.suites import case_spec
 from judging.specs.suites.cases_yaml import case_to_yaml
 
 

@@ -357,6 +357,7 @@ def command_of(upload: Upload) -> str:
         ("--system", options.system),
         ("--rubric", options.rubric),
         ("--encoding", options.encoding),
+        ("--step", options.step),
         ("--map", ",".join("=".join(pair) for pair in options.meanings)),
         *(("--rename", "=".join(pair)) for pair in options.renames),
         *(("--map", f"{role}={column}") for column, role in options.columns),

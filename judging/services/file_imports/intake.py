@@ -62,6 +62,8 @@ class ImportOptions:
     renames: tuple[tuple[str, str], ...] = ()  # name of a system, judge or rater with the one to be taken
     encoding: str = ""
     leave_out_bad_rows: bool = False
+    step: str = ""  # of traces: the name of the spans to be taken; empty: each trace as a whole
+    adds_cases: bool = False  # the newest suite keeps its cases, and these follow
     is_blind: bool | None = None  # labels: nobody had seen machine verdicts; None: those of a benchmark's authors
 
     def as_json(self) -> JsonDict:
@@ -85,6 +87,7 @@ class ImportOptions:
             encoding=self.encoding,
             renames=dict(self.renames),
             leave_out_bad_rows=self.leave_out_bad_rows,
+            step=self.step,
         )
 
 
@@ -328,6 +331,7 @@ class _UploadReader:
             beside=self.suite,
             name=_name_of(self.reading),
             leave_out_unknown=self.options.leave_out_bad_rows,
+            adds_cases=self.options.adds_cases,
         )
         plan = planner.make()
         self.choices = plan.choices

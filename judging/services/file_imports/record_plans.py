@@ -12,7 +12,7 @@ from typing import Generic, TypeVar, overload
 from django.db.models import Count, Q
 
 from judging.models import Benchmark, Case, Prompt, Response, Suite
-from judging.services.file_imports.suites import benchmark_slug_of
+from judging.services.file_imports.suites import benchmark_slug_of, grown_suite
 from judging.services.known_cases import (
     StoredPrompts,
     answer_known_cases,
@@ -276,6 +276,7 @@ class RecordPlanner:
     beside: SuiteSpec | None = None  # a suite with graders in the same upload
     name: str = ""  # of a new benchmark that nobody named
     leave_out_unknown: bool = False
+    adds_cases: bool = False  # the cases of the newest suite stay beside these
     plan: RecordPlan = field(default_factory=RecordPlan)
 
     def make(self) -> RecordPlan:
@@ -371,7 +372,8 @@ class RecordPlanner:
         if self.plan.target.benchmark is not None:
             self._number_in(self.plan.target.benchmark)
         cases = Converted(self.collected.cases, lambda row: case_spec(row[1]))
-        self.plan.suite = SuiteSpec(name=self.name or name, version="", cases=cases)
+        stored = self.plan.target.suite if self.adds_cases else None
+        self.plan.suite = grown_suite(stored, cases) if stored else SuiteSpec(self.name or name, "", cases)
 
     def _number_in(self, benchmark: Benchmark) -> None:
         """Give cases without an id the keys under which a stored benchmark has their prompts, else numbers that it does

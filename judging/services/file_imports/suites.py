@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -28,7 +28,7 @@ from judging.services.file_imports.import_batches import (
 )
 from judging.services.file_imports.staged_rubrics import Watch, unwatched
 from judging.services.transactions import persistently
-from judging.specs.types import CaseSpec, SuiteSpec
+from judging.specs.types import CaseSpec, SuiteSpec, image_specs
 
 # Fields that a case, as read, and its row in a batch name alike, beside those that hold JSON.
 _SAME_FIELDS = (
@@ -256,3 +256,47 @@ def _use_cases(batch: ImportBatch, suite: Suite, at: datetime) -> None:
     )
     if placed != suite.case_count:
         raise BatchLost(f"{placed:,} of {suite.case_count:,} cases of the import remain; nothing was stored.")
+
+
+def case_spec(case: Case, *, weight: float = 1.0) -> CaseSpec:
+    """Return a stored case as importers hand it over; storing it again changes nothing. `case.prompt` is loaded."""
+    return CaseSpec(
+        key=case.key,
+        prompt=case.prompt.text,
+        grading=case.grading,
+        reference=case.reference,
+        context=case.prompt.context,
+        context_role=case.prompt.context_role,
+        scenario=case.scenario,
+        question_type=case.question_type,
+        lang=case.lang,
+        full_score=case.full_score,
+        null_score=case.null_score,
+        weight=weight,
+        source_path=case.source_path,
+        metadata=case.metadata,
+        handlers=case.handlers,
+        images=image_specs(case.prompt.images),
+        messages=tuple(case.prompt.messages),
+        is_numbered=case.prompt.is_numbered,
+    )
+
+
+def suite_spec(suite: Suite) -> SuiteSpec:
+    """Return a stored suite as importers hand it over."""
+    links = SuiteCase.objects.filter(suite=suite).select_related("case__prompt").order_by("position")
+    return SuiteSpec(
+        name=suite.name,
+        version=suite.label,
+        cases=tuple(case_spec(link.case, weight=link.weight) for link in links),
+        attempt_reduce_mode=suite.attempt_reduce_mode,
+        full_score=suite.full_score,
+        null_score=suite.null_score,
+        metadata=suite.metadata,
+    )
+
+
+def grown_suite(suite: Suite, cases: Iterable[CaseSpec]) -> SuiteSpec:
+    """Return a stored suite with further cases behind its own; one that it has under another content is replaced."""
+    spec, further = suite_spec(suite), {case.key: case for case in cases}
+    return replace(spec, cases=(*(case for case in spec.cases if case.key not in further), *further.values()))

@@ -52,6 +52,7 @@ class CollectorOptions:
     system: str = ""  # of responses that name none
     renames: Mapping[str, str] = field(default_factory=dict)  # name of a system, judge or rater -> the one to be taken
     leave_out_bad_rows: bool = False
+    step: str = ""  # of traces: the name of the spans to be taken; empty: each trace as a whole
 
 
 class Collector:

@@ -36,10 +36,11 @@ class RecordOptions:
     encoding: str = ""
     renames: Mapping[str, str] = field(default_factory=dict)
     leave_out_bad_rows: bool = False
+    step: str = ""  # of traces
 
     def of_collector(self) -> CollectorOptions:
         """Return what matters where records are collected."""
-        return CollectorOptions(self.system, self.renames, self.leave_out_bad_rows)
+        return CollectorOptions(self.system, self.renames, self.leave_out_bad_rows, self.step)
 
 
 @dataclass(slots=True)

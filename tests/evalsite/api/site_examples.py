@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalsite.accounts.roles import Scope
-from evalsite.api.models import ApiToken, Webhook
+from evalsite.api.models import ApiToken, TraceSource, Webhook
 from evalsite.api.tokens import make_token
 from tests.evalsite.api.doors import Example
 
@@ -57,9 +57,22 @@ def _sent_again() -> Example:
     return Example(subject=delivery, shows={"event": "queue.done", "status": "waiting", "tries": 0})
 
 
+def _trace_source() -> TraceSource:
+    return TraceSource.objects.create(benchmark="Desk", received_at=timezone.now(), dropped=2)
+
+
 EXAMPLES: dict[str, Callable[[], Example]] = {
     "token create": _new_token,
     "token revoke": _revoked_token,
+    "trace_source choose-step": lambda: Example(
+        subject=_trace_source(),
+        entered={"step": "retrieve"},
+        shows={"step": "retrieve"},
+        refused={"step": "x" * 201},
+        sentence="Ensure this value has at most 200 characters (it has 201).",
+    ),
+    "trace_source store": lambda: Example(subject=_trace_source(), shows={"benchmark": "Desk", "dropped": 2}),
+    "trace_source delete": lambda: Example(subject=_trace_source(), shows={"deleted": True}),
     "webhook create": _new_webhook,
     "webhook change": _changed_webhook,
     "webhook new-secret": lambda: Example(subject=_webhook(), shows=WEBHOOK),

@@ -9,8 +9,8 @@ import pytest
 
 from evalsite.accounts.models import AuditEntry
 from judging.models import Case, Response, Score, Suite
-from judging.services.case_edits import case_in, case_spec, save_edit, size_of_edit, suite_spec, try_edit
-from judging.services.file_imports.suites import store_suite, suite_hash
+from judging.services.case_edits import case_in, save_edit, size_of_edit, try_edit
+from judging.services.file_imports.suites import case_spec, store_suite, suite_hash, suite_spec
 from judging.specs.types import CaseSpec, SuiteSpec
 from tests import factories
 from tests.factories import NOON

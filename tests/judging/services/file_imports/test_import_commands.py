@@ -45,11 +45,11 @@ def test_command_of_repeats_roles_and_meanings_of_columns() -> None:
 def test_command_of_repeats_every_other_option() -> None:
     flags = {"leave_out_bad_rows": True, "allow_missing_files": True, "is_blind": True}
 
-    upload = upload_of(FILE, kind="table", benchmark="Capitals", suite_id=3, encoding="gbk", **flags)
+    upload = upload_of(FILE, kind="table", benchmark="Capitals", suite_id=3, encoding="gbk", step="plan", **flags)
 
     assert command_of(upload) == (
         "manage.py import 'my table.csv' --kind table --benchmark Capitals --suite 3 --encoding gbk "
-        "--leave-out-bad-rows --allow-missing-files --blind"
+        "--step plan --leave-out-bad-rows --allow-missing-files --blind"
     )
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from judging.models import BatchPicture, Case, Picture, Prompt, Response, Suite
-from judging.services.case_edits import case_spec
 from judging.services.content_hashes import prompt_hash
 from judging.services.file_imports.imports import ImportRefused, check_import, store_import
 from judging.services.file_imports.intake import ImportOptions
+from judging.services.file_imports.suites import case_spec
 from judging.specs.pictures.picture_formats import encode_picture
 from tests import factories, image_files
 from tests.judging import import_files

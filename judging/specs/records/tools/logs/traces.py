@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -23,6 +23,8 @@ MOST_SPANS = 200_000  # of a file
 NOTHING_ASKED = (
     "No span of the file says what a model was asked. Have messages recorded, under gen_ai.input.messages for example."
 )
+NO_SUCH_STEP = "No span of the file is called {}, nor its tool or agent. Names: {}."
+_NAMES_SHOWN = 12
 _DEEPEST = 24  # of values in attributes
 _IDS = ({"trace_id", "span_id"}, {"traceId", "spanId"}, {"context.trace_id", "context.span_id"})
 _SPAN = frozenset({"name", "parent_id", "parentSpanId", "parent_span_id", "start_time", "startTimeUnixNano"})
@@ -93,6 +95,11 @@ class TracedSpan:
     @property
     def kind(self) -> str:
         return self.text("kind").lower()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """By what a person may name it as a step: its own name, and those of its tool and agent."""
+        return tuple(name for name in (self.name, self.text("tool"), self.text("agent")) if name)
 
     @property
     def is_call(self) -> bool:
@@ -326,6 +333,13 @@ def _spoken(span: TracedSpan) -> Spoken:
     return _of_events(span)
 
 
+def _of_tool(span: TracedSpan) -> Spoken:
+    """Return what a tool was called with and what it returned, for a tool that is judged as a step."""
+    arguments, result = as_text(span.get("arguments")), content_text(span.get("result"))
+    asked = [{"role": "user", "content": arguments}] if arguments else []
+    return Spoken(span, asked, [{"role": "assistant", "content": result}] if result else [])
+
+
 def _messages(span: TracedSpan, name: str, convention: Convention, role: str) -> list[JsonDict]:
     value = parsed(_attribute(span.attributes, name))
     if isinstance(value, str):
@@ -370,23 +384,39 @@ def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
         else:
             collector.bad_row(span.place, "The span has no id, or none of its trace.")
     collector.log(LogRecord(part.file, "OpenTelemetry", name=part.stem))
-    count = 0
+    step, count = collector.options.step, 0
     for trace, spans in traces.items():
+        spans.sort(key=lambda span: (span.start, span.end))
         known = {span.id for span in spans}
         roots = [span for span in spans if span.parent not in known]
         below = _descendants(spans)
-        for root in sorted(roots, key=lambda span: span.start):
-            id_ = trace if len(roots) == 1 else f"{trace}/{root.id}"
-            told = _told(root, sorted(below(root), key=lambda span: (span.start, span.end)), id_, collector)
+        taken = [span for span in spans if step in span.names] if step else roots
+        for span in taken:
+            id_ = trace if len(taken) == 1 else f"{trace}/{span.id}"
+            whose = (roots[0], spans) if step and roots else (span, below(span))  # steps are of the system of the whole
+            told = _told(span, below(span), id_, collector, _system(*whose))
             if told is not None:
                 count += 1
-                store(ToolRow(part, collector, upload, root.place, {}), told)
+                store(ToolRow(part, collector, upload, span.place, {}), told)
     if not count:
-        collector.bad_row(part.place(), NOTHING_ASKED)
+        collector.bad_row(part.place(), _why_nothing(traces.values(), step))
+
+
+def _why_nothing(traces: Iterable[Sequence[TracedSpan]], step: str) -> str:
+    names = dict.fromkeys(name for spans in traces for span in spans for name in span.names)
+    if not step or step in names:
+        return NOTHING_ASKED
+    return NO_SUCH_STEP.format(step, ", ".join(list(names)[:_NAMES_SHOWN]) or "none")
+
+
+def _system(root: TracedSpan, spans: Sequence[TracedSpan]) -> str:
+    calls = [span for span in spans if span.is_call]
+    return _first_text(spans, "agent") or _first_text(calls[::-1], "model") or root.service or root.name
 
 
 def _descendants(spans: Sequence[TracedSpan]) -> Callable[[TracedSpan], list[TracedSpan]]:
-    """Return what lists a span with all that stand below it; none twice, though parents may go round in circles."""
+    """Return what lists a span with all that stand below it by their times; none twice, though parents may go round in
+    circles."""
     children: dict[str, list[TracedSpan]] = defaultdict(list)
     for span in spans:
         children[span.parent].append(span)
@@ -399,15 +429,16 @@ def _descendants(spans: Sequence[TracedSpan]) -> Callable[[TracedSpan], list[Tra
             fresh = [child for child in children[span.id] if child.id not in seen]
             seen.update(child.id for child in fresh)
             waiting += fresh
-        return found
+        return sorted(found, key=lambda span: (span.start, span.end))
 
     return below
 
 
-def _told(root: TracedSpan, spans: Sequence[TracedSpan], id_: str, collector: Collector) -> Told | None:
+def _told(root: TracedSpan, spans: Sequence[TracedSpan], id_: str, collector: Collector, system: str) -> Told | None:
     """Return the case of a root span and the response; None where nothing was asked."""
     calls = [span for span in spans if span.is_call]
-    spoken = _conversation(root, [_spoken(span) for span in spans])
+    is_tool = bool(collector.options.step) and root.kind in _TOOLS
+    spoken = _of_tool(root) if is_tool else _conversation(root, [_spoken(span) for span in spans])
     if not spoken.asked:
         collector.leave_out("trace", "no span of it says what was asked", root.place)
         return None
@@ -415,7 +446,6 @@ def _told(root: TracedSpan, spans: Sequence[TracedSpan], id_: str, collector: Co
     steps = _with_tools(steps, [span for span in spans if span.kind in _TOOLS])
     reader = Messages(collector, root.place)
     case = CaseInput(id_, messages=reader.turns("", asked))
-    system = _first_text(spans, "agent") or _first_text(calls[::-1], "model") or root.service or root.name
     row = ResponseRow(system, seconds=(root.end - root.start) / 1e9 if root.end > root.start > 0 else None)
     if collector.options.system:
         row.system = collector.options.system
@@ -428,6 +458,7 @@ def _told(root: TracedSpan, spans: Sequence[TracedSpan], id_: str, collector: Co
     row.stop = as_text(stop[0] if isinstance(stop, list) and stop else stop)
     row.metadata = {
         "trace": root.trace,
+        "step": collector.options.step,
         "spans": len(spans),
         "input_tokens": _sum(calls or [root], "input_tokens"),
         "cost": _cost(calls or [root]),

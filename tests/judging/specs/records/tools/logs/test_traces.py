@@ -84,6 +84,44 @@ def test_every_root_of_a_trace_is_a_case_and_a_span_whose_parent_is_elsewhere_is
     assert told(document["responses"], "case", "system", "text") == [("t/a", "m", "ONE"), ("t/b", "m", "TWO")]
 
 
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("distance", [('{"to": "Paris"}', "small-2", "300")]),  # a tool, by its name
+        (
+            "llm",
+            [
+                ("How far is Paris? The tool says 300.", "small-2", "It is 300 km."),
+                ("Add 2 and 3.", "small-2", "Five."),
+            ],
+        ),
+        ("desk", [("Be short.\n\nIs it raining in Ghent?", "desk", "Yes, it rains.")]),  # an agent
+        ("chat small-1", [("Be short.\n\nIs it raining in Ghent?", "desk", text) for text in ("", "Yes, it rains.")]),
+    ],
+)
+def test_a_step_is_taken_by_its_name_with_the_system_of_the_whole(step: str, expected: list[tuple[str, ...]]) -> None:
+    document = stored({"traces.pb": (WRITTEN / "traces.pb").read_bytes()}, step=step)
+
+    asked = {
+        case["id"]: case.get("prompt") or "\n\n".join(each["text"] for each in case["messages"])
+        for case in document["cases"]
+    }
+    found = [(asked[row["case"]], row["system"], row["text"]) for row in document["responses"]]
+    assert sorted(found) == sorted(each for each in expected if each[2])
+    assert {row["metadata"]["step"] for row in document["responses"]} == {step}
+    assert len(asked) == len(expected)
+
+
+def test_a_step_that_no_span_has_names_those_that_there_are() -> None:
+    reading = read({"traces.pb": (WRITTEN / "traces.pb").read_bytes()}, step="plan")
+
+    assert reading.collected is None
+    assert [finding.message for finding in reading.findings.as_tuple()] == [
+        "No span of the file is called plan, nor its tool or agent. Names: invoke_agent desk, desk, chat small-1, "
+        "execute_tool weather, weather, chain, distance, llm, chat small-3, openai.chat."
+    ]
+
+
 def test_attributes_in_objects_are_read_as_those_with_names_of_their_own() -> None:
     contents = [{"message_content": {"type": "text", "text": "A"}}]
     messages = {
