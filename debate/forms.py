@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +27,14 @@ from debate.protocol.orders import OrderScheme
 from debate.protocol.setups import Method, RoundMode, Visibility
 from debate.selectors import criteria_on_offer
 from debate.services.labels import DebateLabelUpload
-from debate.services.set_plans import FEWEST_SYSTEMS, MOST_SYSTEMS, DebateWish
+from debate.services.set_plans import (
+    FEWEST_SYSTEMS,
+    MOST_SYSTEMS,
+    DebateWish,
+    people_cost_of,
+    robustness_wishes,
+    round_robin_wishes,
+)
 from evalsite.base.choices import choices_of
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
@@ -35,6 +44,7 @@ from judging.forms.imports import ColumnsField, chosen_columns
 from judging.forms.new_runs import PeopleForm
 from judging.forms.selections import SelectionForm
 from judging.models import ModelEndpoint, Response, Rubric, Suite, System
+from judging.services.runs.people_costs import PeopleCost
 
 PROTOCOL_FIELDS = (
     "max_rounds", "mode", "visibility", "agent_order", "stop_on_consensus", "stop_on_stability",
@@ -55,6 +65,16 @@ class AgentsField(forms.TypedMultipleChoiceField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(coerce=int, **kwargs)
+        self.names: dict[str, str] = {}
+
+    def offer(self, endpoints: Iterable[ModelEndpoint]) -> None:
+        """Let these be chosen: pages by what they are offered as, programs by their names."""
+        self.choices = [(str(endpoint.pk), endpoint.offered_as) for endpoint in endpoints]
+        self.names = {str(endpoint.pk): endpoint.name for endpoint in endpoints}
+
+    def name_of(self, code: str) -> str:
+        """Return what programs call a choice."""
+        return self.names.get(code, code)
 
     def to_python(self, value: Any) -> list[str]:
         return [agent for agent in super().to_python(value) if agent]
@@ -64,6 +84,37 @@ class AgentsField(forms.TypedMultipleChoiceField):
         keys = super().clean([entered for entered in value or () if entered])
         rows = ModelEndpoint.objects.in_bulk(keys)
         return [rows[key] for key in keys if key in rows]
+
+
+class CriterionField(forms.ChoiceField):
+    """A criterion of a rubric; programs name it alone where one rubric has it, else behind its rubric."""
+
+    names: Mapping[str, str] = {}
+
+    def offer(self, suite: Suite | None) -> None:
+        """Let the criteria be chosen by which a suite can be compared; without one, all."""
+        offered = [
+            (rubric, names)
+            for rubric, names in criteria_on_offer()
+            if suite is None or rubric.benchmark_id in (None, suite.benchmark_id)
+        ]
+        groups = [
+            (str(rubric), [(f"{rubric.pk}:{name}", f"{name} · {rubric}") for name in names])
+            for rubric, names in offered
+        ]
+        self.choices = [("", "Choose a criterion"), *groups]
+        count = Counter(name for _, names in offered for name in names)
+        self.names = {
+            f"{rubric.pk}:{name}": name if count[name] == 1 else f"{rubric.slug}@{rubric.version}:{name}"
+            for rubric, names in offered
+            for name in names
+        }
+        listed = ", ".join(self.names.values()).replace("%", "%%") or "none"
+        self.error_messages["invalid_choice"] = f"There is no criterion “%(value)s”. There are: {listed}."
+
+    def name_of(self, code: str) -> str:
+        """Return what programs call a choice."""
+        return self.names.get(code, code)
 
 
 class DefaultedChoice(forms.ChoiceField):
@@ -106,7 +157,7 @@ class DebateSetForm(PeopleForm, SelectionForm):
         System.objects.none(), required=False, widget=forms.CheckboxSelectMultiple,
         label="Systems to compare in pairs", help_text=f"{FEWEST_SYSTEMS} to {MOST_SYSTEMS}.",
     )  # fmt: skip
-    criterion = forms.ChoiceField(help_text="The responses are compared by it; agents read its levels.")
+    criterion = CriterionField(help_text="The responses are compared by it; agents read its levels.")
     variant_seed = forms.IntegerField(
         required=False,
         initial=0,
@@ -154,15 +205,18 @@ class DebateSetForm(PeopleForm, SelectionForm):
     )
     mode = forms.ChoiceField(
         choices=[(RoundMode.SIMULTANEOUS, "All at once"), (RoundMode.SEQUENTIAL, "One after the other")],
+        initial=RoundMode.SIMULTANEOUS.value,
         label="Order within a round",
         help_text="All at once, the order has no effect; one after the other, later agents read earlier ones.",
     )
     visibility = forms.ChoiceField(
         choices=[(Visibility.PREVIOUS, "The previous round"), (Visibility.FULL, "All earlier rounds")],
+        initial=Visibility.PREVIOUS.value,
         label="Each agent reads",
     )
     agent_order = forms.ChoiceField(
         choices=[(OrderScheme.PERMUTATIONS, "Any order"), (OrderScheme.CYCLIC, "Rotations only, as in ScaleEval")],
+        initial=OrderScheme.PERMUTATIONS.value,
         label="Order of the agents",
     )
     stop_on_consensus = forms.BooleanField(required=False, initial=True, label="Stop when all agree")
@@ -201,16 +255,11 @@ class DebateSetForm(PeopleForm, SelectionForm):
         suite = suites.filter(pk=key).first() if key is not None else None
         for name in ("system_a", "system_b", "systems"):
             self._choices(name).queryset = _systems(suite).order_by("name")
-        offered = [
-            (str(endpoint.pk), endpoint.offered_as)
-            for endpoint in ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name")
-        ]
-        agents = self.fields["endpoints"]
-        if isinstance(agents, AgentsField):
-            agents.choices = offered
-        criterion = self.fields["criterion"]
-        if isinstance(criterion, forms.ChoiceField):
-            criterion.choices = _criterion_choices(suite)
+        agents, criterion = self.fields["endpoints"], self.fields["criterion"]
+        assert isinstance(agents, AgentsField)
+        assert isinstance(criterion, CriterionField)
+        agents.offer(ModelEndpoint.objects.filter(is_active=True).order_by("kind", "name"))
+        criterion.offer(suite)
 
     @property
     def protocol_fields(self) -> list[forms.BoundField]:
@@ -269,6 +318,19 @@ class DebateSetForm(PeopleForm, SelectionForm):
             without_images=data["without_images"],
             selection=data["selection"],
         )
+
+    def wishes(self) -> list[DebateWish]:
+        """Return the sets that a valid form asks for."""
+        wish, data = self.wish(), self.cleaned_data
+        if data["plan"] == "round-robin":
+            return round_robin_wishes(wish, list(data["systems"]))
+        if data["plan"] == "robustness":
+            return robustness_wishes(wish, seed=data["variant_seed"] or 0, use_given=data["use_given"])
+        return [wish]
+
+    def people_cost(self) -> PeopleCost | None:
+        """Return what the sets ask of people; nobody is asked about a perturbed criterion."""
+        return None if self.cleaned_data["plan"] == "robustness" else people_cost_of(self.wishes())
 
     def _choices(self, name: str) -> forms.ModelChoiceField[Any]:
         field = self.fields[name]
@@ -336,12 +398,3 @@ def _systems(suite: Suite | None) -> QuerySet[System]:
         return System.objects.all()
     answered = Response.objects.filter(prompt__cases__links__suite=suite, superseded_at__isnull=True)
     return System.objects.filter(pk__in=answered.values("system_id"))
-
-
-def _criterion_choices(suite: Suite | None) -> list[tuple[str, str | list[tuple[str, str]]]]:
-    offered: list[tuple[str, str | list[tuple[str, str]]]] = [
-        (str(rubric), [(f"{rubric.pk}:{name}", f"{name} · {rubric}") for name in names])
-        for rubric, names in criteria_on_offer()
-        if suite is None or rubric.benchmark_id in (None, suite.benchmark_id)
-    ]
-    return [("", "Choose a criterion"), *offered]

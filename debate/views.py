@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -14,9 +13,8 @@ from django.utils.text import slugify
 from django.utils.timezone import now
 
 from debate import jobs, selectors
-from debate.actions.debate_sets import LabelsNotPlaced, take_labels
+from debate.actions.debate_sets import LabelsNotPlaced, create, take_labels
 from debate.forms import DebateSetForm, LabelsForm, RecordsForm, entered_in
-from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Experiment, Statement
 from debate.protocol.options import options_from_json
 from debate.protocol.setups import DebateSetup, Method
@@ -33,28 +31,21 @@ from debate.selectors import (
 )
 from debate.services.estimates import estimate_all
 from debate.services.labels import StoredLabels
-from debate.services.set_plans import (
-    DebatesRefused,
-    DebateWish,
-    check_debates,
-    people_cost_of,
-    robustness_wishes,
-    round_robin_wishes,
-)
+from debate.services.set_plans import DebatesRefused, DebateWish, check_debates
 from debate.services.set_tables import COLUMNS, TABLE_FORMATS, TABLES, debate_table, replication_archive
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import ActionCall
-from evalsite.base.actions.pages import action_page
+from evalsite.base.actions.pages import action_page, show_refusal
 from evalsite.base.choices import choices_of
 from evalsite.base.differences import Differences, compare
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, table_response
 from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
 from judging.models import ModelEndpoint, Rubric, Suite, System
 from judging.services.calls.day_budgets import too_small
 from judging.services.file_imports.upload_store import drop_upload
 from judging.services.file_imports.uploads import UploadRefused
-from judging.services.runs.people_costs import PeopleCost, check_agreed
-from judging.specs.people_choices import HOW_TO_AGREE, AskedPeople, PeopleNotAsked
+from judging.specs.people_choices import AskedPeople
 from judging.specs.records.names import COLUMN_FIELDS
 from judging.specs.selections import selection_from_json
 from judging.states import ACTIVE
@@ -268,30 +259,18 @@ def set_list(request: PageRequest) -> HttpResponse:
     return render(request, "debate/set_list.html", context)
 
 
-@form_view("debate.add_debateset")
+@action_page(create, form_view)
 def set_create(request: PageRequest) -> HttpResponse:
-    """A new set of debates; on success its page, where it runs already."""
+    """A new set of debates; on success its page, or that of its experiment, where it runs already."""
     form = DebateSetForm(request.POST or None, initial=entered_in(request.GET))
-    if request.method == "POST" and form.is_valid():
-        try:
-            check_agreed(_people_cost(form, _wishes(form)), form.cleaned_data["agreed"], how=HOW_TO_AGREE)
-            debate_set = _launch(form, request.user)
-        except (DebatesRefused, PeopleNotAsked) as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            return redirect(debate_set)
+    try:
+        if form.is_valid():
+            first = create.carry_out(ActionCall(None, form, request.user, now()))
+            return redirect(first.experiment or first)
+    except Refused as refusal:
+        show_refusal(form, refusal)
     context = {"form": form, "missing": _missing(), **_estimate(form if form.is_bound else None)}
-    return render(request, "debate/set_create.html", context)
-
-
-def _launch(form: DebateSetForm, actor: Any) -> DebateSet | Experiment:
-    wish, data, at = form.wish(), form.cleaned_data, now()
-    if data["plan"] == "round-robin":
-        return launch_round_robin(wish=wish, systems=list(data["systems"]), actor=actor, at=at)
-    if data["plan"] == "robustness":
-        seed = data["variant_seed"] or 0
-        return launch_robustness(wish=wish, seed=seed, use_given=data["use_given"], actor=actor, at=at)
-    return launch_debates(wish=wish, actor=actor, at=at)
+    return render(request, "debate/set_create.html", context, status=400 if form.is_bound else 200)
 
 
 @get_view("debate.add_debateset")
@@ -386,8 +365,7 @@ def _outcome_counts(debate_set: DebateSet, outcomes: selectors.OutcomeCounts) ->
 def _estimate(form: DebateSetForm | None) -> JsonDict:
     if form is None or not form.is_valid():
         return {"estimate": None}
-    wish, data, wishes = form.wish(), form.cleaned_data, _wishes(form)
-    people_cost = _people_cost(form, wishes)
+    wish, data, wishes, people_cost = form.wish(), form.cleaned_data, form.wishes(), form.people_cost()
     estimate = estimate_all(wishes, threads=settings.CALL_THREADS, at=now())
     return {
         "estimate": estimate,
@@ -400,21 +378,6 @@ def _estimate(form: DebateSetForm | None) -> JsonDict:
         "obstacle": _obstacle((*wishes, wish)[0]),
         "word": "decisions" if data["method"] is not Method.DEBATE or data["plan"] == "robustness" else "debates",
     }
-
-
-def _wishes(form: DebateSetForm) -> list[DebateWish]:
-    """Return the sets that a valid form asks for."""
-    wish, data = form.wish(), form.cleaned_data
-    if data["plan"] == "round-robin":
-        return round_robin_wishes(wish, list(data["systems"]))
-    if data["plan"] == "robustness":
-        return robustness_wishes(wish, seed=data["variant_seed"] or 0, use_given=data["use_given"])
-    return [wish]
-
-
-def _people_cost(form: DebateSetForm, wishes: list[DebateWish]) -> PeopleCost | None:
-    """Return what the sets ask of people; nobody is asked about a perturbed criterion."""
-    return None if form.cleaned_data["plan"] == "robustness" else people_cost_of(wishes)
 
 
 def _obstacle(wish: DebateWish) -> str:

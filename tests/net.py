@@ -172,10 +172,10 @@ def _acts() -> Iterator[tuple[str, str]]:
         "endpoint create": _told(
             *("endpoint", "create", "--name", "Nobody", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
         ),
-        "run_debates": _told(
-            *("run_debates", "--suite", "desk-questions", "--robustness", "--system-a", "willow-large"),
-            *("--system-b", "moss-small", "--rubric", "desk-question-criteria", "--criterion", "helpfulness"),
-            *("--endpoints", "lexical-balance,lexical-reference"),
+        "debate_set create": _told(
+            *("debate_set", "create", "--suite", "desk-questions", "--plan", "robustness"),
+            *("--system-a", "willow-large", "--system-b", "moss-small", "--criterion", "helpfulness"),
+            *("--endpoints", "lexical-balance", "lexical-reference"),
         ),
     }
     _work_off()

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 
+from django import forms
+from django.conf import settings
 from django.db.models import QuerySet
 
 from debate.actions.references import DEBATE_SET
-from debate.forms import DeleteLabelsForm, LabelsForm
+from debate.forms import DebateSetForm, DeleteLabelsForm, LabelsForm
+from debate.jobs import launch_debates, launch_robustness, launch_round_robin
 from debate.models import DebateSet
-from debate.selectors import label_sources, outcomes_of
+from debate.selectors import label_sources, outcomes_of, sets_of_experiment
+from debate.services.estimates import estimate_all
 from debate.services.labels import StoredLabels, delete_labels, import_labels
-from evalsite.base.actions.declarations import ActionCall, InvalidInput, Listing, NoInput, Noun
-from evalsite.base.json_types import JsonDict
+from evalsite.base.actions.declarations import ActionCall, InvalidInput, Listing, NoInput, Noun, PageData
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
+from judging.actions.references import SUITE, SYSTEM
+from judging.actions.run_reports import audit_report, run_facts
+from judging.models import Suite, System
+from judging.services.runs.people_costs import check_agreed
+from judging.specs.people_choices import HOW_TO_AGREE
 from judging.specs.records.file_records import ParsedFile
 
 
@@ -26,20 +36,31 @@ def set_facts(debate_set: DebateSet) -> JsonDict:
         "set": debate_set.pk,
         "address": debate_set.get_absolute_url(),
         "run": debate_set.run_id,
+        "experiment": debate_set.experiment_id,
         **facts,
         **systems,
     }
 
 
+OUTCOMES = ("agreed", "unresolved", "failed", "open", "cancelled", "a_better", "b_better", "neither")
+
+
 def _detail(debate_set: DebateSet) -> JsonDict:
-    outcomes = outcomes_of([debate_set.pk])[debate_set.pk]
-    counts = {name: getattr(outcomes, name) for name in ("agreed", "unresolved", "failed", "open", "cancelled")}
+    of_experiment = sets_of_experiment(debate_set.experiment) if debate_set.experiment is not None else []
+    outcomes = outcomes_of([debate_set.pk, *(each.pk for each in of_experiment)])
+    counts = {pk: {name: getattr(counted, name) for name in OUTCOMES} for pk, counted in outcomes.items()}
     files = {source.file: source.labels for source in label_sources(debate_set)}
-    return set_facts(debate_set) | {"outcomes": counts, "labels": files}
+    return {
+        **(run_facts(debate_set.run) if debate_set.run is not None else {}),
+        **set_facts(debate_set),
+        "outcomes": counts[debate_set.pk],
+        "labels": files,
+        "sets": [{"set": each.pk, "name": each.name, "outcomes": counts[each.pk]} for each in of_experiment],
+    }
 
 
 def _rows(_person: object) -> QuerySet[DebateSet]:
-    return DebateSet.objects.select_related("system_a", "system_b")
+    return DebateSet.objects.select_related("system_a", "system_b", "experiment", "run__suite__benchmark")
 
 
 DEBATE_SETS: Noun[DebateSet] = Noun(
@@ -51,8 +72,62 @@ DEBATE_SETS: Noun[DebateSet] = Noun(
     shown=set_facts,
     detail=_detail,
     listing=Listing(NoInput, rows=_rows, shown=set_facts),
-    references={DebateSet: DEBATE_SET},
+    references={DebateSet: DEBATE_SET, Suite: SUITE, System: SYSTEM},
 )
+
+
+def _new_form(_subject: None, first: JsonObject, data: PageData | None) -> DebateSetForm:
+    return DebateSetForm(data, initial={"suite": first["suite"].pk})
+
+
+new = partial(
+    DEBATE_SETS.new,
+    permission="debate.add_debateset",
+    form=DebateSetForm,
+    makes_form=_new_form,
+    first_fields={
+        "suite": forms.ModelChoiceField(
+            Suite.objects.all(), help_text="Number, slug of its benchmark (the newest), or slug@version"
+        )
+    },
+)
+
+
+@new("create", is_long=True)
+def create(act: ActionCall[None, DebateSetForm]) -> DebateSet:
+    """Start debates about the responses of two systems, of all pairs of several, or under a perturbed criterion.
+
+    What becomes several sets is an experiment; the first of its sets is returned.
+    """
+    wish, data = act.form.wish(), act.data
+    check_agreed(act.form.people_cost(), data["agreed"], how=HOW_TO_AGREE)
+    if data["plan"] == "pair":
+        return launch_debates(wish=wish, actor=act.actor, at=act.at)
+    if data["plan"] == "round-robin":
+        systems = list(data["systems"])
+        experiment = launch_round_robin(wish=wish, systems=systems, actor=act.actor, at=act.at)
+    else:
+        seed, given = data["variant_seed"] or 0, data["use_given"]
+        experiment = launch_robustness(wish=wish, seed=seed, use_given=given, actor=act.actor, at=act.at)
+    return sets_of_experiment(experiment)[0]
+
+
+@new("estimate", is_dry=True, shown=dict)
+def estimate(act: ActionCall[None, DebateSetForm]) -> JsonDict:
+    """Say what debates would ask of models and people and what they would cost, without starting them."""
+    found = estimate_all(act.form.wishes(), threads=settings.CALL_THREADS, at=act.at)
+    return {
+        "debates": found.debates,
+        "calls_at_least": found.calls_least,
+        "calls_at_most": found.calls_most,
+        "calls_already_made": found.made,
+        "cost_at_least": None if found.cost_least is None else str(found.cost_least),
+        "cost_at_most": None if found.cost_most is None else str(found.cost_most),
+        "unpriced": list(found.unpriced),
+        "seconds_at_least": found.seconds_least,
+        "seconds_at_most": found.seconds_most,
+        **audit_report(act.form.people_cost()),
+    }
 
 
 class LabelsNotPlaced(InvalidInput):

@@ -20,6 +20,7 @@ from debate.protocol.variants import FILE_SUFFIXES, Perturbation
 from debate.selectors import SEEN_BY, criterion_names
 from debate.signals import debates_finished
 from evalsite.accounts.audit import record
+from evalsite.base.refusals import Refused
 from judging.models import Case, ModelEndpoint, Prompt, Response, Rubric, Run, RunKind, RunTask, Suite, System
 from judging.selectors.selections import case_filters, check_selection
 from judging.selectors.targets import budget_refusal, target_of
@@ -112,7 +113,7 @@ def people_cost_of(wishes: Sequence[DebateWish]) -> PeopleCost | None:
 BATCH = 500
 
 
-class DebatesRefused(ValueError):
+class DebatesRefused(Refused):
     """The debates cannot be started with these choices; the message says what to change and is shown on the page."""
 
 

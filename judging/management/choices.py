@@ -44,7 +44,7 @@ def evaluators_of(judges: str, rubrics: str) -> list[EvaluatorChoice]:
     chosen_judges, chosen_rubrics = judges_of(judges), rubrics_of(rubrics)
     pairwise = [judge.name for judge in chosen_judges if judge.kind in COMPARING]
     if pairwise:
-        raise BadInput(f"{', '.join(pairwise)} compares two responses; use run_debates.")
+        raise BadInput(f"{', '.join(pairwise)} compares two responses; use debate_set create.")
     chosen, lacking = pair_judges(chosen_judges, chosen_rubrics)
     if lacking:
         raise BadInput(f"{lacking[0].name} needs a suitable rubric; name one with --rubrics.")

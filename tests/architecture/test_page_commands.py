@@ -37,7 +37,6 @@ COMMANDS = {
     "judging:prompt-detail": "prompt create",
     "judging:judge-create": "judge create",
     "judging:judge-preview": "run preview",
-    "debate:set-create": "run_debates",
     "debate:record-create": "import_debates",
     "review:queue-export": "export_annotations",
     "review:annotation-import": "queue import-annotations",

@@ -44,8 +44,8 @@ def entered(**changes: Any) -> dict[str, Any]:
     return data | changes
 
 
-def text_of(response: Any) -> str:
-    assert response.status_code == 200, response.status_code
+def text_of(response: Any, status: int = 200) -> str:
+    assert response.status_code == status, response.status_code
     return str(response.content.decode())
 
 
@@ -89,7 +89,7 @@ def test_set_create_samples_one_judge_three_times_above_temperature_0_by_default
 def test_set_create_refuses_two_single_judges_in_words(researcher: Client) -> None:
     data = entered(method="single")
 
-    page = text_of(researcher.post(reverse("debate:set-create"), data))
+    page = text_of(researcher.post(reverse("debate:set-create"), data), 400)
     estimate = text_of(researcher.get(reverse("debate:set-estimate"), data))
 
     assert "Single judge needs exactly one judge; 2 were chosen." in page
@@ -104,7 +104,7 @@ def test_set_create_compares_every_two_of_three_systems(researcher: Client) -> N
     factories.response(prompt=case.prompt, system=third, attempt=1)
     systems = [data.pop("system_a"), data.pop("system_b"), third.pk]
 
-    too_few = text_of(researcher.post(reverse("debate:set-create"), data | {"systems": systems[:2]}))
+    too_few = text_of(researcher.post(reverse("debate:set-create"), data | {"systems": systems[:2]}), 400)
     response = researcher.post(reverse("debate:set-create"), data | {"systems": systems})
 
     made = Experiment.objects.get()

@@ -32,8 +32,8 @@ def researcher(client: Client) -> Client:
     return client
 
 
-def text_of(response: Any) -> str:
-    assert response.status_code == 200, response.status_code
+def text_of(response: Any, status: int = 200) -> str:
+    assert response.status_code == status, response.status_code
     return str(response.content.decode())
 
 
@@ -213,7 +213,7 @@ def test_set_create_starts_debates(researcher: Client, django_capture_on_commit_
 def test_set_create_says_why_it_refuses(researcher: Client) -> None:
     wish = rows.wish("One?", endpoints=[factories.endpoint(), factories.endpoint()])
 
-    page = text_of(researcher.post(reverse("debate:set-create"), {**_entered(wish), "system_b": wish.system_a.pk}))
+    page = text_of(researcher.post(reverse("debate:set-create"), {**_entered(wish), "system_b": wish.system_a.pk}), 400)
 
     assert "Choose two different systems" in page
     assert not DebateSet.objects.exists()
@@ -301,7 +301,7 @@ def test_set_create_takes_a_part_of_the_suite_and_the_page_says_so(researcher: C
     assert "Part of the suite: 2 of 3 cases, drawn with seed 9, scenario write. The figures on this page" in text_of(
         made
     )
-    assert "has no case Four?" in text_of(refused)
+    assert "has no case Four?" in text_of(refused, 400)
 
 
 def test_set_detail_filters_by_outcome_and_words_and_names_the_better_system(researcher: Client) -> None:
@@ -359,7 +359,7 @@ def test_set_estimate_says_why_nothing_can_start(researcher: Client) -> None:
     alone = {**_entered(wish), "endpoints": [wish.endpoints[0].pk]}
 
     ready, obstructed = text_of(researcher.get(address, _entered(wish))), text_of(researcher.get(address, alone))
-    refused = text_of(researcher.post(reverse("debate:set-create"), alone))
+    refused = text_of(researcher.post(reverse("debate:set-create"), alone), 400)
 
     why = "A debate needs 2 to 5 agents; 1 were chosen."
     assert (why in ready, why in obstructed, why in refused) == (False, True, True)

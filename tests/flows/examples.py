@@ -107,9 +107,9 @@ def told(site: LiveSite, *arguments: str) -> Any:
 def _experiment(site: LiveSite) -> int:
     made = told(
         site,
-        *("run_debates", "--suite", "desk-questions", "--robustness", "--system-a", "willow-large"),
-        *("--system-b", LONG_NAME, "--rubric", "desk-question-criteria", "--criterion", "helpfulness"),
-        *("--endpoints", "lexical-balance,lexical-reference", "--wait"),
+        *("debate_set", "create", "--suite", "desk-questions", "--plan", "robustness", "--system-a", "willow-large"),
+        *("--system-b", LONG_NAME, "--criterion", "helpfulness"),
+        *("--endpoints", "lexical-balance", "lexical-reference", "--wait"),
     )
     return int(made["experiment"])
 

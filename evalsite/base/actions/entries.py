@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from django import forms
 from django.contrib.auth.models import User
 from django.db.models import Model
+from django.utils.choices import flatten_choices
 from django.utils.datastructures import MultiValueDict
 
 from evalsite.base.actions.declarations import (
@@ -52,8 +53,14 @@ def names_of_choices(field: forms.ChoiceField) -> dict[str, str]:
     A field whose codes say little to people has a method `name_of`.
     """
     name_of: Callable[[str], str] = getattr(field, "name_of", str)
+    return {name_of(code): code for code, _ in _choices(field) if code != ""}
+
+
+def _choices(field: forms.ChoiceField) -> list[tuple[str, str]]:
+    """Return the choices of a field, those that stand in groups as well: code and label."""
     choices: Any = field.choices
-    return {name_of(str(code)): str(code) for code, _ in choices if code != ""}
+    flat: Any = flatten_choices(choices)
+    return [(str(code), str(label)) for code, label in flat]
 
 
 def perform(
@@ -196,8 +203,7 @@ def _texts_of_values(noun: NamesRows, field: forms.Field, values: Sequence[objec
         reference: Reference = getattr(field, "reference", None) or noun.reference_to(rows.model)
         return [str(reference.find(rows, one).pk) for one in values]
     if isinstance(field, forms.ChoiceField):
-        choices: Any = field.choices
-        codes = {str(label): str(code) for code, label in choices} | names_of_choices(field)  # the page's words as well
+        codes = {label: code for code, label in _choices(field)} | names_of_choices(field)  # the page's words as well
         return [codes.get(str(one), str(one)) for one in values]
     if isinstance(field, TextsField):
         return [str(one) for one in values]

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from debate.models import Debate, DebateSet
 from evalsite.accounts.roles import Role
+from evalsite.base.json_types import JsonDict
 from evalsite.review.models import (
     Adjudication,
     Annotation,
@@ -28,7 +29,9 @@ from evalsite.review.services.items.decisions import FinalWord, adjudicate_item,
 from evalsite.review.services.items.looks import note_look
 from evalsite.review.services.referrals.researcher_referrals import send_verdict
 from judging.models import Run
+from judging.services.baselines import ensure_baselines
 from tests import factories
+from tests.debate import rows
 from tests.evalsite.api.doors import Example
 from tests.evalsite.api.judging_examples import shared
 from tests.evalsite.review.exchanged import exported
@@ -465,9 +468,30 @@ def _audited(make_subject: Callable[[], Any]) -> Make:
     return make
 
 
+def _wished_debates(*, shows: JsonDict) -> Example:
+    ensure_baselines()  # as the command does
+    judges = [factories.endpoint(name=name, kind="lexical", model="criterion", base_url="") for name in ("x", "y")]
+    wish = rows.wish("One?", "Two?", endpoints=judges)
+    entered = {
+        "suite": wish.suite.pk,
+        "system_a": wish.system_a.name,
+        "system_b": wish.system_b.name,
+        "criterion": "helpfulness",
+        "endpoints": ["x", "y"],
+    }
+    return Example(
+        entered=entered,
+        shows=shows,
+        refused=entered | {"plan": "round-robin", "system_a": None, "system_b": None},
+        sentence="Choose at least 3 systems.",
+    )
+
+
 EXAMPLES: dict[str, Make] = {
     "run audit": _audited(lambda: judged_run({"status": "ok"}, {"status": "ok"})),
     "run estimate-audit": _audited(lambda: judged_run({"status": "ok"}, {"status": "ok"})),
+    "debate_set create": lambda: _wished_debates(shows={"criterion": "helpfulness", "method": "debate"}),
+    "debate_set estimate": lambda: _wished_debates(shows={"debates": 2}),
     "debate_set audit": _audited(_two_debates),
     "debate_set estimate-audit": _audited(_two_debates),
     "run send": _sent_run,
