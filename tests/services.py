@@ -48,6 +48,13 @@ def _has_redis(url: str) -> bool:
         return False
 
 
+def free_port() -> int:
+    """Return a port of this machine that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def database_url() -> str:
     """Return a PostgreSQL where this process may create databases, starting one where none is at hand."""
     given = os.environ.get("EVALSITE_TEST_DATABASE_URL", "")
@@ -75,9 +82,7 @@ def redis_url() -> str:
     from evalsite.serving.broker import server_binary
 
     STATE.mkdir(parents=True, exist_ok=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     command = [str(server_binary()), "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", str(STATE)]
     with (STATE / "redis.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)

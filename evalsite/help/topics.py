@@ -42,6 +42,7 @@ TOPICS = (
         "What Evalsite has and lacks beside eight other tools, feature by feature.",
         _READ,
     ),
+    Topic("install", "Install", "From a bare server to the first verdict, line by line.", (Role.ADMIN,)),
     Topic("operations", "Running the site", "Processes, accounts, probes, backups and upgrades.", (Role.ADMIN,)),
     Topic("settings", "Settings", "The variables of the environment that the site reads.", (Role.ADMIN,)),
 )

@@ -6,21 +6,28 @@ import http.client
 import os
 import re
 import shutil
-import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from getpass import getuser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import get_commands
+from pytest_django import Settings
+
+from evalsite.serving.proxies import client_address
+from tests.services import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "evalsite" / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
+PIECE = 2**20
 FORGED = {"X-Forwarded-For": "6.6.6.6", "X-Forwarded-Proto": "https", "Host": "evals.example.org"}
 
 
@@ -52,105 +59,145 @@ def test_units_call_commands_that_exist_and_what_starts_a_service_has_one() -> N
     assert {f"{name.rpartition('.')[0]}.service" for name in starters} <= texts.keys()
 
 
-class Echo(BaseHTTPRequestHandler):
-    """Stands for the site: keeps the headers that it is sent."""
+class Site(BaseHTTPRequestHandler):
+    """Stands for the site: keeps the headers that it is sent and how much came, and answers with as much."""
 
-    seen: list[dict[str, str]]
+    seen: list[dict[str, Any]]
 
-    def do_GET(self) -> None:
-        """Keep them."""
-        self.seen.append({name.lower(): value for name, value in self.headers.items()})
+    def answer(self) -> None:
+        """Keep and answer."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        left = size = int(headers.get("content-length", 0))
+        while left:
+            left -= len(self.rfile.read(min(left, PIECE)))
+        forwarded = headers["x-forwarded-for"].split(", ")
+        address = client_address(self.client_address[0], forwarded, [ip_network("127.0.0.1/32")])
+        self.seen.append(headers | {"size": size, "address": address})
         self.send_response(200)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", str(size))
         self.end_headers()
+        for _ in range(size // PIECE):
+            self.wfile.write(b"x" * PIECE)
+
+    do_GET = do_POST = answer  # noqa: N815 - the names that the library asks for
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
 
 
-@contextmanager
-def echoing() -> Iterator[tuple[int, list[dict[str, str]]]]:
-    """Yield the port of a server, and the headers of what it was asked."""
-    seen: list[dict[str, str]] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("OwnEcho", (Echo,), {"seen": seen}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_address[1], seen
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def asked_through(command: list[str], port: int, folder: Path) -> int:
-    """Start a proxy, ask through it as a client that lies about itself, end it, and return the status."""
-    environment = os.environ | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
-    log = folder / "proxy.log"
-    with log.open("wb") as file:
-        proxy = subprocess.Popen(command, env=environment, stdout=file, stderr=file)
-    try:
-        deadline = time.monotonic() + 30
-        while True:
-            assert proxy.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            with suppress(OSError):
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-                connection.request("GET", "/", headers=FORGED)
-                return connection.getresponse().status
-            time.sleep(0.1)
-    finally:
-        proxy.terminate()
-        proxy.wait(timeout=20)
-
-
-def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
-
-
-def test_nginx_tells_the_site_who_connects_last_and_how(tmp_path: Path) -> None:
+def nginx_command(folder: Path, port: int, site: int) -> list[str]:
+    """Write the file for nginx with addresses of this machine and without the operator's certificate."""
     nginx = shutil.which("nginx") or "/usr/sbin/nginx"
     if not Path(nginx).exists():
         pytest.skip("nginx is not installed")
-    port, plain = free_port(), free_port()
-    with echoing() as (site, seen):
-        text = (DEPLOY / "nginx.conf").read_text()
-        text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.M)  # the certificate is the operator's
-        text = text.replace("listen 443 ssl", f"listen 127.0.0.1:{port}").replace(
-            "listen 80", f"listen 127.0.0.1:{plain}"
-        )
-        text = text.replace("127.0.0.1:8000", f"127.0.0.1:{site}")
-        temporary = "".join(
-            f"{name}_temp_path {tmp_path}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        config = tmp_path / "nginx.conf"
-        head = f"daemon off; pid {tmp_path}/pid; error_log stderr; events {{}}"
-        config.write_text(f"{head} http {{ access_log off; {temporary}\n{text}}}")
-        status = asked_through([nginx, "-p", str(tmp_path), "-c", str(config)], port, tmp_path)
-
-    assert status == 200
-    assert {name: seen[0][name] for name in ("host", "x-forwarded-for", "x-forwarded-proto")} == {
-        "host": "evals.example.org",
-        "x-forwarded-for": "6.6.6.6, 127.0.0.1",  # the site takes the last one that is no proxy of its own
-        "x-forwarded-proto": "http",
-    }
-    assert re.fullmatch("[0-9a-f]{32}", seen[0]["x-request-id"])
+    text = re.sub(r"^ *ssl_.*\n", "", (DEPLOY / "nginx.conf").read_text(), flags=re.M)
+    text = text.replace("listen 443 ssl", f"listen 127.0.0.1:{port}").replace(
+        "listen 80", f"listen 127.0.0.1:{free_port()}"
+    )
+    text = text.replace("127.0.0.1:8000", f"127.0.0.1:{site}")
+    parts = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{name}_temp_path {folder}/{name};" for name in parts)
+    config = folder / "nginx.conf"
+    head = f"user {getuser()}; daemon off; pid {folder}/pid; error_log stderr; events {{}}"
+    config.write_text(f"{head} http {{ access_log off; {temporary}\n{text}}}")
+    return [nginx, "-p", str(folder), "-c", str(config)]
 
 
-def test_caddy_tells_the_site_who_connects_and_how(tmp_path: Path) -> None:
+def caddy_command(folder: Path, port: int, site: int) -> list[str]:
+    """Write the file for Caddy with addresses of this machine and without certificates."""
     caddy = shutil.which("caddy")
     if caddy is None:
         pytest.skip("Caddy is not installed")
-    port = free_port()
-    with echoing() as (site, seen):
-        text = (DEPLOY / "Caddyfile").read_text().replace("127.0.0.1:8000", f"127.0.0.1:{site}")
-        config = tmp_path / "Caddyfile"
-        config.write_text("{\n\tadmin off\n}\n" + text.replace("evals.example.org", f"http://evals.example.org:{port}"))
-        status = asked_through([caddy, "run", "--adapter", "caddyfile", "--config", str(config)], port, tmp_path)
+    text = (DEPLOY / "Caddyfile").read_text().replace("127.0.0.1:8000", f"127.0.0.1:{site}")
+    config = folder / "Caddyfile"
+    config.write_text("{\n\tadmin off\n}\n" + text.replace("evals.example.org", f"http://evals.example.org:{port}"))
+    return [caddy, "run", "--adapter", "caddyfile", "--config", str(config)]
 
-    assert status == 200
-    assert {name: seen[0][name] for name in ("host", "x-forwarded-for", "x-forwarded-proto")} == {
+
+def ask(port: int, method: str, body: Iterable[bytes] = (), **headers: str) -> tuple[int, int]:
+    """Ask a proxy as a client at 127.0.0.2 that lies about itself; return status and size of the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=("127.0.0.2", 0))
+    with closing(connection):
+        connection.putrequest(method, "/", skip_host=True)
+        for name, value in (FORGED | headers).items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        for piece in body:
+            connection.send(piece)
+        answer = connection.getresponse()
+        return answer.status, sum(len(piece) for piece in iter(lambda: answer.read(PIECE), b""))
+
+
+@pytest.fixture(scope="module", params=["nginx", "caddy"])
+def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """Yield a proxy that runs with its file of the kit, and what the site behind it sees."""
+    seen: list[dict[str, Any]] = []
+    folder, port = tmp_path_factory.mktemp("proxy"), free_port()
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("OwnSite", (Site,), {"seen": seen})) as server:
+        make = {"nginx": nginx_command, "caddy": caddy_command}[request.param]
+        command = make(folder, port, server.server_address[1])
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environment = os.environ | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+        log = folder / "proxy.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(command, env=environment, stdout=file, stderr=file)
+        try:
+            deadline = time.monotonic() + 60
+            while not _listens(port):
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.05)
+            yield Proxy(request.param, port, seen)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+            server.shutdown()
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+        connection.connect()
+        return True
+    return False
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A proxy that runs."""
+
+    name: str
+    port: int
+    seen: list[dict[str, Any]]
+
+
+def test_a_proxy_tells_the_site_who_connects_and_how_whatever_the_client_says(proxy: Proxy) -> None:
+    answered = ask(proxy.port, "GET")
+
+    seen = proxy.seen[-1]
+    assert answered == (200, 0)
+    assert {name: seen[name] for name in ("host", "x-forwarded-for", "x-forwarded-proto", "address")} == {
         "host": "evals.example.org",
-        "x-forwarded-for": "127.0.0.1",
+        "x-forwarded-for": {"nginx": "6.6.6.6, 127.0.0.2", "caddy": "127.0.0.2"}[proxy.name],
         "x-forwarded-proto": "http",
+        "address": "127.0.0.2",  # which the site takes it for
     }
+    assert proxy.name == "caddy" or re.fullmatch("[0-9a-f]{32}", seen["x-request-id"])
+
+
+def test_a_large_upload_reaches_the_site_and_a_long_answer_its_client(proxy: Proxy) -> None:
+    pieces = 48
+    body = (b"y" * PIECE for _ in range(pieces))
+
+    assert ask(proxy.port, "POST", body, **{"Content-Length": str(pieces * PIECE)}) == (200, pieces * PIECE)
+    assert proxy.seen[-1]["size"] == pieces * PIECE
+
+
+def test_proxies_take_the_largest_upload_with_the_form_around_it(settings: Settings) -> None:
+    nginx = re.search(r"client_max_body_size (\d+)m;", (DEPLOY / "nginx.conf").read_text())
+    caddy = re.search(r"max_size (\d+)MB", (DEPLOY / "Caddyfile").read_text())
+    assert nginx is not None
+    assert caddy is not None
+
+    least = (settings.UPLOAD_MEGABYTES + 1) * 2**20
+    assert least <= int(nginx[1]) * 2**20
+    assert least <= int(caddy[1]) * 10**6  # Caddy counts in powers of ten

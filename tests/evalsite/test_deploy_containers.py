@@ -23,15 +23,21 @@ from urllib.parse import parse_qs, quote, urlsplit
 import jsonschema_rs
 import psycopg
 import pytest
+import requests
 import yaml
 from psycopg import sql
 
 from evalsite.base.json_types import JsonDict
-from tests.evalsite.test_deploy import DEPLOY, free_port
+from evalsite.client import Evalsite
+from tests.evalsite.test_deploy import DEPLOY, FORGED
+from tests.fake_llm.fixture import FakeLLM
 from tests.own_postgres import OwnPostgres
+from tests.scratch_units import CADDY_OPTIONS
+from tests.services import free_port
 
 REPOSITORY = DEPLOY.parents[1]
-HOST = "evals.example.org"
+HOST = "localhost"  # for which Caddy makes a certificate by itself
+ADMIN, PASSWORD = "ada", "correct horse battery staple"
 SCHEMA = ("docker-compose==1.29.2", "compose/config/compose_spec.json")  # the last wheel that holds it
 
 
@@ -131,7 +137,7 @@ class Composed:
     def __init__(self, folder: Path, postgres: OwnPostgres, stack: ExitStack) -> None:
         self.folder, self.stack, self.services = folder, stack, composed()["services"]
         self.secrets, self.web = folder / "secrets", free_port()
-        self.valkey, self.image = free_port(), copied_image(_made(folder / "image"))
+        self.https, self.valkey, self.image = free_port(), free_port(), copied_image(_made(folder / "image"))
         _made(self.secrets)
         self.postgres, self.socket = postgres, parse_qs(urlsplit(postgres.url).query)["host"][0]
 
@@ -142,6 +148,11 @@ class Composed:
             "CONTAINER_POSTGRES": quote(self.socket, safe=""),
             "CONTAINER_VALKEY": f"127.0.0.1:{self.valkey}",
             "CONTAINER_PROBE_PORT": str(self.web),
+            "EVALSITE_TRUSTED_PROXIES": "127.0.0.1",
+            "EVALSITE_HTTPS": "1" if shutil.which("caddy") else "0",
+            "EVALSITE_INIT_ADMIN": ADMIN,
+            "EVALSITE_ADMIN_PASSWORD": PASSWORD,
+            "LAB_MODEL_KEY": "key-of-a-test",
             "EVALSITE_DATA_DIR": str(self.folder / "data"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": "",
@@ -181,6 +192,32 @@ class Composed:
         self.stack.callback(
             _end, subprocess.Popen(command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL)
         )
+
+    def start_caddy(self) -> Path:
+        """Start Caddy with the file of its service, and return the certificate of its own authority."""
+        (mounted,) = [volume.partition(":")[0] for volume in self.services["caddy"]["volumes"] if "Caddyfile" in volume]
+        config = self.folder / "Caddyfile"
+        config.write_text(CADDY_OPTIONS + (DEPLOY / mounted).read_text())
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SITE_HOST": f"{HOST}:{self.https}"}
+        environment["SITE_UPSTREAM"] = f"127.0.0.1:{self.web}"
+        log, root = self.folder / "caddy.log", self.folder / ".local/share/caddy/pki/authorities/local/root.crt"
+        with log.open("wb") as file:
+            command = ["caddy", "run", "--adapter", "caddyfile", "--config", str(config)]
+            self.stack.callback(_end, subprocess.Popen(command, env=environment, stdout=file, stderr=file))
+        deadline = time.monotonic() + 60
+        while "certificate obtained successfully" not in log.read_text():
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        return root
+
+    def token(self) -> str:
+        """Return a token of the first admin's, made by a command in a container of the web server."""
+        words = shlex.split(f"python manage.py token create --name test --scopes admin run read --by {ADMIN} --json")
+        begins = self.command("setup")[: -len(self.services["setup"]["command"])]
+        made = subprocess.run(
+            [*begins, *words], cwd=self.image, env=self.environment("web"), check=True, capture_output=True, timeout=300
+        )
+        return str(json.loads(made.stdout)["token"])
 
     def make_database(self) -> None:
         """Make the account and the database that the image of PostgreSQL makes."""
@@ -237,7 +274,7 @@ def started(folder: Path) -> Iterator[Composed]:
         site.make_database()
         site.start_valkey()
         site.once("setup")
-        for name in ("web", "worker", "worker-runs"):
+        for name in ("web", "worker", "worker-runs", "worker-runs"):
             site.start(name)
         yield site
 
@@ -246,10 +283,36 @@ def _files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
+def judged(address: str, token: str, models: FakeLLM) -> JsonDict:
+    """Let a judge score two responses of a new suite, as a program that knows the address and a token."""
+    site = Evalsite(address, token, patience=120)
+    site.call("POST", "endpoints", {"name": "Bay model", "base_url": models.url, "model": "m"})
+    site.call("POST", "judges", {"name": "Bay judge", "kind": "accuracy", "endpoint": "Bay model"})
+    rows = [
+        {"id": "bay", "question": "Describe it.", "reference": "Blue.", "system": system, "response": text}
+        for system, text in (("oak", "It is blue."), ("elm", "It is red."))
+    ]
+    site.upload(rows, benchmark="Bays")
+    return site.wait(site.run(suite="bays", judges=["Bay judge"], rules=False))
+
+
+def audit_log(address: str) -> str:
+    """Sign in as a client that lies about where it is, and return the page of the audit log."""
+    with requests.Session() as session:
+        session.headers["X-Forwarded-For"] = FORGED["X-Forwarded-For"]
+        page = session.get(f"{address}/login/").text
+        token = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', page)
+        assert token is not None
+        fields = {"csrfmiddlewaretoken": token[1], "username": ADMIN, "password": PASSWORD}
+        answer = session.post(f"{address}/login/", fields, headers={"Referer": f"{address}/login/"})
+        assert answer.status_code == 200, answer.text
+        return session.get(f"{address}/audit/").text
+
+
 @pytest.mark.flow
 @pytest.mark.timeout(600)
 def test_the_commands_of_the_compose_file_make_a_site_that_serves_and_works(
-    tmp_path: Path, container: ModuleType
+    tmp_path: Path, container: ModuleType, fake_llm: FakeLLM, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with started(tmp_path) as site:
         before = _files(site.image)
@@ -257,9 +320,18 @@ def test_the_commands_of_the_compose_file_make_a_site_that_serves_and_works(
         health = json.loads(site.wait_for("/healthz"))
         is_healthy = container.probe(site.environment("web"))
         wrong: Any = container.probe(site.environment("web") | {"CONTAINER_PROBE_PORT": str(free_port())})
+        address, log = f"http://{HOST}:{site.web}", ""
+        if shutil.which("caddy"):
+            monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(site.start_caddy()))
+            address = f"https://{HOST}:{site.https}"
+            log = audit_log(address)
+        run = judged(address, site.token(), fake_llm)
         written = _files(site.image) - before
 
     assert "Sign in" in page
     assert health["status"] == "ok"
     assert (is_healthy, wrong) == (True, False)
     assert written == set()  # the root of a container is read-only
+    assert (run["status"], run["total"], run["done"], run["failed"]) == ("finished", 2, 2, 0)
+    assert not log or "127.0.0.1" in log  # who signed in
+    assert FORGED["X-Forwarded-For"] not in log

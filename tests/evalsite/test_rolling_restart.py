@@ -15,21 +15,16 @@ from pathlib import Path
 import pytest
 
 from tests.evalsite.test_deploy import DEPLOY
+from tests.scratch_units import activated
 
 REPOSITORY = DEPLOY.parents[1]
 AT_ONCE = 4
-# As systemd hands a socket over: as descriptor 3, with the number of sockets and of the process that they are for.
-ACTIVATED = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$@" 3<&0'
 
 
 def _started(listening: socket.socket, log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     unit = (DEPLOY / "systemd" / "evalsite-web.service").read_text()
     command = next(line for line in unit.splitlines() if line.startswith("ExecStart=")).partition("=")[2].split()
-    words = ["sh", "-c", ACTIVATED, "sh", sys.executable, *command[1:]]
-    with log.open("ab") as file:
-        return subprocess.Popen(
-            words, cwd=REPOSITORY, env=environment, stdin=listening.fileno(), stdout=file, stderr=file
-        )
+    return activated([sys.executable, *command[1:]], listening, log, environment, REPOSITORY)
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:

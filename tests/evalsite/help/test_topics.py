@@ -45,7 +45,7 @@ def test_help_imports_has_a_heading_for_every_shape() -> None:
 def test_topics_for_offers_each_role_its_own() -> None:
     counts = {role.value: len(topics_for(role)) for role in Role}
 
-    assert counts == {"viewer": 5, "annotator": 3, "researcher": 12, "admin": 14}
+    assert counts == {"viewer": 5, "annotator": 3, "researcher": 12, "admin": 15}
     assert topics_for(None) == topics_for(Role.ANNOTATOR)
 
 
