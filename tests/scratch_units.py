@@ -60,8 +60,8 @@ class Units:
             return
         name = f"{name}.service"
         environment = dict(os.environ)
-        for file in self.values(name, "EnvironmentFile"):
-            lines = Path(file).read_text().splitlines()
+        for given in self.values(name, "EnvironmentFile"):
+            lines = Path(given).read_text().splitlines()
             environment |= {key: value for key, _, value in (line.partition("=") for line in lines)}
         (directory,) = map(Path, self.values(name, "WorkingDirectory"))
         for command in self.values(name, "ExecStartPre"):
