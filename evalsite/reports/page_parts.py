@@ -21,6 +21,7 @@ def add_parts() -> None:
     add_part("judging.case_responses", "reports/_case_responses.html", _case_responses)
     add_part("judging.run_actions", "reports/_run_actions.html", _run_actions)
     add_part("judging.run_results", "reports/_run_results.html", _run_results)
+    add_part("judging.run_results", "reports/_run_gates.html", _run_gates)
     add_part("judging.system", "reports/_system_profile.html", _system_profile)
     add_part("judging.judges_tabs", "reports/_judges_tab.html", subject_as("tab"))
     add_part("judging.judge_actions", "reports/_judge_actions.html", _judge_actions)
@@ -54,6 +55,12 @@ def _run_actions(run: Run) -> JsonDict:
     from evalsite.reports.selectors.comparison_urls import run_comparison_url  # late, as below
 
     return {"run": run, "compare_url": run_comparison_url(run)}
+
+
+def _run_gates(run: Run) -> JsonDict | None:
+    from evalsite.reports.views.gates import gates_of_run  # late, as below
+
+    return gates_of_run(run)
 
 
 def _judge_actions(judge: Judge) -> JsonDict | None:

@@ -137,8 +137,9 @@ def test_run_detail_needs_the_same_queries_for_any_number(
     client.get(run.get_absolute_url())  # the results of a small run are computed for whoever asks first
 
     # run, tags, claims, evaluators, keys, tasks, scores, what the results depend on, the cached results, queue, items,
-    # and who else scored the suite: evaluators, systems, rubrics; its owners, and whose of three buttons it is
-    with django_assert_num_queries(SHELL_QUERIES + 18):
+    # and who else scored the suite: evaluators, systems, rubrics; its owners, and whose of three buttons it is;
+    # its gates, and with which evaluator and system a new one starts
+    with django_assert_num_queries(SHELL_QUERIES + 21):
         answer = client.get(run.get_absolute_url())
 
     page = answer.content.decode()

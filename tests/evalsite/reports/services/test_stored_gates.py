@@ -142,6 +142,24 @@ def test_the_page_keeps_checks_and_deletes_gates(rita: User, client: Client) -> 
     assert not StoredGate.objects.exists()
 
 
+def test_the_page_of_a_run_shows_its_badges_and_offers_a_rule(rita: User, client: Client) -> None:
+    row = scored_run(right=3)
+    client.force_login(rita)
+    offer = f'href="/reports/gates/?suite={row.run.suite_id}&amp;evaluator=rules&amp;rule=oak%3D80%25"'
+
+    before = client.get(row.run.get_absolute_url()).text
+    held, other = gate_of(row, rita), gate_of(row, rita, "oak=90%", evaluator="Lax")
+    shown = client.get(row.run.get_absolute_url()).text
+    form = client.get(f"/reports/gates/?suite={row.run.suite_id}&evaluator=rules&rule=oak%3D80%25").text
+    client.force_login(factories.user("vera", Role.VIEWER))
+    seen = client.get(row.run.get_absolute_url()).text
+
+    badges = [[f"/reports/badges/{gate.badge}.svg" in page for gate in (held, other)] for page in (before, shown, seen)]
+    assert badges == [[False, False], [True, False], [True, False]]
+    assert [offer in page for page in (before, shown, seen)] == [True, True, False]
+    assert ('value="oak=80%"' in form, 'value="rules"' in form) == (True, True)
+
+
 def test_a_certificate_lapses_once_when_its_judge_ran_as_another_version(rita: User, hook: Webhook) -> None:
     first = scored_run(right=4, name="Strict", kind="judge", options={"prompt_hash": "a"})
     version = versions_of([first])[first.pk]
