@@ -81,10 +81,11 @@ elm, kinds = board.loc["elm"], [event["type"] for event in heard.values()]
 print(json.dumps({
     "codes": codes,
     "heard": {kind: kinds.count(kind) for kind in sorted(set(kinds)) if kind != "item.decided"},
-    "decided": len({event["data"]["item"] for event in heard.values() if event["type"] == "item.decided"}) >= 40,
+    "decided": len({event["data"]["item"] for event in heard.values() if event["type"] == "item.decided"}) >= 96,
     "agreement": agreement.set_index("key").loc["percent", ["value", "n"]].tolist(),
     "elm": [elm["raw_share"], elm["corrected_share"]],
     "fell": [event["data"]["words"] for event in heard.values() if event["type"] == "gate.fell"],
+    "lapsed": [event["data"]["judge"] for event in heard.values() if event["type"] == "certificate.lapsed"],
 }))
 """
     script = tmp_path / "whole.py"
@@ -98,11 +99,20 @@ print(json.dumps({
     assert said.returncode == 0, said.stderr
     assert json.loads(said.stdout.splitlines()[-1]) == {
         "codes": [3, 0],
-        "heard": {"gate.fell": 1, "queue.done": 1, "run.finished": 3},
+        "heard": {
+            "certificate.lapsed": 1,
+            "debate.unresolved": 5,
+            "gate.fell": 1,
+            "queue.done": 1,
+            "run.budget_reached": 1,
+            "run.finished": 4,  # that of the debates among them
+            "run.paused": 1,
+        },
         "decided": True,  # repeated items beside them
-        "agreement": [1.0, 40],
+        "agreement": [1.0, 96],
         "elm": [1.0, 1.0],
         "fell": ["0.00%"],
+        "lapsed": ["Dock judge"],
     }
 
 
