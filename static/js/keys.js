@@ -29,7 +29,7 @@ function belongsToFocus(event) {
   const focus = event.target;
   if (focus.closest(TYPING)) return true;
   if (event.key === "Enter" || event.key === " ") return focus.closest("a[href], button, summary, [role=button]") !== null;
-  if (event.key.startsWith("Arrow")) return focus.closest("input[type=radio], [role=tab], [role=slider], [role=separator]") !== null;
+  if (event.key.startsWith("Arrow")) return focus.closest("input[type=radio], [role=tab], [role=slider], [role=separator], [role=textbox]") !== null;
   return false;
 }
 

@@ -39,7 +39,8 @@ function mark(part, { focus = false } = {}) {
     }
   }
   if (!focus) return;
-  part.querySelector("input[type=number], textarea")?.focus();
+  document.activeElement.closest("[data-spans-text]")?.blur();
+  part.querySelector("[data-spans-text], input[type=number], textarea")?.focus();
   part.scrollIntoView({ block: "nearest" });
 }
 

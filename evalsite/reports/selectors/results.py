@@ -18,7 +18,7 @@ from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.graders import Grader
 from evalsite.reports.selectors.options import Options, chosen
 from evalsite.review.models import Queue, ReviewItem
-from evalsite.review.questions.forms import AnswerForm, FormQuestion, Kind, value_text
+from evalsite.review.questions.forms import IN_LISTS, AnswerForm, FormQuestion, Kind, value_text
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, criterion_of, labels_on_case
 from evalsite.review.selectors.labels.subjects import form_of_item
 from judging.grading.aggregates import reduce_scores
@@ -137,7 +137,7 @@ def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _PartAnnot
 def _table(values: Mapping[tuple[int, str], Any], part: FormQuestion) -> RatingTable:
     """Return the table of one part, its labels in the order of the scale."""
     labels = [choice.value for choice in part.choices]
-    if part.kind in (Kind.CHOICES, Kind.RANKING):
+    if part.kind in IN_LISTS:
         labels = sorted({value_text(value) for value in values.values()})
     elif not labels:
         labels = [value_text(value) for value in sorted(set(values.values()))]

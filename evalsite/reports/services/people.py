@@ -31,6 +31,7 @@ from evalsite.reports.services.gold_people import GoldReport, gold_report
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.forms import Kind
+from evalsite.review.questions.marks import length_in, marks_in
 from judging.statistics.coefficients.agreement import (
     ORDERED_LABELS,
     SET_SEPARATOR,
@@ -56,9 +57,15 @@ from judging.statistics.coefficients.ratings import (
     pair_counts,
     rows_of_table,
 )
+from judging.statistics.coefficients.span_agreement import (
+    against_the_other_labels,
+    character_alpha,
+    character_coincidences,
+)
 from judging.statistics.estimates import Estimate, undefined
 from judging.statistics.intervals import share_of
 from judging.statistics.judge_quality import anchoring_effect
+from judging.statistics.marked_texts import mean_f1_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -586,25 +593,60 @@ def _part_figures(part: PartAnswers) -> list[PartFigures]:
     """Return how far people agree on a question; two coefficients of a ranking."""
     if part.part.kind is Kind.RANKING:
         return _ranking_figures(part)
+    if part.part.kind is Kind.SPANS:
+        return _span_figures(part)
     return [_figures_of_part(part)]
+
+
+def _counts_of(part: PartAnswers) -> tuple[str, str, str, int, int, Estimate]:
+    """Return what is counted of a question whose answers are compared as wholes."""
+    report = agreement_report(part.answers.table.nameless(), metrics=(Metric.NOMINAL,))
+    disputed = report.summary.n_pairable - report.summary.n_unanimous
+    return part.criterion, part.part.key, part.text, report.summary.n_pairable, disputed, report.percent
+
+
+def _lists_by_item(part: PartAnswers) -> list[list[list[str]]]:
+    """Return the answers that are lists, of each item that two people or more answered."""
+    table = part.answers.table
+    words = [label.split(SET_SEPARATOR) for label in table.labels]
+    lists = ([words[code] for code in row if code != MISSING] for row in table.codes.tolist())
+    return [row for row in lists if len(row) > 1]
+
+
+F1_WORDS = "1: two people give the same characters the same labels, or mark nothing; 0: no character."
+SPAN_ALPHA = "Krippendorff's alpha over characters"
+SPAN_WORDS = "Nominal; a character without a mark is a category of its own, and texts are resampled for the interval."
+
+
+def _span_figures(part: PartAnswers) -> list[PartFigures]:
+    """Return the mean F1 of pairs over characters, and alpha over characters: of all labels, and of each."""
+    labels, texts = part.part.scale.labels, _lists_by_item(part)
+    marks = [[marks_in(value) for value in row] for row in texts]
+    counts = [
+        character_coincidences(people, length=length_in(row[0]), labels=labels)
+        for people, row in zip(marks, texts, strict=True)
+    ]
+    figures = [
+        ("F1 over characters, mean of pairs", mean_over_items(map(mean_f1_of, marks), lowest=0.0), F1_WORDS),
+        (SPAN_ALPHA, character_alpha(counts), SPAN_WORDS),
+    ]
+    for position, label in enumerate(labels if len(labels) > 1 else (), start=1):
+        alpha = character_alpha([against_the_other_labels(row, position) for row in counts])
+        figures.append((f"{SPAN_ALPHA}: {label}", alpha, f"“{label}” against all else."))
+    about = _counts_of(part)
+    return [PartFigures(*about, value, name, value.reason or words) for name, value, words in figures]
 
 
 def _ranking_figures(part: PartAnswers) -> list[PartFigures]:
     """Return Kendall's W of the people of an item, and the mean tau-b of their pairs, each averaged over items."""
-    table = part.answers.table
-    rankings = [
-        [table.labels[code].split(SET_SEPARATOR) for code in row if code != MISSING] for row in table.codes.tolist()
-    ]
-    pairable = [row for row in rankings if len(row) > 1]
+    pairable = _lists_by_item(part)
     concordance = [kendall_w([mid_ranks(ranking) for ranking in row]) for row in pairable]
     coefficients = (
         ("Kendall's W, mean of items", mean_over_items(concordance, lowest=0.0), W_WORDS),
         ("Kendall's tau-b, mean of pairs", mean_over_items(map(mean_tau_of, pairable), lowest=-1.0), TAU_WORDS),
     )
-    report = agreement_report(table.nameless(), metrics=(Metric.NOMINAL,))
-    counts = (report.summary.n_pairable, report.summary.n_pairable - report.summary.n_unanimous, report.percent)
-    about = (part.criterion, part.part.key, part.text)
-    return [PartFigures(*about, *counts, value, name, value.reason or words) for name, value, words in coefficients]
+    about = _counts_of(part)
+    return [PartFigures(*about, value, name, value.reason or words) for name, value, words in coefficients]
 
 
 def _figures_of_part(part: PartAnswers) -> PartFigures:

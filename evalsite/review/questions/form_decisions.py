@@ -3,7 +3,8 @@
 Rules (`n` people were asked a question): one of several choices needs more than half of them; of several choices each
 option that more than half marked; a number is the median of an odd number of people where all lie within one step, or
 what all say; a preference is the median, the milder of two, where its signs agree; a ranking is the order of the mean
-places where Kendall's W is at least 0.7. Texts lead to no decision.
+places where Kendall's W is at least 0.7; marked are the characters to which more than half give the same label. Texts
+lead to no decision.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from evalsite.review.questions.forms import Answer, AnswerForm, FormQuestion, Kind, groups_of
+from evalsite.review.questions.marks import marks_of_most
 from judging.statistics.coefficients.rank_correlation import kendall_w, mid_ranks
 
 LEAST_CONCORDANCE = 0.7  # Kendall's W from which mean places decide a ranking
@@ -62,6 +64,8 @@ def agreed_answer(part: FormQuestion, values: Sequence[Answer]) -> Answer | None
         return _by_option(part, values)
     if part.kind is Kind.RANKING:
         return _ranking(part, values)
+    if part.kind is Kind.SPANS:
+        return marks_of_most([value for value in values if isinstance(value, list)])
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if part.kind is Kind.PREFERENCE:
         return _preference(numbers)

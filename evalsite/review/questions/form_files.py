@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from evalsite.review.questions.forms import EACH, FormQuestion, Kind, OwnForm, ShownIf, own_form
+from evalsite.review.questions.forms import BOOLEAN, EACH, FormQuestion, Kind, OwnForm, ShownIf, own_form
 from evalsite.review.questions.scales import MEANING_LIMIT, MOST_LABELS, VALUE_LIMIT, Label
 from judging.llm.identity import canonical_json
 from judging.specs.files.yaml_reading import Node, YamlLimits, read_yaml
@@ -34,13 +34,17 @@ TAKEN_KEYS = {  # what keys of the page do, whatever question is asked
     "x": "cannot judge", "s": "skip", "f": "flag", "u": "undo", "w": "the reason", "j": "the next question",
     "k": "the previous question",
 }  # fmt: skip
+MARKED_IN = frozenset({"response", "context", "question"})
+MOST_LABELS_OF_MARKS = 9  # each has a digit; 0 says that there is nothing to mark
 COMMON = frozenset({"key", "ask", "kind", "help", "required", "per", "show_if", "keys"})
 OF_KINDS = {
+    Kind.CHECK: frozenset[str](),
     Kind.CHOICE: frozenset({"options"}),
     Kind.CHOICES: frozenset({"options"}),
     Kind.SCALE: frozenset({"anchors", "low", "high"}),
     Kind.PREFERENCE: frozenset({"grades"}),
     Kind.RANKING: frozenset({"ties"}),
+    Kind.SPANS: frozenset({"in", "labels"}),
     Kind.NUMBER: frozenset({"low", "high", "step"}),
     Kind.TEXT: frozenset[str](),
 }
@@ -112,7 +116,8 @@ def size_asked(definition: JsonObject) -> int:
     kinds = {row["kind"] for row in definition["form"]}
     if Kind.RANKING in kinds and Kind.PREFERENCE not in kinds:
         return 3
-    return 2 if kinds & {Kind.RANKING, Kind.PREFERENCE} or any(row.get("per") for row in definition["form"]) else 1
+    is_of_each = any(row.get("per") and row["kind"] != Kind.SPANS for row in definition["form"])
+    return 2 if is_of_each or kinds & {Kind.RANKING, Kind.PREFERENCE} else 1
 
 
 def form_hash(definition: JsonObject) -> str:
@@ -161,8 +166,8 @@ class _FormReader:
         if asked.get("per") and not row.get("per"):
             raise _wrong(node, f"“{name}” is asked of each response, so this question needs “per: response” too.")
         question = _question(asked)
-        if question.kind in (Kind.TEXT, Kind.RANKING):
-            answer = "a text" if question.kind is Kind.TEXT else "an order"
+        answer = {Kind.TEXT: "a text", Kind.RANKING: "an order", Kind.SPANS: "marks"}.get(question.kind)
+        if answer is not None:
             raise _wrong(node, f"“{name}” is answered by {answer}, so no question can depend on it.")
         nodes = node.items if node.is_list else (node,)
         values = [_answer(question, name, value) for value in nodes]
@@ -228,6 +233,8 @@ def _per(node: Node, kind: Kind) -> str:
         raise _wrong(node.fields["per"], "A preference compares the responses, so it is asked once.")
     if kind is Kind.RANKING:
         raise _wrong(node.fields["per"], "A ranking orders the responses, so it is asked once.")
+    if kind is Kind.SPANS:
+        raise _wrong(node.fields["per"], "Write “in: response” to have each response marked.")
     return "response"
 
 
@@ -292,6 +299,24 @@ def _ranking(node: Node) -> JsonDict:
     return {"ties": bool(ties is not None and ties.content)}
 
 
+def _spans(node: Node) -> JsonDict:
+    """Return which text is marked, and with which labels; a label may have a weight."""
+    place = _text(node, "in", TEXT_LIMIT) if "in" in node.fields else "response"
+    if place not in MARKED_IN:
+        raise _wrong(node.fields["in"], f"There is nothing to mark in “{place}”: {_listed(MARKED_IN)}.")
+    listed = node.get("labels")
+    names = [name.strip() for name in listed.fields or [item.raw for item in listed.items]] if listed else []
+    if listed is None or not 1 <= len(names) <= MOST_LABELS_OF_MARKS or len(set(names)) < len(names):
+        most = f"1 to {MOST_LABELS_OF_MARKS} different ones"
+        raise _wrong(listed or node, f"Write “labels” as a list of words, or as {{word: weight}}: {most}.")
+    if not all(name and len(name) <= VALUE_LIMIT and not set(",:") & set(name) for name in names):
+        raise _wrong(listed, f"A label is a word of at most {VALUE_LIMIT} characters without commas and colons.")
+    weights = [_number_in(listed, name) for name in listed.fields]
+    weighted = dict(zip(names, weights or [1] * len(names), strict=True))
+    row: JsonDict = {"in": place, "labels": [[name, weight] for name, weight in weighted.items()]}
+    return row | ({"per": "response"} if place == "response" else {})
+
+
 def _number(node: Node) -> JsonDict:
     row: JsonDict = {name: _number_in(node, name) for name in ("low", "high", "step") if name in node.fields}
     if "low" in row and "high" in row and row["low"] >= row["high"]:
@@ -302,11 +327,13 @@ def _number(node: Node) -> JsonDict:
 
 
 READERS: Mapping[Kind, Callable[[Node], JsonDict]] = {
+    Kind.CHECK: lambda _node: {},
     Kind.CHOICE: _options,
     Kind.CHOICES: _options,
     Kind.SCALE: _scale,
     Kind.PREFERENCE: _preference,
     Kind.RANKING: _ranking,
+    Kind.SPANS: _spans,
     Kind.NUMBER: _number,
     Kind.TEXT: lambda _node: {},
 }
@@ -324,6 +351,8 @@ def _keys(node: Node, question: FormQuestion) -> dict[str, str]:
         if key.raw in TAKEN_KEYS:
             raise _wrong(key, f"The key “{key.raw}” is taken: it is the key for {TAKEN_KEYS[key.raw]}.")
         keys[value] = key.raw
+    if question.kind is Kind.SPANS and "0" in keys.values():
+        raise _wrong(node, "The key “0” is taken: it says that there is nothing to mark.")
     shown = [keys.get(value) or question.digit(index) for index, value in enumerate(known)]
     double = next((key for key in shown if key and shown.count(key) > 1), "")
     if double:
@@ -352,6 +381,8 @@ def _question(row: JsonObject) -> FormQuestion:
         show_if=tuple(ShownIf(key, tuple(values)) for key, values in row.get("show_if", {}).items()),
         own_keys=tuple(row.get("keys", {}).items()),
         has_ties=row.get("ties", False),
+        marked_in=row.get("in", ""),
+        weights=tuple((name, weight) for name, weight in row.get("labels", ())),
     )
 
 
@@ -359,6 +390,11 @@ def _scale_of(kind: Kind, row: JsonObject) -> tuple[ScaleSpec, tuple[Label, ...]
     """Return what values an answer may have, and what is offered."""
     if kind in (Kind.CHOICE, Kind.CHOICES):
         options = tuple(Label(value, text) for value, text in row["options"])
+        return ScaleSpec("nominal", labels=tuple(option.value for option in options)), options
+    if kind is Kind.CHECK:
+        return BOOLEAN, ()
+    if kind is Kind.SPANS:
+        options = tuple(Label(name, name) for name, _ in row["labels"])
         return ScaleSpec("nominal", labels=tuple(option.value for option in options)), options
     if kind is Kind.PREFERENCE:
         most = row["grades"] // 2
@@ -375,7 +411,11 @@ def _scale_of(kind: Kind, row: JsonObject) -> tuple[ScaleSpec, tuple[Label, ...]
 
 def written_form(definition: JsonObject) -> list[JsonDict]:
     """Return the questions of a form as `read_form` reads them again."""
-    return [row | ({"options": dict(row["options"])} if "options" in row else {}) for row in definition.get("form", ())]
+    return [
+        {name: value for name, value in row.items() if name != "per" or row["kind"] != Kind.SPANS}
+        | {name: dict(row[name]) for name in ("options", "labels") if name in row}
+        for row in definition.get("form", ())
+    ]
 
 
 @dataclass(frozen=True, slots=True)

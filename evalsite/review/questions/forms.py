@@ -2,8 +2,9 @@
 
 A judge's criteria (levels, checks, dimensions) and the forms that owners of queues write are made of the same
 questions. Answers are stored in system space: a preference above 0 says that response A of the item is better, what is
-asked of each response ends in its letter (`.a`), and a ranking is a list of tied groups of letters, the best first
-(["b", "ac"]). Who sees the responses in another order is shown the answers turned.
+asked of each response ends in its letter (`.a`), a ranking is a list of tied groups of letters, the best first
+(["b", "ac"]), and marks in a text are held as `marks` says. Who sees the responses in another order is shown the
+answers turned.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import isfinite
 from typing import Any
 
 from evalsite.base.json_types import JsonObject
+from evalsite.review.questions.marks import read_marks, words_of_marks
 from evalsite.review.questions.scales import (
     ANSWERED,
     MOST_LABELS,
@@ -50,10 +52,12 @@ class Kind(StrEnum):
     SCALE = "scale"
     PREFERENCE = "preference"
     RANKING = "ranking"
+    SPANS = "spans"
     NUMBER = "number"
     TEXT = "text"
 
 
+IN_LISTS = (Kind.CHOICES, Kind.RANKING, Kind.SPANS)  # whose answers are lists
 ONE_OF_SEVERAL = (Kind.CHECK, Kind.CHOICE, Kind.SCALE, Kind.PREFERENCE)
 
 
@@ -106,6 +110,9 @@ class FormQuestion:
     show_if: tuple[ShownIf, ...] = ()
     own_keys: tuple[tuple[str, str], ...] = ()  # value -> key, in place of its digit
     has_ties: bool = False  # responses may share a place of a ranking
+    marked_in: str = ""  # "response", "context" or "question": whose text is marked
+    marked: str | None = None  # that text, where it is at hand
+    weights: tuple[tuple[str, float], ...] = ()  # what marks of a label count
     group: str = ""  # the ranking that it is one place of: of two equal places only the last chosen stays
 
     @property
@@ -170,6 +177,9 @@ class FormQuestion:
         if self.kind is Kind.CHOICES:
             chosen = sorted({word.strip() for word in text.split(SEPARATOR) if word.strip()})
             return chosen if chosen and set(chosen) <= set(self.scale.labels) else None
+        if self.kind is Kind.SPANS:
+            words = [word.strip() for word in text.split(SEPARATOR) if word.strip()]
+            return read_marks(words, labels=self.scale.labels, text=self.marked) if words else None
         if self.is_check:
             return text == MET if text in (MET, NOT_MET) else None
         if self.scale.kind == "nominal":
@@ -187,6 +197,9 @@ class FormQuestion:
             is_text = isinstance(value, list) and all(isinstance(group, str) and group for group in value)
             is_whole = is_text and sorted("".join(value)) == sorted(self.scale.labels)
             return is_whole and (self.has_ties or len(value) == len(self.scale.labels))
+        if self.kind is Kind.SPANS:
+            is_text = isinstance(value, list) and bool(value) and all(isinstance(word, str) for word in value)
+            return is_text and read_marks(value, labels=self.scale.labels, text=self.marked) == value
         if self.kind is Kind.PREFERENCE and f"{value}" not in {label.value for label in self.options}:
             return False  # two grades have no tie between them
         return not isinstance(value, list) and on_scale(value, self.scale)
@@ -195,6 +208,8 @@ class FormQuestion:
         """Return an answer as people read it."""
         if self.kind is Kind.RANKING and isinstance(value, list):
             return " > ".join(" = ".join(group.upper()) for group in value)
+        if self.kind is Kind.SPANS and isinstance(value, list):
+            return words_of_marks(value, self.marked)
         texts = {label.value: label.text for label in self.choices}
         values = value if isinstance(value, list) else [value_text(value)]
         return ", ".join(texts.get(word, word) for word in values)
@@ -202,7 +217,8 @@ class FormQuestion:
     def digit(self, index: int) -> str:
         """Return the key that gives a choice."""
         choices = self.choices
-        return dict(self.own_keys).get(choices[index].value) or key_of(index, choices)
+        usual = str(index + 1) if self.kind is Kind.SPANS else key_of(index, choices)
+        return dict(self.own_keys).get(choices[index].value) or usual
 
     @property
     def is_open(self) -> bool:
@@ -366,6 +382,20 @@ class OwnForm(AnswerForm):
 
     lead: FormQuestion | None = None
 
+    @property
+    def has_marks(self) -> bool:
+        """Whether parts of texts are marked, so that `with_texts` has something to do."""
+        return any(part.kind is Kind.SPANS for part in self.parts)
+
+    def with_texts(self, texts: Mapping[str, str]) -> OwnForm:
+        """Return the form with what is marked: texts of responses by their letter ("" of a single one), and others."""
+        places = (part.side if part.marked_in == "response" else part.marked_in for part in self.parts)
+        parts = tuple(
+            replace(part, marked=texts.get(place, "")) if part.kind is Kind.SPANS else part
+            for part, place in zip(self.parts, places, strict=True)
+        )
+        return replace(self, parts=parts)
+
     def _missing(self, parts: Sequence[FormQuestion]) -> str:
         return f"Answer first: {'; '.join(map(_name_of, parts))}"
 
@@ -383,6 +413,9 @@ def _name_of(part: FormQuestion) -> str:
     """Return a question as it is called where its answer is missing."""
     if part.kind is Kind.RANKING:
         return f"{part.text} (a place for each response{'' if part.has_ties else ', no two the same'})"
+    if part.kind is Kind.SPANS:
+        side = f" (response {part.side.upper()})" if part.side else ""
+        return f"{part.text}{side} Mark parts of the text as it is shown now, or choose “Nothing to mark”."
     return part.text + (f" (response {part.side.upper()})" if part.side else "")
 
 

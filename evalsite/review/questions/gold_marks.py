@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evalsite.review.questions.forms import Answer, AnswerForm, FormQuestion, Kind
+from evalsite.review.questions.marks import marks_in
 from judging.statistics.coefficients.rank_correlation import tau_of_rankings
 from judging.statistics.intervals import wilson_interval
+from judging.statistics.marked_texts import f1_of
 
 LABEL = "label"  # the name of the one question of items without a form
 FEWEST_GOLD = 10  # answers to gold items before anybody is paused
+LEAST_F1 = 0.8  # over characters, from which marks count as right
 CERTAINTY = 0.9  # that the true share is below the mark, on one side
 
 
@@ -36,7 +39,7 @@ def is_right(part: FormQuestion, said: Answer | None, known: Answer, *, toleranc
     """Return whether an answer counts as right by the kind of its question.
 
     A number or a value of a scale within the tolerance, a preference of the same sign, a ranking of the same order
-    (tau-b of 1), anything else if it is equal.
+    (tau-b of 1), marks of nearly the same characters (F1 of 0.8), anything else if it is equal.
     """
     if said is None:
         return False
@@ -47,6 +50,8 @@ def is_right(part: FormQuestion, said: Answer | None, known: Answer, *, toleranc
     if part.kind is Kind.RANKING and isinstance(said, list) and isinstance(known, list):
         tau = tau_of_rankings(said, known)
         return said == known if tau is None else tau > 1 - 1e-9
+    if part.kind is Kind.SPANS and isinstance(said, list) and isinstance(known, list):
+        return f1_of(marks_in(said), marks_in(known)) >= LEAST_F1
     return said == known
 
 

@@ -14,7 +14,8 @@ from django.db.models import Prefetch
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import Table
 from evalsite.review.models import FinalLabel, Material, Queue, ReviewItem
-from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, letters_seen, value_text
+from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, Kind, letters_seen, value_text
+from evalsite.review.questions.marks import weight_of
 from evalsite.review.questions.scales import Label, labels_from_json, meaning_of
 from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.selectors.labels.subjects import (
@@ -32,6 +33,7 @@ from judging.specs.records.values import as_text
 BATCH = 500
 MOST_WORDED = 20  # labels of a scale that are written out
 LABEL_STUDIO = "label-studio"
+WEIGHTS = ("weight", "weight_per_100_words")  # of marks
 MATERIAL_COLUMNS = (
     *("question", "question_turns", "context", "reference", "criterion_text"),
     *("response_a", "response_a_turns", "attempt_a", "response_b", "response_b_turns", "attempt_b"),
@@ -42,14 +44,16 @@ MATERIAL_COLUMNS = (
 def annotations_table(queue: Queue) -> Table:
     """Return every annotation, skip and flag of a queue; `queue import-annotations` reads the columns that it knows.
 
-    Of a form each question, of each response, has a column for what the person said and one for what was decided.
+    Of a form each question, of each response, has a column for what the person said and one for what was decided; marks
+    have two more for what they weigh.
     Columns of the queue's file that nothing reads come last, under their own names where these are free.
     """
     details, form = _detail_names(queue), form_of_queue(queue)
     most = max((len(more) for more in queue.materials.exclude(more=[]).values_list("more", flat=True)), default=0)
     more = [f"{what}_{letter}" for letter in LETTERS[2 : 2 + most] for what in ("response", "system")]
-    keys = [part.key for part in form.parts] if form is not None else []
-    answers = [f"{what}.{key}" for what in ("answer", "final") for key in keys]
+    parts = form.parts if form is not None else ()
+    answers = [f"{what}.{part.key}" for what in ("answer", "final") for part in parts]
+    answers += [f"{what}.{part.key}" for what in WEIGHTS for part in parts if part.kind is Kind.SPANS]
     columns = (*COLUMNS, *MATERIAL_COLUMNS, *more, *answers, *details.values())
     return Table("Annotations", columns, _rows(queue, details, form))
 
@@ -94,13 +98,21 @@ def _rows(queue: Queue, details: dict[str, str], form: AnswerForm | None) -> Ite
 
 
 def _answers(form: AnswerForm, row: JsonDict, shown: _Shown) -> JsonDict:
-    """Return the answers to each question of a form, several choices joined by commas."""
+    """Return the answers to each question of a form, several choices joined by commas, and what marks weigh."""
     said = {"answer": parts_in(row["revised_parts"] or row["blind_parts"]), "final": shown.final}
-    return {
+    answers: JsonDict = {
         f"{what}.{part.key}": value_text(values.get(part.key, ""))
         for what, values in said.items()
         for part in form.parts
     }
+    for part in form.parts:
+        if part.kind is Kind.SPANS and part.key in said["answer"]:
+            weight = weight_of(said["answer"][part.key], dict(part.weights))
+            place = f"response_{part.side or 'a'}" if part.marked_in == "response" else part.marked_in
+            words = len(shown.fields[place].split())
+            weights = (weight, round(100 * weight / words, 2) if words else "")
+            answers |= {f"{what}.{part.key}": value for what, value in zip(WEIGHTS, weights, strict=True)}
+    return answers
 
 
 def _with_items(queue: Queue) -> Iterator[tuple[JsonDict, _Shown]]:

@@ -30,6 +30,7 @@ from judging.specs.records.names import COLUMN_FIELDS
 
 PREVIEW_ROWS = 5
 WARNINGS_SHOWN = 3
+SAMPLE = "Here stands the text that is marked. Select some of it, then choose a label."  # in the preview of a form
 MOST_ROWS = 10_000  # acts in a file that a page imports while the browser waits; the command takes more
 
 
@@ -51,7 +52,10 @@ def form_preview(request: PageRequest) -> HttpResponse:
     shown: JsonDict = {"form": form, "is_wrong": not form.is_valid() and bool(request.POST.get("form", "").strip())}
     if form.is_valid():
         definition = form.cleaned_data["form"]
-        shown["parts"] = form_parts(form_of_definition(definition, size=size_asked(definition)), {})
+        size = size_asked(definition)
+        asked = form_of_definition(definition, size=size)
+        texts = dict.fromkeys(("", *LETTERS[:size], "context", "question"), SAMPLE)
+        shown["parts"] = form_parts(asked.with_texts(texts) if asked is not None else None, {})
     return render(request, "review/_form_preview.html", shown)
 
 

@@ -38,6 +38,7 @@ from evalsite.review.questions.forms import (
     OwnForm,
     part_texts_in,
 )
+from evalsite.review.questions.marks import seal_of, segments
 from evalsite.review.questions.scales import TEN_KEY, Label
 from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far, texts_seen
 from evalsite.review.selectors.screens.content import (
@@ -120,6 +121,18 @@ class PartRow:
         return self.text.split(SEPARATOR) if self.part.kind is Kind.CHOICES else [self.text]
 
     @property
+    def segments(self) -> list[tuple[str, str, int]]:
+        """The text that is marked, in parts: each with its label and which one that is, counted from 1; "", 0: none."""
+        labels = ["", *self.part.scale.labels]
+        parts = segments(self.part.marked or "", self.text.split(SEPARATOR))
+        return [(text, label, labels.index(label)) for text, label in parts]
+
+    @property
+    def seal(self) -> str:
+        """What answers call the text that is marked."""
+        return seal_of(self.part.marked or "")
+
+    @property
     def needs_answer(self) -> bool:
         """Whether an answer is required whatever else is said; the page's script knows the others."""
         return self.part.is_required and not self.part.show_if
@@ -165,7 +178,7 @@ def form_parts(form: AnswerForm | None, texts: Mapping[str, str]) -> FormParts |
 
 def _field_texts(part: FormQuestion, texts: Mapping[str, str]) -> dict[str, str]:
     """Return what the fields of a question hold, whether a page sent them or a program the whole answer."""
-    answer = part.read(texts.get(part.key, "")) if part.kind is Kind.RANKING else None
+    answer = part.read(texts.get(part.key, "")) if part.kind in (Kind.RANKING, Kind.SPANS) else None
     return part.texts_of(answer) if answer is not None else dict(texts)
 
 

@@ -122,15 +122,19 @@ def load_subject(item: ReviewItem) -> ReviewItem:
     return item
 
 
-def form_of_item(item: ReviewItem, shown: ShownSubject | None = None) -> AnswerForm | None:
+def form_of_item(item: ReviewItem, shown: ShownSubject | None = None, *, order: str = "") -> AnswerForm | None:
     """Return the form that an item's criterion is answered by; None where people choose one label.
 
     `queue` and `subject__rubric_item` are at hand. A form whose score rests on the response or its context costs one
-    query, unless they are given as `shown`.
+    query, unless they are given as `shown`. `order`: in which somebody sees the responses, of a form by which these are
+    marked.
     """
     subject = item.subject
     if item.response_a_id is None:
-        return form_of_definition(item.queue.form, size=size_stored(item.queue.form, is_pair=subject.is_pair))
+        form = form_of_definition(item.queue.form, size=size_stored(item.queue.form, is_pair=subject.is_pair))
+        if form is None or not form.has_marks or item.material is None:
+            return form
+        return form.with_texts(_texts_to_mark(item.material, order))
     if subject.is_pair:
         return None
     tree, text, context = tree_of(subject), "", ""
@@ -141,6 +145,12 @@ def form_of_item(item: ReviewItem, shown: ShownSubject | None = None) -> AnswerF
             text, context = Response.objects.values_list("text", "prompt__context").get(pk=item.response_a_id)
     about = JudgeSubject("", text, context=context, rubric=tree, criterion_key=subject.criterion)
     return form_of(about, labels_from_json(subject.labels), judge=subject.judge)
+
+
+def _texts_to_mark(material: Material, order: str) -> dict[str, str]:
+    responses = dict(zip(LETTERS, (text for text, _ in material.responses), strict=False))
+    seen = {letter: responses[stored] for letter, stored in zip(LETTERS, order or responses, strict=False)}
+    return {**seen, "": material.response_a, "context": material.context, "question": material.question}
 
 
 def form_of_queue(queue: Queue) -> AnswerForm | None:

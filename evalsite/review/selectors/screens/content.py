@@ -181,7 +181,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], order: str) ->
     labels, swapped = labels_from_json(item.subject.labels), order == SWAPPED
     has_rubric = ItemPart.RUBRIC in parts
     rubric = rubric_lines(subject) if has_rubric else ()
-    form = form_of_item(item, subject)
+    form = form_of_item(item, subject, order=order)
     return ItemContent(
         question=subject.prompt.text if ItemPart.QUESTION in parts else "",
         question_content=subject.prompt.content if ItemPart.QUESTION in parts else None,

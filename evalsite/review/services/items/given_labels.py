@@ -29,7 +29,7 @@ def given_label(item: ReviewItem, *, label: str, part_texts: Mapping[str, str], 
     Raises:
         ReviewRefused: a question has no answer, or one off its scale.
     """
-    form = form_of_item(item)
+    form = form_of_item(item, order=order)
     if form is None:
         return GivenLabel(label)
     try:

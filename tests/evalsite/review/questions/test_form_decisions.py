@@ -11,6 +11,7 @@ from evalsite.review.questions.form_files import form_of_definition, read_form
 from evalsite.review.questions.forms import Answer
 
 pytestmark = pytest.mark.backend_free
+TEXT = "10#01234567"  # what a text is known by
 KINDS = {
     "choice": "options: [x, y, z]",
     "choices": "options: [x, y, z]",
@@ -18,6 +19,7 @@ KINDS = {
     "preference": "grades: 7",
     "number": "low: 0, step: 0.5",
     "ranking": "ties: true",
+    "spans": "labels: {minor: 1, major: 5}, in: context",
 }
 
 
@@ -41,6 +43,15 @@ KINDS = {
         ("preference", [0, 0], 0),
         ("preference", [0, 1, 1], None),
         ("choice", [], None),
+        ("spans", [[TEXT, "0-4:minor"], [TEXT, "2-6:minor"], [TEXT, "3-8:major"]], [TEXT, "2-4:minor"]),
+        # 2 and 3 are joined to 4 and 5, which others marked
+        (
+            "spans",
+            [[TEXT, "2-6:minor"], [TEXT, "2-4:minor"], [TEXT, "4-6:minor", "7-8:major"]],
+            [TEXT, "2-6:minor"],
+        ),
+        ("spans", [[TEXT, "0-4:minor"], [TEXT, "0-4:major"]], [TEXT]),
+        ("spans", [[TEXT], [TEXT]], [TEXT]),
         ("ranking", [["b", "ac"]], ["b", "ac"]),
         # ranks 1 2 3, 1 3 2, 1 2 3: sums 3 7 8, S = 14, W = 168 / 216 = 0.78
         ("ranking", [["a", "b", "c"], ["a", "c", "b"], ["a", "b", "c"]], ["a", "b", "c"]),

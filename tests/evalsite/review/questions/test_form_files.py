@@ -115,8 +115,21 @@ def test_the_keys_of_choices_are_digits_or_ones_own() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("- {key: a, ask: A?, kind: guess}", "line 2: There is no kind “guess”: choice, choices, number, preference, "
-         "ranking, scale, text."),
+        ("- {key: a, ask: A?, kind: guess}", "line 2: There is no kind “guess”: check, choice, choices, number, "
+         "preference, ranking, scale, spans, text."),
+        ("- {key: a, ask: A?, kind: spans}", "line 2: Write “labels” as a list of words, or as {word: weight}: 1 to 9 "
+         "different ones."),
+        ("- {key: a, ask: A?, kind: spans, labels: [x, x]}", "line 2: Write “labels” as a list of words, or as {word: "
+         "weight}: 1 to 9 different ones."),
+        ("- {key: a, ask: A?, kind: spans, labels: [a:b]}", "line 2: A label is a word of at most 20 characters "
+         "without commas and colons."),
+        ("- {key: a, ask: A?, kind: spans, labels: {x: y}}", "line 2: “x” is a number."),
+        ("- {key: a, ask: A?, kind: spans, labels: [x], in: title}", "line 2: There is nothing to mark in “title”: "
+         "context, question, response."),
+        ("- {key: a, ask: A?, kind: spans, labels: [x], per: response}", "line 2: Write “in: response” to have each "
+         "response marked."),
+        ("- {key: a, ask: A?, kind: spans, labels: [x], keys: {x: 0}}", "line 2: The key “0” is taken: it says that "
+         "there is nothing to mark."),
         ("- {key: A b, ask: A?, kind: text}", "line 2: The key “A b” is not possible: use small letters, digits and "
          "underscores, at most 30, with a letter first."),
         ("- {key: first, ask: A?, kind: text}", "line 2: Two questions have the key “first”."),

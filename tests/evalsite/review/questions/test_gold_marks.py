@@ -8,7 +8,7 @@ import pytest
 
 from evalsite.review.questions.form_files import form_of_definition, read_form
 from evalsite.review.questions.gold_marks import is_below, is_right, marks
-from tests.evalsite.review.questions.test_form_decisions import KINDS
+from tests.evalsite.review.questions.test_form_decisions import KINDS, TEXT
 
 pytestmark = pytest.mark.backend_free
 
@@ -29,6 +29,10 @@ pytestmark = pytest.mark.backend_free
         ("ranking", ["a", "b", "c"], ["a", "bc"], 0, False),  # tau-b = 2 / sqrt(3 * 2)
         ("ranking", ["abc"], ["abc"], 0, True),
         ("choice", None, "x", 0, False),
+        ("spans", [TEXT, "0-4:minor"], [TEXT, "0-6:minor"], 0, True),  # F1 = 2 * 4 / 10
+        ("spans", [TEXT, "0-4:minor"], [TEXT, "0-7:minor"], 0, False),  # 2 * 4 / 11
+        ("spans", [TEXT, "0-4:minor"], [TEXT, "0-4:major"], 0, False),
+        ("spans", [TEXT], [TEXT], 0, True),
     ],
 )
 def test_is_right_goes_by_the_kind(kind: str, said: Any, known: Any, tolerance: float, right: bool) -> None:
