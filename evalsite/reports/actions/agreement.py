@@ -11,6 +11,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.base.score_scales import COEFFICIENT, SHARE
 from evalsite.reports import jobs
 from evalsite.reports.forms import AgreementForm
+from evalsite.reports.services.estimated_labels import EstimatedPerson
 from evalsite.reports.services.gold_people import GoldPerson
 from evalsite.reports.services.people import (
     AGREEMENT,
@@ -147,6 +148,17 @@ GOLD: ReportTable[PeopleAgreement, GoldPerson] = ReportTable(
     rows=lambda report: report.gold.people if report.gold is not None else (),
     basis=_basis,
 )
+ESTIMATED: ReportTable[PeopleAgreement, EstimatedPerson] = ReportTable(
+    "estimated",
+    "How often annotators are right by Dawid and Skene's estimate",
+    columns=(
+        ReportColumn("name", lambda person: person.name),
+        ReportColumn("answers", lambda person: person.answers),
+        FigureColumn("right", lambda person: person.right, ends={"value": "right", "low": "low", "high": "high"}),
+    ),
+    rows=lambda report: report.estimated.people if report.estimated is not None else (),
+    basis=_basis,
+)
 
 
 def _read(form: AgreementForm, waits: bool) -> PeopleAgreement:
@@ -167,6 +179,6 @@ REPORT = Report(
     form_class=AgreementForm,
     read=_read,
     facts=_facts,
-    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD),
+    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED),
     references={Queue: QUEUE, LabelTable: LABEL_TABLE},
 )

@@ -38,6 +38,15 @@ def skips_of(queue: Queue, options: Options) -> list[tuple[int, str]]:
     return list(skipped.order_by("item_id", "pk").values_list("item_id", "annotator__username"))
 
 
+def labels_in_order(queue: Queue, options: Options) -> dict[str, list[tuple[int, str]]]:
+    """Return by person the (item, label) of each blind annotation under the chosen groups, the first first."""
+    rows = answers_of(queue, options).order_by("created_at", "pk")
+    given: dict[str, list[tuple[int, str]]] = {}
+    for name, item, label in rows.values_list("annotator__username", "item_id", "label").iterator():
+        given.setdefault(name, []).append((item, label))
+    return given
+
+
 def repeats(queue: Queue, options: Options) -> list[Repeats]:
     """Return the pairs of answers that each person gave to the same item, by person, under the chosen groups."""
     labelled = Annotation.objects.filter(queue=queue, left_out_at=None).exclude(label="")

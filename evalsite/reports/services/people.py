@@ -23,12 +23,21 @@ from evalsite.reports.selectors.annotations import (
     unable_in,
 )
 from evalsite.reports.selectors.data_versions import queue_version
-from evalsite.reports.selectors.habits import Repeats, RevealedAnswer, repeats, revealed_answers, skips_of
+from evalsite.reports.selectors.habits import (
+    Repeats,
+    RevealedAnswer,
+    labels_in_order,
+    repeats,
+    revealed_answers,
+    skips_of,
+)
 from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.results import PartAnswers, part_answers_of
 from evalsite.reports.services.charts import shade
+from evalsite.reports.services.estimated_labels import EstimatedReport, estimated_report
 from evalsite.reports.services.gold_people import GoldReport, gold_report
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
+from evalsite.reports.services.steadiness import Steadiness, steadiness_of
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.forms import Kind
 from evalsite.review.questions.marks import length_in, marks_in
@@ -269,9 +278,11 @@ class PeopleAgreement:
     statuses: dict[str, int] = field(default_factory=dict)
     parts: list[PartFigures] = field(default_factory=list)
     paces: list[RaterPace] = field(default_factory=list)
+    steadiness: list[Steadiness] = field(default_factory=list)
     retests: list[SelfAgreement] = field(default_factory=list)
     anchoring: Anchoring | None = None
     gold: GoldReport | None = None
+    estimated: EstimatedReport | None = None
 
 
 ANCHORING_COUNTS: dict[str, Callable[[RevealedAnswer], bool]] = {
@@ -381,6 +392,7 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
         statuses=status_counts(queue),
         parts=[row for part in part_answers_of(queue, options) for row in _part_figures(part)],
         paces=habits.paces,
+        steadiness=steadiness_of(answers, labels_in_order(queue, options)),
         retests=habits.retests,
         anchoring=habits.anchoring,
         gold=gold_report(queue, options),
@@ -406,6 +418,7 @@ def agreement_of(answers: QueueAnswers, source: NamedSource, groups: dict[str, l
     figures = _figures(whole)
     if 2 < len(busiest.raters) <= CONGER_RATERS:
         figures.append(_figure("conger", "Conger's kappa", conger_kappa(busiest.with_pairs())))
+    has_many_scales = len(set(answers.scales.values())) > 1
     by_language, by_arm = answers.groups["language"], answers.groups["arm"]
     return PeopleAgreement(
         labels=_labels(answers),
@@ -420,13 +433,14 @@ def agreement_of(answers: QueueAnswers, source: NamedSource, groups: dict[str, l
         items=_items(answers),
         disputed=whole.summary.n_pairable - whole.summary.n_unanimous,
         criteria=[_group(name, answers.of_criterion(name)) for name in sorted(set(answers.criteria))],
-        has_many_scales=len(set(answers.scales.values())) > 1,
+        has_many_scales=has_many_scales,
         scenarios=_groups(answers, answers.groups["scenario"]),
         arms=_groups(answers, by_arm) if any(by_arm) else [],
         languages=_groups(answers, by_language) if any(by_language) else [],
         queue=source,
         filters=groups,
         over_time=over_time(answers),
+        estimated=None if has_many_scales else estimated_report(answers.table, answers.texts),
     )
 
 

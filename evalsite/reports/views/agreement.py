@@ -94,12 +94,14 @@ def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
         context["unable_url"] = f"{subject.get_absolute_url()}?unable=1#items"
     content = report.content
     if content is not None:
-        listed = source.read([item.id for item in content.items])
+        estimated = content.estimated.items if content.estimated is not None else []
+        listed = source.read([*{item.id for item in content.items} | {item.id for item in estimated}])
         context |= {
             "content": content,
             "pairs": pair_matrix(content),
             "coincidences": square(content.labels, content.coincidences),
             "disputed_items": [(item, listed.get(item.id)) for item in content.items],
+            "estimated_items": [(item, listed.get(item.id)) for item in estimated],
         }
     return report_page(request, "agreement_detail", context)
 

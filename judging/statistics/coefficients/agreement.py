@@ -592,11 +592,11 @@ def pair_agreements(table: RatingTable, *, weights: Weights = Weights.NONE) -> t
     return tuple(pairs)
 
 
-def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
-    """Return by rater how often they give the label that more than half of the others give; n = items with such a one.
+def marks_of_the_rest(table: RatingTable) -> tuple[Ints, Ints, Ints]:
+    """Return (item, rater, mark) of each label: 1 where more than half of the others give it, 0 where another one.
 
-    Labels are counted once for all raters, and a rater's own is taken from the counts of the two most frequent: one
-    pass over the table and one over its answers, however many raters gave them.
+    MISSING where the others have no such label. Labels are counted once for all raters, and a rater's own is taken from
+    the counts of the two most frequent: one pass over the table and one over its answers, however many gave them.
     """
     counts = table.counts()
     rows = np.arange(len(counts))
@@ -610,8 +610,14 @@ def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
     others = per_item[items] - 1
     agrees = leads & (2 * (first[items] - 1) > others)
     differs = np.where(leads, 2 * second[items] > others, 2 * first[items] > others)
-    agreeing = np.bincount(raters[agrees], minlength=len(table.raters)).tolist()
-    compared = np.bincount(raters[agrees | differs], minlength=len(table.raters)).tolist()
+    return items, raters, np.where(agrees, 1, np.where(differs, 0, MISSING))
+
+
+def against_the_rest(table: RatingTable) -> dict[str, Estimate]:
+    """Return by rater how often they give the label that more than half of the others give; n = such items."""
+    _, raters, marks = marks_of_the_rest(table)
+    agreeing = np.bincount(raters[marks == 1], minlength=len(table.raters)).tolist()
+    compared = np.bincount(raters[marks != MISSING], minlength=len(table.raters)).tolist()
     return {
         rater: share_of(equal, n) if n else undefined(f"The others have no majority on any item that {rater} labelled.")
         for rater, equal, n in zip(table.raters, agreeing, compared, strict=True)
