@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import TruncDate
+from django.urls import reverse
 from django.utils.timezone import localtime
 
 from evalsite.accounts.models import AuditEntry
@@ -357,4 +358,52 @@ def _spend_since(first: datetime) -> tuple[SpendBar, ...]:
             width=int(1000 * (row["cost_sum"] or 0) / dearest) if dearest else 0,
         )
         for row in rows
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep:
+    """What a new site needs, where it is done, and whether it has been."""
+
+    title: str
+    text: str
+    address: str
+    label: str
+    is_done: bool
+
+
+def steps_to_scores() -> tuple[FirstStep, ...]:
+    """Return what leads from an empty site to the first scores, in this order."""
+    endpoints = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL)
+    tested, runs = endpoints.filter(last_test__works=True), Run.objects.exclude(kind=RunKind.SINGLE)
+    newest = endpoints.order_by("-pk").first()
+    return (
+        FirstStep(
+            "Add an endpoint",
+            "The address of a model, its identifier, and the name of the variable that holds its key.",
+            reverse("judging:endpoint-create"),
+            "Add an endpoint",
+            newest is not None,
+        ),
+        FirstStep(
+            "Try it",
+            "One call says whether the address answers and the key is accepted.",
+            newest.get_absolute_url() if newest else reverse("judging:endpoint-list"),
+            "Test the endpoint",
+            tested.exists(),
+        ),
+        FirstStep(
+            "Import",
+            "A benchmark with its questions, and responses if there are some.",
+            reverse("judging:import-create"),
+            "Import a file",
+            Benchmark.objects.exists(),
+        ),
+        FirstStep(
+            "Run",
+            "Responses are graded by rules, by judges, or both.",
+            reverse("judging:run-create"),
+            "Start a run",
+            runs.exists(),
+        ),
     )

@@ -193,6 +193,9 @@ INIT_ADMIN = env.text(
     "EVALSITE_INIT_ADMIN", "", "User name of the admin that `init_site` makes where there is no account yet."
 )
 INIT_EMAIL = env.text("EVALSITE_INIT_EMAIL", "", "Mail address of that admin.")
+INIT_ORGANISATION = env.text(
+    "EVALSITE_INIT_ORGANISATION", "", "Name of the organisation on the sign-in page and in letters, where none is set."
+)
 ROLES = ("viewer", "annotator", "researcher", "admin")  # of evalsite.accounts.roles, which needs these settings
 OIDC_URL = env.provider_url(
     "EVALSITE_OIDC_URL",
@@ -255,6 +258,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+PASSWORD_RESET_TIMEOUT = 3600  # seconds
 AXES_HANDLER = "evalsite.accounts.lockouts.SignInHandler"
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
@@ -372,6 +376,12 @@ _MAIL_SECURITY = env.choice(
 EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL_SECURITY == "starttls", _MAIL_SECURITY == "tls"
 EMAIL_TIMEOUT = 20  # seconds; a server that does not answer holds up no worker
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.EmailBackend"
+SITE_URL = env.text(
+    "EVALSITE_SITE_URL",
+    f"http{'s' if HTTPS else ''}://{ALLOWED_HOSTS[0]}",
+    "Address of the site in letters and invitations, such as https://evals.example.org.",
+    shown_default="made of the first of EVALSITE_ALLOWED_HOSTS",
+).rstrip("/")
 DEFAULT_FROM_EMAIL = env.text("EVALSITE_EMAIL_FROM", "evalsite@localhost", "Sender of the site's mail.")
 LOG_LEVEL = env.choice(
     "EVALSITE_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"), "DEBUG, INFO, WARNING or ERROR."
@@ -395,6 +405,7 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "rq": {"level": "WARNING"},
         "axes": {"level": "WARNING"},
+        "fido2": {"level": "WARNING"},
     },
 }
 # Whether HSTS holds for the other names of the domain (W005) and in the lists of browsers (W021) is up to its owner.

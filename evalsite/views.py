@@ -22,7 +22,7 @@ from evalsite.demo.work import start_work
 from evalsite.health import database_state, read_health
 from evalsite.help.documents import read_document
 from evalsite.help.topics import find_topic, shapes_by_tool, topics_for
-from evalsite.home import LiveRun, home_of, live_runs
+from evalsite.home import LiveRun, home_of, live_runs, steps_to_scores
 from evalsite.job_queues import JobRefused, change_failed_job, read_job_queues
 from evalsite.search import MOST, kinds_for, search
 from judging.judges.definitions.shipped_judges import starting_points
@@ -94,6 +94,12 @@ def home(request: PageRequest) -> HttpResponse:
     page = home_of(user=request.user, at=timezone.now())
     context = {"page": page, "live": page.work.live, "is_moving": page.work.is_moving} if page.work else {"page": page}
     return render(request, f"evalsite/home_{page.audience}.html", context)
+
+
+@get_view("judging.add_modelendpoint")
+def first_steps(request: PageRequest) -> HttpResponse:
+    """Show what a new site needs, with a tick where it is done."""
+    return render(request, "evalsite/first_steps.html", {"steps": steps_to_scores()})
 
 
 @get_view("judging.view_run")

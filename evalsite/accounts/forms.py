@@ -33,6 +33,46 @@ class SignInForm(AuthenticationForm):
     )
 
 
+class CodeForm(forms.Form):
+    """A code of an app, or a recovery code."""
+
+    code = forms.CharField(
+        max_length=40,
+        label="Code",
+        help_text="Six digits of your app, or one of your recovery codes.",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True, "spellcheck": "false"}),
+    )
+
+
+class FactorForm(forms.Form):
+    """What a second factor is called."""
+
+    name = forms.CharField(max_length=60, label="Name", help_text="The device, so that you know it again.")
+
+
+class AppForm(FactorForm):
+    """An app that makes codes."""
+
+    code = forms.CharField(
+        max_length=10,
+        label="Code",
+        help_text="The six digits that the app shows now.",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "numeric"}),
+    )
+
+
+class RequiredRolesForm(forms.Form):
+    """Whose second factor is required."""
+
+    roles = forms.MultipleChoiceField(
+        required=False,
+        choices=[(role.value, role.value.capitalize()) for role in Role],
+        widget=forms.CheckboxSelectMultiple,
+        label="Roles that need a second factor",
+        help_text="People without one are signed out, and set one up at the next sign-in.",
+    )
+
+
 class DetailsForm(forms.Form):
     """Name and address of a person."""
 
@@ -57,6 +97,50 @@ class PersonCreateForm(DetailsForm):
     )
     role = forms.ChoiceField(choices=ROLE_CHOICES, widget=forms.RadioSelect, initial=Role.ANNOTATOR.value, label="Role")
     field_order = ["username", "first_name", "last_name", "email", "role"]
+
+
+class InvitationForm(forms.Form):
+    """Who is invited."""
+
+    email = forms.EmailField(max_length=254, label="Mail address")
+    role = forms.ChoiceField(choices=ROLE_CHOICES, widget=forms.RadioSelect, initial=Role.ANNOTATOR.value, label="Role")
+    days = forms.IntegerField(min_value=1, max_value=60, initial=7, label="Valid for, days")
+
+
+class NewAccountForm(forms.Form):
+    """Who makes their own account."""
+
+    username = PersonCreateForm.base_fields["username"]
+    first_name = DetailsForm.base_fields["first_name"]
+    last_name = DetailsForm.base_fields["last_name"]
+    password = forms.CharField(
+        label="Password",
+        max_length=200,
+        strip=False,
+        help_text="At least ten characters, and none of the common ones.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def details(self, email: str) -> PersonDetails:
+        """Return what was filled in."""
+        filled = self.cleaned_data
+        return PersonDetails(filled["username"], filled["first_name"], filled["last_name"], email)
+
+
+class SetupForm(NewAccountForm):
+    """The first admin of a site."""
+
+    code = forms.CharField(
+        max_length=60,
+        label="Set-up code",
+        help_text="It stands in the log of the web server, after accounts.setup_code.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+    email = forms.EmailField(max_length=254, required=False, label="Mail address")
+    organisation = forms.CharField(
+        max_length=100, required=False, label="Organisation", help_text="Shown on the sign-in page and in letters."
+    )
+    field_order = ["code", "organisation", "username", "first_name", "last_name", "email", "password"]
 
 
 class PersonUpdateForm(DetailsForm):

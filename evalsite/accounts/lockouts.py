@@ -1,8 +1,11 @@
-"""How many failed sign-ins are too many: by name and address together, by address alone, and by browser."""
+"""How many failed sign-ins are too many: by name and address together, by address alone, and by browser; and how often
+anything else was asked lately.
+"""
 
 from __future__ import annotations
 
 import secrets
+import time
 from typing import Any
 
 from axes.attempts import get_cool_off_threshold
@@ -13,9 +16,11 @@ from django.conf import settings
 from django.core import signing
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
+from redis.exceptions import RedisError
 
 from evalsite.base.json_types import JsonDict
 from evalsite.serving.proxies import ADDRESS_IS_TOLD
+from judging.llm.limiter import connect
 
 ADDRESS_FACTOR = 5  # an office behind one address may fail that many times as often as one person
 BROWSER_COOKIE = "known_browser"
@@ -74,3 +79,15 @@ class SignInHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no t
 
 def _total(attempts: Any) -> int:
     return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
+
+
+def times_lately(what: str, *, seconds: int) -> int:
+    """Count something in the broker's Redis, and return how often it came in this period; 0 without a broker."""
+    key = f"{what}:{int(time.time()) // seconds}"
+    try:
+        with connect(settings.REDIS_URL) as redis:
+            count = int(redis.incr(key))
+            redis.expire(key, 2 * seconds)
+    except (RedisError, OSError):
+        return 0
+    return count

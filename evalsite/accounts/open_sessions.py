@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -54,21 +54,29 @@ def note_opening(request: HttpRequest, *, at: datetime) -> None:
 
 def open_sessions(*, person: User, key: str | None, at: datetime) -> list[OpenSession]:
     """Return where somebody is signed in, the last used first; `key` is that of the session that asks."""
-    age = timedelta(seconds=settings.SESSION_COOKIE_AGE)
-    found = []
-    for stored, opened in _sessions_of(person, at=at):
-        began, address, agent = opened or ("", "", "")
-        found.append(
-            OpenSession(
-                name=_name(stored),
-                opened_at=datetime.fromisoformat(began) if began else None,
-                used_at=stored.expire_date - age,
-                address=address,
-                browser=browser_in_words(agent),
-                is_this=stored.session_key == key,
-            )
-        )
+    found = [_described(stored, said, key) for stored, said in _sessions_of(person, at=at)]
     return sorted(found, key=lambda session: session.used_at, reverse=True)
+
+
+def held_sessions(*, person: User, at: datetime) -> list[JsonDict]:
+    """Return every session that is stored, with those that have ended and are not yet cleared, and whether it has."""
+    is_open = {stored.session_key for stored, _ in _sessions_of(person, at=at)}
+    return [
+        asdict(_described(stored, said, None)) | {"has_ended": stored.session_key not in is_open}
+        for stored, said in _stored_sessions(Session.objects.order_by("expire_date", "session_key"), person)
+    ]
+
+
+def _described(stored: Session, said: JsonDict, key: str | None) -> OpenSession:
+    began, address, agent = said.get(OPENED) or ("", "", "")
+    return OpenSession(
+        name=_name(stored),
+        opened_at=datetime.fromisoformat(began) if began else None,
+        used_at=stored.expire_date - timedelta(seconds=settings.SESSION_COOKIE_AGE),
+        address=address,
+        browser=browser_in_words(agent),
+        is_this=stored.session_key == key,
+    )
 
 
 @transaction.atomic
@@ -92,9 +100,9 @@ def end_sessions(*, person: User, name: str, key: str | None, at: datetime) -> i
     return len(ended)
 
 
-def remove_sessions(person: User) -> None:
-    """Remove every session of a person, those that have ended too: each holds the address where it began."""
-    for stored, _ in list(_stored_sessions(Session.objects.all(), person)):
+def remove_sessions(*people: User) -> None:
+    """Remove every session of people, those that have ended too: each holds the address where it began."""
+    for stored, _ in list(_stored_sessions(Session.objects.all(), *people)):
         stored.delete()
 
 
@@ -105,18 +113,19 @@ def browser_in_words(agent: str) -> str:
     return " on ".join(filter(None, (browser, system))) or "Unknown browser"
 
 
-def _sessions_of(person: User, *, at: datetime) -> Iterator[tuple[Session, list[str] | None]]:
+def _sessions_of(person: User, *, at: datetime) -> Iterator[tuple[Session, JsonDict]]:
     """Yield the sessions that are open: a new password has ended all that began before."""
     current = person.get_session_auth_hash()
     for stored, said in _stored_sessions(Session.objects.filter(expire_date__gt=at), person):
         if constant_time_compare(said.get(HASH_SESSION_KEY, ""), current):
-            yield stored, said.get(OPENED)
+            yield stored, said
 
 
-def _stored_sessions(sessions: QuerySet[Session], person: User) -> Iterator[tuple[Session, JsonDict]]:
+def _stored_sessions(sessions: QuerySet[Session], *people: User) -> Iterator[tuple[Session, JsonDict]]:
+    keys = {str(person.pk) for person in people}
     for stored in sessions.iterator(chunk_size=1000):
         said = stored.get_decoded()
-        if said.get(SESSION_KEY) == str(person.pk):
+        if said.get(SESSION_KEY) in keys:
             yield stored, said
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import asdict
 from datetime import datetime
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
@@ -17,8 +16,8 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from evalsite.accounts.audit import ErasedName, erase_names, record
-from evalsite.accounts.models import AuditEntry
-from evalsite.accounts.open_sessions import open_sessions, remove_sessions
+from evalsite.accounts.models import AuditEntry, Invitation
+from evalsite.accounts.open_sessions import held_sessions, remove_sessions
 from evalsite.accounts.services import PersonRefused, check_admin_stays
 from evalsite.accounts.signals import person_erased
 from evalsite.base.json_types import JsonDict
@@ -39,11 +38,13 @@ def personal_document(*, person: User, actor: User | None) -> JsonDict:
             document[_label(relation)] = rows
     about = AuditEntry.objects.filter(subject_id=person.pk, action__startswith="person.").exclude(actor=person)
     document["audit entries about the account"] = _rows(about)
+    if rows := _rows(_invitations(person)):
+        document["accounts.invitation.email"] = rows
     for model in SIGN_INS:
         if rows := _rows(model._default_manager.filter(username=person.username)):
             document[model._meta.label_lower] = rows
-    if sessions := open_sessions(person=person, key=None, at=timezone.now()):
-        document["sessions"] = [asdict(session) for session in sessions]
+    if sessions := held_sessions(person=person, at=timezone.now()):
+        document["sessions"] = sessions
     record(actor, "person.exported", person)
     return document
 
@@ -80,6 +81,7 @@ def erase_person(*, person: User, actor: User | None, at: datetime) -> User:
             _named_by(relation, person).delete()
     for model in SIGN_INS:
         model._default_manager.filter(username=username).delete()
+    _invitations(person).delete()
     remove_sessions(person)
     _rename(person, pseudonym)
     entries = erase_names(ErasedName(person.pk, username, names, pseudonym), at=at)
@@ -87,6 +89,11 @@ def erase_person(*, person: User, actor: User | None, at: datetime) -> User:
         person_erased.send(sender=User, name=name)
     record(actor, "person.erased", person, entries=entries)
     return person
+
+
+def _invitations(person: User) -> models.QuerySet[Invitation]:
+    invitations = Invitation.objects.filter(email__iexact=person.email)
+    return invitations if person.email else invitations.none()
 
 
 def _rename(person: User, pseudonym: str) -> None:

@@ -16,7 +16,9 @@ from django.utils import timezone
 from evalsite.accounts.audit import record
 from evalsite.accounts.open_sessions import note_opening
 from evalsite.accounts.roles import sync_groups
-from evalsite.accounts.sessions import renew
+from evalsite.accounts.second_factors.factors import REFUSED, has_to_enrol
+from evalsite.accounts.second_factors.sign_in_steps import SECOND_STEP
+from evalsite.accounts.sessions import ENROL, renew
 from evalsite.base.json_types import JsonDict
 
 
@@ -44,7 +46,8 @@ def record_sign_out(sender: object, *, request: HttpRequest, user: User | None, 
 def record_failure(sender: object, *, credentials: JsonDict, request: HttpRequest | None = None, **extra: Any) -> None:
     """Append a failed sign-in; the one that locks out is told as that, and what a lock-out refuses not at all."""
     if not getattr(request, "axes_locked_out", False):
-        _record_session("session.refused", request, None, _known_name(credentials.get("username")))
+        action = REFUSED if SECOND_STEP in credentials else "session.refused"
+        _record_session(action, request, None, _known_name(credentials.get("username")))
 
 
 @receiver(user_locked_out)
@@ -60,10 +63,13 @@ def _known_name(typed: str | None) -> str:
 
 
 @receiver(user_logged_in)
-def date_session(sender: object, *, request: HttpRequest, **extra: Any) -> None:
-    """Note where the session began, and that its end is that of a new one, so that the first page does not move it."""
+def date_session(sender: object, *, request: HttpRequest, user: User, **extra: Any) -> None:
+    """Note where the session began, that its end is that of a new one, so that the first page does not move it, and
+    whether a second factor has to be set up first.
+    """
     renew(request)
     note_opening(request, at=timezone.now())
+    request.session[ENROL] = has_to_enrol(user)
 
 
 @receiver(post_migrate)

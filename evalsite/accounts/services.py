@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from smtplib import SMTPException
 
 from axes.utils import reset as clear_lockout
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.mail import send_mail
 from django.db import transaction
 
 from evalsite.accounts.audit import record
@@ -72,7 +70,7 @@ def create_person(*, details: PersonDetails, role: Role, actor: User | None, pas
         email=details.email,
     )
     chosen = password or make_password()
-    _check_password(chosen, person)
+    check_password(chosen, person)
     person.set_password(chosen)
     person.save()
     set_role(user=person, role=role)
@@ -130,25 +128,6 @@ def issue_password(*, person: User, actor: User | None) -> IssuedPassword:
     return IssuedPassword(person, password)
 
 
-def send_test_mail(*, person: User, actor: User | None) -> User:
-    """Send a letter to a person's address, and say what the mail server answered where it is refused.
-
-    Raises:
-        PersonRefused: no mail server or address is set, or the letter was not taken.
-    """
-    if settings.EMAIL_BACKEND.endswith("dummy.EmailBackend"):
-        raise PersonRefused("No mail server is set. Set EVALSITE_EMAIL_HOST, restart web and workers, and try again.")
-    if not person.email:
-        raise PersonRefused(f"{person.username} has no mail address.")
-    try:
-        send_mail("Evalsite: test", "The site can send mail to you.", None, [person.email])
-    except (SMTPException, OSError) as error:
-        server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
-        raise PersonRefused(f"{server} did not take the letter: {type(error).__name__}: {error}"[:500]) from error
-    record(actor, "person.test_mailed", person)
-    return person
-
-
 def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
     fields = {
         "first_name": details.first_name,
@@ -171,7 +150,7 @@ def check_admin_stays(person: User) -> None:
         raise PersonRefused("This is the last active admin. Make another person an admin first.")
 
 
-def _check_password(password: str, person: User) -> None:
+def check_password(password: str, person: User) -> None:
     try:
         validate_password(password, person)
     except ValidationError as error:

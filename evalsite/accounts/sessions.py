@@ -11,6 +11,7 @@ from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -20,12 +21,32 @@ NO_CONTENT = 204
 RENEWED = "renewed_on"  # in the session: the day, or the time, at which its end was last moved
 
 
+OPEN_TO_ENROL = {"second-factor-list", "second-factor-app", "second-factor-passkey", "logout"}
+ENROL = "has_to_enrol"  # in the session of somebody who lacks the second factor that their role requires
+
+
+def is_held_back(request: HttpRequest) -> bool:
+    """Return whether somebody has to set up a second factor before they use the site."""
+    return settings.SESSION_COOKIE_NAME in request.COOKIES and bool(request.session.get(ENROL))
+
+
 class SignInMiddleware(LoginRequiredMiddleware):
     """Sends who is not signed in to the sign-in page, and from there back to the page that they were on.
 
     A form's own address may take POST only, and what htmx fetches is a part of a page, so the way back is the page that
     the browser shows.
     """
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        """Return a redirect where somebody has to sign in, or to set up a second factor."""
+        answer = super().process_view(request, view_func, view_args, view_kwargs)
+        if answer is None and getattr(view_func, "login_required", True) and is_held_back(request):
+            match = request.resolver_match
+            if match is not None and match.url_name not in OPEN_TO_ENROL:
+                return redirect("accounts:second-factor-list")
+        return answer
 
     def handle_no_permission(  # type: ignore[override]  # Django's is narrower than what a middleware may return
         self, request: HttpRequest, view_func: Callable[..., Any]

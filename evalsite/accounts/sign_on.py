@@ -10,9 +10,13 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
 from django.http import HttpRequest
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
 
 from evalsite.accounts.admissions import SignOnRefused, admit, read_claims
 from evalsite.accounts.audit import record
+from evalsite.accounts.second_factors.factors import has_factor
+from evalsite.accounts.second_factors.sign_in_steps import wait_for_factor
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -44,6 +48,9 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         if known is None:
             sociallogin.account.user = person
             sociallogin.account.save()
+        if has_factor(person):
+            wanted = sociallogin.state.get("next") or reverse("home")
+            raise ImmediateHttpResponse(wait_for_factor(request, person, to=wanted, at=timezone.now()))
 
     def on_authentication_error(self, request: HttpRequest, provider: Any, *args: object, **options: object) -> None:
         """Answer with a page of this site where the provider did not vouch for anybody."""

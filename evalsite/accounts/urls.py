@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalsite.accounts import views
-from evalsite.accounts.actions import people
+from evalsite.accounts.actions import invitations, people
+from evalsite.accounts.views import new_people, second_factor
+from evalsite.accounts.views import people as views
 from evalsite.base.actions.pages import button_page, form_page
 
 app_name = "accounts"
@@ -32,6 +33,18 @@ urlpatterns = [
         name="person-test-mail",
     ),
     path(
+        "people/<int:key>/second-factor/",
+        button_page(people.reset_second_factor, back="accounts:person-update"),
+        name="person-reset-second-factor",
+    ),
+    path(
+        "people/second-factors/",
+        form_page(
+            people.require_second_factor, "accounts/second_factor_required.html", answer=second_factor.roles_required
+        ),
+        name="second-factor-require",
+    ),
+    path(
         "people/<int:key>/data/",
         button_page(people.export, answer=views.person_exported),
         name="person-export",
@@ -41,8 +54,25 @@ urlpatterns = [
         form_page(people.erase, "accounts/person_erase.html", answer=views.person_changed),
         name="person-erase",
     ),
+    path(
+        "invitations/",
+        form_page(
+            invitations.create,
+            new_people.INVITATIONS,
+            context=new_people.invitations_context,
+            answer=new_people.invitation_made,
+        ),
+        name="invitation-list",
+    ),
+    path("invitations/<int:key>/revoke/", button_page(invitations.revoke), name="invitation-revoke"),
     path("audit/", views.audit_list, name="audit-list"),
     path("audit/export.csv", views.audit_export, name="audit-export"),
     path("preferences/", views.preferences, name="preferences"),
+    path("preferences/second-factor/", second_factor.factor_list, name="second-factor-list"),
+    path("preferences/second-factor/app/", second_factor.app_add, name="second-factor-app"),
+    path("preferences/second-factor/passkey/", second_factor.passkey_add, name="second-factor-passkey"),
+    path("preferences/second-factor/codes/", second_factor.codes_make, name="second-factor-codes"),
+    path("preferences/second-factor/<int:key>/remove/", second_factor.factor_remove, name="second-factor-remove"),
+    path("preferences/data/", views.own_data, name="own-data"),
     path("preferences/sessions/end/", views.session_end, name="session-end"),
 ]

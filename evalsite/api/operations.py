@@ -24,6 +24,7 @@ from ninja.security import APIKeyCookie, HttpBearer
 
 from evalsite.accounts.audit import NamedSubject, record
 from evalsite.accounts.roles import Scope, scope_of
+from evalsite.accounts.sessions import is_held_back
 from evalsite.api.bodies import JSON, body_schema, documented, entries_of, fingerprint_of, kind_of_body
 from evalsite.api.models import ApiToken, KeptAnswer
 from evalsite.api.problems import RequestProblem, problem_response
@@ -108,7 +109,8 @@ class SignedInAuth(APIKeyCookie):
     param_name = settings.SESSION_COOKIE_NAME
 
     def __call__(self, request: HttpRequest) -> User | None:
-        return super().__call__(request) if request.user.is_authenticated else None
+        is_open = request.user.is_authenticated and not is_held_back(request)
+        return super().__call__(request) if is_open else None
 
     def authenticate(self, request: HttpRequest, key: str | None) -> User:
         """Return who has signed in."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 
-from django.conf import settings
-from redis.exceptions import RedisError
-
+from evalsite.accounts.lockouts import times_lately
 from evalsite.api.problems import RequestProblem
-from judging.llm.limiter import connect
 
 MOST_REQUESTS = 600  # in a minute, of one token, or of one person in a browser
 SECONDS = 60
@@ -16,14 +13,6 @@ SECONDS = 60
 
 def check_rate(caller: str) -> None:
     """Count a request of a token or person. Raises: RequestProblem: too many were made in this minute."""
-    minute, second = divmod(int(time.time()), SECONDS)
-    key = f"api:requests:{caller}:{minute}"
-    try:
-        with connect(settings.REDIS_URL) as redis:
-            count = redis.incr(key)
-            redis.expire(key, 2 * SECONDS)
-    except (RedisError, OSError):
-        return
-    if count > MOST_REQUESTS:
+    if times_lately(f"api:requests:{caller}", seconds=SECONDS) > MOST_REQUESTS:
         words = f"More than {MOST_REQUESTS} requests in a minute. Wait until the next one."
-        raise RequestProblem(429, words, retry_after=SECONDS - second)
+        raise RequestProblem(429, words, retry_after=SECONDS - int(time.time()) % SECONDS)

@@ -63,6 +63,17 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "accounts:audit-list": ADMINS,
     "accounts:audit-export": ADMINS,
     "accounts:preferences": EVERYBODY,
+    "accounts:person-reset-second-factor": ADMINS_ACT,
+    "accounts:second-factor-require": ADMINS,
+    "accounts:second-factor-list": EVERYBODY,
+    "accounts:second-factor-app": EVERYBODY,
+    "accounts:second-factor-passkey": EVERYBODY,
+    "accounts:second-factor-codes": {"post": (302, 302, 302, 302)},
+    "accounts:second-factor-remove": {"post": (302, 302, 302, 302)},
+    "first-steps": ADMINS,
+    "accounts:invitation-list": ADMINS,
+    "accounts:invitation-revoke": ADMINS_ACT,
+    "accounts:own-data": {"post": (200, 200, 200, 200)},
     "accounts:session-end": {"post": (302, 302, 302, 302)},
     "token-list": EVERYBODY,
     "token-revoke": {"post": (404, 404, 404, 404)},
@@ -296,7 +307,13 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
 OPEN = {
     "api:openapi-json": 200,
     "api:api-root": 404,
-    "login": 200,
+    "login": 302,  # nobody has an account, so it leads to the set-up of the site
+    "site-setup": 200,
+    "invitation-accept": 404,
+    "password-forgotten": 200,
+    "password_reset_confirm": 200,
+    "passkey-sign-in": 200,
+    "second-factor": 302,  # nobody has shown a password
     "healthz": (200, 503),
     "livez": 200,
     "metrics": 404,  # no token is set

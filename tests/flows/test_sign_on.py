@@ -1,13 +1,16 @@
-"""Single sign-on at a real OpenID Connect provider, in a browser, on a site of its own."""
+"""Single sign-on at a real OpenID Connect provider, and second factors, in a browser, on a site of its own."""
 
 from __future__ import annotations
 
+import base64
 import csv
+import json
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import pytest
 import requests
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
+from evalsite.accounts.second_factors.one_time_codes import code_at
 from tests import databases
 from tests.flows.axe import faults
 from tests.flows.conftest import PATIENCE, REPOSITORY, LiveSite, find_chromium, free_port, stop_site
@@ -107,7 +111,8 @@ def sign_on_site(
 @pytest.fixture
 def page(chromium: Browser, sign_on_site: LiveSite) -> Iterator[Page]:
     context = chromium.new_context(base_url=sign_on_site.url)
-    context.route(lambda url: "//127.0.0.1:" not in url, lambda route: route.abort())  # the provider's style sheet
+    own = re.compile("//(127.0.0.1|localhost):")
+    context.route(lambda url: not own.search(url), lambda route: route.abort())  # the provider's style sheet
     context.set_default_timeout(PATIENCE)
     complaints: list[ConsoleMessage] = []
     opened = context.new_page()
@@ -118,6 +123,55 @@ def page(chromium: Browser, sign_on_site: LiveSite) -> Iterator[Page]:
         said.text for said in complaints if said.type == "error" and said.location["url"].startswith(sign_on_site.url)
     ]
     assert [text for text in ours if "status of 40" not in text] == []
+
+
+@pytest.fixture
+def authenticator(page: Page) -> Iterator[Callable[..., object]]:
+    """Return a function that speaks to a device in the browser, which makes passkeys and knows its person."""
+    speaker = page.context.new_cdp_session(page)
+    speaker.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    added = speaker.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    yield lambda verb, **said: speaker.send(f"WebAuthn.{verb}", {**added, **said})
+    speaker.detach()
+
+
+def _password_at(page: Page, site: LiveSite, name: str, password: str) -> None:
+    """Sign in with a password, at an address that passkeys accept."""
+    page.context.clear_cookies()
+    page.goto(_named(site, "/login/"))
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def _named(site: LiveSite, path: str) -> str:
+    return site.url.replace("127.0.0.1", "localhost") + path
+
+
+def _set_up_app(page: Page, address: str) -> tuple[bytes, list[str]]:
+    """Set up an app that makes codes; return its secret and the recovery codes."""
+    page.goto(address)
+    letters = page.locator("#app-key").inner_text()
+    secret = base64.b32decode(letters)
+    assert faults(page) == []
+    page.get_by_label("Code").fill(code_at(secret, int(time.time()) // 30))
+    page.get_by_role("button", name="Set up").click()
+    codes = page.locator("#recovery-codes").inner_text().split()
+    assert faults(page) == []
+    return secret, codes
+
+
+def _next_code(secret: bytes) -> str:
+    """Return a code that was not used yet: that of the next half minute, which a clock may be ahead."""
+    return code_at(secret, int(time.time()) // 30 + 1)
 
 
 def _sign_on(page: Page, subject: str, to: str = "/") -> None:
@@ -195,4 +249,83 @@ def test_a_verified_address_opens_the_account_that_is_here_and_a_link_connects_n
         ("", "person.changed", "root"),
         ("", "person.linked", "root"),
         ("root", "session.opened", "root"),
+    ]
+
+
+def test_a_code_is_asked_after_a_password_and_after_single_sign_on(
+    page: Page, provider: Provider, sign_on_site: LiveSite, tmp_path: Path
+) -> None:
+    made = json.loads(sign_on_site.command("create_admin", "--username", "tess", "--json").stdout)
+    _password_at(page, sign_on_site, "tess", made["password"])
+    expect(page.locator(".rail-person-name")).to_contain_text("tess")
+    secret, codes = _set_up_app(page, _named(sign_on_site, "/preferences/second-factor/app/"))
+    page.get_by_role("link", name="Done").click()
+    expect(page.locator("main table")).to_contain_text("App that makes codes")
+
+    _password_at(page, sign_on_site, "tess", made["password"])
+    page.get_by_label("Code").fill("123 456")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("main")).to_contain_text("This code is not right")
+    assert faults(page) == []
+    page.get_by_label("Code").fill(_next_code(secret))
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator(".rail-person-name")).to_contain_text("tess")
+
+    provider.put("otto", "lab")
+    _sign_on(page, "otto")
+    secret, codes = _set_up_app(page, "/preferences/second-factor/app/")
+    _sign_on(page, "otto", "/runs/")
+    expect(page.locator("h1")).to_have_text("Second factor")
+    page.goto("/runs/")
+    expect(page).to_have_url(f"{sign_on_site.url}/login/?next=/runs/")
+    _sign_on(page, "otto", "/runs/")
+    page.get_by_label("Code").fill(codes[0])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page).to_have_url(f"{sign_on_site.url}/runs/")
+    assert _audit(sign_on_site, tmp_path, "otto") == [
+        ("", "person.created", "otto"),
+        ("otto", "session.opened", "otto"),
+        ("otto", "person.second_factor_added", "otto"),
+        ("otto", "person.recovery_code_used", "otto"),
+        ("otto", "session.opened", "otto"),
+    ]
+
+
+def test_a_passkey_signs_in_after_the_password_and_in_its_place(
+    page: Page, sign_on_site: LiveSite, authenticator: Callable[..., object], tmp_path: Path
+) -> None:
+    made = json.loads(sign_on_site.command("create_admin", "--username", "pia", "--json").stdout)
+    _password_at(page, sign_on_site, "pia", made["password"])
+    page.goto(_named(sign_on_site, "/preferences/second-factor/passkey/"))
+    assert faults(page) == []
+    page.get_by_role("button", name="Set up").click()
+    expect(page.locator("#recovery-codes")).to_be_visible()
+
+    _password_at(page, sign_on_site, "pia", made["password"])
+    expect(page.locator("h1")).to_have_text("Second factor")
+    assert faults(page) == []
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.locator(".rail-person-name")).to_contain_text("pia")
+
+    page.context.clear_cookies()
+    page.goto(_named(sign_on_site, "/people/"))
+    page.get_by_role("link", name="Sign in with a passkey").click()
+    assert faults(page) == []
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page).to_have_url(_named(sign_on_site, "/people/"))
+
+    assert sign_on_site.command("person", "reset-second-factor", "pia").returncode == 0
+    page.goto(_named(sign_on_site, "/login/passkey/"))
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.locator("main")).to_contain_text("This passkey belongs to no account here.")
+    authenticator("clearCredentials")
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.locator("main")).to_contain_text("The browser gave no passkey.")
+    assert _audit(sign_on_site, tmp_path, "pia") == [
+        ("", "person.created", "pia"),
+        ("pia", "session.opened", "pia"),
+        ("pia", "person.second_factor_added", "pia"),
+        ("pia", "session.opened", "pia"),
+        ("pia", "session.opened", "pia"),
+        ("", "person.second_factor_reset", "pia"),
     ]

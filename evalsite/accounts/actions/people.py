@@ -6,11 +6,13 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from evalsite.accounts.forms import ROLE_CHOICES, PersonCreateForm, PersonUpdateForm
+from evalsite.accounts.forms import ROLE_CHOICES, PersonCreateForm, PersonUpdateForm, RequiredRolesForm
+from evalsite.accounts.letters import send_test_mail
 from evalsite.accounts.personal_data import erase_person, erasure_in_words, personal_document
 from evalsite.accounts.roles import Role, role_of
+from evalsite.accounts.second_factors.factors import require_factors, required_roles, reset_factors
 from evalsite.accounts.selectors import people
-from evalsite.accounts.services import IssuedPassword, create_person, issue_password, send_test_mail, update_person
+from evalsite.accounts.services import IssuedPassword, create_person, issue_password, update_person
 from evalsite.base.actions.confirmations import ConfirmForm
 from evalsite.base.actions.declarations import CHANGE, CREATE, ActionCall, Listing, NoInput, Noun, PageData, Reference
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -90,6 +92,32 @@ def change(act: ActionCall[User, PersonUpdateForm]) -> User:
 def new_password(act: ActionCall[User, NoInput]) -> IssuedPassword:
     """Give a person a new password, shown once; all their sessions end, and so does a lock-out."""
     return issue_password(person=act.subject, actor=act.actor)
+
+
+@PEOPLE.one(
+    "reset-second-factor",
+    permission="auth.change_user",
+    said=lambda person: f"{person.username} has no second factor any more and is signed out.",
+)
+def reset_second_factor(act: ActionCall[User, NoInput]) -> User:
+    """Remove the second factors and recovery codes of a person who lost them, and end their sessions."""
+    return reset_factors(person=act.subject, actor=act.actor)
+
+
+def _required_form(_subject: None, _first: JsonObject, data: PageData | None) -> RequiredRolesForm:
+    return RequiredRolesForm(data, initial={"roles": [role.value for role in required_roles()]})
+
+
+@PEOPLE.new(
+    "require-second-factor",
+    permission="auth.change_user",
+    form=RequiredRolesForm,
+    makes_form=_required_form,
+    shown=lambda roles: {"roles": [role.value for role in roles]},
+)
+def require_second_factor(act: ActionCall[None, RequiredRolesForm]) -> list[Role]:
+    """Require a second factor of the people of these roles, and of no others."""
+    return require_factors(roles=[Role(name) for name in act.data["roles"]], actor=act.actor)
 
 
 @PEOPLE.one(

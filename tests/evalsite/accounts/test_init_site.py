@@ -11,7 +11,11 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from pytest_django import Settings
 
+from evalsite.accounts.admissions import Claims, admit
+from evalsite.accounts.letters import organisation_name
+from evalsite.accounts.new_people.first_admin import setup_code
 from evalsite.accounts.roles import Role, role_of
+from evalsite.accounts.services import PersonDetails
 from evalsite.base.command_base import BadInput
 
 pytestmark = pytest.mark.django_db
@@ -45,9 +49,36 @@ def test_init_site_takes_the_password_from_the_environment_and_never_prints_it(s
     assert User.objects.get().check_password("correct horse battery")
 
 
-def test_init_site_makes_no_account_unless_one_is_named() -> None:
-    assert _run() == {"tables": "up to date", "admin": None}
-    assert not User.objects.exists()
+def test_init_site_makes_no_account_unless_one_is_named_and_prints_the_code_of_the_set_up_page(
+    settings: Settings,
+) -> None:
+    settings.SITE_URL, settings.INIT_ORGANISATION = "https://evals.example.org", "Example Org"
+
+    assert _run() == {
+        "tables": "up to date",
+        "admin": None,
+        "setup_code": setup_code(),
+        "page": "https://evals.example.org/setup/",
+    }
+    settings.INIT_ORGANISATION = "Another"
+    _run()
+    assert (User.objects.exists(), organisation_name()) == (False, "Example Org")
+
+
+def test_init_site_without_passwords_makes_an_admin_whom_the_provider_opens(settings: Settings) -> None:
+    settings.PASSWORDS, settings.OIDC_NAME, settings.OIDC_DOMAINS = False, "Example Org", ["example.org"]
+    settings.INIT_ADMIN, settings.INIT_EMAIL = "ada", "ada@elsewhere.org"
+    with pytest.raises(BadInput, match="set EVALSITE_INIT_EMAIL to an address in one of EVALSITE_OIDC_DOMAINS"):
+        _run()
+    settings.INIT_EMAIL = "ada@Example.org"
+
+    made = _run()["admin"]
+
+    assert made == {"username": "ada", "role": "admin", "signs_in_with": "Example Org"}
+    details = PersonDetails("ada", email="ada@example.org")
+    claims = Claims(details, has_verified_email=True, groups=frozenset())
+    admitted = admit(claims, known=None)
+    assert (admitted.username, role_of(admitted), admitted.has_usable_password()) == ("ada", Role.ADMIN, False)
 
 
 def test_init_site_refuses_a_name_that_cannot_be_one(settings: Settings) -> None:

@@ -119,6 +119,21 @@ def test_erasing_a_person_removes_their_sessions_which_the_export_lists(ada: Use
     assert (listed, Session.objects.count()) == ([("Firefox on Linux", "127.0.0.1")], 0)
 
 
+def test_people_download_what_is_held_about_them_with_sessions_that_have_ended(ada: User) -> None:
+    client = _signed_in("ada", FIREFOX)
+    Session.objects.update(expire_date=timezone.now() - timedelta(days=1))
+    again = _signed_in("ada", EDGE)
+
+    answer = again.post(reverse("accounts:own-data"))
+
+    assert client.get(reverse("accounts:preferences")).status_code == 302
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="ada.json"'
+    listed = [(session["browser"], session["has_ended"]) for session in answer.json()["sessions"]]
+    assert listed == [("Firefox on Linux", True), ("Edge on Windows", False)]
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.actor, entry.action, entry.subject) == (ada, "person.exported", "ada")
+
+
 def test_erasing_a_person_removes_what_is_left_of_sessions_that_have_ended(ada: User) -> None:
     _signed_in("ada")
     Session.objects.update(expire_date=timezone.now() - timedelta(days=1))

@@ -166,6 +166,8 @@ def test_no_table_names_people_in_a_way_that_nobody_thought_of() -> None:
     }
 
     assert own == {
+        "accounts.RecoveryCode.person",
+        "accounts.SecondFactor.person",
         "api.ApiToken.owner",
         "api.KeptAnswer.owner",
         "review.Look.person",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
-from pytest_django import Settings
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role, role_of
@@ -16,7 +13,6 @@ from evalsite.accounts.services import (
     PersonRefused,
     create_person,
     issue_password,
-    send_test_mail,
     update_own_details,
     update_person,
 )
@@ -126,22 +122,3 @@ def test_issue_password_replaces_the_old_one_and_lifts_a_lockout(admin: User) ->
     assert not ben.check_password("a long passphrase")
     assert not AccessAttempt.objects.exists()
     assert AuditEntry.objects.get(action="person.password_issued").actor == admin
-
-
-def test_send_test_mail_says_why_a_letter_does_not_go_out(admin: User, settings: Settings) -> None:
-    with socket.socket() as held:  # bound, and nobody listens
-        held.bind(("127.0.0.1", 0))
-        port = held.getsockname()[1]
-        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", port
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-        User.objects.filter(pk=admin.pk).update(email="ada@example.org")
-        admin.refresh_from_db()
-        with pytest.raises(PersonRefused) as refused:
-            send_test_mail(person=admin, actor=admin)
-    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
-    with pytest.raises(PersonRefused, match="No mail server is set"):
-        send_test_mail(person=admin, actor=admin)
-
-    words = f"127.0.0.1:{port} did not take the letter: ConnectionRefusedError: [Errno 111] Connection refused"
-    assert str(refused.value) == words
-    assert not AuditEntry.objects.filter(action="person.test_mailed").exists()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from evalsite.accounts.models import Invitation, SecondFactor
 from evalsite.accounts.roles import Role
 from evalsite.base.json_types import JsonDict
 from evalsite.base.owners import Owned
@@ -102,6 +104,24 @@ def _erased_person() -> Example:
         shows={"username": f"erased-{person.pk}", "is_active": False, "role": None},
         refused={"confirm": "Ben"},
         sentence=sentence,
+    )
+
+
+def _invitation() -> Invitation:
+    return Invitation.objects.create(
+        email="zoe@example.org", role="annotator", digest="1", made_at=NOON, ends_at=NOON + timedelta(days=7)
+    )
+
+
+def _reset_second_factor() -> Example:
+    ben = factories.user("ben", Role.ANNOTATOR)
+    kept = {"person": ben, "kind": "codes", "name": "Phone", "made_at": NOON}
+    SecondFactor.objects.create(**kept)
+    return Example(
+        subject=ben,
+        shows={"username": "ben"},
+        sentence="ben has no second factor.",
+        spoil=SecondFactor.objects.all().delete,
     )
 
 
@@ -421,6 +441,25 @@ EXAMPLES: dict[str, Make] = {
     "person create": _new_person,
     "person change": _changed_person,
     "person test-mail": _test_mail,
+    "invitation create": lambda: Example(
+        entered={"email": "zoe@example.org", "role": "viewer"},
+        shows={"email": "zoe@example.org", "role": "viewer", "used_at": None, "revoked_at": None, "mail": "sent"},
+        refused={"email": "zoe"},
+        sentence="Enter a valid email address.",
+    ),
+    "invitation revoke": lambda: Example(
+        subject=_invitation(),
+        shows={"email": "zoe@example.org", "used_at": None},
+        sentence="This invitation was used. Turn the account off instead.",
+        spoil=lambda: Invitation.objects.update(used_at=NOON),
+    ),
+    "person reset-second-factor": _reset_second_factor,
+    "person require-second-factor": lambda: Example(
+        entered={"roles": ["researcher", "annotator"]},
+        shows={"roles": ["annotator", "researcher"]},
+        refused={"roles": ["boss"]},
+        sentence="Select a valid choice. boss is not one of the available choices.",
+    ),
     "person export": lambda: Example(subject=factories.user("ben", Role.ANNOTATOR), shows={"groups": ["annotator"]}),
     "person erase": _erased_person,
     "person new-password": lambda: Example(subject=factories.user("ben", Role.ANNOTATOR), shows={"username": "ben"}),

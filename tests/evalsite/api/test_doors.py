@@ -52,6 +52,7 @@ DRAWN = {
     "shuffle",
     "token",
     "token_hash",
+    "digest",
     "badge",
     "bytes_name",
 }  # at random, or by the number of the queue
@@ -202,7 +203,7 @@ def differing(states: Iterable[list[Any]]) -> list[Any]:
 
 def without_numbers(facts: object) -> str:
     """Return facts as text without what differs where the same is done again."""
-    drawn = r'"(password|token|prefix|secret)": "[\w/+=-]+"|/(shared|badges)/[\w-]+'
+    drawn = r'"(password|token|prefix|secret)": "[\w/+=-]+"|/(shared|badges|invitation)/[\w-]+'
     return re.sub(r"\d+", "0", re.sub(drawn, "", _text(facts)))
 
 

@@ -31,7 +31,7 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> JsonDict:
         username = options["username"].strip()
-        _check(username, options["email"])
+        check_account(username, options["email"])
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else settings.ADMIN_PASSWORD
         if options["password_stdin"] and not password:
             raise BadInput("Standard input contains no password.")
@@ -48,7 +48,8 @@ class Command(JsonCommand):
         return result if password else result | {"password": issued.password}
 
 
-def _check(username: str, email: str) -> None:
+def check_account(username: str, email: str) -> None:
+    """Pass where these can be a user name and a mail address. Raises: BadInput."""
     field = PersonCreateForm.base_fields["username"]
     try:
         field.clean(username)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
-from smtplib import SMTPException
 
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
-from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from debate.models import DebateSet
+from evalsite.accounts.letters import FAILED, LetterRefused, send_letter
+from evalsite.accounts.models import AuditEntry
 from evalsite.review import signals
 from evalsite.review.models import MailChoice, Notice, NoticeKind, Queue
 from judging.models import Run, RunKind
@@ -22,8 +21,7 @@ from judging.states import RunStatus
 
 NAME_LENGTH = 200
 BETWEEN_LETTERS = timedelta(minutes=15)  # to one person
-
-logger = logging.getLogger(__name__)
+GIVEN_UP = timedelta(days=1)  # notices that no letter could be sent of
 
 SENTENCES = {
     NoticeKind.ASSIGNED: "You were added to the review queue “{name}”.",
@@ -107,37 +105,38 @@ def send_waiting_mail(*, person_id: int, at: datetime) -> int:
     """Mail in one letter what a person who asked for it has not read yet, and return how many notices it holds.
 
     Nobody gets a second letter within `BETWEEN_LETTERS`; what comes meanwhile is in the next one. Each notice is mailed
-    once.
+    once; one that the mail server refuses is in a later letter, for a day.
     """
     with transaction.atomic():
         wanted = MailChoice.objects.select_for_update().filter(person_id=person_id)  # one letter at a time
-        if not wanted or Notice.objects.filter(person_id=person_id, mailed_at__gt=at - BETWEEN_LETTERS).exists():
+        notices = list(_waiting(at=at).filter(person_id=person_id).select_related("person").order_by("pk"))
+        if not wanted or not notices:
             return 0
-        notices = list(_waiting().filter(person_id=person_id).select_related("person").order_by("pk"))
-        Notice.objects.filter(pk__in=[notice.pk for notice in notices]).update(mailed_at=at)
-    if not notices:
-        return 0
+        chosen = Notice.objects.filter(pk__in=[notice.pk for notice in notices])
+        chosen.update(mailed_at=at)
     about = notices[0].name if len(notices) == 1 else f"{len(notices)} notices"
+    text, person = "\n".join(map(sentence_of, notices)), notices[0].person
     try:
-        subject = f"Evalsite: {about}"[:120].replace("\n", " ")
-        send_mail(subject, "\n".join(map(sentence_of, notices)), None, [notices[0].person.email])
-    except (SMTPException, OSError):
-        logger.exception("review.mail_failed person_id=%s notices=%s", person_id, len(notices))
+        send_letter(to=person.email, subject=about, text=text, about=person)
+    except LetterRefused:  # why stands in the audit log
+        chosen.update(mailed_at=None)
         return 0
     return len(notices)
 
 
 def people_to_mail(*, at: datetime) -> list[int]:
     """Return the keys of those for whom a letter waits that may go out now."""
-    if not settings.EMAIL_HOST:
-        return []
+    return sorted(set(_waiting(at=at).values_list("person_id", flat=True))) if settings.EMAIL_HOST else []
+
+
+def _waiting(*, at: datetime) -> QuerySet[Notice]:
+    """Return what may be mailed now: not to who was sent a letter lately, or whose letter was refused lately."""
     lately = Notice.objects.filter(mailed_at__gt=at - BETWEEN_LETTERS).values("person_id")
-    return sorted(set(_waiting().exclude(person_id__in=lately).values_list("person_id", flat=True)))
-
-
-def _waiting() -> QuerySet[Notice]:
-    unread = Notice.objects.filter(read_at=None, mailed_at=None)
-    return unread.filter(person__mail_choice__isnull=False, person__is_active=True).exclude(person__email="")
+    refused = AuditEntry.objects.filter(action=FAILED, at__gt=at - BETWEEN_LETTERS).values("subject")
+    unread = Notice.objects.filter(read_at=None, mailed_at=None, created_at__gt=at - GIVEN_UP)
+    people = {"person__mail_choice__isnull": False, "person__is_active": True}
+    told = unread.filter(**people).exclude(person__email="")
+    return told.exclude(person_id__in=lately).exclude(person__username__in=refused)
 
 
 def remove_notices(*, older_than: datetime, dry_run: bool) -> int:

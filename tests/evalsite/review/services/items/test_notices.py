@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from django.core import mail
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.review.models import MailChoice, Notice, NoticeKind
 from evalsite.review.services.items.notices import notify, people_to_mail, read_notices, send_waiting_mail, sentence_of
@@ -115,6 +118,44 @@ def test_mail_goes_to_those_who_asked_for_it_and_once(settings: Any) -> None:
     assert [(letter.to, letter.subject, letter.body) for letter in mail.outbox] == [
         (["ada@example.org"], "Evalsite: Pilot", "You were added to the review queue “Pilot”.")
     ]
+
+
+def test_a_letter_that_is_refused_is_told_and_goes_out_a_quarter_of_an_hour_later(settings: Any) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    ada = factories.user("ada", Role.ANNOTATOR)
+    ada.email = "ada@example.org"
+    ada.save()
+    MailChoice.objects.create(person=ada)
+    now = timezone.now()
+    notify(people=[ada], kind=NoticeKind.ASSIGNED, subject=factories.queue(name="Pilot"), at=now)
+    with socket.socket() as held:  # bound, and nobody listens
+        held.bind(("127.0.0.1", 0))
+        settings.EMAIL_HOST, settings.EMAIL_PORT = held.getsockname()
+        settings.EMAIL_BACKEND, arrives = "django.core.mail.backends.smtp.EmailBackend", settings.EMAIL_BACKEND
+        refused = send_waiting_mail(person_id=ada.pk, at=now)
+    settings.EMAIL_BACKEND = arrives
+
+    later = [
+        (people_to_mail(at=at), send_waiting_mail(person_id=ada.pk, at=at))
+        for at in (now + timedelta(minutes=minutes) for minutes in (1, 14, 30, 31))
+    ]
+
+    assert (refused, later) == (0, [([], 0), ([], 0), ([ada.pk], 1), ([], 0)])
+    entry = AuditEntry.objects.get(action="mail.failed")
+    assert (entry.subject, "ConnectionRefusedError" in entry.detail["said"]) == ("ada", True)
+    assert [letter.to for letter in mail.outbox] == [["ada@example.org"]]
+
+
+def test_a_notice_that_no_letter_could_be_sent_of_for_a_day_is_given_up(settings: Any) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    ada = factories.user("ada", Role.ANNOTATOR)
+    ada.email = "ada@example.org"
+    ada.save()
+    MailChoice.objects.create(person=ada)
+    notify(people=[ada], kind=NoticeKind.ASSIGNED, subject=factories.queue(name="Pilot"), at=NOON)
+
+    assert people_to_mail(at=NOON + timedelta(hours=23)) == [ada.pk]
+    assert people_to_mail(at=NOON + timedelta(hours=24)) == []
 
 
 def test_notices_of_a_quarter_of_an_hour_go_out_in_one_letter(settings: Any) -> None:

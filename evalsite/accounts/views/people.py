@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView, PasswordChangeView
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.text import slugify
@@ -19,9 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from evalsite.accounts import selectors, services
 from evalsite.accounts.audit import record
 from evalsite.accounts.exports import audit_csv
-from evalsite.accounts.forms import AuditFilterForm, DetailsForm, SignInForm
-from evalsite.accounts.lockouts import remember_browser
+from evalsite.accounts.forms import AuditFilterForm, DetailsForm
 from evalsite.accounts.open_sessions import SessionRefused, end_sessions, open_sessions
+from evalsite.accounts.personal_data import personal_document
 from evalsite.accounts.roles import Role
 from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.json_types import JsonDict
@@ -101,6 +96,12 @@ def preferences(request: PageRequest) -> HttpResponse:
 
 
 @require_POST
+def own_data(request: PageRequest) -> HttpResponse:
+    """Send what is held about oneself."""
+    return person_exported(request, personal_document(person=request.user, actor=request.user))
+
+
+@require_POST
 def session_end(request: PageRequest) -> HttpResponse:
     """End one of one's own sessions, or all but this one."""
     try:
@@ -111,43 +112,3 @@ def session_end(request: PageRequest) -> HttpResponse:
     else:
         messages.success(request, "Signed out there.")
     return redirect("accounts:preferences")
-
-
-class SignInView(LoginView):
-    """Signs a person in, and remembers that they did so in this browser."""
-
-    authentication_form = SignInForm
-
-    def get_context_data(self, **kwargs: Any) -> JsonDict:
-        """Return what the page shows: a form, single sign-on, or both."""
-        sign_on = settings.OIDC_NAME if settings.OIDC_URL else ""
-        return super().get_context_data(**kwargs, sign_on=sign_on, passwords=settings.PASSWORDS)
-
-    def get_success_url(self) -> str:
-        """Return the page of this site that the person wanted; that of home for what is none."""
-        wanted = self.get_redirect_url()
-        return wanted if wanted.startswith("/") else self.get_default_redirect_url()
-
-    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        response = super().form_valid(form)
-        remember_browser(response, form.get_user().get_username())
-        return response
-
-
-class OwnPasswordView(PasswordChangeView):
-    """Django's page for a new password of one's own, which tells the audit log."""
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Show the form to who signs in with a password."""
-        if isinstance(request.user, User) and not (settings.PASSWORDS and request.user.has_usable_password()):
-            messages.info(request, f"You sign in with {settings.OIDC_NAME}, without a password of this site.")
-            return redirect("accounts:preferences")
-        return super().dispatch(request, *args, **kwargs)
-
-    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """Store the password."""
-        with transaction.atomic():
-            answer = super().form_valid(form)
-            person = form.user
-            record(person, "person.password_changed", person)
-        return answer

@@ -1,0 +1,1 @@
+"""How people get an account: by invitation, and the first admin of a new site."""

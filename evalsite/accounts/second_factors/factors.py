@@ -1,0 +1,255 @@
+"""Second factors of people: made, checked, removed, reset, and required of roles. Each change tells the audit log."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.crypto import salted_hmac
+
+from evalsite.accounts.audit import record
+from evalsite.accounts.models import AuditEntry, FactorKind, RecoveryCode, RequiredFactor, SecondFactor
+from evalsite.accounts.open_sessions import remove_sessions
+from evalsite.accounts.roles import Role, role_of
+from evalsite.accounts.second_factors.one_time_codes import matching_step
+from evalsite.accounts.second_factors.passkeys import Passkey, check_answer
+from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
+from evalsite.base.row_locks import lock_row
+
+RECOVERY_CODES = 10
+CODE_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no two look alike
+CODE_LENGTH = 16  # 79 bits, so that a plain hash of it is enough
+MOST_WRONG = 30  # codes of one person in an hour, from wherever: a code has six digits only
+REFUSED = "session.code_refused"
+
+
+class FactorRefused(Refused):
+    """A second factor is wrong, or cannot go; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFactor:
+    """A second factor just made, with the recovery codes that come with the first."""
+
+    factor: SecondFactor
+    codes: list[str]
+
+
+def seal(secret: bytes) -> str:
+    """Return a secret encrypted with that of the site."""
+    from cryptography.fernet import Fernet
+
+    return Fernet(_key()).encrypt(secret).decode()
+
+
+def unseal(text: str) -> bytes:
+    """Return the secret again. Raises: FactorRefused: the site's secret has changed since."""
+    from cryptography.fernet import Fernet, InvalidToken
+
+    try:
+        return Fernet(_key()).decrypt(text.encode())
+    except InvalidToken as error:
+        raise FactorRefused(
+            "The site cannot read this app's secret any more. Use a recovery code, and set the app up again."
+        ) from error
+
+
+def _key() -> bytes:
+    return base64.urlsafe_b64encode(salted_hmac("evalsite.second-factor", "", algorithm="sha256").digest())
+
+
+def has_factor(person: User) -> bool:
+    """Return whether a person has to show a second factor."""
+    return SecondFactor.objects.filter(person=person).exists()
+
+
+def is_required(role: Role | None) -> bool:
+    """Return whether people of a role have to have a second factor."""
+    return role is not None and RequiredFactor.objects.filter(role=role).exists()
+
+
+def required_roles() -> list[Role]:
+    """Return the roles whose people have to have a second factor, the lowest first."""
+    names = set(RequiredFactor.objects.values_list("role", flat=True))
+    return [role for role in Role if role in names]
+
+
+def has_to_enrol(person: User) -> bool:
+    """Return whether a person lacks the second factor that their role requires."""
+    return is_required(role_of(person)) and not has_factor(person)
+
+
+def has_codes(person: User) -> bool:
+    """Return whether a person has an app that makes codes, or recovery codes."""
+    apps = SecondFactor.objects.filter(person=person, kind=FactorKind.CODES)
+    return apps.exists() or RecoveryCode.objects.filter(person=person).exists()
+
+
+def passkeys_of(person: User) -> list[str]:
+    """Return what the signatures of a person's passkeys are checked with."""
+    passkeys = SecondFactor.objects.filter(person=person, kind=FactorKind.PASSKEY)
+    return list(passkeys.order_by("pk").values_list("token", flat=True))
+
+
+def add_app(*, person: User, sealed: str, code: str, name: str, at: datetime) -> NewFactor:
+    """Keep the app whose code is right. Raises: FactorRefused: it is not."""
+    step = matching_step(unseal(sealed), plain_code(code), seconds=at.timestamp(), after=0)
+    if step is None:
+        raise FactorRefused("This is not the code that the app shows now. Check the clock of its device.", field="code")
+    return _added(SecondFactor(person=person, kind=FactorKind.CODES, name=name, token=sealed, counter=step), at)
+
+
+def add_passkey(*, person: User, passkey: Passkey, name: str, at: datetime) -> NewFactor:
+    """Keep a passkey. Raises: FactorRefused: it is somebody's already."""
+    if SecondFactor.objects.filter(digest=passkey.digest).exists():
+        raise FactorRefused("This passkey is in use already.")
+    fields = {"token": passkey.token, "digest": passkey.digest, "counter": passkey.counter}
+    return _added(SecondFactor(person=person, kind=FactorKind.PASSKEY, name=name, **fields), at)
+
+
+@transaction.atomic
+def _added(factor: SecondFactor, at: datetime) -> NewFactor:
+    person = lock_row(User, factor.person_id)
+    is_first = not has_factor(person)
+    factor.made_at = at
+    factor.save()
+    record(person, "person.second_factor_added", person, kind=factor.kind, name=factor.name)
+    return NewFactor(factor, _new_codes(person) if is_first else [])
+
+
+@transaction.atomic
+def make_recovery_codes(*, person: User) -> list[str]:
+    """Give a person new recovery codes in place of the old ones. Raises: FactorRefused: there is no second factor."""
+    if not has_factor(person):
+        raise FactorRefused("Add a second factor first.")
+    record(person, "person.recovery_codes_made", person)
+    return _new_codes(person)
+
+
+def _new_codes(person: User) -> list[str]:
+    codes = ["".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH)) for _ in range(RECOVERY_CODES)]
+    RecoveryCode.objects.filter(person=person).delete()
+    RecoveryCode.objects.bulk_create(RecoveryCode(person=person, digest=_digest(code)) for code in codes)
+    return ["-".join(code[start : start + 4] for start in range(0, CODE_LENGTH, 4)) for code in codes]
+
+
+def plain_code(text: str) -> str:
+    """Return a code as it is stored, however people wrote it."""
+    return "".join(letter for letter in text.lower() if letter.isalnum())
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()
+
+
+def check_patience(*, person: User, at: datetime) -> None:
+    """Pass unless too many codes of a person were wrong lately. Raises: FactorRefused."""
+    wrong = AuditEntry.objects.filter(action=REFUSED, subject=person.username, at__gte=at - timedelta(hours=1))
+    if wrong.count() >= MOST_WRONG:
+        raise FactorRefused("Too many wrong codes were tried for this account. Wait an hour, or ask an admin.")
+
+
+@transaction.atomic
+def check_code(*, person: User, text: str, at: datetime) -> None:
+    """Take a code of one of a person's apps, or a recovery code; each is good once.
+
+    Raises:
+        FactorRefused: it is neither.
+    """
+    code = plain_code(text)
+    for factor in SecondFactor.objects.filter(person=person, kind=FactorKind.CODES).select_for_update():
+        step = _step_of(factor, code, at)
+        if step is not None:
+            factor.counter, factor.used_at = step, at
+            factor.save(update_fields=["counter", "used_at"])
+            return
+    if not RecoveryCode.objects.filter(person=person, digest=_digest(code)).delete()[0]:
+        raise FactorRefused("This code is not right, or it was used already.", field="code")
+    left = RecoveryCode.objects.filter(person=person).count()
+    record(person, "person.recovery_code_used", person, left=left)
+
+
+def _step_of(factor: SecondFactor, code: str, at: datetime) -> int | None:
+    try:
+        secret = unseal(factor.token)
+    except FactorRefused:
+        return None  # a recovery code still helps
+    return matching_step(secret, code, seconds=at.timestamp(), after=factor.counter)
+
+
+@transaction.atomic
+def check_passkey(*, person: User, digest: str, host: str, state: JsonDict, answer: str, at: datetime) -> None:
+    """Take what a browser says of a person's passkey. Raises: Refused: it is not theirs, or not right."""
+    factor = SecondFactor.objects.select_for_update().filter(person=person, digest=digest).first()
+    if factor is None:
+        raise FactorRefused("This passkey belongs to no account that you may open with it.")
+    passkey = Passkey(factor.token, digest, factor.counter)
+    factor.counter = check_answer(host, state=state, answer=answer, passkey=passkey, person_key=person.pk)
+    factor.used_at = at
+    factor.save(update_fields=["counter", "used_at"])
+
+
+def owner_of_passkey(digest: str) -> User | None:
+    """Return the active person whose passkey this is."""
+    return User.objects.filter(second_factors__digest=digest, is_active=True).first()
+
+
+@transaction.atomic
+def remove_factor(*, person: User, key: int) -> None:
+    """Remove one of one's own second factors; recovery codes go with the last.
+
+    Raises:
+        FactorRefused: there is none of this number, or it is the last one of somebody whose role requires one.
+    """
+    person = lock_row(User, person.pk)
+    factor = SecondFactor.objects.filter(person=person, pk=key).first()
+    if factor is None:
+        raise FactorRefused("This second factor is gone already.")
+    is_last = not SecondFactor.objects.filter(person=person).exclude(pk=key).exists()
+    if is_last and is_required(role_of(person)):
+        raise FactorRefused("Your role requires a second factor. Add another one before you remove this.")
+    factor.delete()
+    if is_last:
+        RecoveryCode.objects.filter(person=person).delete()
+    record(person, "person.second_factor_removed", person, kind=factor.kind, name=factor.name)
+
+
+@transaction.atomic
+def reset_factors(*, person: User, actor: User | None) -> User:
+    """Remove all second factors and recovery codes of a person, and end their sessions.
+
+    Raises:
+        FactorRefused: there are none.
+    """
+    person = lock_row(User, person.pk)
+    removed, _ = SecondFactor.objects.filter(person=person).delete()
+    if not removed:
+        raise FactorRefused(f"{person.username} has no second factor.")
+    RecoveryCode.objects.filter(person=person).delete()
+    remove_sessions(person)
+    record(actor, "person.second_factor_reset", person, removed=removed)
+    return person
+
+
+@transaction.atomic
+def require_factors(*, roles: Iterable[Role], actor: User | None) -> list[Role]:
+    """Require a second factor of these roles and of no others, and return whose people that are.
+
+    Who has none is signed out, and sets one up at the next sign-in.
+    """
+    chosen = [role for role in Role if role in set(roles)]
+    before = set(RequiredFactor.objects.values_list("role", flat=True))
+    RequiredFactor.objects.exclude(role__in=chosen).delete()
+    fresh = [role for role in chosen if role not in before]
+    RequiredFactor.objects.bulk_create(RequiredFactor(role=role) for role in fresh)
+    record(actor, "person.second_factor_required", "second factors", roles=[role.value for role in chosen])
+    without = User.objects.filter(is_active=True, second_factors=None)
+    remove_sessions(*(person for person in without if person != actor and role_of(person) in fresh))
+    return chosen

@@ -1,0 +1,1 @@
+"""Pages of this app that are no declared action's own."""
