@@ -16,7 +16,16 @@ from evalsite.accounts.roles import Role, Scope
 from evalsite.api import traces
 from evalsite.api.models import BufferedSpan, BufferedTrace, TraceSource
 from evalsite.api.tokens import make_token
-from evalsite.api.traces import KEPT_FOR, QUIET_FOR, STORED_EVERY, drop_old, due_sources, store_whole
+from evalsite.api.traces import (
+    KEPT_FOR,
+    QUIET_FOR,
+    STORED_EVERY,
+    drop_old,
+    due_sources,
+    launch_traces,
+    store_whole,
+    work_traces,
+)
 from evalsite.base.json_types import JsonDict
 from evalsite.review.models import ReviewItem
 from evalsite.review.services.referrals.researcher_referrals import send_verdict
@@ -325,3 +334,16 @@ def test_the_page_shows_what_waits_and_what_was_dropped(client: Client, token: s
     [source] = page.context["sources"]
     assert (source.spans, source.waiting, source.incomplete, source.dropped) == (2, 1, 1, 0)
     assert "http://testserver/v1/traces" in page.text
+
+
+def test_a_worker_finds_what_is_whole_and_stores_it_once(token: str) -> None:
+    send(request_of(span("1", input_value="Hi", output_value="Ho")), token, kind=JSON)
+    early = launch_traces()
+    BufferedTrace.objects.update(received_at=timezone.now() - QUIET_FOR)
+
+    due, source = launch_traces(), TraceSource.objects.get()
+    for _ in range(2):
+        work_traces(source.pk)
+
+    source.refresh_from_db()
+    assert (early, due, launch_traces(), source.stored, Upload.objects.count()) == (0, 1, 0, 1, 1)
