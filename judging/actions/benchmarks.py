@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from evalsite.base.actions.confirmations import ConfirmForm, deletion_form
+from evalsite.base.actions.confirmations import ConfirmForm
 from evalsite.base.actions.declarations import DELETE, ActionCall, Listing, Noun, Reference
 from evalsite.base.json_types import JsonDict
 from judging.models import Benchmark
@@ -55,11 +55,7 @@ BENCHMARKS: Noun[Benchmark] = Noun(
     DELETE,
     permission="judging.delete_benchmark",
     form=ConfirmForm,
-    makes_form=deletion_form,
-    said=lambda benchmark: f"{benchmark} is deleted.",
     leads_to="judging:benchmark-list",
-    button="Delete",
-    icon="trash",
 )
 def delete(act: ActionCall[Benchmark, ConfirmForm]) -> Benchmark:
     """Delete a benchmark with its suites, cases, responses and rubrics for good, after its runs and queues."""

@@ -163,7 +163,7 @@ def restore(act: ActionCall[Judge, NoInput]) -> Judge:
     return set_judge_active(judge=act.subject, is_active=True, actor=act.actor)
 
 
-@change(DELETE, said=lambda judge: f"{judge} is deleted.", leads_to="judging:judge-list")
+@change(DELETE, leads_to="judging:judge-list")
 def delete(act: ActionCall[Judge, NoInput]) -> Judge:
     """Delete a judge that no run has used and no panel has as a member."""
     delete_judge(judge=act.subject, actor=act.actor)

@@ -66,7 +66,7 @@ def restore(act: ActionCall[PromptVersion, NoInput]) -> PromptVersion:
     return _set_active(act, is_active=True)
 
 
-@change(DELETE, said=lambda version: f"{version} is deleted.")
+@change(DELETE)
 def delete(act: ActionCall[PromptVersion, NoInput]) -> PromptVersion:
     """Delete a version that no judge and no run used."""
     delete_prompt_version(version=act.subject, actor=act.actor)

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from evalsite.base.actions.confirmations import ConfirmForm, deletion_form
+from evalsite.base.actions.confirmations import ConfirmForm
 from evalsite.base.actions.declarations import DELETE, ActionCall, Listing, NoInput, Noun, PageData
 from evalsite.base.command_base import facts_text
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -159,11 +159,7 @@ def rescore(act: ActionCall[Run, RescoreForm]) -> Run:
 @change(
     DELETE,
     form=ConfirmForm,
-    makes_form=deletion_form,
-    said=lambda run: f"{run} is deleted.",
     leads_to="judging:run-list",
-    button="Delete",
-    icon="trash",
     is_offered=lambda run: run.status not in ACTIVE,
 )
 def delete(act: ActionCall[Run, ConfirmForm]) -> Run:

@@ -97,7 +97,7 @@ def restore(act: ActionCall[System, NoInput]) -> System:
     return _set_active(act, is_active=True)
 
 
-@change(DELETE, said=lambda system: f"{system} is deleted.", leads_to="judging:system-list")
+@change(DELETE, leads_to="judging:system-list")
 def delete(act: ActionCall[System, NoInput]) -> System:
     """Delete a system that has no response and that no run asked."""
     delete_system(system=act.subject, actor=act.actor)

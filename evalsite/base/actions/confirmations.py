@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.db.models import Model
+from django.utils.datastructures import MultiValueDict
 
-from evalsite.base.actions.declarations import PageData
 from evalsite.base.actions.deletions import dependents_of
 from evalsite.base.json_types import JsonObject
 
@@ -15,7 +17,9 @@ class ConfirmForm(forms.Form):
 
     confirm = forms.CharField(max_length=300, label="Name", help_text="In full, so that nothing else is meant.")
 
-    def __init__(self, data: PageData | None, *, name: str, consequences: str, refusal: str = "") -> None:
+    def __init__(
+        self, data: MultiValueDict[str, Any] | None, *, name: str, consequences: str, refusal: str = ""
+    ) -> None:
         super().__init__(data)
         self.name, self.consequences = name, refusal or consequences
         self.refusal = refusal or f"{consequences} To do that, give the name in full: {name}"
@@ -31,7 +35,7 @@ class ConfirmForm(forms.Form):
         return entered
 
 
-def deletion_form(row: Model, _first: JsonObject, data: PageData | None) -> ConfirmForm:
+def deletion_form(row: Model, _first: JsonObject, data: MultiValueDict[str, Any] | None) -> ConfirmForm:
     """Return the form of a deletion, with what hangs on the row."""
     found = dependents_of(row)
     return ConfirmForm(data, name=str(row).strip(), consequences=found.words, refusal=found.refusal)

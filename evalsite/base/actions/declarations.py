@@ -18,6 +18,7 @@ from django.db.models import Model, QuerySet
 from django.utils.datastructures import MultiValueDict
 from typing_extensions import TypeVar, Unpack
 
+from evalsite.base.actions.confirmations import ConfirmForm, deletion_form
 from evalsite.base.command_base import BadInput, facts_text, look_up, numbered_row
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.owners import Owned, check_owner, is_owner
@@ -311,7 +312,14 @@ class Noun(Generic[Row]):
         form: type[Filled] = NoInput,  # type: ignore[assignment]  # a default of the widest kind
         **options: Unpack[ActionOptions[Row, Filled]],
     ) -> Callable[[Callable[[ActionCall[Row, Filled]], object]], Action[Row, Filled]]:
-        """Declare what is done to one of its kind, by the function that follows."""
+        """Declare what is done to one of its kind, by the function that follows.
+
+        A deletion says so, and one that asks for the name first has a button and shows what hangs on the row.
+        """
+        if verb == DELETE:
+            asking = {"makes_form": deletion_form, "button": "Delete", "icon": "trash"} if form is ConfirmForm else {}
+            defaults: Any = {"said": lambda row: f"{row} is deleted.", **asking}
+            options = defaults | options
         return lambda function: self._declared(Action(self, verb, permission, True, form, function, options))
 
     def new(

@@ -9,7 +9,7 @@ from functools import partial
 
 from django.contrib.auth.models import User
 
-from evalsite.base.actions.confirmations import ConfirmForm, deletion_form
+from evalsite.base.actions.confirmations import ConfirmForm
 from evalsite.base.actions.declarations import DELETE, ActionCall, InvalidInput, Listing, NoInput, Noun, PageData
 from evalsite.base.command_base import facts_text
 from evalsite.base.json_types import JsonDict, JsonObject
@@ -294,11 +294,7 @@ def restore(act: ActionCall[Queue, NoInput]) -> Queue:
 @change(
     DELETE,
     form=ConfirmForm,
-    makes_form=deletion_form,
-    said=lambda queue: f"{queue} is deleted.",
     leads_to="review:queue-list",
-    button="Delete",
-    icon="trash",
     is_offered=_has(QueueStatus.ARCHIVED),
 )
 def delete(act: ActionCall[Queue, ConfirmForm]) -> Queue:
