@@ -14,21 +14,26 @@ from debate.models import DebateSet
 from evalsite.base.actions.declarations import Action, ActionCall, NoInput, PageData
 from evalsite.base.command_base import facts_text
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.refusals import Refused
 from evalsite.base.score_scales import ScoreScale
+from evalsite.review.actions.queues import QUEUES
 from evalsite.review.jobs import launch, launch_rest, route_debates, route_run
 from evalsite.review.models import Queue
 from evalsite.review.queue_forms import AuditForm
 from evalsite.review.selectors.labels.audits import AuditedSystem, asked_of_run, audit_subject, audited_systems
+from evalsite.review.selectors.unrouted import unrouted_debate_sets, unrouted_runs
 from evalsite.review.selectors.verdict_reviews import unsent_debates
 from evalsite.review.services.referrals import researcher_referrals
 from evalsite.review.services.referrals.audits import NO_CASES, plan_audit
 from evalsite.review.services.referrals.researcher_referrals import HOW_TO_AGREE_TO_REST, ReferredItems, work_of_items
+from evalsite.review.services.referrals.run_referrals import open_items_for_debates, open_items_for_run
 from evalsite.review.states import ReviewRefused
 from judging.actions.owners import itself
 from judging.actions.runs import RUNS
 from judging.forms.budgets import AgreedForm
 from judging.models import SCORED_KINDS, Run, Verdict
 from judging.specs.people_choices import HOW_TO_AGREE
+from judging.states import RunStatus
 
 MOST_AT_ONCE = 2_000  # tasks of a run, or debates, of which the rest is sent while the reader waits
 of_run = partial(RUNS.one, permission="review.change_queue", owned=itself)
@@ -98,6 +103,28 @@ def _send_later(act: ActionCall[Any, Any], queue: Queue | None, items: int) -> N
     work_of_items(queue, items).check_agreed(agreed, how=HOW_TO_AGREE_TO_REST)
     if not launch_rest(about=act.subject, actor=act.person, agreed=agreed):
         raise ReviewRefused("No worker is running. Start one with `manage.py work default`, then try again.")
+
+
+class RouteForm(forms.Form):
+    """What is routed: one run or one set of debates; without either, all that finished and was not."""
+
+    run = forms.ModelChoiceField(Run.objects.all(), required=False, help_text="A finished run.")
+    debate_set = forms.ModelChoiceField(DebateSet.objects.all(), required=False, help_text="A set that has ended.")
+
+
+@QUEUES.new("route", permission="review.change_queue", form=RouteForm, calls_models=True, shown=dict)
+def route(act: ActionCall[None, RouteForm]) -> JsonDict:
+    """Create the missing items of runs and debates that have finished, as a worker does by itself. Safe to repeat."""
+    run, debate_set = act.data["run"], act.data["debate_set"]
+    runs, sets = [run] if run is not None else [], [debate_set] if debate_set is not None else []
+    if run is not None and run.status != RunStatus.FINISHED:
+        raise Refused(f"{run} is {run.get_status_display().lower()}; only finished runs are routed.", field="run")
+    if not runs and not sets:
+        runs = list(unrouted_runs().select_related("suite"))
+        sets = list(unrouted_debate_sets().select_related("rubric"))
+    opened = sum(open_items_for_run(run=each, at=act.at) for each in runs)
+    opened += sum(open_items_for_debates(debate_set=each, at=act.at) for each in sets)
+    return {"runs": len(runs), "debate_sets": len(sets), "items_opened": opened}
 
 
 def _withdrawn_words(count: int) -> str:

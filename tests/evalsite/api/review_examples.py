@@ -468,6 +468,16 @@ def _audited(make_subject: Callable[[], Any]) -> Make:
     return make
 
 
+def _routed() -> Example:
+    factories.debate()
+    run = factories.run(name="Nightly", status="running")
+    return Example(
+        shows={"runs": 0, "debate_sets": 1, "items_opened": 1},
+        refused={"run": run.pk},
+        sentence="Nightly is running; only finished runs are routed.",
+    )
+
+
 def _wished_debates(*, shows: JsonDict) -> Example:
     ensure_baselines()  # as the command does
     judges = [factories.endpoint(name=name, kind="lexical", model="criterion", base_url="") for name in ("x", "y")]
@@ -490,6 +500,7 @@ def _wished_debates(*, shows: JsonDict) -> Example:
 EXAMPLES: dict[str, Make] = {
     "run audit": _audited(lambda: judged_run({"status": "ok"}, {"status": "ok"})),
     "run estimate-audit": _audited(lambda: judged_run({"status": "ok"}, {"status": "ok"})),
+    "queue route": _routed,
     "debate_set create": lambda: _wished_debates(shows={"criterion": "helpfulness", "method": "debate"}),
     "debate_set estimate": lambda: _wished_debates(shows={"debates": 2}),
     "debate_set audit": _audited(_two_debates),

@@ -71,7 +71,7 @@ def test_launch_without_a_broker_leaves_the_work_for_later(
     with django_capture_on_commit_callbacks(execute=True):
         jobs.launch(jobs.route_debates, debate.debate_set_id)
 
-    call_command("route_pending")
+    call_command("queue", "route")
 
     assert {row.debate for row in ReviewItem.objects.get().referrals.all()} == {debate}
 
@@ -104,11 +104,11 @@ def test_jobs_open_items_and_can_be_repeated() -> None:
     assert Queue.objects.filter(routed_at=None).count() == 0
 
 
-def test_route_pending_command_prints_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+def test_queue_route_prints_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
     factories.debate()
 
-    call_command("route_pending", as_json=True)
-    call_command("route_pending", as_json=True)
+    call_command("queue", "route", "--json")
+    call_command("queue", "route", "--json")
 
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
         {"runs": 0, "debate_sets": 1, "items_opened": 1},
@@ -116,12 +116,12 @@ def test_route_pending_command_prints_one_json_object(capsys: pytest.CaptureFixt
     ]
 
 
-def test_route_pending_command_refuses_runs_that_have_not_finished() -> None:
+def test_queue_route_refuses_runs_that_have_not_finished() -> None:
     run = factories.run(status="running")
 
     with pytest.raises(BadInput, match="is running; only finished runs are routed"):
-        call_command("route_pending", run=run.pk)
-    with pytest.raises(BadInput, match="There is no run 0"):
-        call_command("route_pending", run=0)
-    with pytest.raises(BadInput, match="There is no set of debates 0"):
-        call_command("route_pending", debate_set=0)
+        call_command("queue", "route", "--run", f"{run.pk}")
+    with pytest.raises(BadInput, match="There is no run “0”"):
+        call_command("queue", "route", "--run", "0")
+    with pytest.raises(BadInput, match="There is no debate set “0”"):
+        call_command("queue", "route", "--debate-set", "0")
