@@ -223,18 +223,35 @@ OIDC_NEW_PEOPLE = env.flag(
     False,
     "Whether somebody without an account gets one at the first sign-in; needs EVALSITE_OIDC_ROLES.",
 )
-PASSWORDS = env.flag(
-    "EVALSITE_PASSWORDS", True, "Whether people may sign in with a password. 0 needs EVALSITE_OIDC_URL."
+SAML_METADATA_URL = env.provider_url(
+    "EVALSITE_SAML_METADATA_URL",
+    "Address of the metadata of a SAML 2.0 provider, in place of EVALSITE_OIDC_URL; needs the extra `saml`. "
+    "EVALSITE_OIDC_NAME, _ROLES, _DOMAINS and _NEW_PEOPLE hold for it too.",
 )
+SAML_ENTITY_ID = env.text("EVALSITE_SAML_ENTITY_ID", "", "What that provider calls itself in its metadata.")
+SAML_ATTRIBUTES = env.pairs(
+    "EVALSITE_SAML_ATTRIBUTES",
+    ("uid", "username", "email", "first_name", "last_name", "groups"),
+    "What its attributes are here, such as persistentId=uid,mail=email,memberOf=groups. One is uid, which stays "
+    "the same for a person.",
+)
+PASSWORDS = env.flag("EVALSITE_PASSWORDS", True, "Whether people may sign in with a password. 0 needs single sign-on.")
 if OIDC_URL and not OIDC_CLIENT_ID:
     raise ImproperlyConfigured("EVALSITE_OIDC_CLIENT_ID is not set; EVALSITE_OIDC_URL needs it.")
 if OIDC_NEW_PEOPLE and not OIDC_ROLES:
     raise ImproperlyConfigured("EVALSITE_OIDC_ROLES is not set; EVALSITE_OIDC_NEW_PEOPLE needs it.")
-if not (PASSWORDS or OIDC_URL):
+if not (PASSWORDS or OIDC_URL or SAML_METADATA_URL):
     raise ImproperlyConfigured("EVALSITE_OIDC_URL is not set; without passwords nobody could sign in.")
-if OIDC_URL:
+if SAML_METADATA_URL and (OIDC_URL or not SAML_ENTITY_ID or "uid" not in SAML_ATTRIBUTES.values()):
+    raise ImproperlyConfigured(
+        "EVALSITE_SAML_METADATA_URL needs EVALSITE_SAML_ENTITY_ID and an attribute that is uid in "
+        "EVALSITE_SAML_ATTRIBUTES, and stands in place of EVALSITE_OIDC_URL."
+    )
+if SAML_METADATA_URL and find_spec("onelogin") is None:
+    raise ImproperlyConfigured("EVALSITE_SAML_METADATA_URL needs the extra saml: pip install 'django-allauth[saml]'.")
+if OIDC_URL or SAML_METADATA_URL:
     INSTALLED_APPS += ["allauth", "allauth.account", "allauth.socialaccount"]
-    INSTALLED_APPS += ["allauth.socialaccount.providers.openid_connect"]
+    INSTALLED_APPS += [f"allauth.socialaccount.providers.{'openid_connect' if OIDC_URL else 'saml'}"]
     MIDDLEWARE.insert(-1, "allauth.account.middleware.AccountMiddleware")
     ACCOUNT_ADAPTER = "evalsite.accounts.sign_on.AccountAdapter"
     ACCOUNT_EMAIL_VERIFICATION = "none"  # the provider says which addresses are verified
@@ -248,7 +265,13 @@ if OIDC_URL:
         "secret": OIDC_CLIENT_SECRET,
     }
     OIDC_APP |= {"settings": {"server_url": OIDC_URL, "oauth_pkce_enabled": True}}
-    SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [OIDC_APP]}}
+    SAML_APP: dict[str, object] = {"provider_id": SAML_ENTITY_ID, "name": OIDC_NAME, "client_id": "provider"}
+    SAML_APP["settings"] = {
+        "idp": {"entity_id": SAML_ENTITY_ID, "metadata_url": SAML_METADATA_URL},
+        "attribute_mapping": {"uid": [name for name, what in SAML_ATTRIBUTES.items() if what == "uid"]},
+        "advanced": {"want_assertion_signed": True, "reject_idp_initiated_sso": True},
+    }
+    SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [OIDC_APP]}} if OIDC_URL else {"saml": {"APPS": [SAML_APP]}}
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth import views as sessions
-from django.urls import URLPattern, include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from evalsite import views
 from evalsite.accounts.views import new_people, second_factor
@@ -12,7 +12,7 @@ from evalsite.accounts.views.sign_in import OwnPasswordView, SignInView
 from evalsite.base.actions.pages import page_of_button
 from evalsite.metrics import metrics
 
-sign_on: list[URLPattern] = []
+sign_on: list[URLPattern | URLResolver] = []
 if settings.OIDC_URL:
     from allauth.socialaccount.providers.openid_connect.views import callback, login
 
@@ -21,6 +21,8 @@ if settings.OIDC_URL:
         path("sign-on/", login, key, name="openid_connect_login"),
         path("sign-on/callback/", callback, key, name="openid_connect_callback"),
     ]
+elif settings.SAML_METADATA_URL:
+    sign_on = [path("sign-on/", include("allauth.socialaccount.providers.saml.urls"))]
 urlpatterns = [
     path("", views.home, name="home"),
     path("running/", views.home_running, name="home-running"),

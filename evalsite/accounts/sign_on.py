@@ -8,6 +8,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
+from django.conf import settings
 from django.http import HttpRequest
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,6 +18,7 @@ from evalsite.accounts.admissions import SignOnRefused, admit, read_claims
 from evalsite.accounts.audit import record
 from evalsite.accounts.second_factors.factors import has_factor
 from evalsite.accounts.second_factors.sign_in_steps import wait_for_factor
+from evalsite.base.json_types import JsonDict
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
@@ -38,8 +40,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         known = sociallogin.user if sociallogin.is_existing else None
         try:
             _check_flow(sociallogin)
-            said: dict[str, Any] = sociallogin.account.extra_data
-            person = admit(read_claims(said.get("id_token", {}) | said["userinfo"]), known=known)
+            person = admit(read_claims(_claims(sociallogin.account.extra_data)), known=known)
         except SignOnRefused as refusal:
             address = request.META["REMOTE_ADDR"]
             record(known, "session.refused", known or "single sign-on", address=address, why=str(refusal))
@@ -58,6 +59,24 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allau
         raise ImmediateHttpResponse(_refused(request, text, 401))
 
 
+def _claims(said: JsonDict) -> JsonDict:
+    """Return what the provider says in the words of OpenID Connect.
+
+    Raises:
+        SignOnRefused: a SAML provider gave no lasting identifier, so that each sign-in would be another person's.
+    """
+    if not settings.SAML_METADATA_URL:
+        return dict(said.get("id_token", {}) | said["userinfo"])
+    told: dict[str, list[str]] = {}
+    for name, what in settings.SAML_ATTRIBUTES.items():
+        told.setdefault(what, []).extend(said.get(name) or [])
+    if not told["uid"]:
+        raise SignOnRefused("The provider did not say who you are in a way that lasts. Ask an admin of the site.")
+    words = {"username": "preferred_username", "first_name": "given_name", "last_name": "family_name", "email": "email"}
+    claims: JsonDict = {word: told[name][0] for name, word in words.items() if told.get(name)}
+    return claims | {settings.OIDC_GROUPS_CLAIM: told.get("groups", []), "email_verified": True}
+
+
 def _check_flow(sociallogin: SocialLogin) -> None:
     """Pass where somebody signs in, and one person did: a link must not connect whoever clicks it.
 
@@ -67,6 +86,8 @@ def _check_flow(sociallogin: SocialLogin) -> None:
     said = sociallogin.account.extra_data
     if sociallogin.state.get("process") != "login":
         raise SignOnRefused("Single sign-on is for signing in only.")
+    if settings.SAML_METADATA_URL:
+        return
     if said.get("id_token", said["userinfo"]).get("sub") != said["userinfo"].get("sub"):
         raise SignOnRefused("The provider named two people at once. Ask an admin of the site.")
 

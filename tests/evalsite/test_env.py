@@ -134,6 +134,15 @@ def test_pairs_takes_values_that_are_known(monkeypatch: pytest.MonkeyPatch) -> N
         ({"EVALSITE_OIDC_URL": "https://login.example.org"}, "EVALSITE_OIDC_CLIENT_ID is not set"),
         ({"EVALSITE_OIDC_NEW_PEOPLE": "1"}, "EVALSITE_OIDC_ROLES is not set"),
         ({"EVALSITE_PASSWORDS": "0"}, "EVALSITE_OIDC_URL is not set; without passwords nobody could sign in"),
+        ({"EVALSITE_SAML_METADATA_URL": "https://login.example.org/saml"}, "needs EVALSITE_SAML_ENTITY_ID"),
+        (
+            {
+                "EVALSITE_SAML_METADATA_URL": "https://login.example.org/saml",
+                "EVALSITE_SAML_ENTITY_ID": "example",
+                "EVALSITE_SAML_ATTRIBUTES": "mail=email",
+            },
+            "and an attribute that is uid",
+        ),
     ],
 )
 def test_settings_of_sign_on_that_make_no_sense_stop_the_start(variables: dict[str, str], complaint: str) -> None:

@@ -12,6 +12,7 @@ from django.contrib.auth.views import LoginView, PasswordChangeView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.audit import record
@@ -22,6 +23,13 @@ from evalsite.accounts.new_people.first_admin import is_new
 from evalsite.accounts.second_factors.factors import has_factor
 from evalsite.accounts.second_factors.sign_in_steps import wait_for_factor
 from evalsite.base.json_types import JsonDict
+
+
+def _sign_on_url() -> str:
+    """Return where single sign-on begins; empty where there is none."""
+    if settings.SAML_METADATA_URL:
+        return reverse("saml_login", args=["provider"])
+    return reverse("openid_connect_login") if settings.OIDC_URL else ""
 
 
 class SignInView(LoginView):
@@ -37,7 +45,8 @@ class SignInView(LoginView):
         """Return what the page shows: a form, single sign-on, or both."""
         return super().get_context_data(
             **kwargs,
-            sign_on=settings.OIDC_NAME if settings.OIDC_URL else "",
+            sign_on=settings.OIDC_NAME,
+            sign_on_url=_sign_on_url(),
             passwords=settings.PASSWORDS,
             can_reset=settings.PASSWORDS and has_mail_server(),
             organisation=organisation_name(),
