@@ -12,6 +12,7 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Role, highest, role_of, set_role
+from evalsite.accounts.second_factors.factors import drop_factors
 from evalsite.accounts.services import PersonDetails, create_person
 from evalsite.accounts.signals import person_linked
 from evalsite.base.json_types import JsonDict
@@ -135,5 +136,6 @@ def _link(*, person_id: int) -> None:
     person = lock_row(User, person_id)
     person.set_unusable_password()  # and so all sessions end
     person.save(update_fields=["password"])
+    drop_factors(person)
     person_linked.send(sender=User, person=person)
     record(None, "person.linked", person)

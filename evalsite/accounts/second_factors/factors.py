@@ -197,8 +197,12 @@ def check_passkey(*, person: User, digest: str, host: str, state: JsonDict, answ
 
 
 def owner_of_passkey(digest: str) -> User | None:
-    """Return the active person whose passkey this is."""
-    return User.objects.filter(second_factors__digest=digest, is_active=True).first()
+    """Return the active person whose passkey this is, where it stands for their password.
+
+    It does not stand for single sign-on, whose provider has to say each time that somebody is still welcome.
+    """
+    person = User.objects.filter(second_factors__digest=digest, is_active=True).first()
+    return person if person is not None and person.has_usable_password() else None
 
 
 @transaction.atomic
@@ -221,6 +225,12 @@ def remove_factor(*, person: User, key: int) -> None:
     record(person, "person.second_factor_removed", person, kind=factor.kind, name=factor.name)
 
 
+def drop_factors(person: User) -> int:
+    """Remove all second factors and recovery codes of a person, and return how many factors these were."""
+    RecoveryCode.objects.filter(person=person).delete()
+    return SecondFactor.objects.filter(person=person).delete()[0]
+
+
 @transaction.atomic
 def reset_factors(*, person: User, actor: User | None) -> User:
     """Remove all second factors and recovery codes of a person, and end their sessions.
@@ -229,10 +239,9 @@ def reset_factors(*, person: User, actor: User | None) -> User:
         FactorRefused: there are none.
     """
     person = lock_row(User, person.pk)
-    removed, _ = SecondFactor.objects.filter(person=person).delete()
+    removed = drop_factors(person)
     if not removed:
         raise FactorRefused(f"{person.username} has no second factor.")
-    RecoveryCode.objects.filter(person=person).delete()
     remove_sessions(person)
     record(actor, "person.second_factor_reset", person, removed=removed)
     return person

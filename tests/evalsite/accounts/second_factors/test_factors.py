@@ -14,12 +14,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from evalsite.accounts.admissions import Claims, admit
 from evalsite.accounts.models import AuditEntry, RecoveryCode, SecondFactor
 from evalsite.accounts.open_sessions import OPENED
 from evalsite.accounts.personal_data import erase_person, personal_document
 from evalsite.accounts.roles import Role
 from evalsite.accounts.second_factors import factors
 from evalsite.accounts.second_factors.one_time_codes import code_at
+from evalsite.accounts.services import PersonDetails
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -262,6 +264,29 @@ def test_an_admins_reset_ends_sessions_and_asks_for_the_password_alone(ada: User
     assert _password(client)["Location"] == PAGE
     with pytest.raises(factors.FactorRefused, match="ada has no second factor"):
         factors.reset_factors(person=ada, actor=ada)
+
+
+def test_a_passkey_stands_for_a_password_and_not_for_single_sign_on(ada: User) -> None:
+    passkey = {"person": ada, "kind": "passkey", "name": "Laptop", "digest": "1", "made_at": timezone.now()}
+    SecondFactor.objects.create(**passkey)
+    with_password = factors.owner_of_passkey("1")
+    ada.set_unusable_password()
+    ada.save()
+
+    assert (with_password, factors.owner_of_passkey("1")) == (ada, None)
+
+
+def test_an_account_that_the_provider_opens_keeps_no_second_factor_of_who_had_it_before(
+    ada: User, settings: Any
+) -> None:
+    settings.OIDC_DOMAINS = ["example.org"]
+    _app(ada)
+    User.objects.update(email="ada@example.org")
+    details = PersonDetails("ada", email="ada@example.org")
+
+    admit(Claims(details, has_verified_email=True, groups=frozenset()), known=None)
+
+    assert (SecondFactor.objects.count(), RecoveryCode.objects.count()) == (0, 0)
 
 
 def test_another_secret_of_the_site_leaves_recovery_codes(ada: User, settings: Any) -> None:
