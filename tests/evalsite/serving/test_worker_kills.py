@@ -1,6 +1,7 @@
 """Real workers, whose jobs RQ forks, killed with SIGKILL: nothing lost, nothing asked twice, nothing half stored.
 
-EVALSITE_KILL_SEEDS says how many runs with kills at random moments there are; `make kills` makes 20.
+EVALSITE_KILL_SEEDS says how many runs with kills at random moments there are; `make kills` makes 20, and waits as long
+as a lost machine holds its claims.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tests.own_redis import OwnRedis
 CASES = 60
 KILLS = 3
 SEEDS = range(int(os.environ.get("EVALSITE_KILL_SEEDS", "1")))
+IN_REAL_TIME = "EVALSITE_KILL_SEEDS" in os.environ  # else claims of the dead lapse at once
+A_MINUTE = 60
 VICTIMS = ("job", "sender", "worker", "all")
 
 
@@ -152,3 +155,38 @@ def test_a_job_ends_where_the_supervisor_of_its_worker_is_killed(site: OwnSite, 
 
     assert (left["status"], left["leases"]) == ("running", 0)
     assert 0 < left["counts"][1] < CASES
+
+
+@pytest.mark.backend_free  # where claims lapse is asked on both by the others
+def test_what_a_lost_machine_held_is_finished_by_another(
+    tmp_path: Path, own_database: str, redis_server: OwnRedis, fake_llm: FakeLLM
+) -> None:
+    fake_llm.config(latency=100, hold_after=40)
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        own_site(folders[0], own_database, redis_url=redis_server.url) as one,
+        own_site(folders[1], own_database, redis_url=redis_server.url) as other,
+    ):
+        run = one.ask("make", fake_llm.url, CASES)
+        lost = WorkedSite(one)
+        try:
+            lost.wait_until(lambda: fake_llm.stats()["calls"] >= 10, "a run in the middle")
+        finally:
+            lost.close()  # every process of that machine, at once
+        left = other.ask("state", run, *(() if IN_REAL_TIME else ("--lapse",)))
+        fake_llm.config(latency=100, hold_after=0)
+        lost_at, before = time.monotonic(), fake_llm.stats()["calls"]
+        worked = WorkedSite(other)
+        try:
+            worked.wait_until(lambda: fake_llm.stats()["calls"] > before, "calls of the other machine")
+            seconds = time.monotonic() - lost_at
+            worked.wait_until(lambda: other.ask("state", run)["status"] == "finished", "the end of the run")
+            end = other.ask("state", run)
+        finally:
+            worked.close()
+
+    assert (left["status"], left["counts"][1] < CASES) == ("running", True)
+    assert (end["counts"], end["verdicts"], end["scores"]) == ([CASES, CASES, 0], {"ok": CASES}, {"complete": CASES})
+    assert not IN_REAL_TIME or seconds < A_MINUTE
