@@ -1,7 +1,9 @@
-"""A database of version 0.1.0 with the demo's data becomes one of this version, and nothing of it is lost.
+"""A database of an earlier version with the demo's data becomes one of this version, and nothing of it is lost.
 
-`demo_0_1.sql.xz` is the demo of commit 9a51bf3 as SQLite dumped it: its runs and debates have ended, three people have
-annotated 24 items twice or three times over, and a researcher has adjudicated four.
+`demo_0_1.sql.xz` is the demo of version 0.1.0 (commit 9a51bf3) as SQLite dumped it: its runs and debates have ended,
+three people have annotated 24 items twice or three times over, and a researcher has adjudicated four.
+`demo_0_2.sqlite3.xz` is that of version 0.2.0 as it was at commit 2ec6d442, without sessions and cached reports, and
+with ten annotations of five items; it is the database itself, since the index of words cannot be dumped.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-DUMP = Path(__file__).with_name("demo_0_1.sql.xz")
+DUMPS = Path(__file__).parent
 REPOSITORY = Path(__file__).resolve().parents[2]
 OURS = "tbl_name != 'django_admin_log'"  # 0.1 had Django's admin
 KEPT = {  # what must be the same before and after, row by row
@@ -109,7 +111,7 @@ def schema(path: Path) -> dict[str, Any]:
 def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path, own_database: str) -> None:
     database = tmp_path / "old.sqlite3"
     with sqlite3.connect(database) as connection:
-        connection.executescript(lzma.decompress(DUMP.read_bytes()).decode())
+        connection.executescript(lzma.decompress((DUMPS / "demo_0_1.sql.xz").read_bytes()).decode())
         connection.execute("UPDATE judging_call SET prompt_tokens = 3, completion_tokens = 2")
     before = rows(database)
 
@@ -135,3 +137,29 @@ def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path, own_data
     assert set(found["pages"].values()) == {200}
     fresh = Path(own_database.removeprefix("sqlite:///"))  # an empty one goes a shorter way to the same tables
     assert schema(database) == schema(fresh)
+
+
+def test_a_database_of_0_2_migrates_with_the_demos_data(tmp_path: Path, own_database: str) -> None:
+    database = tmp_path / "old.sqlite3"
+    database.write_bytes(lzma.decompress((DUMPS / "demo_0_2.sqlite3.xz").read_bytes()))
+    before = rows(database)
+
+    manage(tmp_path, "migrate", "--verbosity", "0")
+    said = manage(tmp_path, "shell", "--verbosity", "0", "--command", QUESTIONS)
+    found = json.loads(said.partition("ANSWER ")[2].splitlines()[0])
+
+    assert {table: len(kept) for table, kept in before.items()} == {
+        "judging_verdict": 384,
+        "judging_score": 480,
+        "judging_response": 96,
+        "debate_debate": 32,
+        "debate_statement": 186,
+        "review_annotation": 10,
+        "review_adjudication": 0,
+    }
+    assert rows(database) == before
+    assert found["items"] == {"open": 26, "settled": 4, "split": 1}
+    assert found["subjects"] == 0
+    assert found["tokens"][0] == found["tokens"][1]
+    assert set(found["pages"].values()) == {200}
+    assert schema(database) == schema(Path(own_database.removeprefix("sqlite:///")))
