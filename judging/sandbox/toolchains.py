@@ -39,7 +39,8 @@ PROBE_LIMITS = Limits(cpu_seconds=20.0, memory_mib=1024)
 NAMESPACES_REFUSED = (
     "This machine does not let ordinary users create user namespaces: see the sysctls "
     "kernel.unprivileged_userns_clone, user.max_user_namespaces and "
-    "kernel.apparmor_restrict_unprivileged_userns, or the container's seccomp profile."
+    "kernel.apparmor_restrict_unprivileged_userns. In a container, Docker's own profile refuses it: where only people "
+    "you trust submit code, run a further worker with security_opt: [seccomp=unconfined]."
 )
 
 

@@ -210,14 +210,22 @@ class Composed:
             time.sleep(0.05)
         return root
 
-    def token(self) -> str:
-        """Return a token of the first admin's, made by a command in a container of the web server."""
-        words = shlex.split(f"python manage.py token create --name test --scopes admin run read --by {ADMIN} --json")
-        begins = self.command("setup")[: -len(self.services["setup"]["command"])]
-        made = subprocess.run(
-            [*begins, *words], cwd=self.image, env=self.environment("web"), check=True, capture_output=True, timeout=300
+    def said(self, *words: str, **settings: str) -> str:
+        """Return what a command says in a container of the web server."""
+        command = [*shlex.split("python evalsite/deploy/container.py run python manage.py"), *words]
+        environment = self.environment("web") | settings
+        done = subprocess.run(
+            command, cwd=self.image, env=environment, capture_output=True, text=True, check=False, timeout=300
         )
-        return str(json.loads(made.stdout)["token"])
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def token(self) -> str:
+        """Return a token of the first admin's."""
+        scopes = ("--scopes", "admin", "run", "read")
+        return str(
+            json.loads(self.said("token", "create", "--name", "test", *scopes, "--by", ADMIN, "--json"))["token"]
+        )
 
     def make_database(self) -> None:
         """Make the account and the database that the image of PostgreSQL makes."""
@@ -326,12 +334,14 @@ def test_the_commands_of_the_compose_file_make_a_site_that_serves_and_works(
             address = f"https://{HOST}:{site.https}"
             log = audit_log(address)
         run = judged(address, site.token(), fake_llm)
+        checked = site.said("check", "--deploy", "--fail-level", "WARNING", EVALSITE_HTTPS="1")
         written = _files(site.image) - before
 
     assert "Sign in" in page
     assert health["status"] == "ok"
     assert (is_healthy, wrong) == (True, False)
     assert written == set()  # the root of a container is read-only
+    assert checked.startswith("System check identified no issues")
     assert (run["status"], run["total"], run["done"], run["failed"]) == ("finished", 2, 2, 0)
     assert not log or "127.0.0.1" in log  # who signed in
     assert FORGED["X-Forwarded-For"] not in log
