@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +30,8 @@ IS_MADE = FOLDER / "migrated"  # exists once the template may be copied
 URL = os.environ.get("EVALSITE_DATABASE_URL", "")
 ON_POSTGRES = URL.startswith("postgres")
 TEMPLATE = f"test_{urlsplit(URL).path[1:]}_template" if ON_POSTGRES else str(FOLDER / "template.sqlite3")
+OLDER = f"{TEMPLATE}_older"  # with the tables of version 0.1.0
+OLDER_IS_MADE = FOLDER / "older-migrated"
 REFERENCE_TABLES = ("django_content_type", "auth_permission", "auth_group", "auth_group_permissions")
 
 
@@ -96,14 +98,14 @@ def _let_the_audit_log_be_emptied() -> None:
             cursor.execute(statement)
 
 
-def copy_template(name: str) -> None:
+def copy_template(name: str, template: str = TEMPLATE) -> None:
     """Put a migrated, empty database under `name`: a path on SQLite, a database's name on PostgreSQL."""
     if not ON_POSTGRES:
-        shutil.copyfile(TEMPLATE, name)
+        shutil.copyfile(template, name)
         return
     with server() as connection:
         connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{TEMPLATE}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
 
 
 class Emptier:
@@ -124,11 +126,21 @@ class Emptier:
         from django.db import connection, transaction
 
         with transaction.atomic(), connection.cursor() as cursor:  # foreign keys are looked at when it commits
-            for name in self._tables:
+            for name in filled_tables(self._tables):
                 cursor.execute(f'DELETE FROM "{name}"')
         if _reference_rows() != self._reference:
             flush()
             self._reference = _reference_rows()
+
+
+def filled_tables(names: Iterable[str]) -> list[str]:
+    """Return which of these tables have rows; most tests fill few."""
+    from django.db import connection
+
+    asked = (f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM \"{name}\")" for name in names)
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(asked))
+        return [name for (name,) in cursor.fetchall()]
 
 
 def _reference_rows() -> list[list[tuple[object, ...]]]:
@@ -185,8 +197,7 @@ def empty_database(folder: Path) -> Iterator[str]:
     if not ON_POSTGRES:
         yield f"sqlite:///{folder}/{name}.sqlite3"
         return
-    with server() as administrator:
-        administrator.execute(f'CREATE DATABASE "{name}"')
+    _make_empty(name)
     try:
         yield urlunsplit(urlsplit(URL)._replace(path=f"/{name}"))
     finally:
@@ -198,6 +209,14 @@ def drop_own_database(url: str) -> None:
     drop(urlsplit(url).path[1:])
 
 
+def _make_empty(name: str) -> None:
+    """Make a database without tables; SQLite makes a file by itself."""
+    if ON_POSTGRES:
+        with server() as administrator:
+            administrator.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            administrator.execute(f'CREATE DATABASE "{name}"')
+
+
 @contextmanager
 def older_database(folder: Path) -> Iterator[None]:
     """Let Django use a database of its own with the tables of version 0.1.0, whose migrations go step by step."""
@@ -207,15 +226,19 @@ def older_database(folder: Path) -> Iterator[None]:
 
     used = connection.settings_dict["NAME"]
     name = f"evalsite_test_{uuid.uuid4().hex[:12]}" if ON_POSTGRES else str(folder / "older.sqlite3")
-    if ON_POSTGRES:
-        with server() as administrator:
-            administrator.execute(f'CREATE DATABASE "{name}"')
     connection.close()
+    with alone("older"):
+        if not OLDER_IS_MADE.exists():
+            _make_empty(OLDER)
+            connection.settings_dict["NAME"] = OLDER
+            executor = MigrationExecutor(connection)
+            executor.loader = MigrationLoader(connection, replace_migrations=False)
+            executor.migrate([(app, "0001_initial") for app in ("judging", "debate", "review")])
+            connection.close()
+            OLDER_IS_MADE.touch()
+    copy_template(name, OLDER)
     connection.settings_dict["NAME"] = name
     try:
-        executor = MigrationExecutor(connection)
-        executor.loader = MigrationLoader(connection, replace_migrations=False)
-        executor.migrate([(app, "0001_initial") for app in ("judging", "debate", "review")])
         yield
     finally:
         connection.close()

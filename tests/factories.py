@@ -13,7 +13,7 @@ from uuid import uuid4
 from django.contrib.auth.models import User
 
 from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
-from evalsite.accounts.roles import Role, set_role, sync_groups
+from evalsite.accounts.roles import Role, set_role
 from evalsite.review.models import Annotation, Assignment, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.scales import PREFERENCE, labels_from_json, labels_to_json
 from evalsite.review.selectors.labels.subjects import RubricParts, first_cases, material_facts, subject_facts
@@ -50,7 +50,6 @@ def user(name: str = "", role: Role | None = None) -> User:
     """Return a person, with a role where one is given."""
     person = User.objects.create_user(username=name or f"person-{next(_numbers)}", password="a long passphrase")
     if role is not None:
-        sync_groups()
         set_role(user=person, role=role)
     return person
 

@@ -36,6 +36,7 @@ if "EVALSITE_TEST_SUITE_DIR" not in os.environ:  # this process starts the run: 
 
 from evalsite.settings import *  # noqa: E402, F403 - a settings module is a namespace
 
+WHITENOISE_USE_FINDERS = False  # each client of a test would look every file up; flows see them served
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
