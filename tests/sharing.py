@@ -17,10 +17,27 @@ import pytest
 
 from tests import settings
 
-WHOLE_FOLDERS = ("tests/flows/",)  # one site for all of them
+# Flows look at a demo, which takes long to start: one for those of people who review, one for all others.
+REVIEWING = tuple(
+    f"tests/flows/test_{name}.py"
+    for name in (
+        *("desk_pages", "drafts", "item_keys", "item_screen", "item_tree", "journeys", "label_table", "level_items"),
+        *("member_search", "panel", "review_everybody", "statement_walk"),
+    )
+)
+BY_THEMSELVES = tuple(  # flows that look at no demo
+    f"tests/flows/test_{name}.py"
+    for name in (
+        *("answer_parts", "compared_review", "form_queue", "gold_queue", "golden_study", "item_images"),
+        *("ranking_queue", "sign_on", "threshold", "trust"),
+    )
+)
 BY_IDENTITY = "tests/judging/sandbox/test_attacks.py"  # all attacks under one identity are one fixture
 TEST_BY_TEST = (  # long, and nothing is shared, or all processes share it
     "tests/judging/services/test_kill.py",
+    "tests/evalsite/serving/test_backups.py",
+    "tests/evalsite/serving/test_worker_kills.py",
+    "tests/evalsite/test_migration_ways.py",
     "tests/flows/test_every_page.py",
 )
 Piece = list[pytest.Item]
@@ -29,6 +46,12 @@ Piece = list[pytest.Item]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
     parser.addoption("--processes", type=int, default=1, help="how many processes share the tests out")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave what is read for all processes alone: nothing of it is garbage."""
+    if config.option.processes > 1:
+        gc.disable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -42,6 +65,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         pieces.setdefault(_piece_of(item.nodeid), []).append(item)
     gc.collect()
     gc.freeze()  # what all of them hold is neither looked through nor copied again and again
+    gc.enable()
     runners: list[_Runner] = []
     for _ in range(count):
         runners.append(_Runner(session, [*pieces.values()], beside=runners))
@@ -64,7 +88,9 @@ def _piece_of(nodeid: str) -> str:
         return nodeid
     if path == BY_IDENTITY:
         return f"{path} {'ordinary user' in nodeid}"
-    return next((folder for folder in WHOLE_FOLDERS if path.startswith(folder)), path)
+    if path.startswith("tests/flows/") and path not in BY_THEMSELVES:
+        return "flows of people who review" if path in REVIEWING else "other flows"
+    return path
 
 
 class _Runner:

@@ -1,7 +1,7 @@
 """A process that runs management commands on a site of a test's own, one after another.
 
 It reads a command and its arguments from its input, one JSON list a line, and answers each by what `--json` prints
-(`run`), or by all that a shell would hear of it (`manage`).
+(`run`), by all that a shell would hear of it (`manage`), or by the cookie of somebody who is signed in (`session`).
 """
 
 from __future__ import annotations
@@ -34,5 +34,16 @@ def manage(*arguments: str) -> list[Any]:
     return [code, out.getvalue(), complaints.getvalue()]
 
 
+def session(username: str) -> str:
+    """Sign somebody in, as the form does once it knows their password, which takes long, and return the cookie."""
+    from django.conf import settings
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    client = Client()
+    client.force_login(User.objects.get(username=username))
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
 if __name__ == "__main__":
-    answer_commands({"run": run_command, "manage": manage})
+    answer_commands({"run": run_command, "manage": manage, "session": session})

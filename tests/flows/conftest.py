@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
@@ -58,6 +59,11 @@ class LiveSite:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a management command on the site's data and return what it said."""
+        code, out, complaints = self.ask("manage", *arguments)
+        return subprocess.CompletedProcess(arguments, code, out, complaints)
+
+    def ask(self, *words: str) -> Any:
+        """Return what `command_process` answers."""
         if self.commands is None:
             self.commands = subprocess.Popen(
                 [sys.executable, "-m", "tests.flows.command_process"],
@@ -69,10 +75,9 @@ class LiveSite:
             )
         assert self.commands.stdin is not None
         assert self.commands.stdout is not None
-        self.commands.stdin.write(json.dumps(["manage", *arguments]) + "\n")
+        self.commands.stdin.write(json.dumps(words) + "\n")
         self.commands.stdin.flush()
-        code, out, complaints = json.loads(self.commands.stdout.readline())
-        return subprocess.CompletedProcess(arguments, code, out, complaints)
+        return json.loads(self.commands.stdout.readline())
 
 
 def free_port() -> int:
@@ -90,14 +95,31 @@ def find_chromium() -> str:
     pytest.skip("no Chromium on this machine; `make browser` installs Debian's")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """Return a headless Chromium. It ends with its module: Django lets nobody query beside Playwright's event loop."""
+    """Return the headless Chromium of this process. It ends with the flows, since other tests may need an event loop.
+
+    Django would refuse to query beside that of Playwright, which never interrupts a query.
+    """
     path = find_chromium()
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         started = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield started
         started.close()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """Return the Chromium of this process, and close what the test opened in it."""
+    yield chromium
+    close_pages(chromium)
+
+
+def close_pages(browser: Browser) -> None:
+    """Close all that is open in a browser."""
+    for context in browser.contexts:
+        context.close()
 
 
 @pytest.fixture(scope="session")
@@ -255,11 +277,9 @@ class SignIn:
         page.on("console", lambda message: self._hear(message))  # playwright cannot mark a method of a slotted class
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.pages.append(page)
+        cookie = {"name": "sessionid", "value": self.site.ask("session", username), "url": self.site.url}
+        page.context.add_cookies([cookie])  # type: ignore[list-item]  # the form is filled in in other tests
         page.goto("/")
-        page.get_by_label("Username").fill(username)
-        page.get_by_label("Password").fill(self.site.passwords[username])
-        page.get_by_role("button", name="Sign in").click()
-        page.wait_for_url(f"{self.site.url}/")
         return page
 
     def _hear(self, message: ConsoleMessage) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation
@@ -13,7 +13,7 @@ from evalsite.review.services.referrals.run_referrals import open_items_for_run
 from judging.models import EvaluatorKind
 from tests import factories
 from tests.flows.axe import DESK, faults
-from tests.flows.conftest import FLAGS, PAINTED, expect_item, find_chromium
+from tests.flows.conftest import PAINTED, expect_item
 
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
 FIVE = {"kind": "ordinal", "minimum": 1, "maximum": 5, "step": 1}
@@ -50,12 +50,12 @@ def take(page: Page, slug: str) -> None:
     expect_item(page)
 
 
-def test_parts_are_answered_by_key_and_an_item_is_not_judged(live_server: Any, settings: Any) -> None:
+def test_parts_are_answered_by_key_and_an_item_is_not_judged(live_server: Any, browser: Browser, settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE = 0
     factories.user("ada", Role.ANNOTATOR)
     slugs = {kind: opened(kind) for kind in ("dimensions", "checks", "relevance")}
 
-    _answer_in_browser(live_server.url, slugs)
+    _answer_in_browser(browser, live_server.url, slugs)
 
     given = {row.queue.slug: row for row in Annotation.objects.exclude(label="").select_related("queue")}
     assert {kind: (given[slug].label, given[slug].parts) for kind, slug in slugs.items()} == {
@@ -67,49 +67,46 @@ def test_parts_are_answered_by_key_and_an_item_is_not_judged(live_server: Any, s
     assert (unable.queue.slug, unable.cannot_judge) == (slugs["relevance"], "The question names no place")
 
 
-def _answer_in_browser(url: str, slugs: dict[str, str]) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        page = browser.new_context(base_url=url, viewport=DESK).new_page()  # type: ignore[arg-type]
-        page.goto("/review/")
-        page.get_by_label("Username").fill("ada")
-        page.get_by_label("Password").fill("a long passphrase")
-        page.get_by_role("button", name="Sign in").click()
-        place, score = page.locator(".review-place"), page.locator("#parts-score")
-        expect(page.locator("h1")).to_be_visible()
+def _answer_in_browser(browser: Browser, url: str, slugs: dict[str, str]) -> None:
+    page = browser.new_context(base_url=url, viewport=DESK).new_page()  # type: ignore[arg-type]
+    page.goto("/review/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill("a long passphrase")
+    page.get_by_role("button", name="Sign in").click()
+    place, score = page.locator(".review-place"), page.locator("#parts-score")
+    expect(page.locator("h1")).to_be_visible()
 
-        take(page, slugs["dimensions"])
-        page.keyboard.press("4")
-        page.keyboard.press("5")
-        expect(score).to_contain_text("Score 4.50 of 5")
-        page.keyboard.press("k")  # back to the second of two from the first, or from the second to the first
-        page.keyboard.press("j")
-        page.keyboard.press("3")
-        expect(score).to_contain_text("Score 3.50 of 5")
-        assert faults(page) == []
-        page.keyboard.press("Enter")
-        expect(place).to_contain_text("2 of 2")
+    take(page, slugs["dimensions"])
+    page.keyboard.press("4")
+    page.keyboard.press("5")
+    expect(score).to_contain_text("Score 4.50 of 5")
+    page.keyboard.press("k")  # back to the second of two from the first, or from the second to the first
+    page.keyboard.press("j")
+    page.keyboard.press("3")
+    expect(score).to_contain_text("Score 3.50 of 5")
+    assert faults(page) == []
+    page.keyboard.press("Enter")
+    expect(place).to_contain_text("2 of 2")
 
-        take(page, slugs["checks"])
-        page.keyboard.press("1")
-        page.keyboard.press("2")
-        expect(score).to_contain_text("Score 60.0%")  # (5 - 2) of 5
-        page.keyboard.press("Enter")
-        expect(place).to_contain_text("2 of 2")
+    take(page, slugs["checks"])
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    expect(score).to_contain_text("Score 60.0%")  # (5 - 2) of 5
+    page.keyboard.press("Enter")
+    expect(place).to_contain_text("2 of 2")
 
-        take(page, slugs["relevance"])
-        expect(page.locator(".key-legend")).to_contain_text("T sets 10")
-        expect(page.locator(".part-options kbd").first).to_have_text("T")
-        page.keyboard.press("9")
-        page.keyboard.press("t")
-        expect(score).to_contain_text("Score 0.63 of 1")  # 19 of 30
-        assert faults(page) == []
-        page.keyboard.press("Enter")
-        expect(place).to_contain_text("2 of 2")
-        page.evaluate(PAINTED)
-        page.keyboard.press("x")
-        page.get_by_label("Another reason").first.fill("The question names no place")
-        assert faults(page) == []
-        page.get_by_role("button", name="Submit this reason").click()
-        expect(page.get_by_text("You have annotated or skipped all 2 open items")).to_be_visible()
-        browser.close()
+    take(page, slugs["relevance"])
+    expect(page.locator(".key-legend")).to_contain_text("T sets 10")
+    expect(page.locator(".part-options kbd").first).to_have_text("T")
+    page.keyboard.press("9")
+    page.keyboard.press("t")
+    expect(score).to_contain_text("Score 0.63 of 1")  # 19 of 30
+    assert faults(page) == []
+    page.keyboard.press("Enter")
+    expect(place).to_contain_text("2 of 2")
+    page.evaluate(PAINTED)
+    page.keyboard.press("x")
+    page.get_by_label("Another reason").first.fill("The question names no place")
+    assert faults(page) == []
+    page.get_by_role("button", name="Submit this reason").click()
+    expect(page.get_by_text("You have annotated or skipped all 2 open items")).to_be_visible()

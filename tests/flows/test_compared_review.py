@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests import databases
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import CUT_TABLES, faults
-from tests.flows.conftest import FLAGS, find_chromium, open_item
+from tests.flows.conftest import open_item
 from tests.flows.test_trust import Site
 from tests.judging.services.comparison_rows import PAIRWISE, READ
 from tests.judging.services.own_site import own_site
@@ -31,26 +31,23 @@ REPLIES = {"reply-base": "Turn it.", "other": "Turn it clockwise, gently, until 
 
 
 @pytest.fixture(scope="module")
-def site(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(django_db_setup: None, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Return a site of its own, with a suite that two systems replied to, a judge that compares, and three people."""
-    path, folder = find_chromium(), tmp_path_factory.mktemp("compared")
+    folder = tmp_path_factory.mktemp("compared")
     with (
         FakeLLM(latency=1) as models,
         databases.own_database(folder) as url,
         own_site(folder, url) as own,
-        sync_playwright() as playwright,
     ):
         models.config(reply="The first.\n[[A]]")  # in both orders
         own.environment["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"  # with the hashed files that a browser loads
         served = ServedSite(own.environment, threads=8, web=2)
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
-            made = Site(own, served, browser, {})
+            made = Site(own, served, chromium, {})
             _fill(made, folder, models.url)
             served.wait_until(served.answers, "the site")
             yield made
         finally:
-            browser.close()
             served.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import databases
 from tests.evalsite.test_access import TABLE
-from tests.flows.axe import faults
+from tests.flows.axe import BOTH, faults
 from tests.flows.conftest import LiveSite, SignIn, expect_item
 from tests.flows.examples import lengthen_names, make_examples, told
 from tests.page_walk import pages_by_name
+from tests.sizes import sized
 
-pytestmark = pytest.mark.flow
+pytestmark = [pytest.mark.flow, pytest.mark.sized]
 
 NOT_PAGES = {  # parts of pages, and files
     "api:openapi-view",  # the documentation that django-ninja brings
@@ -156,12 +158,15 @@ def _import_labels(site: LiveSite, folder: Path) -> str:
 
 
 def walk(page: Page, addresses: dict[str, str]) -> dict[str, list[str]]:
-    """Return the faults of the pages that have any."""
+    """Return the faults of the pages that have any; in the gate axe-core sees each in one look, in turn."""
     wrong = {}
-    for name, address in addresses.items():
+    for name, look in zip(addresses, cycle(BOTH), strict=False):
+        address, looks = addresses[name], sized((look,), whole=BOTH)
         answer = page.goto(address)
         ok = answer is not None and answer.ok
-        wrong[f"{name} {address}"] = faults(page, laptop=True) if ok else [f"answered {answer and answer.status}"]
+        wrong[f"{name} {address}"] = (
+            faults(page, laptop=True, looks=looks) if ok else [f"answered {answer and answer.status}"]
+        )
     return {name: found for name, found in wrong.items() if found}
 
 

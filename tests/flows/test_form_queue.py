@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation
 from tests import factories
 from tests.flows.axe import DESK, faults
-from tests.flows.conftest import FLAGS, expect_item, find_chromium
+from tests.flows.conftest import expect_item
 
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
 SLUG = "pairs-1"
@@ -54,20 +54,19 @@ def signed_in(browser: Browser, url: str, name: str, **options: Any) -> Page:
     return page
 
 
-def test_a_form_is_written_and_answered_by_keys_and_on_a_phone(live_server: Any, tmp_path: Path) -> None:
+def test_a_form_is_written_and_answered_by_keys_and_on_a_phone(
+    live_server: Any, browser: Browser, tmp_path: Path
+) -> None:
     factories.user("rosa", Role.RESEARCHER)
     factories.user("ada", Role.ANNOTATOR)
     factories.user("ben", Role.ANNOTATOR)
     pairs = tmp_path / "pairs.csv"
     pairs.write_text(PAIRS, encoding="utf-8")
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        write(signed_in(browser, live_server.url, "rosa", viewport=DESK), pairs)
-        answer_by_keys(signed_in(browser, live_server.url, "ada", viewport=DESK, color_scheme="dark"))
-        phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
-        answer_by_touch(signed_in(browser, live_server.url, "ben", **phone))
-        browser.close()
+    write(signed_in(browser, live_server.url, "rosa", viewport=DESK), pairs)
+    answer_by_keys(signed_in(browser, live_server.url, "ada", viewport=DESK, color_scheme="dark"))
+    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    answer_by_touch(signed_in(browser, live_server.url, "ben", **phone))
 
     ada, ben = Annotation.objects.get(annotator__username="ada"), Annotation.objects.get(annotator__username="ben")
     swapped = [row.assignment.swapped for row in (ada, ben)]

@@ -5,39 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, PausedPerson, Queue
 from tests import factories
 from tests.evalsite.review.test_gold_items import PAUSED, annotate, lazy, sheet
 from tests.flows.axe import DESK, faults
-from tests.flows.conftest import FLAGS, expect_item, find_chromium
+from tests.flows.conftest import close_pages, expect_item
 from tests.flows.test_form_queue import PHONE, look, signed_in
 
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
 ADDRESS = "/review/queues/responses-1/"
 
 
-def test_a_lead_takes_gold_items_and_resolves_who_was_paused(live_server: Any) -> None:
+def test_a_lead_takes_gold_items_and_resolves_who_was_paused(live_server: Any, browser: Browser) -> None:
     factories.user("lea", Role.RESEARCHER)
     zoe = factories.user("zoe", Role.ANNOTATOR)
 
     phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        make(signed_in(browser, live_server.url, "lea", viewport=DESK))
-        answer_one_by_touch(signed_in(browser, live_server.url, "zoe", **phone))
-        browser.close()
+    make(signed_in(browser, live_server.url, "lea", viewport=DESK))
+    answer_one_by_touch(signed_in(browser, live_server.url, "zoe", **phone))
+    close_pages(browser)
     list(annotate(Queue.objects.get(), zoe, lazy))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        resolve(signed_in(browser, live_server.url, "lea", viewport=DESK, color_scheme="dark"))
-        annotator = signed_in(browser, live_server.url, "zoe", **phone)
-        annotator.goto(ADDRESS)
-        annotator.locator("#start-button button").tap()
-        expect(annotator.get_by_text(PAUSED)).to_be_visible()
-        browser.close()
+    resolve(signed_in(browser, live_server.url, "lea", viewport=DESK, color_scheme="dark"))
+    annotator = signed_in(browser, live_server.url, "zoe", **phone)
+    annotator.goto(ADDRESS)
+    annotator.locator("#start-button button").tap()
+    expect(annotator.get_by_text(PAUSED)).to_be_visible()
 
     pause, queue = PausedPerson.objects.get(), Queue.objects.get()
     given = Annotation.objects.filter(annotator=zoe, item__retest_of=None)

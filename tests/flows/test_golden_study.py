@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from evalsite.base.formats import number, percent
 from tests.evalsite.golden import LABELS, PLAIN, grading_model
 from tests.flows.axe import faults
-from tests.flows.conftest import FLAGS, PATIENCE, find_chromium
+from tests.flows.conftest import PATIENCE
 from tests.judging.services.own_site import OwnSite, own_site
 from tests.judging.services.served_site import ServedSite
 from tests.local_llm import server as local
 from tests.local_llm.server_process import local_model
 
-pytestmark = pytest.mark.flow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]  # its pages and acts are in the walk and in test_threshold
 
 PASSWORD = "a long passphrase"  # of everybody whom the factories make
 
@@ -89,20 +89,17 @@ def address_of(grading: Grading) -> Iterator[str]:
 
 
 @pytest.fixture
-def study(request: pytest.FixtureRequest, tmp_path: Path, own_database: str) -> Iterator[Study]:
-    path = find_chromium()
+def study(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path, own_database: str) -> Iterator[Study]:
     grading: Grading = request.param
-    with address_of(grading) as model, own_site(tmp_path, own_database) as own, sync_playwright() as playwright:
+    with address_of(grading) as model, own_site(tmp_path, own_database) as own:
         own.environment["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"  # with the hashed files that a browser loads
         own.environment["EVALSITE_REVIEW_AUDIT_SHARE"] = "0"
         served = ServedSite(own.environment, threads=8, web=2)
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
             fill(own, model, grading)
             served.wait_until(served.answers, "the site")
             yield Study(own, sign_in(browser, f"http://{served.address}"), grading)
         finally:
-            browser.close()
             served.close()
 
 

@@ -62,6 +62,7 @@ def test_a_file_becomes_a_leaderboard_in_five_clicks(signed_in: SignIn, tmp_path
     assert faults(page) == []
 
 
+@pytest.mark.backend_free
 def test_a_judge_that_exists_is_ticked_for_a_rubric_that_was_imported(signed_in: SignIn, tmp_path: Path) -> None:
     page: Page = signed_in("demo-researcher")
     page.set_viewport_size(DESK)  # type: ignore[arg-type]
@@ -87,6 +88,7 @@ def test_a_judge_that_exists_is_ticked_for_a_rubric_that_was_imported(signed_in:
     assert click.count == 5
 
 
+@pytest.mark.backend_free
 def test_columns_are_mapped_without_javascript(signed_in: SignIn, tmp_path: Path) -> None:
     page = signed_in("demo-researcher", java_script_enabled=False)
     table = tmp_path / "unknown.csv"
@@ -107,6 +109,7 @@ def test_columns_are_mapped_without_javascript(signed_in: SignIn, tmp_path: Path
     )
 
 
+@pytest.mark.backend_free
 def test_mapped_columns_are_accessible_on_desk_and_phone(signed_in: SignIn, tmp_path: Path) -> None:
     page = signed_in("demo-researcher")
     path = tmp_path / "wide.csv"

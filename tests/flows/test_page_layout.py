@@ -49,30 +49,30 @@ def _compare_two(page: Page) -> None:
     expect(page.locator("main")).to_contain_text("Cases with the largest differences")
 
 
-@pytest.mark.parametrize(
-    ("address", "control"),
-    [
-        ("/reports/leaderboards/1/", "scenario"),
-        ("/reports/arena/", "scenario"),
-        ("/reports/debates/", "rule"),
-        ("/suites/1/", "scenario"),
-        ("/people/", "role"),
-        ("/audit/", "action"),
-        ("/review/queues/demo-debates-helpfulness/", "status"),
-    ],
-)
-def test_a_choice_filters_at_once(signed_in: SignIn, address: str, control: str) -> None:
+FILTERS = [
+    ("/reports/leaderboards/1/", "scenario"),
+    ("/reports/arena/", "scenario"),
+    ("/reports/debates/", "rule"),
+    ("/suites/1/", "scenario"),
+    ("/people/", "role"),
+    ("/audit/", "action"),
+    ("/review/queues/demo-debates-helpfulness/", "status"),
+]
+
+
+def test_a_choice_filters_at_once(signed_in: SignIn) -> None:
     page = signed_in("demo-admin")
-    page.goto(address)
-    choice = page.locator(f"main form[method=get] select[name={control}]")
-    if not choice.is_visible():
-        page.get_by_text("Filters", exact=True).click()
-    value = str(choice.locator("option").last.evaluate("option => option.value"))
+    for address, control in FILTERS:
+        page.goto(address)
+        choice = page.locator(f"main form[method=get] select[name={control}]")
+        if not choice.is_visible():
+            page.get_by_text("Filters", exact=True).click()
+        value = str(choice.locator("option").last.evaluate("option => option.value"))
 
-    choice.select_option(value)
+        choice.select_option(value)
 
-    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get(control) == [value])
-    expect(page.locator(f"main form[method=get] select[name={control}]")).to_have_value(value)
+        page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get(control) == [value])  # noqa: B023
+        expect(page.locator(f"main form[method=get] select[name={control}]")).to_have_value(value)
 
 
 def test_the_texts_of_a_case_are_chosen_at_once(signed_in: SignIn) -> None:

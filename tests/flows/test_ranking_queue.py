@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation
 from evalsite.review.questions.forms import letters_stored
 from tests import factories
 from tests.flows.axe import DESK, faults
-from tests.flows.conftest import FLAGS, expect_item, find_chromium
+from tests.flows.conftest import expect_item
 from tests.flows.test_form_queue import PHONE, look, signed_in
 
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
@@ -28,20 +28,17 @@ FORM = """form:
 """
 
 
-def test_four_responses_are_ranked_by_keys_and_on_a_phone(live_server: Any, tmp_path: Path) -> None:
+def test_four_responses_are_ranked_by_keys_and_on_a_phone(live_server: Any, browser: Browser, tmp_path: Path) -> None:
     factories.user("rosa", Role.RESEARCHER)
     factories.user("ada", Role.ANNOTATOR)
     factories.user("ben", Role.ANNOTATOR)
     fours = tmp_path / "fours.csv"
     fours.write_text(FOURS, encoding="utf-8")
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        write(signed_in(browser, live_server.url, "rosa", viewport=DESK), fours)
-        rank_by_keys(signed_in(browser, live_server.url, "ada", viewport=DESK, color_scheme="dark"))
-        phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
-        rank_by_touch(signed_in(browser, live_server.url, "ben", **phone))
-        browser.close()
+    write(signed_in(browser, live_server.url, "rosa", viewport=DESK), fours)
+    rank_by_keys(signed_in(browser, live_server.url, "ada", viewport=DESK, color_scheme="dark"))
+    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    rank_by_touch(signed_in(browser, live_server.url, "ben", **phone))
 
     for name, seen in (("ada", "cabd"), ("ben", "dcba")):
         annotation = Annotation.objects.get(annotator__username=name)

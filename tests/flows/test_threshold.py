@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import EvaluatorThreshold, ReviewItem
@@ -14,7 +14,6 @@ from judging.models import EvaluatorKind, RunEvaluator
 from tests import factories
 from tests.evalsite.reports.audited import Audited, audited_judge
 from tests.flows.axe import faults
-from tests.flows.conftest import FLAGS, find_chromium
 
 pytestmark = [pytest.mark.flow, pytest.mark.django_db(transaction=True)]
 
@@ -33,13 +32,13 @@ def next_run(judge: RunEvaluator) -> RunEvaluator:
     return again
 
 
-def test_a_chosen_threshold_routes_the_next_run(live_server: Any, settings: Any) -> None:
+def test_a_chosen_threshold_routes_the_next_run(live_server: Any, browser: Browser, settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE = 0
     judge = audited_judge([*SURE, *UNSURE])
     factories.user("rita", Role.RESEARCHER)
     before = open_items_for_run(run=next_run(judge).run, at=factories.NOON)
 
-    _choose_in_browser(live_server.url)
+    _choose_in_browser(browser, live_server.url)
 
     after = next_run(judge)
     assert (before, open_items_for_run(run=after.run, at=factories.NOON)) == (0, 1)
@@ -48,32 +47,29 @@ def test_a_chosen_threshold_routes_the_next_run(live_server: Any, settings: Any)
     assert EvaluatorThreshold.objects.get().saved_by is not None
 
 
-def _choose_in_browser(url: str) -> None:
+def _choose_in_browser(browser: Browser, url: str) -> None:
     """Sign in, go from the list of judges to the curve, ask for fewer errors, and look once at the first target."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        page = browser.new_context(base_url=url).new_page()
-        page.goto("/reports/judges/")
-        page.get_by_label("Username").fill("rita")
-        page.get_by_label("Password").fill("a long passphrase")
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("link", name="Strict").first.click()
-        expect(page.locator("#judge-trust")).to_contain_text("Not calibrated")
-        assert faults(page) == []
-        page.get_by_role("link", name="Choose a threshold").click()
-        expect(page.locator("#judge-threshold")).to_contain_text("60; without 38 no look can succeed")
-        page.get_by_label("Highest error rate, %").fill("5")
-        page.get_by_label("Highest error rate, %").blur()
-        expect(page.locator("#judge-threshold")).to_contain_text("60 audited cases; at least 77 are needed.")
-        expect(page.get_by_role("button", name="Take look 1 of 5")).to_be_disabled()
-        page.get_by_label("Highest error rate, %").fill("10")
-        page.get_by_label("Highest error rate, %").blur()
-        expect(page.get_by_role("button", name="Take look 1 of 5")).to_be_enabled()
-        page.get_by_label("Looks").select_option("1")
-        expect(page.locator("#judge-threshold")).to_contain_text("60; without 22 no look can succeed")
-        assert faults(page) == []
-        page.get_by_role("button", name="Take look 1 of 1").click()
-        expect(page.locator("#judge-trust")).to_contain_text(
-            "Accepts 67%, wrong in at most 9.4% with 90% certainty (look 1 of 1)."
-        )
-        browser.close()
+    page = browser.new_context(base_url=url).new_page()
+    page.goto("/reports/judges/")
+    page.get_by_label("Username").fill("rita")
+    page.get_by_label("Password").fill("a long passphrase")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Strict").first.click()
+    expect(page.locator("#judge-trust")).to_contain_text("Not calibrated")
+    assert faults(page) == []
+    page.get_by_role("link", name="Choose a threshold").click()
+    expect(page.locator("#judge-threshold")).to_contain_text("60; without 38 no look can succeed")
+    page.get_by_label("Highest error rate, %").fill("5")
+    page.get_by_label("Highest error rate, %").blur()
+    expect(page.locator("#judge-threshold")).to_contain_text("60 audited cases; at least 77 are needed.")
+    expect(page.get_by_role("button", name="Take look 1 of 5")).to_be_disabled()
+    page.get_by_label("Highest error rate, %").fill("10")
+    page.get_by_label("Highest error rate, %").blur()
+    expect(page.get_by_role("button", name="Take look 1 of 5")).to_be_enabled()
+    page.get_by_label("Looks").select_option("1")
+    expect(page.locator("#judge-threshold")).to_contain_text("60; without 22 no look can succeed")
+    assert faults(page) == []
+    page.get_by_role("button", name="Take look 1 of 1").click()
+    expect(page.locator("#judge-trust")).to_contain_text(
+        "Accepts 67%, wrong in at most 9.4% with 90% certainty (look 1 of 1)."
+    )

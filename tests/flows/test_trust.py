@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import APIResponse, Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import APIResponse, Browser, Locator, Page, expect
 
 from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import faults
-from tests.flows.conftest import FLAGS, PATIENCE, REPOSITORY, expect_item, find_chromium, reload_until
+from tests.flows.conftest import PATIENCE, REPOSITORY, expect_item, reload_until
 from tests.flows.trust_files import DISPUTED, drafts, replies, write_files
 from tests.judging.services.own_site import OwnSite, own_site
 from tests.judging.services.served_site import ServedSite
 
-pytestmark = pytest.mark.flow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]  # test_settled_disagreement and test_threshold go the same ways
 
 AUDITED = 40  # cases
 BY_HAND = 2  # items that each person answers in the browser; the others by the same requests without one
@@ -58,25 +58,21 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, own_database: str) -> Iterator[Site]:
+def site(browser: Browser, tmp_path: Path, own_database: str) -> Iterator[Site]:
     """Return a site with the benchmark, three judges and four people."""
-    path = find_chromium()
     write_files(tmp_path)
     with (
         FakeLLM(latency=5, script=replies()) as models,
         own_site(tmp_path, own_database) as own,
-        sync_playwright() as playwright,
     ):
         own.environment["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"  # with the hashed files that a browser loads
         served = ServedSite(own.environment, threads=8, web=2)
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         try:
             made = Site(own, served, browser, {})
             _fill(made, tmp_path, models.url)
             served.wait_until(served.answers, "the site")
             yield made
         finally:
-            browser.close()
             served.close()
 
 

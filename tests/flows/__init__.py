@@ -1,0 +1,1 @@
+"""Flows: the site in a real browser. A package, so that its fixtures end with its last test."""
