@@ -3,8 +3,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 PORT ?= 8000
 LOCAL_LLM_PORT ?= 9300
-# One more than two cores: many tests wait for workers, clients and clocks.
-PROCESSES ?= 3
+# Two more than two cores: many tests wait for workers, clients and clocks.
+PROCESSES ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
@@ -23,9 +23,9 @@ STARTED := $(shell date +%s)
 say = printf '%4d s  %s\n' "$$(($$(date +%s) - $(STARTED)))"
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test test-fast check check-style check-types check-contracts check-templates check-migrations \
+.PHONY: help install demo serve test test-fast test-slow check check-style check-types check-contracts check-templates check-migrations \
         screenshots lock browser sandbox toolchains local-llm tool-logs bench-pages bench-records bench-import bench-grading bench-rules bench-judge bench-calls bench-debate \
-        bench-queue bench-api bench-agreement bench-trust bench-spend bench-search bench-metrics bench-coverage bench-looks bench-faults bench-start kills try-install clean
+        bench-queue bench-api bench-agreement bench-trust bench-spend bench-search bench-metrics bench-coverage bench-looks bench-faults bench-start try-install clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -62,8 +62,11 @@ serve: $(VENV)/.site ## the site with your settings (EVALSITE_*)
 	@$(BIN)/python manage.py migrate --verbosity 0
 	@exec $(BIN)/python manage.py serve --port $(PORT)
 
-test: $(VENV)/.development ## every test that this machine can run; what it lacks is skipped with the reason
+test: $(VENV)/.development ## the tests of the gate that this machine can run; what it lacks is skipped with the reason
 	@$(BIN)/python -m pytest --processes $(PROCESSES) -rs
+
+test-slow: $(VENV)/.development ## what is rare and slow, whole: 20 kills, every page in every look, hostile examples by the hundred
+	@EVALSITE_TEST_SLOW=1 $(BIN)/python -m pytest --processes $(PROCESSES) -rs -m "slow or sized or hypothesis"
 
 screenshots: $(VENV)/.development ## the pictures of the README, taken of the demo; needs Chromium (`make browser`)
 	@$(BIN)/python -m tests.screenshots
@@ -118,8 +121,6 @@ toolchains: sandbox ## install what unit tests of 14 languages need, as far as D
 bench-pages: $(VENV)/.development ## pages on 100,000 responses and 300,000 verdicts, against 100 ms; SCALE=1000000: 110 runs, 150 ms
 	@$(BIN)/python -m tests.bench.bench_pages $(if $(SCALE),--scale $(SCALE))
 
-kills: $(VENV)/.development ## 20 runs whose workers are killed at random moments
-	@EVALSITE_KILL_SEEDS=20 $(BIN)/python -m pytest -q tests/evalsite/serving/test_worker_kills.py
 
 try-install: $(VENV)/.development ## the help page Install typed line by line on a scratch server, timed against ten minutes; needs Caddy and the network
 	@$(BIN)/python -m tests.install_page

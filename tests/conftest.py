@@ -11,17 +11,25 @@ import hypothesis
 import pytest
 from pytest_django import DjangoDbBlocker
 
+from tests.sizes import IS_WHOLE, sized
+
 pytest_plugins = ["tests.fake_llm.fixture", "tests.own_redis", "tests.sharing"]
 
-hypothesis.settings.register_profile("evalsite", deadline=None)  # an example that waits for a busy machine is not wrong
+hypothesis.settings.register_profile(  # an example that waits for a busy machine is not wrong
+    "evalsite", deadline=None, max_examples=sized(40, whole=400)
+)
 hypothesis.settings.load_profile("evalsite")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LONGEST_FIRST = (  # so that no process is left alone with one of these at the end
+    "flows/test_desk_pages.py",  # with it those of people who review, with the next all others on a demo
+    "flows/test_folder_import.py",
+    "evalsite/demo/test_demo_command.py",
     "flows",
+    "evalsite/test_migration_ways.py",
+    "evalsite/serving/test_backups.py",
     "judging/services/test_kill.py",
     "judging/sandbox/test_attacks.py",
-    "evalsite/demo/test_demo_command.py",
     "debate/services/test_scripted_debates.py",
     "evalsite/review/test_kill.py",
     "judging/llm/test_limiter.py",
@@ -42,17 +50,8 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
     "judging/sandbox/",
     "debate/protocol/",
     "judging/statistics/",
-    # what axe and a browser's layout see is the same HTML
-    *(
-        f"flows/test_{name}.py"
-        for name in ("every_page", "page_layout", "phone", "item_screen", "item_tree", "item_images")
-    ),
-    *(f"flows/test_{name}.py" for name in ("level_items", "answer_parts", "trust", "member_search", "label_table")),
-    *(f"flows/test_{name}.py" for name in ("drafts", "item_keys", "review_everybody", "folder_import", "results")),
-    *(f"flows/test_{name}.py" for name in ("statement_walk", "golden_study", "desk_pages", "own_prompt", "panel")),
-    *(f"flows/test_{name}.py" for name in ("search", "journeys", "threshold")),
+    "flows/",  # browsers see the same HTML; TWICE says which two bring import, workers and locks to a browser
     "providers/",  # replies of providers over HTTP
-    *(f"flows/test_{name}.py" for name in ("compared_review", "front_door", "scale_words")),
     "evalsite/base/rich/",
     "evalsite/base/templatetags/",
     "evalsite/help/",
@@ -61,7 +60,30 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
     *(f"evalsite/accounts/test_{name}.py" for name in ("views", "sign_in")),
     "evalsite/api/test_operations.py",  # test_doors does each act there, test_contract sends what is hostile
     *(f"evalsite/reports/test_{name}.py" for name in ("views", "commands", "debates_command", "judge_commands")),
-    *(f"judging/services/file_imports/test_{name}.py" for name in ("intake", "column_intake")),
+    # what files say, which is stored as in test_imports and test_responses
+    *(f"judging/services/file_imports/test_{name}.py" for name in ("intake", "column_intake", "corpus_imports")),
+    *(f"judging/services/file_imports/test_{name}.py" for name in ("imported_runs", "peer_files", "pictures")),
+    *(f"judging/services/test_{name}.py" for name in ("endpoints", "judge_files", "endpoint_trials", "hostile_rules")),
+    # judges and tasks of many kinds, which the engine drives as it does those of test_call_engine and test_run_worker
+    *(f"judging/services/test_{name}.py" for name in ("panel_judges", "panel_runs", "comparison_runs", "known_cases")),
+    *(f"judging/services/test_{name}.py" for name in ("troubled_runs", "own_prompt_runs", "sent_bodies")),
+    *(f"judging/services/evaluation/test_{name}.py" for name in ("score_scales", "esi_tasks")),
+    *(f"judging/services/calls/test_{name}.py" for name in ("prompt_trials", "pools", "frozen_endpoints")),
+    *(f"judging/selectors/judges/test_{name}.py" for name in ("judge_needs", "suggested_judges")),
+    # forms and files of queues; who is handed what is asked in review/services/items
+    *(f"evalsite/review/test_{name}.py" for name in ("file_queues", "form_queues", "ranking_queues", "gold_items")),
+    *("evalsite/review/test_annotation_round_trip.py", "evalsite/review/selectors/test_people_quotes.py"),
+    "evalsite/review/services/labels/test_annotation_imports.py",
+    "evalsite/review/migrations/test_fill_subjects.py",  # rows made over by Django's own objects
+    # every page answers on both backends in test_hostile_queries
+    *(f"evalsite/reports/test_{name}.py" for name in ("labels", "scores_keep_their_scale", "imported_runs")),
+    *("evalsite/reports/test_mixed_runs.py", "evalsite/reports/services/boards/test_audited_leaderboards.py"),
+    "evalsite/api/test_reports.py",
+    *(f"evalsite/accounts/test_{name}.py" for name in ("admissions", "sessions", "backends", "roles", "init_site")),
+    *(f"debate/services/test_{name}.py" for name in ("set_tables", "set_plans", "estimates", "experiments")),
+    *(f"debate/services/test_{name}.py" for name in ("record_imports", "debate_images", "scripted_debates")),
+    "tool_logs/",
+    "local_llm/",
     *("debate/test_pages.py", "debate/test_experiment_pages.py", "evalsite/test_home.py"),
     "evalsite/demo/test_content.py",  # flows on either backend load it
     "evalsite/reports/test_coverage_bench.py",  # statistics over stored rows
@@ -81,6 +103,7 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
 )
 
 
+TWICE = tuple(f"flows/test_{name}.py" for name in ("import_to_board", "settled_disagreement"))
 BACKEND_FREE_FOLDERS = {"views", "management"}  # HTML and text; every address is asked in test_hostile_queries
 STATEFUL = {"db", "django_db_setup", "postgres", "redis_server", "own_redis"}  # without them a test meets no backend
 
@@ -99,12 +122,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def _is_backend_free(path: Path) -> bool:
     inside = path.relative_to(REPOSITORY / "tests") if path.is_relative_to(REPOSITORY / "tests") else Path()
+    if f"{inside}".startswith(TWICE):
+        return False
     return f"{inside}/".startswith(BACKEND_FREE) or not BACKEND_FREE_FOLDERS.isdisjoint(inside.parts)
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest first, and flows that add suites and judges to the demo behind those that look at the newest."""
+    if not IS_WHOLE:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
     longest = tuple(str(REPOSITORY / "tests" / name) for name in LONGEST_FIRST)
     last = [REPOSITORY / "tests" / name for name in LAST_FLOWS]
     rank = {item: next((n for n, path in enumerate(longest) if str(item.path).startswith(path)), 99) for item in items}
@@ -122,6 +151,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
             end_shared_site()
         if databases.IS_MADE.exists():
             databases.drop(databases.TEMPLATE)
+        if databases.OLDER_IS_MADE.exists():
+            databases.drop(databases.OLDER)
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,7 @@ def site(tmp_path: Path, own_database: str) -> Iterator[OwnSite]:
         yield made
 
 
+@pytest.mark.backend_free  # as with other imports
 def test_an_import_of_records_that_is_killed_shows_nothing_and_the_next_one_stores_it_whole(site: OwnSite) -> None:
     # Told to go on at cases 0 and 500, at responses 0, 500 and 1000, at the tree, at debates 0 and 500, and at
     # statements 0, 500, 1000 and 1500: killed at the third of these of statements.

@@ -79,7 +79,9 @@ class DebateSite:
         return at, {fake_key(messages, model=model) for model, messages in stored["finished"]}
 
 
-@pytest.mark.parametrize("mode", list(RoundMode))
+@pytest.mark.parametrize(
+    "mode", [RoundMode.SEQUENTIAL, pytest.param(RoundMode.SIMULTANEOUS, marks=pytest.mark.slow)], ids=str
+)
 def test_scripted_debates_end_as_implied_though_workers_are_killed(
     mode: RoundMode, tmp_path: Path, own_database: str, shared_data: Path
 ) -> None:

@@ -18,9 +18,10 @@ from evalsite.base.actions.declarations import Action, declared_nouns
 from evalsite.base.owners import Owned
 from evalsite.reports.models import Snapshot
 from judging.models import UploadPart
-from tests import factories
+from tests import databases, factories
 from tests.evalsite.api import judging_examples, report_examples, review_examples, site_examples
 from tests.evalsite.api.doors import Example, Outcome, api_client, by_api, by_command, by_page, page_of_action
+from tests.sizes import IS_WHOLE
 
 pytestmark = pytest.mark.django_db
 EXAMPLES: dict[str, Callable[[], Example]] = {
@@ -44,6 +45,12 @@ ACTIONS = [
     for noun in declared_nouns().values()
     for verb, action in noun.actions.items()
 ]
+# Command and API look at a permission before they look at what is done: one action of each shows it, pages show each.
+FIRST_OF_PERMISSION = {
+    action.permission: action
+    for noun in [*declared_nouns().values()][::-1]
+    for action in [*noun.actions.values()][::-1]
+}
 APPS = {"judging", "debate", "review", "reports", "accounts", "auth"}
 LEFT_OUT = {AuditEntry, Group, Permission, Snapshot, UploadPart}  # the last: files kept while a page looks at them
 DRAWN = {
@@ -63,13 +70,21 @@ MOMENT = re.compile(r'\d{4}-\d\d-\d\d[T ][\d:.+Z]*|\d+\.\d{5,}|(?<=seconds": )[\
 def rows() -> list[str]:
     """Return every row of the product without what the moment decides, and without numbers of rows."""
     found = []
-    for model in apps.get_models():
-        if model._meta.app_label not in APPS or model in LEFT_OUT:
-            continue
+    for model in filled_models():
         names = [field.attname for field in model._meta.concrete_fields if _is_told(field)]
         told = [{name: row[name] for name in names} for row in model._default_manager.values()]
         found += [f"{model._meta.label} {_text(row)}" for row in told]
     return sorted(found)
+
+
+def filled_models() -> list[type[models.Model]]:
+    """Return the models of the product that have rows."""
+    named = {
+        model._meta.db_table: model
+        for model in apps.get_models()
+        if model._meta.app_label in APPS and model not in LEFT_OUT
+    }
+    return [named[table] for table in databases.filled_tables(named)]
 
 
 def _is_told(field: models.Field[Any, Any]) -> bool:
@@ -105,6 +120,7 @@ def after(act: Callable[[], Outcome], spoil: Callable[[], object] | None = None)
     return found
 
 
+@pytest.mark.sized
 @pytest.mark.parametrize("action", ACTIONS)
 def test_each_door_does_the_same_refuses_in_the_same_words_and_turns_away_the_same_people(
     action: Action[Any, Any],
@@ -118,6 +134,8 @@ def test_each_door_does_the_same_refuses_in_the_same_words_and_turns_away_the_sa
     api = api_client(person)
 
     def doors(who: User, entered: Any) -> dict[str, Callable[[], Outcome]]:
+        if databases.ON_POSTGRES:  # what an action stores is asked there once, not the same doors again
+            return {"command": lambda: by_command(action, example, entered, who)}
         client = api if who == person else api_client(who)
         page = {} if address is None else {"": lambda: by_page(action, example, entered, who, address)}
         return page | {
@@ -129,7 +147,7 @@ def test_each_door_does_the_same_refuses_in_the_same_words_and_turns_away_the_sa
     facts = done["command"][0].facts or {}
     assert [outcome for outcome, *_ in done.values() if not outcome.is_allowed or outcome.refusals] == []
     assert {name: facts.get(name) for name in example.shows} == example.shows
-    assert without_numbers(facts) == without_numbers(done["API, token script"][0].facts)
+    assert {without_numbers(outcome.facts) for door, (outcome, *_) in done.items() if door} == {without_numbers(facts)}
     assert differing(state for _, state, _ in done.values()) == []
     assert differing([entry[:3] for entry in log] for *_, log in done.values()) == []
     through = {door: {entry[3] for entry in log} for door, (*_, log) in done.items()}
@@ -142,14 +160,17 @@ def test_each_door_does_the_same_refuses_in_the_same_words_and_turns_away_the_sa
         )
         assert differing(state for _, state, _ in refused.values()) == []
 
-    for role in set(Role) - set(allowed):
-        turned_away = {door: not act().is_allowed for door, act in doors(people[role], example.entered).items()}
+    asked = doors(person, {}) if IS_WHOLE or action is FIRST_OF_PERMISSION[action.permission] else {""} & done.keys()
+    for role in set(Role) - set(allowed) if not databases.ON_POSTGRES else ():
+        acts = doors(people[role], example.entered)
+        turned_away = {door: not acts[door]().is_allowed for door in asked}
         assert turned_away == dict.fromkeys(turned_away, True), role
 
 
 OWNED = [param for param in ACTIONS if param.values[0].options.get("owned")]  # type: ignore[union-attr]
 
 
+@pytest.mark.backend_free
 @pytest.mark.parametrize("action", OWNED)
 def test_what_is_somebody_elses_is_changed_by_its_owners_and_admins_through_each_door(action: Action[Any, Any]) -> None:
     owner, other, friend = (factories.user(name, Role.RESEARCHER) for name in ("olga", "otto", "fred"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,10 +21,11 @@ from evalsite.reports.services.run_results import compute_run_results
 from judging.models import BASELINE, BASELINE_ID, EvaluatorKind, Run, RunEvaluator, RunTask, SuiteCase, System
 from tests import factories
 from tests.evalsite.reports.open_pages import opened
+from tests.sizes import sized
 
 pytestmark = pytest.mark.django_db
 
-EXAMPLES = int(os.environ.get("EVALSITE_MIXED_RUNS", "2"))
+EXAMPLES = sized(1, whole=50)
 PAGES_ALIKE = 1  # that are opened of one view with one kind of columns
 CASES = 3
 RULES, JUDGE, PANEL = "rules", "judge", "panel"

@@ -23,6 +23,7 @@ from tests import databases
 from tests.bench.bench_queue import sessions
 from tests.bench.queue_rows import fill_queue
 from tests.own_redis import OwnRedis
+from tests.sizes import sized
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PEOPLE, BETWEEN, PATIENCE = 4, 15, 300.0
@@ -157,6 +158,7 @@ def wait_until(true: Callable[[], bool], complaint: str) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.backend_free  # what was committed stays on either backend
 def test_killing_the_web_process_without_a_broker_loses_no_answer_and_no_draft(
     tmp_path: Path, transactional_db: None
 ) -> None:
@@ -199,6 +201,7 @@ def test_a_broker_that_dies_and_returns_empty_holds_nobody_up(
     check_nothing_lost(people)
 
 
+@pytest.mark.sized
 def test_a_database_that_drops_its_connections_loses_no_answer_and_no_draft(
     tmp_path: Path, transactional_db: None
 ) -> None:
@@ -213,7 +216,7 @@ def test_a_database_that_drops_its_connections_loses_no_answer_and_no_draft(
             server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
 
     try:
-        people = annotate_while(site, *[cut] * 5)
+        people = annotate_while(site, *[cut] * sized(2, whole=5))
     finally:
         site.kill()
 

@@ -1,8 +1,4 @@
-"""Real workers, whose jobs RQ forks, killed with SIGKILL: nothing lost, nothing asked twice, nothing half stored.
-
-EVALSITE_KILL_SEEDS says how many runs with kills at random moments there are; `make kills` makes 20, and waits as long
-as a lost machine holds its claims.
-"""
+"""Real workers, whose jobs RQ forks, killed with SIGKILL: nothing lost, nothing asked twice, nothing half stored."""
 
 from __future__ import annotations
 
@@ -20,11 +16,11 @@ from tests.evalsite.serving.worked_site import SupervisedSite, WorkedSite, child
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
 from tests.own_redis import OwnRedis
+from tests.sizes import IS_WHOLE
 
 CASES = 60
 KILLS = 3
-SEEDS = range(int(os.environ.get("EVALSITE_KILL_SEEDS", "1")))
-IN_REAL_TIME = "EVALSITE_KILL_SEEDS" in os.environ  # else claims of the dead lapse at once
+SEEDS = [pytest.param(seed, marks=pytest.mark.slow if seed else ()) for seed in range(20)]
 A_MINUTE = 60
 VICTIMS = ("job", "sender", "worker", "all")
 
@@ -38,6 +34,7 @@ def site(tmp_path: Path, own_database: str, redis_server: OwnRedis) -> Iterator[
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc tells whose child a process is")
 
 
+@pytest.mark.backend_free  # what is half stored on PostgreSQL is asked below
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kills_at_random_moments_lose_nothing_and_repeat_no_stored_call(
     seed: int, site: OwnSite, fake_llm: FakeLLM
@@ -158,6 +155,7 @@ def test_a_job_ends_where_the_supervisor_of_its_worker_is_killed(site: OwnSite, 
 
 
 @pytest.mark.backend_free  # where claims lapse is asked on both by the others
+@pytest.mark.sized
 def test_what_a_lost_machine_held_is_finished_by_another(
     tmp_path: Path, own_database: str, redis_server: OwnRedis, fake_llm: FakeLLM
 ) -> None:
@@ -175,7 +173,7 @@ def test_what_a_lost_machine_held_is_finished_by_another(
             lost.wait_until(lambda: fake_llm.stats()["calls"] >= 10, "a run in the middle")
         finally:
             lost.close()  # every process of that machine, at once
-        left = other.ask("state", run, *(() if IN_REAL_TIME else ("--lapse",)))
+        left = other.ask("state", run, *(() if IS_WHOLE else ("--lapse",)))
         fake_llm.config(latency=100, hold_after=0)
         lost_at, before = time.monotonic(), fake_llm.stats()["calls"]
         worked = WorkedSite(other)
@@ -189,4 +187,4 @@ def test_what_a_lost_machine_held_is_finished_by_another(
 
     assert (left["status"], left["counts"][1] < CASES) == ("running", True)
     assert (end["counts"], end["verdicts"], end["scores"]) == ([CASES, CASES, 0], {"ok": CASES}, {"complete": CASES})
-    assert not IN_REAL_TIME or seconds < A_MINUTE
+    assert not IS_WHOLE or seconds < A_MINUTE

@@ -90,7 +90,7 @@ def finish(conversation: Any) -> JudgeOutcome:
         return end.value  # type: ignore[no-any-return]
 
 
-many = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @ENDS

@@ -19,10 +19,12 @@ from tests.judging.services.comparison_rows import TIE
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
 from tests.judging.services.served_site import ServedSite, served
 from tests.own_redis import OwnRedis
+from tests.sizes import sized
 
 CASES = 160
-KILLS = 3
-SERVED_CASES = 260
+KILLS = sized(1, whole=3)
+LOSSES = sized(1, whole=3)
+SERVED_CASES = sized(120, whole=260)
 NEVER = 600_000  # ms of latency: longer than any test
 HELD = 2000  # ms of latency at which a run hardly goes on while its site comes up
 
@@ -61,6 +63,7 @@ def _wait_for_calls(fake: FakeLLM, count: int, *, seconds: float = 300) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.sized
 def test_killed_workers_lose_nothing_and_repeat_no_finished_call(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=80)
     run = site.ask("make", fake_llm.url, CASES)
@@ -96,6 +99,7 @@ def test_killed_workers_lose_nothing_and_repeat_no_finished_call(site: OwnSite, 
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
 
 
+@pytest.mark.slow
 def test_a_killed_worker_of_a_run_that_asks_repeats_no_finished_call_and_loses_no_response(
     site: OwnSite, fake_llm: FakeLLM
 ) -> None:
@@ -158,6 +162,7 @@ def test_killed_workers_of_a_panel_ask_no_member_twice_and_lose_no_vote(site: Ow
     assert [line["key"] for at, keys in stored_at for line in log if line["t"] > at and line["key"] in keys] == []
 
 
+@pytest.mark.slow
 @pytest.mark.backend_free  # the database has its part in the tests of other kills
 def test_a_killed_worker_of_a_comparison_repeats_no_order_that_was_answered(site: OwnSite, fake_llm: FakeLLM) -> None:
     cases = 40
@@ -176,6 +181,7 @@ def test_a_killed_worker_of_a_comparison_repeats_no_order_that_was_answered(site
     assert [line["key"] for line in fake_llm.log() if line["t"] > killed_at and line["key"] in stored] == []
 
 
+@pytest.mark.backend_free
 def test_a_worker_killed_in_its_first_second_books_every_call_it_had_sent(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=HELD)
     run = site.ask("make", fake_llm.url, CASES)
@@ -195,6 +201,7 @@ def test_a_worker_killed_in_its_first_second_books_every_call_it_had_sent(site: 
     )  # 1,024 tokens and the question; a longer retry is twice that
 
 
+@pytest.mark.slow
 @pytest.mark.backend_free  # the database has its part in the tests of other kills
 def test_a_worker_killed_at_speed_books_every_call_it_had_heard_and_not_stored(
     site: OwnSite, fake_llm: FakeLLM
@@ -291,6 +298,7 @@ def test_workers_of_two_runs_never_spend_more_than_the_budget_of_a_day(site: Own
     assert Decimal(3) < charged <= Decimal(4)
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_may_have_spent_counts_against_the_day(site: OwnSite, fake_llm: FakeLLM) -> None:
     fake_llm.config(latency=80, score=50)
     site.ask("limit", "6")
@@ -312,6 +320,7 @@ def test_what_a_killed_worker_may_have_spent_counts_against_the_day(site: OwnSit
     assert Decimal(spent) > Decimal(end["cost"])  # calls that nobody heard are counted
 
 
+@pytest.mark.slow
 def test_three_workers_bring_a_faulty_endpoint_to_a_complete_end(shared_site: OwnSite, fake_llm: FakeLLM) -> None:
     faults = {"rate_429": 0.1, "rate_500": 0.05, "rate_drop": 0.03, "rate_malformed": 0.05, "rate_truncated": 0.02}
     fake_llm.config(latency=30, retry_after=0.5, seed=7, max_concurrency=0, **faults)
@@ -334,6 +343,7 @@ def test_three_workers_bring_a_faulty_endpoint_to_a_complete_end(shared_site: Ow
     assert fake_llm.retry_after_violations() == []
 
 
+@pytest.mark.backend_free
 def test_three_workers_never_spend_more_than_the_budget_on_a_faulty_endpoint(
     shared_site: OwnSite, fake_llm: FakeLLM
 ) -> None:
@@ -354,11 +364,13 @@ def test_three_workers_never_spend_more_than_the_budget_on_a_faulty_endpoint(
     assert fake_llm.retry_after_violations() == []
 
 
+@pytest.mark.sized
 @pytest.mark.backend_free
 def test_a_lost_embedded_broker_and_web_process_hold_no_run_up(site: OwnSite, fake_llm: FakeLLM) -> None:
     _lose_brokers(site, fake_llm, lose=ServedSite.kill_broker)
 
 
+@pytest.mark.slow
 @pytest.mark.backend_free  # it brings its own Redis
 def test_a_flushed_and_killed_redis_and_web_process_hold_no_run_up(
     shared_site: OwnSite, redis_server: OwnRedis, fake_llm: FakeLLM
@@ -379,8 +391,8 @@ def _lose_brokers(site: OwnSite, fake_llm: FakeLLM, *, lose: Callable[[ServedSit
 
     with served(site, threads=8) as running:
         running.wait_until(running.answers, "the web server")
-        begun, part = fake_llm.stats()["calls"], (SERVED_CASES - 60) // KILLS
-        moments = [begun + random.randrange(n * part, (n + 1) * part) for n in range(KILLS)]
+        begun, part = fake_llm.stats()["calls"], (SERVED_CASES - 60) // LOSSES
+        moments = [begun + random.randrange(n * part, (n + 1) * part) for n in range(LOSSES)]
         for moment in moments:  # nobody queued the run: the worker that starts finds it
             fake_llm.config(latency=50)
             running.wait_until(lambda: fake_llm.stats()["calls"] >= moment, f"call {moment} of {moments}")  # noqa: B023

@@ -42,7 +42,6 @@ WORDS = st.lists(st.sampled_from(["call", "the", "method", "[blank]", "a", "to",
 
 @pytest.mark.parametrize("narrow_below", [0, alignment.NARROW_BELOW])  # keys this small fit 32 bits otherwise
 @pytest.mark.parametrize("deep_from", [1, alignment.DEEP_FROM])  # texts this short are kept flat otherwise
-@settings(max_examples=400, deadline=None)
 @given(template=TEXTS, responses=st.lists(TEXTS, min_size=1, max_size=4))
 def test_align_many_follows_the_definition(
     deep_from: int, narrow_below: int, template: str, responses: list[str]

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.grading.rule_graders.conditions import BadCondition, evaluate_condition
@@ -88,7 +88,6 @@ def test_evaluate_condition_refuses_what_could_harm(expression: str) -> None:
 
 
 @pytest.mark.timeout(60)  # it ends long before; a runaway would not
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="anscontext()[]{}'\".,:=<>+-*/%!~^&| 0123456789_\nfor if in not", max_size=80))
 def test_evaluate_condition_survives_any_text(expression: str) -> None:
     with suppress(BadCondition):

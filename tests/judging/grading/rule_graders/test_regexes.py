@@ -6,7 +6,7 @@ import re
 import warnings
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.grading.grades import BadSpecification, NotDecided
@@ -45,7 +45,6 @@ def test_search_finds_what_re_finds(pattern: str, text: str) -> None:
     assert Matcher().search(pattern, text) == (expected.span() if expected else None)
 
 
-@settings(max_examples=400, deadline=None)
 @given(
     st.text(alphabet="ab{}[]()|*+?^$.\\,0123:e<=-&~", max_size=12), st.text(alphabet="ab{}[],:e<=1-&~\n", max_size=12)
 )

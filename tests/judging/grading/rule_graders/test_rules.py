@@ -160,7 +160,7 @@ CRITERIA = st.sampled_from(
 
 
 @pytest.mark.timeout(60)  # it ends long before; a runaway would not
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(CRITERIA, TREES, max_size=3), st.text(max_size=30) | st.just("a" * 40 + "b"), st.booleans())
 def test_grade_responses_survives_any_specification(grading: dict[str, Any], text: str, compat: bool) -> None:
     options = GradingOptions(compat=compat, regex_timeout_seconds=0.05)
@@ -190,7 +190,6 @@ RULES_LISTS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(RULES_LISTS, st.text(alphabet="aAbB \n", max_size=20))
 def test_default_and_compat_grades_differ_only_with_a_code(rules: list[Any], text: str) -> None:
     default, compat = grade({"keywords": rules}, text), grade({"keywords": rules}, text, COMPAT)

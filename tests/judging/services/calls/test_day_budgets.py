@@ -179,6 +179,7 @@ def test_reservations_at_one_time_never_exceed_the_day() -> None:
     assert sum(DayHold.objects.values_list("amount", flat=True)) == 5
 
 
+@pytest.mark.backend_free  # what is left of a day is asked above
 def test_a_run_waits_for_the_next_day_and_goes_on_by_itself(fake_llm: FakeLLM) -> None:
     run = judged_run(cases=40, url=fake_llm.url, **DEAR)
     today = datetime(2026, 3, 1, 15, tzinfo=UTC)
@@ -205,6 +206,7 @@ def test_a_run_waits_for_the_next_day_and_goes_on_by_itself(fake_llm: FakeLLM) -
     assert not DayHold.objects.exists()
 
 
+@pytest.mark.backend_free  # what is left of a day is asked above
 def test_a_raised_budget_lets_waiting_runs_go_on(fake_llm: FakeLLM) -> None:
     run = judged_run(cases=40, url=fake_llm.url, **DEAR)
     endpoint = ModelEndpoint.objects.get(base_url=fake_llm.url)
@@ -234,6 +236,7 @@ def test_a_call_dearer_than_a_day_and_one_of_unknown_price_pause_the_run(fake_ll
     assert reasons[1].startswith("A price is unknown")
 
 
+@pytest.mark.backend_free  # what is left of a day is asked above
 def test_a_budget_set_while_a_run_works_holds_from_then_on(fake_llm: FakeLLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judging.services.engine.ENDPOINTS_SECONDS", 0.0)
     fake_llm.config(latency=300)

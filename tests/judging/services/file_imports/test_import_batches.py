@@ -48,7 +48,7 @@ def site(tmp_path: Path, own_database: str) -> Iterator[OwnSite]:
 @pytest.mark.parametrize(
     ("when", "rows_left"),
     [
-        (3, {"BatchCase": 1000}),
+        pytest.param(3, {"BatchCase": 1000}, marks=pytest.mark.slow),
         (8, {"BatchCase": CASES, "BatchResponse": CASES, "BatchRubricItem": 1000}),
     ],
 )
