@@ -78,7 +78,7 @@ def test_a_database_of_0_2_goes_on_to_the_tables_of_a_new_one(tmp_path: Path) ->
         assert [user.username for user in User.objects.all()] == ["of-0.2"]
 
 
-@pytest.mark.backend_free  # the names of migrations
+@pytest.mark.slow  # above, steps of 0.2 are recorded as well
 @pytest.mark.django_db(transaction=True)
 def test_a_database_at_every_head_has_nothing_to_do(tmp_path: Path) -> None:
     with databases.older_database(tmp_path):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
 from tests.flows.conftest import PAINTED, REPOSITORY
+from tests.sizes import IS_WHOLE
 
 AXE = REPOSITORY / "tests" / "vendor" / "axe-core" / "axe.min.js"
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOURS = ["color-contrast", "link-in-text-block"]
 TOUCH = ["target-size", "scrollable-region-focusable"]
-BOTH = ("light", "dark")  # looks: at a desk, and on a phone
 DARK_PHONE = {"type": "rule", "values": [*COLOURS, *TOUCH]}  # colours do not depend on the width
 CUT_TABLES = """() => [...document.querySelectorAll(".table-wrap")]
     .filter((table) => table.scrollWidth > table.clientWidth)
@@ -35,20 +34,20 @@ def violations(page: Page, only: dict[str, Any] | None = None) -> list[str]:
     return [f"{one['id']}: {one['nodes'][0]['target']} {one['nodes'][0]['html'][:120]}" for one in found["violations"]]
 
 
-def faults(page: Page, *, laptop: bool = False, looks: Collection[str] = BOTH) -> list[str]:
+def faults(page: Page, *, laptop: bool = False, is_dark_too: bool = IS_WHOLE) -> list[str]:
     """Return what is wrong at a desk in light, and in the dark on a phone, where nothing may scroll sideways.
 
-    `laptop`: tables show all their columns there. axe-core looks at the page in these looks only.
+    `laptop`: tables show all their columns there. `is_dark_too`: axe-core looks at the dark phone as well.
     """
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.set_viewport_size(DESK)  # type: ignore[arg-type]
-    wrong = [f"light, {one}" for one in violations(page)] if "light" in looks else []
+    wrong = [f"light, {one}" for one in violations(page)]
     for size in (DESK, LAPTOP) if laptop else ():
         page.set_viewport_size(size)  # type: ignore[arg-type]
         wrong += [f"cut at {size['width']} px, {table}" for table in page.evaluate(CUT_TABLES)]
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    if "dark" in looks:
-        wrong += [f"dark, phone, {one}" for one in violations(page, DARK_PHONE if "light" in looks else RULES)]
+    if is_dark_too:
+        wrong += [f"dark, phone, {one}" for one in violations(page, DARK_PHONE)]
     width = page.evaluate("document.scrollingElement.scrollWidth")
     return wrong if width <= PHONE["width"] else [*wrong, f"phone, the page is {width} px wide"]

@@ -20,7 +20,7 @@ from tests.judging.services.comparison_rows import PAIRWISE, READ
 from tests.judging.services.own_site import own_site
 from tests.judging.services.served_site import ServedSite
 
-pytestmark = pytest.mark.flow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]  # who is asked: test_compared_referrals
 
 JUDGE = "Which response is better"
 RATER = "How good from 1 to 10"

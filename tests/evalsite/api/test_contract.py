@@ -25,7 +25,7 @@ from tests.evalsite.api.test_doors import EXAMPLES
 from tests.sizes import sized
 
 STORE = "Store the new contract with `python -m tests.evalsite.api.contract` and say the change in CHANGELOG.md."
-REQUESTS = sized(2, whole=10)  # made up for each operation and kind of request
+REQUESTS = sized(1, whole=10)  # made up for each operation and kind of request
 BOUNDED = settings(
     max_examples=REQUESTS,
     deadline=None,

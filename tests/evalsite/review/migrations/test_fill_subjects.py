@@ -20,6 +20,7 @@ from tests.factories import NOON
 TREE = {"key": "root", "kind": "group", "text": "Be right."}
 
 
+@pytest.mark.slow  # test_upgrade brings people's work from 0.1 to now as well
 @pytest.mark.usefixtures("older_database")
 def test_fill_gives_items_their_subjects_and_loses_no_annotation() -> None:
     executor = MigrationExecutor(connection)
