@@ -25,7 +25,8 @@ NOT_PAGES = {  # parts of pages, and files
     "act",  # the form of an act that says its own button: test_recipes.py
     *("home-running", "logout", "accounts:audit-export", "judging:case-edit-trial", "judging:rubric-workbook"),
     *("judging:judge-export", "judging:picture", "judging:import-picture"),
-    *("judging:import-problems", "judging:run-progress", "judging:esi-files", "debate:set-estimate"),
+    *("judging:import-problems", "judging:run-progress", "judging:run-rescoring", "judging:esi-files"),
+    "debate:set-estimate",
     *("debate:set-progress", "debate:debate-live", "review:queue-export", "review:run-people", "review:form-preview"),
     # lead elsewhere: to the results of a suite, and to a run
     *("reports:results-newest", "reports:run-results", "reports:results-export"),
