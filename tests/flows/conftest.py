@@ -34,6 +34,8 @@ ACCOUNT = re.compile(r"^\s+(?:annotator|researcher|admin)\s+(\S+)\s+(\S+)\s*$", 
 PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
 PATIENCE = 180_000  # ms, for whatever a flow waits for: a busy machine is not wrong
 expect.set_options(timeout=PATIENCE)
+# what htmx says of a request that ends as its page is left; the browser itself tells of a server that does not answer
+GIVEN_UP = ("htmx:afterRequest", "htmx:sendError", "htmx:sendAbort")
 FIRST_REDIS_DATABASE = 8  # the tests' own settings begin at 12
 FLAGS = [
     "--no-sandbox",
@@ -283,7 +285,7 @@ class SignIn:
         return page
 
     def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        if message.type == "error" and not message.text.startswith(GIVEN_UP):
             log = self.site.data_dir / "demo.log"
             said = log.read_text()[-6000:] if "500" in message.text and log.exists() else ""  # why a page failed
             self.complaints.append(f"{message.text}\n{said}".strip())
