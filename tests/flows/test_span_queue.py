@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation
 from evalsite.review.questions.marks import seal_of
 from tests import factories
 from tests.flows.axe import DESK, faults
-from tests.flows.conftest import FLAGS, find_chromium
 from tests.flows.test_form_queue import PHONE, look, signed_in
 from tests.flows.test_ranking_queue import start
 
@@ -27,20 +26,17 @@ FORM = """form:
 """
 
 
-def test_errors_are_marked_by_keys_and_on_a_phone(live_server: Any, tmp_path: Path) -> None:
+def test_errors_are_marked_by_keys_and_on_a_phone(live_server: Any, browser: Browser, tmp_path: Path) -> None:
     factories.user("rosa", Role.RESEARCHER)
     factories.user("ada", Role.ANNOTATOR)
     factories.user("ben", Role.ANNOTATOR)
     singles = tmp_path / "singles.csv"
     singles.write_text(SINGLES, encoding="utf-8")
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        write(signed_in(browser, live_server.url, "rosa", viewport=DESK), singles)
-        mark_by_keys(signed_in(browser, live_server.url, "ada", viewport=DESK, color_scheme="dark"))
-        phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
-        mark_by_touch(signed_in(browser, live_server.url, "ben", **phone))
-        browser.close()
+    write(signed_in(browser, live_server.url, "rosa", viewport=DESK), singles)
+    mark_by_keys(signed_in(browser, live_server.url, "ada", viewport=DESK, color_scheme="dark"))
+    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    mark_by_touch(signed_in(browser, live_server.url, "ben", **phone))
 
     seal = seal_of(TEXT)
     first, second = Annotation.objects.filter(annotator__username="ada").order_by("pk")
