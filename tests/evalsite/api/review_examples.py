@@ -78,7 +78,8 @@ def _checked_form() -> Example:
         entered={"form": "- {key: good, ask: Is it good?, kind: choice, options: {yes: 'Yes', no: 'No'}}"},
         shows={"form": [question | {"options": options}]},
         refused={"form": "- {key: good, ask: Is it good?, kind: guess}"},
-        sentence="line 1: There is no kind “guess”: choice, choices, number, preference, ranking, scale, text.",
+        sentence="line 1: There is no kind “guess”: "
+        "check, choice, choices, number, preference, ranking, scale, spans, text.",
     )
 
 
