@@ -103,6 +103,8 @@ def sign_on_site(
         live = LiveSite(f"http://127.0.0.1:{port}", folder, environment, {}, process)
         try:
             _wait_for(f"{live.url}/livez", process)
+            made = live.command("create_admin", "--username", "first")  # until there is one, every page leads to set-up
+            assert made.returncode == 0, made.stderr
             yield live
         finally:
             stop_site(live)
