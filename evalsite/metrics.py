@@ -30,7 +30,7 @@ from redis.exceptions import RedisError
 from evalsite.health import Health, read_health
 from evalsite.review.models import Assignment, Queue
 from evalsite.review.states import AssignmentStatus, QueueStatus
-from judging.models import CallHour, Lease, Run
+from judging.models import CallHour, Lease, ModelEndpoint, Run
 from judging.states import ACTIVE
 
 KEPT = "evalsite:metrics"  # an answer, in Redis
@@ -145,7 +145,9 @@ def _of_runs(at: datetime) -> Iterator[Metric]:
 def _of_calls() -> Iterator[Metric]:
     """Yield what calls came to by the sums of their hours, however many calls the ledger holds."""
     sums = ("calls", "errors", "prompt_tokens", "completion_tokens", "cost")
-    rows = list(CallHour.objects.values_list("endpoint__name").annotate(*map(Sum, sums)).order_by("endpoint__name"))
+    by_endpoint = CallHour.objects.order_by().values_list("endpoint_id").annotate(*map(Sum, sums))
+    names = dict(ModelEndpoint.objects.values_list("pk", "name"))
+    rows = sorted((names[endpoint], *figures) for endpoint, *figures in by_endpoint)
     counts = [((row[0], "failed"), row[2]) for row in rows] + [((row[0], "finished"), row[1] - row[2]) for row in rows]
     words = "Calls to models by endpoint, finished or not (failed, refused or cut off)."
     yield _counter("evalsite_calls", words, sorted(counts), "endpoint", "status")
