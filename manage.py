@@ -50,6 +50,7 @@ OLD_COMMANDS = {  # of the release before -> what does the same now
     "delete_labels": "debate_set delete-labels",
     "golden_report": "report golden, report golden-comparison",
     "route_pending": "queue route",
+    "edit_case": "case show, case preview, case change",
     "run_debates": "debate_set create, debate_set estimate",
     "rescore": "run rescore",
     "control_run": "run pause, run resume, run cancel, run retry, run rename, run archive, run restore and run show",

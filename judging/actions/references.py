@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from evalsite.base.actions.declarations import Reference
 from evalsite.base.command_base import BadInput, listed, look_up, numbered_row, pick
 from evalsite.base.http import whole_number
-from judging.models import Benchmark, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
+from judging.models import Benchmark, Case, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.endpoints import active_judges
 
 
@@ -32,6 +32,23 @@ def find_suite(suites: QuerySet[Suite], text: str, *, option: str = "") -> Suite
     suite = suites.filter(benchmark=benchmark).first()
     assert suite is not None, "benchmarks without a suite are not offered"
     return suite
+
+
+def find_case(cases: QuerySet[Case], text: str) -> Case:
+    """Return a case by number, or by its suite and its key: SUITE:KEY.
+
+    Raises:
+        BadInput: there is none.
+    """
+    numbered = numbered_row(cases, text)
+    if numbered is not None:
+        return numbered
+    name, _, key = text.partition(":")
+    suite = find_suite(Suite.objects.all(), name)
+    case = cases.filter(links__suite=suite, key=key).first()
+    if case is None:
+        raise BadInput(f"{suite} has no case {key!r}.")
+    return case
 
 
 def find_rubric(rubrics: QuerySet[Rubric], text: str) -> Rubric:
@@ -72,6 +89,7 @@ def _in_full(version: PromptVersion) -> str:
     return f"{version.name}/{version.label}"
 
 
+CASE = Reference("case", finder=find_case)
 SUITE = Reference("suite", finder=find_suite, rows=Suite.objects.all)
 RUBRIC = Reference("rubric", finder=find_rubric, rows=Rubric.objects.all)
 PROMPT_VERSION = Reference("prompt version", finder=find_prompt, rows=PromptVersion.objects.all)

@@ -6,18 +6,18 @@ from typing import Any
 
 from django import forms
 
-from judging.models import Case
+from judging.models import Case, Suite
 from judging.services.content_hashes import text_hash
 from judging.services.file_imports.suites import case_spec
-from judging.specs.files.findings import Problem
 from judging.specs.suites.cases_yaml import case_from_yaml, case_to_yaml
-from judging.specs.types import CaseSpec
 
 LONGEST = 500_000  # characters
 
 
 class CaseEditForm(forms.Form):
     """The grading of one case as YAML. `seen` is the hash of the text whose effect was shown last."""
+
+    OPEN = ("suite",)
 
     text = forms.CharField(
         label="Grading",
@@ -26,22 +26,36 @@ class CaseEditForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 28, "class": "mono", "spellcheck": "false", "wrap": "off"}),
         help_text="YAML. Files that the rules name do not change.",
     )
+    suite = forms.ModelChoiceField(
+        Suite.objects.none(),
+        required=False,
+        widget=forms.HiddenInput,
+        help_text="The version that the change is based on. Default: the newest with the case.",
+    )
     seen = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, case: Case, **kwargs: Any) -> None:
         self.stored = case_spec(case)
         kwargs.setdefault("initial", {"text": case_to_yaml(self.stored)})
         super().__init__(*args, **kwargs)
-        self.edited: CaseSpec | None = None
-        self.problems: tuple[Problem, ...] = ()
+        self.spec = self.stored  # as edited, once the form is valid
+        suites = Suite.objects.filter(cases=case).select_related("benchmark").order_by("-number")
+        self.fields["suite"].queryset = suites  # type: ignore[attr-defined]  # of its kind
 
     def clean_text(self) -> str:
         text = str(self.cleaned_data["text"]).replace("\r\n", "\n")
         parsed = case_from_yaml(text, self.stored)
-        self.edited, self.problems = parsed.value, parsed.problems
         if parsed.value is None:
-            raise forms.ValidationError("The text has errors; they are listed with their lines.")
+            raise forms.ValidationError([str(problem) for problem in parsed.problems])
+        self.spec = parsed.value
         return text
+
+    def clean_suite(self) -> Suite:
+        """Return the suite that is changed."""
+        chosen: Suite | None = self.cleaned_data["suite"] or self.fields["suite"].queryset.first()  # type: ignore[attr-defined]  # of its kind
+        if chosen is None:
+            raise forms.ValidationError("No suite has this case.")
+        return chosen
 
     @property
     def text_hash(self) -> str:

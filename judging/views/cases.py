@@ -12,13 +12,17 @@ from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.views.decorators.http import condition, require_safe
 
+from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.pages import action_page
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, page_of_search, whole_number
 from evalsite.base.json_types import JsonDict
+from judging.actions.cases import change
 from judging.forms.cases import CaseEditForm
-from judging.jobs.edits import EditTrial, launch_edit_trial, read_edit_trial
+from judging.jobs.edits import launch_edit_trial, read_edit_trial
 from judging.models import Benchmark, Case, Picture, Suite
 from judging.selectors import benchmarks, responses
-from judging.services.case_edits import case_in, save_edit, size_of_edit, try_edit
+from judging.services.case_edits import case_in, size_of_edit, try_edit
+from judging.services.file_imports.suites import StoredSuite
 from judging.specs.rubrics.outlines import outline_of_data, outline_of_grading, outline_of_tree
 
 YEAR_SECONDS = 31_536_000
@@ -73,7 +77,7 @@ def picture_response(data: bytes, media_type: str) -> HttpResponse:
     return response
 
 
-@form_view("judging.add_suite")
+@action_page(change, form_view)
 def case_edit(request: PageRequest, case_id: int) -> HttpResponse:
     """Show a case's grading to be edited; show the effect of an edit; then store it as a new version of the suite."""
     case = get_object_or_404(Case.objects.select_related("prompt__benchmark"), pk=case_id)
@@ -82,10 +86,10 @@ def case_edit(request: PageRequest, case_id: int) -> HttpResponse:
     context: JsonDict = {"case": case, "benchmark": case.prompt.benchmark, "suite": suite, "form": form}
     newest = benchmarks.newest_suite_of(case.prompt.benchmark)
     context["newer"] = newest if newest is not None and newest.number > suite.number else None
-    if request.method == "POST" and form.is_valid() and form.edited is not None:
+    if form.is_valid():
         if request.POST.get("save") and form.was_seen:
-            return _save(request, case, suite, form)
-        context |= _effect(case, suite, form)
+            return _saved(request, case, change.carry_out(ActionCall(case, form, request.user, timezone.now())))
+        context |= _effect(case, form)
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "judging/case_edit.html", context, status=status)
 
@@ -110,19 +114,16 @@ def _suite_of(request: PageRequest, case: Case) -> Suite:
     return neighbours.suite
 
 
-def _effect(case: Case, suite: Suite, form: CaseEditForm) -> JsonDict:
+def _effect(case: Case, form: CaseEditForm) -> JsonDict:
     """Return the effect of an edit, or the trial in which a worker finds it out."""
-    assert form.edited is not None
-    trial: EditTrial | None = None
-    if not size_of_edit(case=case, edited=form.edited).is_small:
+    trial, suite = None, form.cleaned_data["suite"]
+    if not size_of_edit(case=case, edited=form.spec).is_small:
         trial = launch_edit_trial(case=case, suite=suite, text=form.cleaned_data["text"])
-    effect = trial.effect if trial else try_edit(case=case, suite=suite, edited=form.edited)
+    effect = trial.effect if trial else try_edit(case=case, suite=suite, edited=form.spec)
     return {"effect": effect, "trial": trial, "seen": form.text_hash}
 
 
-def _save(request: PageRequest, case: Case, suite: Suite, form: CaseEditForm) -> HttpResponse:
-    assert form.edited is not None
-    stored = save_edit(case=case, suite=suite, edited=form.edited, actor=request.user, at=timezone.now())
+def _saved(request: PageRequest, case: Case, stored: StoredSuite) -> HttpResponse:
     if stored.created:
         messages.success(request, f"Saved as {stored.suite}. Runs on earlier versions keep their scores.")
     else:

@@ -24,7 +24,6 @@ COMMANDS = {
     "job-requeue": "control_job requeue",
     "job-delete": "control_job delete",
     "accounts:audit-export": "export_audit",
-    "judging:case-edit": "edit_case --save",
     "judging:response-try": "run try",
     "judging:judge-try": "run try",
     "judging:trial-cancel": "run cancel",

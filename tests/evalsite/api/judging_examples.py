@@ -22,6 +22,7 @@ from judging.llm.presets import PRESETS
 from judging.models import Benchmark, Judge, PromptVersion, Run, RunEvaluator, RunTask, System, Upload
 from judging.services.baselines import ensure_baselines
 from judging.services.calls.day_budgets import day_of
+from judging.services.content_hashes import text_hash
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.uploads import check_upload
 from judging.services.prompts import save_prompt_version
@@ -144,6 +145,17 @@ def _retry() -> Example:
         subject=run,
         sentence="No task of this run has failed.",
         spoil=lambda: (Run.objects.update(failed=0), RunTask.objects.update(status="done")),
+    )
+
+
+def _regraded() -> Example:
+    case = factories.case(grading={"keywords": ["fine"]}, source_path="cases/eval_1.yaml")
+    suite, text = factories.suite(cases=[case]), "grading:\n  keywords:\n  - great\n"
+    return Example(
+        subject=case,
+        entered={"suite": suite.pk, "text": text},
+        hidden={"seen": text_hash(text), "save": "1"},
+        keys=(case.pk,),
     )
 
 
@@ -475,6 +487,8 @@ EXAMPLES: dict[str, Make] = {
     "run remove-owner": shared(lambda: factories.run(name="Run"), is_shared=True),
     "judge add-owner": shared(factories.judge, is_shared=False),
     "judge remove-owner": shared(factories.judge, is_shared=True),
+    "case preview": _regraded,
+    "case change": _regraded,
     "run rename": _rename,
     "run rescore": _rescored,
     "run create": _new_run,

@@ -26,35 +26,35 @@ def _case() -> tuple[Suite, Case]:
     return suite, case
 
 
-def test_edit_case_prints_then_tries_then_saves(tmp_path: Path) -> None:
+def test_case_shows_then_previews_then_changes_its_grading(tmp_path: Path) -> None:
     suite, case = _case()
     path = tmp_path / "eval_1.yaml"
     path.write_text(BETTER)
-    command = ("edit_case", "--suite", suite.pk, "--case", case.key)
+    named = f"{suite.pk}:{case.key}"
 
-    printed = run_command(*command)
-    tried = run_command(*command, "--file", path)
+    printed = run_command("case", "show", named)
+    tried = run_command("case", "preview", named, "--text-file", path)
     before = Suite.objects.count()
-    saved = run_command(*command, "--file", path, "--save")
+    saved = run_command("case", "change", named, "--text-file", path)
 
     assert "grading:\n  keywords:\n  - fine\n" in printed["grading"]
     assert (tried["effect"]["count"], tried["effect"]["changed"], before) == (1, 1, 1)
     newest = Suite.objects.order_by("-number").first()
     assert newest is not None
-    assert (saved["stored"], saved["suite"]) == (True, str(newest))
+    assert saved == {"suite": str(newest), "stored": True}
     assert newest.cases.get().grading == {"keywords": ["great"]}
 
 
-def test_edit_case_says_where_the_text_is_wrong(tmp_path: Path) -> None:
+def test_case_change_says_where_the_text_is_wrong(tmp_path: Path) -> None:
     suite, case = _case()
     path = tmp_path / "eval_1.yaml"
     path.write_text("grading:\n  keywords:\n  - {content: a, weight: heavy}\n")
 
-    message = refusal("edit_case", "--suite", suite.pk, "--case", case.key, "--file", path, "--save")
+    message = refusal("case", "change", case.pk, "--text-file", path)
 
     assert "line 3, grading.keywords[0]" in message
     assert Suite.objects.count() == 1
-    assert refusal("edit_case", "--suite", suite.pk, "--case", "none") == f"{suite} has no case 'none'."
+    assert refusal("case", "show", f"{suite.pk}:none") == f"{suite} has no case 'none'."
 
 
 def test_export_rubric_writes_what_its_page_offers(tmp_path: Path) -> None:
