@@ -103,9 +103,9 @@ def answered_queues() -> QuerySet[Queue]:
     return Queue.objects.select_related("run", "debate_set").order_by("-created_at", "-pk")
 
 
-def answers_of(queue: Queue, options: Options) -> QuerySet[Annotation]:
+def answers_of(queue: Queue, options: Options, *, with_left_out: bool = False) -> QuerySet[Annotation]:
     """Return the valid blind annotations of a queue under the chosen groups, without those of retest items."""
-    answers = _blind_labels(queue).exclude(item__status__in=LEFT_OUT)
+    answers = _blind_labels(queue, with_left_out=with_left_out).exclude(item__status__in=LEFT_OUT)
     answers = answers.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
     return answers.order_by("item_id", "pk")
 

@@ -17,7 +17,7 @@ from evalsite.base.json_types import JsonObject
 from evalsite.reports.selectors.annotations import ScaledAnswers, answers_of
 from evalsite.reports.selectors.graders import Grader
 from evalsite.reports.selectors.options import Options, chosen
-from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.models import Annotation, Queue, ReviewItem
 from evalsite.review.questions.forms import IN_LISTS, AnswerForm, FormQuestion, Kind, value_text
 from evalsite.review.selectors.labels.final_labels import SubjectLabel, criterion_of, labels_on_case
 from evalsite.review.selectors.labels.subjects import form_of_item
@@ -71,13 +71,13 @@ class _PartAnnotations:
     values: dict[tuple[int, str], Any] = field(default_factory=dict)  # (item, person) -> value
 
 
-def part_answers_of(queue: Queue, options: Options) -> list[PartAnswers]:
+def part_answers_of(queue: Queue, options: Options, *, with_left_out: bool = False) -> list[PartAnswers]:
     """Return the blind annotations of each part in a queue, in the order of the forms.
 
     A part is known by its criterion and its key: where each case has a rubric of its own, parts of one key
     are in one table.
     """
-    annotations = _read(queue, options)
+    annotations = _read(answers_of(queue, options, with_left_out=with_left_out).exclude(parts={}))
     busiest = sorted(annotations, key=lambda key: -len(annotations[key].values))[:MAX_PARTS]
     items = ReviewItem.objects.select_related("queue", "subject__rubric_item")
     by_id = items.in_bulk({annotations[key].item_id for key in busiest})
@@ -122,9 +122,8 @@ def metric_of(part: FormQuestion) -> Metric:
     return metric_of_scale([float(choice.value) for choice in part.choices]) if part.choices else Metric.INTERVAL
 
 
-def _read(queue: Queue, options: Options) -> Mapping[tuple[str, str], _PartAnnotations]:
+def _read(rows: QuerySet[Annotation]) -> Mapping[tuple[str, str], _PartAnnotations]:
     annotations: dict[tuple[str, str], _PartAnnotations] = {}
-    rows = answers_of(queue, options).exclude(parts={})
     fields = ("item_id", "item__criterion", "item__subject__rubric_item", "annotator__username", "parts")
     for item_id, criterion, rubric_id, person, parts in rows.values_list(*fields).iterator(CHUNK):
         for key, value in parts.items():

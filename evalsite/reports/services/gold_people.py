@@ -64,7 +64,7 @@ def _person(score: GoldScore) -> GoldPerson:
 def _compared(queue: Queue, options: Options, paused: Collection[str]) -> list[ComparedFigure]:
     """Return agreement over all labels, those that were left out included, and over those of the others."""
     answers = read_answers(queue, options, with_left_out=True)
-    tables = (answers.table, _without(answers.table, paused))
+    tables = (answers.table, without_people(answers.table, paused))
     everybody, without = (agreement_report(table.nameless(), metrics=(answers.metric,)) for table in tables)
     return [
         ComparedFigure("Percent agreement", everybody.percent, without.percent),
@@ -73,7 +73,8 @@ def _compared(queue: Queue, options: Options, paused: Collection[str]) -> list[C
     ]
 
 
-def _without(table: RatingTable, names: Collection[str]) -> RatingTable:
+def without_people(table: RatingTable, names: Collection[str]) -> RatingTable:
+    """Return a table of labels without the columns of some people."""
     keep = [column for column, name in enumerate(table.raters) if name not in names]
     raters = tuple(table.raters[column] for column in keep)
     return RatingTable(table.items, raters, table.labels, table.codes[:, keep], table.values)

@@ -35,7 +35,7 @@ from evalsite.reports.selectors.options import Options
 from evalsite.reports.selectors.results import PartAnswers, part_answers_of
 from evalsite.reports.services.charts import shade
 from evalsite.reports.services.estimated_labels import EstimatedReport, estimated_report
-from evalsite.reports.services.gold_people import GoldReport, gold_report
+from evalsite.reports.services.gold_people import ComparedFigure, GoldReport, gold_report, without_people
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.reports.services.steadiness import Steadiness, steadiness_of
 from evalsite.review.models import LabelTable, Queue
@@ -395,7 +395,7 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
         steadiness=steadiness_of(answers, labels_in_order(queue, options)),
         retests=habits.retests,
         anchoring=habits.anchoring,
-        gold=gold_report(queue, options),
+        gold=_gold(queue, options),
     )
     return ComputedReport(content, packed_rows(answers, habits.events))
 
@@ -610,6 +610,20 @@ def _part_figures(part: PartAnswers) -> list[PartFigures]:
     if part.part.kind is Kind.SPANS:
         return _span_figures(part)
     return [_figures_of_part(part)]
+
+
+def _gold(queue: Queue, options: Options) -> GoldReport | None:
+    """Return how people did on gold items; each question's agreement with and without those who were paused."""
+    report = gold_report(queue, options)
+    if report is None or not report.paused:
+        return report
+    figures = list(report.figures)
+    for part in part_answers_of(queue, options, with_left_out=True):
+        table = without_people(part.answers.table, report.paused)
+        others = _part_figures(replace(part, answers=replace(part.answers, table=table)))
+        for row, other in zip(_part_figures(part), others, strict=True):
+            figures.append(ComparedFigure(f"{part.part.key}: {row.metric}", row.alpha, other.alpha))
+    return replace(report, figures=figures)
 
 
 def _counts_of(part: PartAnswers) -> tuple[str, str, str, int, int, Estimate]:

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from evalsite.accounts.roles import Role
 from evalsite.reports.services.people import compute_agreement
-from evalsite.review.models import Annotation, Assignment, FinalLabel, Queue, ReviewItem
+from evalsite.review.models import Annotation, Assignment, FinalLabel, PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.marks import seal_of
 from evalsite.review.services.labels.annotation_imports import import_annotations
 from evalsite.review.services.labels.annotation_plans import PeopleChoice
@@ -122,3 +122,21 @@ def test_exports_have_marks_and_scores_by_response_and_are_imported_again() -> N
     import_annotations(queue=queue, file=read, people=PeopleChoice(), actor=rosa, at=NOON)
 
     assert Annotation.objects.get().parts == before
+
+
+def test_each_question_is_compared_with_and_without_the_people_who_were_paused() -> None:
+    queue = created(FORM, PAIRS, quorum="3")
+    mark("ada", queue, a="none", b="6-10:major", better=1)
+    mark("ben", queue, a="none", b="6-10:major", better=1)
+    _, claim, _ = mark("zoe", queue, a="none", b="0-2:minor", better=1)
+    Queue.objects.update(gold_count=1)
+    PausedPerson.objects.create(queue=queue, person=claim.annotator, right=0, answered=10, paused_at=NOON)
+
+    gold = compute_agreement(queue.pk, {}).content.gold
+
+    assert gold is not None
+    figures = {row.name: (row.everybody.value, row.without.value) for row in gold.figures}
+    # two of three pairs mark nothing alike
+    assert figures["errors.b: F1 over characters, mean of pairs"] == (pytest.approx(1 / 3), 1.0)
+    assert figures["errors.b: Krippendorff's alpha over characters"][1] == 1.0
+    assert "better: Krippendorff's alpha, ordinal" in figures
