@@ -10,6 +10,7 @@ from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import unescape_cell
+from evalsite.review.questions.forms import MOST_RESPONSES
 from judging.specs.files.findings import Findings, Parsed, Problem, Severity
 from judging.specs.records.file_records import problem
 from judging.specs.records.files.json_parts import json_rows
@@ -91,6 +92,7 @@ class Act:
     mode: str = ""  # of the queue when it was given; empty in files of earlier versions, as the two below
     guidelines_version: int | None = None
     seen_before: bool | None = None  # the person had looked at the item as an owner: not blind
+    shown_order: str = ""  # in which they saw three responses or more; empty in files of earlier versions
 
     @property
     def is_answer(self) -> bool:
@@ -114,7 +116,7 @@ _LIMITS = {
     "note": NOTE_LIMIT, "revision_note": NOTE_LIMIT, "adjudication_reason": NOTE_LIMIT,
     "blind_parts": NOTE_LIMIT, "revised_parts": NOTE_LIMIT, "adjudicated_parts": NOTE_LIMIT,
     "skip_reason": REASON_LIMIT, "cannot_judge": REASON_LIMIT, "flag": REASON_LIMIT,
-    "reason_text": REASON_LIMIT,
+    "reason_text": REASON_LIMIT, "shown_order": MOST_RESPONSES,
     "blind_label": LABEL_LIMIT, "revised_label": LABEL_LIMIT, "final_label": LABEL_LIMIT,
     "adjudicated_label": LABEL_LIMIT, "language": 40, "criterion": WORD_LIMIT, "scenario": WORD_LIMIT,
     "annotator": USER_LIMIT, "adjudicator": USER_LIMIT, "adjudication_adopted": USER_LIMIT, "only_for": USER_LIMIT,

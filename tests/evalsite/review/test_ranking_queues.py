@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from typing import Any
 
 import pytest
@@ -15,10 +16,15 @@ from evalsite.accounts.roles import Role
 from evalsite.reports.services.people import compute_agreement
 from evalsite.review.models import Annotation, Assignment, FinalLabel, Queue, ReviewItem
 from evalsite.review.questions.forms import letters_seen
+from evalsite.review.selectors.labels.provenance import act_rows
+from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, import_annotations
+from evalsite.review.services.labels.annotation_plans import PeopleChoice
 from evalsite.review.states import AssignmentStatus, ItemStatus
+from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from tests import factories
 from tests.evalsite.review.test_form_queues import created, post
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 THREES = (
@@ -132,3 +138,27 @@ def test_more_than_two_responses_need_questions_that_fit_them() -> None:
     assert "“better” compares two responses, and the file has 3 for each item." in preference
     assert "The rows have 7 responses; people compare at most 6." in seven
     assert not Queue.objects.exists()
+
+
+def test_the_order_in_which_somebody_saw_the_responses_is_exported_and_imported_again() -> None:
+    queue = created(FORM, THREES, quorum="1")
+    _, claim, _ = ranked("ada", queue, "c>a>b", use="7")
+    rows = list(act_rows(queue))
+    Annotation.objects.all().delete()
+    Assignment.objects.all().delete()
+    ReviewItem.objects.update(answer_count=0, status="open", label="", decided_at=None)
+    rosa = User.objects.get(username="rosa")
+
+    def read(**changed: str) -> AnnotationFile:
+        data = "\n".join(json.dumps(row | changed, default=str) for row in rows).encode()
+        found = read_annotations(data, "a.jsonl").value
+        assert found is not None
+        return found
+
+    with pytest.raises(AnnotationImportRefused, match="shown_order 'aab' is no order of the item's responses"):
+        import_annotations(queue=queue, file=read(shown_order="aab"), people=PeopleChoice(), actor=rosa, at=NOON)
+    import_annotations(queue=queue, file=read(), people=PeopleChoice(), actor=rosa, at=NOON)
+
+    assert [row["shown_order"] for row in rows] == [claim.order]
+    assert Assignment.objects.get().order == claim.order
+    assert list(act_rows(queue)) == rows

@@ -41,6 +41,7 @@ _PATHS = {  # column: path from a claim
     "annotator": "annotator__username",
     "slot": "annotation__slot",
     "saw_swapped": "swapped",
+    "shown_order": "shown_order",
     "blind_label": "annotation__label",
     "blind_parts": "annotation__parts",
     "note": "annotation__note",

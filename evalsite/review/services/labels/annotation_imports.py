@@ -39,8 +39,8 @@ CLAIM_STATUS = {
     SKIPPED: AssignmentStatus.SKIPPED,
 }
 CLAIM_FIELDS = (
-    "status", "swapped", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag", "item_open",
-    "seen_before",
+    "status", "swapped", "shown_order", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag",
+    "item_open", "seen_before",
 )  # fmt: skip
 ITEM_FIELDS = ("quorum", "status", "label", "decided_at", "reopened_at", "answer_count")
 ARCHIVED = "This queue is archived and accepts no annotations. Restore it first."
@@ -211,7 +211,7 @@ def _write_claim(claim: Assignment, act: Act, *, is_open: bool) -> None:
     if act.claimed_at is None or act.saw_swapped is None:
         raise ValueError(f"{act} was read without the time of its claim")
     claim.status = CLAIM_STATUS.get(act.act, AssignmentStatus.LAPSED)
-    claim.swapped, claim.item_open = act.saw_swapped, is_open
+    claim.swapped, claim.shown_order, claim.item_open = act.saw_swapped, act.shown_order, is_open
     claim.claimed_at = claim.expires_at = act.claimed_at
     claim.active_seconds = act.active_seconds or 0.0
     claim.skip_reason, claim.flag = act.skip_reason, act.flag

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.questions.forms import LETTERS
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.item_matches import match_items
 from evalsite.review.selectors.labels.provenance import act_rows
@@ -309,6 +310,7 @@ class _Planner:
         ]
         for file_act in fresh:
             act = file_act.act
+            self._check_order(file_act, item)
             answers.append((file_act.location, "blind_parts", act.blind_parts, act.blind_label))
             answers.append((file_act.location, "revised_parts", act.revised_parts, act.revised_label))
         form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in answers) else None
@@ -317,6 +319,15 @@ class _Planner:
                 text = f"{column} of {file_item.facts.name} do not give the label {label!r}."
                 hint = 'Expected: JSON with a value for each part of the rubric, such as {"50.1": true, "clarity": 4}.'
                 self.say(location, text, hint=hint, offending=parts[:100])
+
+    def _check_order(self, file_act: LocatedAct, item: ReviewItem | None) -> None:
+        order = file_act.act.shown_order
+        if not order or item is None:
+            return
+        letters = LETTERS[: len(item.material.responses) if item.material is not None else 0]
+        if "".join(sorted(order)) != letters:
+            text = f"shown_order {order!r} is no order of the item's responses."
+            self.say(file_act.location, text, hint=f"Expected: the letters {letters}, each once.", offending=order)
 
     def _check_facts(self, file_item: ActsOfItem, here: ActsOfItem | None) -> None:
         if here is None:

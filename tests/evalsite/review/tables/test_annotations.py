@@ -45,7 +45,7 @@ ROW: dict[str, Any] = {
     "answered_at": NOON, "seconds": 12.5, "active_seconds": None, "edited_at": None, "revealed_at": None,
     "revised_label": "", "revised_parts": "",
     "revision_note": "", "revised_at": None, "skip_reason": "", "cannot_judge": "", "flag": "",
-    "mode": "debate", "guidelines_version": 3, "seen_before": False,
+    "mode": "debate", "guidelines_version": 3, "seen_before": False, "shown_order": "",
 }  # fmt: skip
 
 
