@@ -78,7 +78,7 @@ def invitation_accept(request: HttpRequest, token: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def site_setup(request: HttpRequest) -> HttpResponse:
     """Make the first admin of a site on which nobody has an account."""
-    if not first_admin.is_new():
+    if not (settings.PASSWORDS and first_admin.is_new()):
         raise Http404
     form = SetupForm(request.POST if request.method == "POST" else None)
     if request.method == "GET":

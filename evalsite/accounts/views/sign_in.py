@@ -38,8 +38,9 @@ class SignInView(LoginView):
     authentication_form = SignInForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Show the form; on a new site, the page that sets it up."""
-        return redirect("site-setup") if is_new() else super().get(request, *args, **kwargs)
+        """Show the form; on a new site to which no provider sends people, the page that sets it up."""
+        is_unset = not _sign_on_url() and is_new()
+        return redirect("site-setup") if is_unset else super().get(request, *args, **kwargs)
 
     def get_context_data(self, **kwargs: Any) -> JsonDict:
         """Return what the page shows: a form, single sign-on, or both."""

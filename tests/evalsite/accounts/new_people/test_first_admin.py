@@ -67,6 +67,12 @@ def test_a_site_with_an_account_has_no_such_page() -> None:
     assert Client().get(reverse("login")).status_code == 200
 
 
+def test_a_new_site_without_passwords_has_no_such_page(settings: Any) -> None:
+    settings.PASSWORDS = False
+
+    assert Client().get(reverse("site-setup")).status_code == 404
+
+
 def test_the_code_is_that_of_the_database_and_of_the_sites_secret(settings: Any) -> None:
     before = setup_code()
     settings.SECRET_KEY = "another"
