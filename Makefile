@@ -63,16 +63,16 @@ serve: $(VENV)/.site ## the site with your settings (EVALSITE_*)
 	@exec $(BIN)/python manage.py serve --port $(PORT)
 
 test: $(VENV)/.development ## the tests of the gate that this machine can run; what it lacks is skipped with the reason
-	@$(BIN)/python -m pytest --processes $(PROCESSES) -rs
+	@$(BIN)/python -m pytest --processes $(PROCESSES) -rfEs
 
 test-slow: $(VENV)/.development ## what is rare and slow, whole: 20 kills, every page in every look, hostile examples by the hundred
-	@EVALSITE_TEST_SLOW=1 $(BIN)/python -m pytest --processes $(PROCESSES) -rs -m "slow or sized or hypothesis"
+	@EVALSITE_TEST_SLOW=1 $(BIN)/python -m pytest --processes $(PROCESSES) -rfEs -m "slow or sized or hypothesis"
 
 screenshots: $(VENV)/.development ## the pictures of the README, taken of the demo; needs Chromium (`make browser`)
 	@$(BIN)/python -m tests.screenshots
 
 test-fast: $(VENV)/.development ## the tests that need no browser and no workers
-	@$(BIN)/python -m pytest --processes $(PROCESSES) -rs -m "not flow and not attack and not local_llm and not tool_logs"
+	@$(BIN)/python -m pytest --processes $(PROCESSES) -rfEs -m "not flow and not attack and not local_llm and not tool_logs"
 
 check: check-style check-types check-contracts check-templates check-migrations ## linters, types, import contracts, templates, migrations
 
@@ -137,7 +137,7 @@ tool-logs: $(VENV)/.development ## install Inspect (two versions), DeepEval, lm-
 	  $(UV) pip install --quiet --python .venv-tools/$$tool/bin/python -r tests/tool_logs/$$tool.txt || exit 1; done
 	@command -v npm >/dev/null && { echo "installing promptfoo"; \
 	  npm install --no-audit --no-fund --silent --prefix .venv-tools/promptfoo $(PROMPTFOO); } || true
-	@$(BIN)/python -m pytest -rs -m tool_logs tests/tool_logs
+	@$(BIN)/python -m pytest -rfEs -m tool_logs tests/tool_logs
 
 bench-grading: $(VENV)/.development ## responses per second of each rule grader
 	@$(BIN)/python -m tests.bench.bench_grading
