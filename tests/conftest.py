@@ -50,7 +50,7 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
     "judging/sandbox/",
     "debate/protocol/",
     "judging/statistics/",
-    "flows/",  # browsers see the same HTML; TWICE says which two bring import, workers and locks to a browser
+    "flows/",  # browsers see the same HTML; TWICE says which bring import, workers and locks to a browser or a program
     "providers/",  # replies of providers over HTTP
     "evalsite/base/rich/",
     "evalsite/base/templatetags/",
@@ -103,7 +103,7 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
 )
 
 
-TWICE = tuple(f"flows/test_{name}.py" for name in ("import_to_board", "settled_disagreement"))
+TWICE = tuple(f"flows/test_{name}.py" for name in ("import_to_board", "settled_disagreement", "client"))
 BACKEND_FREE_FOLDERS = {"views", "management"}  # HTML and text; every address is asked in test_hostile_queries
 STATEFUL = {"db", "django_db_setup", "postgres", "redis_server", "own_redis"}  # without them a test meets no backend
 

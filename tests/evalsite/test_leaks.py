@@ -30,8 +30,9 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
-# the same for everybody; healthz tells how long the broker takes
+# the same for everybody; healthz tells how long the broker takes, and second factors begin anew each time
 NO_PAGES = {"logout", "login", "healthz", "livez", "readyz"}
+NO_PAGES |= {"passkey-sign-in", "second-factor-app", "second-factor-passkey"}
 REFUSED = ("403", "404", "405")
 MODES = [QueueMode.BLIND, QueueMode.DEBATE]
 SECRETS = {

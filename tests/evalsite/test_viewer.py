@@ -35,7 +35,11 @@ def _pages(viewer: Client) -> dict[str, str]:
     found = {}
     for address in addresses():
         answer = viewer.get(address)
-        if answer.status_code == 200 and address != "/login/" and answer["Content-Type"].startswith("text/html"):
+        if (
+            answer.status_code == 200
+            and not address.startswith("/login/")
+            and answer["Content-Type"].startswith("text/html")
+        ):
             found[address] = answer.text
     return found
 

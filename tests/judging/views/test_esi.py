@@ -140,7 +140,7 @@ def test_the_run_page_asks_a_fixed_number_of_queries(
         reverse("judging:run-create"), entered(suite, workers=[endpoint.pk], accuracy=judge, integrity=judge)
     )
 
-    with django_assert_num_queries(22):  # one for its tags, three for its owners
+    with django_assert_num_queries(25):  # one for its tags, three for its owners, three for its gates
         page = researcher.get(Run.objects.get().get_absolute_url())
 
     assert page.text.count("task") > 0
