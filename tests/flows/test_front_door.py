@@ -166,9 +166,8 @@ def test_pairs_with_gold_labels_give_a_kappa_in_eight_clicks(
     judge = page.get_by_role("checkbox", name="Which opens", exact=True)
     if not judge.is_checked():  # the only judge that fits is ticked already
         click(judge)
-    for other in page.locator("input[name=judges]:checked").all():  # other flows on this site may have left some
-        if other.get_attribute("value") != judge.get_attribute("value"):
-            other.uncheck()
+    for other in page.locator("input[name=judges]").all():  # other flows on this site may have left some
+        other.set_checked(other.get_attribute("value") == judge.get_attribute("value"))
     page.get_by_role("combobox", name="Baseline").select_option(label="output_1")
     click.count += 1
     click(page.get_by_role("button", name="Start the run"))
