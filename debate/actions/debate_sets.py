@@ -17,6 +17,7 @@ from debate.selectors import label_sources, outcomes_of, sets_of_experiment
 from debate.services.estimates import estimate_all
 from debate.services.labels import StoredLabels, delete_labels, import_labels
 from evalsite.base.actions.declarations import ActionCall, InvalidInput, Listing, NoInput, Noun, PageData
+from evalsite.base.command_base import facts_text
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
 from judging.actions.references import SUITE, SYSTEM
@@ -93,7 +94,19 @@ new = partial(
 )
 
 
-@new("create", is_long=True)
+def _started_lines(facts: JsonDict) -> str:
+    """Return the run and a line for each set once they have ended, as `--wait` shows them; before, what was started."""
+    if "outcomes" not in facts:
+        return facts_text(facts)
+    sets = [facts, *(each for each in facts["sets"] if each["set"] != facts["set"])]
+    rows = []
+    for each in sets:
+        counts = ", ".join(f"{n} {outcome}" for outcome, n in each["outcomes"].items() if n)
+        rows.append(f"{each['name']}: {counts or 'no debate has ended'}.")
+    return "\n".join([f"Run {facts['run']}, {facts['status']}.", *rows])
+
+
+@new("create", is_long=True, lines=_started_lines)
 def create(act: ActionCall[None, DebateSetForm]) -> DebateSet:
     """Start debates about the responses of two systems, of all pairs of several, or under a perturbed criterion.
 

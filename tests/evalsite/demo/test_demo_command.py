@@ -169,7 +169,8 @@ def demo(checkout: Path, tmp_path: Path) -> Iterator[Demo]:
 def _works_as_it_stands(line: str) -> bool:
     """Whether a line of the help needs nothing of the person's own, and nothing that the demo has none of."""
     decided = "item adjudicate|item make-gold|item drop-gold"
-    needs_more = f"{decided}|delivery send|proposal accept|token revoke|backup|restore|run delete|queue delete"
+    absent = "person reset-second-factor|trace_source \\S+|invitation revoke"
+    needs_more = f"{decided}|{absent}|delivery send|proposal accept|token revoke|backup|restore|run delete|queue delete"
     return not re.search(rf"\bmy-|^({needs_more}) ", line)
 
 
