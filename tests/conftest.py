@@ -122,7 +122,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def _is_backend_free(path: Path) -> bool:
     inside = path.relative_to(REPOSITORY / "tests") if path.is_relative_to(REPOSITORY / "tests") else Path()
-    if f"{inside}".startswith(TWICE):
+    if f"{inside}".startswith(TWICE) or any(name.startswith(f"{inside}/") for name in TWICE):  # or their folder
         return False
     return f"{inside}/".startswith(BACKEND_FREE) or not BACKEND_FREE_FOLDERS.isdisjoint(inside.parts)
 
