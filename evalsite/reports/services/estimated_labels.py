@@ -65,8 +65,7 @@ def estimated_report(table: RatingTable, texts: Mapping[str, str]) -> EstimatedR
     keep = np.flatnonzero((shared.codes != MISSING).any(axis=0)).tolist()
     if len(keep) < FEWEST_PEOPLE or len(shared.items) < FEWEST_ITEMS:
         return None
-    raters = tuple(shared.raters[column] for column in keep)
-    read = RatingTable(shared.items, raters, shared.labels, shared.codes[:, keep], shared.values)
+    read = shared.of_raters(keep)
     found, majority = estimated_rates(read, seed=0), _majorities(read)
     best = found.labels.chances.argmax(axis=1)
     named = [texts[label] for label in read.labels]
@@ -76,7 +75,7 @@ def estimated_report(table: RatingTable, texts: Mapping[str, str]) -> EstimatedR
     ]
     return EstimatedReport(
         people=[
-            EstimatedPerson(name, estimate.n, estimate) for name, estimate in zip(raters, found.right, strict=True)
+            EstimatedPerson(name, estimate.n, estimate) for name, estimate in zip(read.raters, found.right, strict=True)
         ],
         shares=_shares(read, texts, majority, found),
         items=items[:ITEMS_SHOWN],

@@ -75,6 +75,4 @@ def _compared(queue: Queue, options: Options, paused: Collection[str]) -> list[C
 
 def without_people(table: RatingTable, names: Collection[str]) -> RatingTable:
     """Return a table of labels without the columns of some people."""
-    keep = [column for column, name in enumerate(table.raters) if name not in names]
-    raters = tuple(table.raters[column] for column in keep)
-    return RatingTable(table.items, raters, table.labels, table.codes[:, keep], table.values)
+    return table.of_raters([column for column, name in enumerate(table.raters) if name not in names])

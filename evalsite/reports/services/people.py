@@ -507,8 +507,7 @@ def _busiest(table: RatingTable) -> RatingTable:
         return table
     answer_counts = (table.codes >= 0).sum(axis=0)
     keep = sorted(np.argsort(-answer_counts, kind="stable")[:RATERS_SHOWN].tolist())
-    names = tuple(table.raters[column] for column in keep)
-    return RatingTable(table.items, names, table.labels, table.codes[:, keep], table.values)
+    return table.of_raters(keep)
 
 
 def _summary(report: AgreementReport, answers: QueueAnswers) -> AgreementSummary:

@@ -61,6 +61,12 @@ class RatingTable:
         items = tuple(item for item, is_chosen in zip(self.items, mask, strict=True) if is_chosen)
         return RatingTable(items, self.raters, self.labels, self.codes[mask], self.values, self.raters_known)
 
+    def of_raters(self, columns: Sequence[int]) -> RatingTable:
+        """Return the same table with the chosen columns only."""
+        raters = tuple(self.raters[column] for column in columns)
+        codes = self.codes[:, list(columns)]
+        return RatingTable(self.items, raters, self.labels, codes, self.values, self.raters_known)
+
     def on_scale(self, labels: Sequence[str], values: Sequence[float] | None) -> RatingTable:
         """Return the same answers on another scale; those that it does not have are missing."""
         position = {label: code for code, label in enumerate(labels)}
