@@ -12,7 +12,9 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.forms.utils import ErrorDict
+from django.http import QueryDict
 from django.urls import reverse_lazy
+from django.utils import timezone
 
 from evalsite.base.actions.entries import TextsField
 from evalsite.base.choices import choices_of
@@ -25,7 +27,8 @@ from evalsite.review.questions.form_files import BadForm, read_form
 from evalsite.review.questions.scales import Label, reads_highest_first, scale_from_words, words_of
 from evalsite.review.sampling import RETEST_GAP
 from evalsite.review.selectors.labels.audits import AuditSubject
-from evalsite.review.selectors.screens.pages import choose_members
+from evalsite.review.selectors.screens.pages import ItemFilters, choose_members, items_matching
+from evalsite.review.services.items.claims import MOST_AT_ONCE
 from evalsite.review.services.items.gold import Resolution
 from evalsite.review.services.labels.file_queues import NewQueue
 from evalsite.review.states import ItemStatus, LabelsOf
@@ -171,31 +174,107 @@ class ResolveForm(ReasonForm):
         return Resolution(LabelsOf(data["labels"]), data["resumes"], data["reason"])
 
 
-class ItemsForm(forms.Form):
-    """Some items of a queue."""
+class PriorityForm(forms.Form):
+    """How early an item is handed out."""
+
+    priority = forms.IntegerField(
+        min_value=-1_000,
+        max_value=1_000,
+        label="Priority",
+        help_text="Higher comes first, whatever the order of the queue; 0 like the others, negative after them.",
+    )
+
+
+class DetailForm(forms.Form):
+    """One column of what is known of an item."""
+
+    name = forms.CharField(
+        max_length=100, label="Column", help_text="scenario, language, or a column of the file. Annotators see none."
+    )
+    value = forms.CharField(
+        max_length=2_000, required=False, label="Value", help_text="Empty: the column is taken away."
+    )
+
+
+PLACES = ("page", "size")  # in an address, that choose no items
+
+
+class QueryForm(forms.Form):
+    """Which items of a queue are meant, as the address of its page says it."""
+
+    query = forms.CharField(
+        max_length=2_000,
+        required=False,
+        label="Filter",
+        help_text="As the address of the queue's page says it after the question mark: "
+        f"status=split&person=ada. Filters: {', '.join(ItemFilters.names())}.",
+        widget=forms.HiddenInput,
+    )
+    OPEN: tuple[str, ...] = ("query",)
+
+    def clean_query(self) -> str:
+        """Refuse filters that there are not, and values that filter nothing: more items than meant would be chosen."""
+        given = {name: text for name, text in QueryDict(self.cleaned_data["query"]).dict().items() if text}
+        filters = ItemFilters.read(given)
+        if wrong := [name for name in given if name not in PLACES and not getattr(filters, name, "")]:
+            raise forms.ValidationError(f"No filter reads like this: {', '.join(wrong)}.")
+        return filters.query
+
+
+class ItemsForm(QueryForm):
+    """Some items of a queue: those that are named, or all that filters choose."""
+
+    OPEN = ("items", "query", "matching")
 
     items = forms.ModelMultipleChoiceField(
         ReviewItem.objects.none(),
+        required=False,
         label="Items",
         help_text="Numbers of items of the queue, or what stands for them in the addresses of their pages.",
-        error_messages={"required": "Choose at least one item and at most 200."},
+        widget=forms.MultipleHiddenInput,
+    )
+    matching = forms.IntegerField(
+        min_value=0,
+        required=False,
+        label="All that match",
+        help_text="In place of items: all that the filter chooses, which are so many, as `queue count-items` says.",
+        widget=forms.HiddenInput,
     )
 
     def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        items = self.fields["items"]
+        self.queue, items = queue, self.fields["items"]
         assert isinstance(items, forms.ModelMultipleChoiceField)
         items.queryset = queue.items.all()
 
+    def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
+        """Count, for a page that names a filter, what it chooses now."""
+        query = self.initial.get("query")
+        if field_name == "matching" and query is not None and not self.initial.get("items"):
+            return items_matching(queue=self.queue, query=query, at=timezone.now()).count()
+        return super().get_initial_for_field(field, field_name)
+
+    def clean(self) -> JsonDict:
+        """Choose the items; refuse filters that choose other items by now than whoever says so has seen."""
+        cleaned: JsonDict = super().clean() or {}
+        if self.errors:
+            return cleaned
+        expected, items = cleaned["matching"], cleaned["items"]
+        if expected is not None:
+            found = items_matching(queue=self.queue, query=cleaned["query"], at=timezone.now()).order_by("pk")
+            if (count := found.count()) != expected:
+                raise forms.ValidationError(f"By now the filter chooses {count:,} items, not {expected:,}. Look again.")
+            items = found[: MOST_AT_ONCE + 1]
+        if not 0 < len(items) <= MOST_AT_ONCE:
+            self.add_error("items", f"Choose at least one item and at most {MOST_AT_ONCE:,}.")
+        return cleaned | {"items": sorted(items, key=lambda item: item.pk)}  # locked in this order
+
     @property
-    def ids(self) -> list[int]:
-        """The numbers of the items that are chosen, of a page that only searches people too."""
-        numbers = (whole_number(str(text)) for text in self["items"].value() or ())
-        return [number for number in numbers if number is not None]
-
-
-class ItemsReasonForm(ReasonForm, ItemsForm):
-    """Some items of a queue, and why something is done to them."""
+    def consequences(self) -> str:
+        """How many items are chosen, as a page says before it acts."""
+        count = self["matching"].value()
+        count = len(self["items"].value() or ()) if count in (None, "") else whole_number(str(count)) or 0
+        return f"{count:,} item{'' if count == 1 else 's'} chosen."
 
 
 class HandForm(PeopleSearchForm, ReasonForm):
@@ -373,6 +452,8 @@ class ItemFilterForm(forms.Form):
     """Which items are listed."""
 
     queue = forms.CharField(required=False, max_length=200, help_text="The slug of a queue.")
+    text = forms.CharField(required=False, max_length=100, help_text="Part of the question, or of an answer in a file.")
+    person = forms.CharField(required=False, max_length=150, help_text="Who annotated, skipped or holds them.")
     status = forms.ChoiceField(required=False, choices=[("", "All"), *choices_of(ItemStatus)])
 
 

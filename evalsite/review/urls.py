@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.urls import URLPattern, path, register_converter
 
-from evalsite.base.actions.pages import button_page, form_page
+from evalsite.base.actions.pages import act_context, button_page, form_page
 from evalsite.review.actions import assignments as acts
 from evalsite.review.actions import items as item_actions
 from evalsite.review.actions import queues as queue_actions
@@ -35,13 +37,12 @@ urlpatterns: list[URLPattern] = [
     path("audits/debates/<int:key>/", audits.audit_debates, name="audit-debates"),
     path("audits/debates/<int:key>/send/", audits.debates_send, name="debates-send"),
     *(
-        path(f"queues/<slug:slug>/{action.verb}/", button_page(action), name=f"queue-{action.verb}")
-        for action in item_actions.SEVERAL
-    ),
-    path(
-        "queues/<slug:slug>/give-items/",
-        form_page(item_actions.give_items, "review/queue_detail.html", context=queues.owner_context),
-        name="queue-give-items",
+        path(
+            f"queues/<slug:slug>/{action.verb}/",
+            form_page(action, "act.html", context=partial(act_context, action), answer=queues.items_done),
+            name=f"queue-{action.verb}",
+        )
+        for action in item_actions.OF_ITEMS
     ),
     path(
         "queues/<slug:slug>/release/",

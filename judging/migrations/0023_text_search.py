@@ -28,21 +28,25 @@ def add(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute(FUNCTION, params=None)
         schema_editor.execute("SET LOCAL maintenance_work_mem = '512MB'")
-        for table, (words, where) in INDEXED.items():
-            shown = words.format(row="")
-            schema_editor.execute(f"CREATE INDEX {table}_words ON {table} USING gin (evalsite_words({shown})) {where}")
+    for table, (words, where) in INDEXED.items():
+        index_words(schema_editor, table, words, fields="text, context" if "context" in words else "text", where=where)
+
+
+def index_words(schema_editor: BaseDatabaseSchemaEditor, table: str, words: str, *, fields: str, where: str) -> None:
+    """Index the words of a table, and keep the index in step with these fields."""
+    if schema_editor.connection.vendor == "postgresql":
+        shown = words.format(row="")
+        schema_editor.execute(f"CREATE INDEX {table}_words ON {table} USING gin (evalsite_words({shown})) {where}")
         return
-    for table, (words, _) in INDEXED.items():
-        new, old = (f"evalsite_words({words.format(row=row)})" for row in ("new.", "old."))
-        forget = f"INSERT INTO {table}_words ({table}_words, rowid, words) VALUES ('delete', old.id, {old});"
-        store = f"INSERT INTO {table}_words (rowid, words) VALUES (new.id, {new});"
-        fields = "text, context" if "context" in words else "text"
-        index = "fts5(words, content='', tokenize='unicode61 remove_diacritics 0')"
-        schema_editor.execute(f"CREATE VIRTUAL TABLE {table}_words USING {index}")
-        for act, what in (("insert", store), ("delete", forget), (f"update OF {fields}", forget + store)):
-            name = f"{table}_words_{act.split()[0]}"
-            schema_editor.execute(f"CREATE TRIGGER {name} AFTER {act} ON {table} BEGIN {what} END")
-        _fill(schema_editor, table, words.format(row=""))
+    new, old = (f"evalsite_words({words.format(row=row)})" for row in ("new.", "old."))
+    forget = f"INSERT INTO {table}_words ({table}_words, rowid, words) VALUES ('delete', old.id, {old});"
+    store = f"INSERT INTO {table}_words (rowid, words) VALUES (new.id, {new});"
+    index = "fts5(words, content='', tokenize='unicode61 remove_diacritics 0')"
+    schema_editor.execute(f"CREATE VIRTUAL TABLE {table}_words USING {index}")
+    for act, what in (("insert", store), ("delete", forget), (f"update OF {fields}", forget + store)):
+        name = f"{table}_words_{act.split()[0]}"
+        schema_editor.execute(f"CREATE TRIGGER {name} AFTER {act} ON {table} BEGIN {what} END")
+    _fill(schema_editor, table, words.format(row=""))
 
 
 def _fill(schema_editor: BaseDatabaseSchemaEditor, table: str, words: str) -> None:
@@ -58,14 +62,19 @@ def _fill(schema_editor: BaseDatabaseSchemaEditor, table: str, words: str) -> No
 def remove(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Take the indexes away."""
     for table in INDEXED:
-        if schema_editor.connection.vendor == "postgresql":
-            schema_editor.execute(f"DROP INDEX {table}_words")
-            continue
-        for act in ("insert", "delete", "update"):
-            schema_editor.execute(f"DROP TRIGGER {table}_words_{act}")
-        schema_editor.execute(f"DROP TABLE {table}_words")
+        drop_words(schema_editor, table)
     if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute("DROP FUNCTION evalsite_words(text)")
+
+
+def drop_words(schema_editor: BaseDatabaseSchemaEditor, table: str) -> None:
+    """Take the index of a table away."""
+    if schema_editor.connection.vendor == "postgresql":
+        schema_editor.execute(f"DROP INDEX {table}_words")
+        return
+    for act in ("insert", "delete", "update"):
+        schema_editor.execute(f"DROP TRIGGER {table}_words_{act}")
+    schema_editor.execute(f"DROP TABLE {table}_words")
 
 
 class Migration(migrations.Migration):

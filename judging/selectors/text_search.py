@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, F, Func, Q, Value
+from django.db.models import BooleanField, F, Func, Model, Q, Value
 from django.db.models.expressions import RawSQL
 
 from judging.models import Prompt, Response
@@ -47,15 +47,16 @@ def phrases_of(query: str) -> list[tuple[list[str], bool]]:
 
 def prompts_with(query: str) -> Q:
     """Return the condition for prompts whose text or context holds all words and phrases of the query."""
-    return _containing(Prompt, query, F("text"), F("context"))
+    return containing(Prompt, query, F("text"), F("context"))
 
 
 def responses_with(query: str) -> Q:
     """Return the condition for current responses whose text holds all words and phrases of the query."""
-    return _containing(Response, query, F("text")) & Q(superseded_at__isnull=True)
+    return containing(Response, query, F("text")) & Q(superseded_at__isnull=True)
 
 
-def _containing(model: type[Prompt | Response], query: str, *fields: F) -> Q:
+def containing(model: type[Model], query: str, *fields: F) -> Q:
+    """Return the condition for rows of a model whose indexed fields hold all words and phrases of the query."""
     phrases = phrases_of(query)
     if not phrases:
         return Q(pk__in=())

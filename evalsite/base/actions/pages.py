@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
@@ -96,7 +97,11 @@ def form_page(
         first = first_entries(action, request.GET.dict())
         done = preview if preview is not None and "look" in request.POST else action
         form = done.form(subject, first, request.POST if request.method == "POST" else None, request.FILES)
-        form.initial |= {name: request.GET[name] for name in form.fields if name in request.GET}
+        form.initial |= {
+            name: request.GET.getlist(name) if isinstance(field, forms.ModelMultipleChoiceField) else request.GET[name]
+            for name, field in form.fields.items()
+            if name in request.GET
+        }
         shown: JsonDict = {action.noun.name: subject, **first}
         try:
             if form.is_valid():
@@ -129,12 +134,14 @@ def page_of_button(request: PageRequest, noun: str, key: int, verb: str) -> Http
     action = found.actions.get(verb) if found is not None else None
     if action is None or "button" not in action.options:
         raise Http404
-    page = form_page(action, "act.html", context=partial(_shown, action)) if action.fields else button_page(action)
+    page = form_page(action, "act.html", context=partial(act_context, action)) if action.fields else button_page(action)
     return page(request, key=key)
 
 
-def _shown(action: Action[Any, Any], _request: PageRequest, subject: Any) -> JsonDict:
-    return {"action": action, "button": action.options["button"], "subject": subject}
+def act_context(action: Action[Any, Any], _request: PageRequest, subject: Any) -> JsonDict:
+    """Return what the page of an act shows besides its form; one without a button is called as its verb."""
+    button = action.options.get("button") or action.verb.replace("-", " ").capitalize()
+    return {"action": action, "button": button, "subject": subject}
 
 
 def _row(rows: QuerySet[Any], named: JsonDict) -> Any:

@@ -16,16 +16,18 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.actions.references import ITEM
 from evalsite.review.forms import AdjudicationForm, RevisionForm
-from evalsite.review.models import Adjudication, Annotation, Assignment, GoldAnswer, Look, Queue, ReviewItem
+from evalsite.review.models import LEFT_OUT, Adjudication, Annotation, Assignment, GoldAnswer, Look, Queue, ReviewItem
 from evalsite.review.questions.forms import AnswerForm
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.queue_forms import (
+    DetailForm,
     GoldForm,
     HandForm,
     ItemFilterForm,
     ItemsForm,
     ItemsHandForm,
-    ItemsReasonForm,
+    PriorityForm,
+    QueryForm,
     ReasonForm,
     ReleaseForm,
     WithdrawForm,
@@ -33,7 +35,7 @@ from evalsite.review.queue_forms import (
 from evalsite.review.selectors.gold import is_gold
 from evalsite.review.selectors.labels.subjects import form_of_item
 from evalsite.review.selectors.screens.content import choices_of, in_order, read_adjudication
-from evalsite.review.selectors.screens.pages import listed_items, question_of
+from evalsite.review.selectors.screens.pages import items_matching, listed_items, question_of
 from evalsite.review.selectors.screens.waiting_items import possible_members_of
 from evalsite.review.services.items import claims, decisions, gold
 from evalsite.review.services.items.looks import check_may_look, note_look
@@ -54,6 +56,9 @@ def item_facts(item: ReviewItem) -> JsonDict:
         "quorum": item.quorum,
         "annotated": item.answer_count,
         "label": item.label,
+        "priority": item.precedence,
+        "details": {name: getattr(item, name) for name in decisions.OWN_DETAILS}
+        | (item.material.details if item.material is not None else {}),
     }
     if item.status == ItemStatus.NEEDS_ADJUDICATION:
         facts["annotations"] = [row.cannot_judge or row.final_label for row in in_order(item.annotations.all())]
@@ -81,9 +86,15 @@ own = partial(ITEMS.one, permission="review.change_queue", owned=lambda item: it
 decide = partial(ITEMS.one, permission="review.adjudicate")
 
 
-@decide("ask-more", said=lambda _item: "The item needs one more annotation")
+@decide(
+    "ask-more",
+    said=lambda _item: "The item needs one more annotation",
+    button="Ask one more",
+    icon="person-plus",
+    is_offered=lambda item: item.status in decisions.ASKS_ON and item.retest_of_id is None,
+)
 def ask_more(act: ActionCall[ReviewItem, NoInput]) -> ReviewItem:
-    """Ask one more person about an item on which annotators disagree."""
+    """Ask one more person about an item that is open, decided or disputed."""
     return decisions.ask_more(item_id=act.subject.pk, actor=act.actor, at=act.at)
 
 
@@ -101,6 +112,35 @@ def exclude(act: ActionCall[ReviewItem, ReasonForm]) -> ReviewItem:
 
 def _gold_facts(known: GoldAnswer) -> JsonDict:
     return {"id": known.item_id, "label": known.label, "parts": known.parts, "tolerance": known.tolerance}
+
+
+@own(
+    "requeue",
+    form=ReasonForm,
+    said=lambda _item: "Back with annotators; what was said so far counts no more",
+    button="Back to annotators",
+    icon="arrow-counterclockwise",
+    is_offered=lambda item: item.status not in LEFT_OUT and item.retest_of_id is None,
+)
+def requeue(act: ActionCall[ReviewItem, ReasonForm]) -> ReviewItem:
+    """Send an item back to annotators: its labels so far count no more, and who skipped it is asked again.
+
+    Those labels stay stored, in no figure, decision or export. Who gave one is not asked again.
+    """
+    return decisions.requeue_item(item_id=act.subject.pk, actor=act.actor, reason=act.data["reason"], at=act.at)
+
+
+@own("prioritise", form=PriorityForm, said=lambda _item: "Priority set", button="Priority", icon="arrow-up")
+def prioritise(act: ActionCall[ReviewItem, PriorityForm]) -> ReviewItem:
+    """Hand an item out before the others, or after them. Annotators see no priority."""
+    return decisions.set_precedence(item=act.subject, precedence=act.data["priority"], actor=act.actor)
+
+
+@own("set-detail", form=DetailForm, said=lambda _item: "Column set", button="Edit metadata", icon="pencil")
+def set_detail(act: ActionCall[ReviewItem, DetailForm]) -> ReviewItem:
+    """Change what a column says of an item: scenario, language, or a column of the file. Annotators see none."""
+    name, value = act.data["name"], act.data["value"]
+    return decisions.set_detail(item=act.subject, name=name, value=value, actor=act.actor)
 
 
 @own(
@@ -252,26 +292,17 @@ def revise(act: ActionCall[ReviewItem, RevisionForm]) -> Adjudication:
     return decisions.revise_adjudication(item_id=act.subject.pk, adjudicator=act.person, at=act.at, **act.data)
 
 
-def _items_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ItemsForm:
-    return ItemsForm(data, queue=queue)
-
-
-def _items_reason_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ItemsReasonForm:
-    return ItemsReasonForm(data, queue=queue)
-
-
 def _outcome(outcome: BulkOutcome) -> JsonDict:
     return {"done": list(outcome.done), "refused": list(outcome.refusals)}
 
 
 def _several(one: Action[ReviewItem, Any], said: str) -> Action[Queue, Any]:
     """Declare doing to several items of a queue what is done to one; where it cannot be, they stay as they are."""
-    has_reason = one.form_class is ReasonForm
-    form, makes_form = (ItemsReasonForm, _items_reason_form) if has_reason else (ItemsForm, _items_form)
+    form: Any = type(f"Items{one.form_class.__name__}", (one.form_class, ItemsForm), {})
 
     def function(act: ActionCall[Queue, Any]) -> BulkOutcome:
         return act_on_items(
-            items=act.data["items"].order_by("pk"),  # locked in this order
+            items=act.data["items"],
             act=lambda item: one.function(ActionCall(item, act.form, act.actor, act.at)),
         )
 
@@ -280,7 +311,7 @@ def _several(one: Action[ReviewItem, Any], said: str) -> Action[Queue, Any]:
         f"{one.verb}-items",
         permission=one.permission,
         form=form,
-        makes_form=makes_form,
+        makes_form=lambda queue, _first, data: form(data, queue=queue),
         owned=itself if one.options.get("owned") else None,
         shown=_outcome,
         said=lambda outcome: outcome.words(said),
@@ -289,17 +320,28 @@ def _several(one: Action[ReviewItem, Any], said: str) -> Action[Queue, Any]:
 
 SEVERAL: tuple[Action[Queue, Any], ...] = (
     _several(exclude, "{} excluded; the annotations are kept."),
+    _several(reopen, "{} reopened."),
+    _several(requeue, "{} sent back to annotators."),
     _several(ask_more, "One more annotation asked for {}."),
+    _several(prioritise, "Priority set for {}."),
+    _several(set_detail, "Column set for {}."),
     _several(take_back, "{} taken back."),
 )
+
+
 of_queue = partial(QUEUES.one, permission="review.change_queue", owned=itself)
+
+
+@of_queue("count-items", form=QueryForm, is_dry=True, shown=dict)
+def count_items(act: ActionCall[Queue, QueryForm]) -> JsonDict:
+    """Say how many items of a queue filters choose, before something is done to all of them."""
+    found = items_matching(queue=act.subject, query=act.data["query"], at=act.at)
+    return {"queue": act.subject.slug, "query": act.data["query"], "items": found.count()}
 
 
 def _items_hand_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ItemsHandForm:
     search_url = reverse("review:queue-give-items", args=[queue.slug])
-    return ItemsHandForm(
-        data, queue=queue, people=possible_members_of(queue), search_url=search_url, auto_id="assign_%s"
-    )
+    return ItemsHandForm(data, queue=queue, people=possible_members_of(queue), search_url=search_url)
 
 
 @of_queue("give-items", form=ItemsHandForm, makes_form=_items_hand_form, shown=lambda said: {"said": said}, said=str)
@@ -313,6 +355,9 @@ def give_items(act: ActionCall[Queue, ItemsHandForm]) -> str:
         reason=act.data["reason"],
         at=act.at,
     )
+
+
+OF_ITEMS: tuple[Action[Queue, Any], ...] = (give_items, *SEVERAL)  # by the same choice of items
 
 
 def _release_form(queue: Queue, first: JsonObject, data: PageData | None) -> ReleaseForm:

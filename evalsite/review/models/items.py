@@ -171,6 +171,7 @@ class ReviewItem(models.Model):
     arm = models.CharField(max_length=20, choices=choices_of(ItemArm), default=ItemArm.ROUTED)
     inclusion_probability = models.FloatField(null=True)  # audit arm only
     priority = models.IntegerField(default=0)  # higher comes first
+    precedence = models.SmallIntegerField(default=0)  # the same, by a lead, before what the order of the queue says
     shuffle = models.BigIntegerField()  # stored random number: order among equals, and the seed of the blind sides
     quorum = models.PositiveSmallIntegerField()
     answer_count = models.PositiveSmallIntegerField(default=0)
@@ -206,9 +207,9 @@ class ReviewItem(models.Model):
             models.UniqueConstraint(fields=["retest_of", "only_for"], name="item_retest_once"),
         ]
         indexes = [
-            models.Index(fields=["queue", "status", "-priority", "shuffle", "id"], name="item_next"),
-            models.Index(fields=["queue", "status", "shuffle", "id"], name="item_random"),
-            models.Index(fields=["queue", "status", "id"], name="item_given"),
+            models.Index(fields=["queue", "status", "-precedence", "-priority", "shuffle", "id"], name="item_next"),
+            models.Index(fields=["queue", "status", "-precedence", "shuffle", "id"], name="item_random"),
+            models.Index(fields=["queue", "status", "-precedence", "id"], name="item_given"),
             models.Index(fields=["queue", "criterion", "scenario"], name="item_filter"),
             models.Index(fields=["queue", "reason"], name="item_reason"),
             models.Index(fields=["queue", "scenario"], name="item_scenario"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
@@ -16,7 +17,7 @@ from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, get_view, page_of, post_view, table_response
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import COLUMNAR, CONTENT_TYPES, has_columnar_files
-from evalsite.review.actions.items import SEVERAL, give_items
+from evalsite.review.actions.items import OF_ITEMS
 from evalsite.review.models import Assignment, MailChoice, Notice, Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
@@ -31,6 +32,16 @@ from evalsite.review.states import ItemStatus, QueueStatus
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue
+
+
+MARKS = {
+    "flagged": "Flagged",
+    "stuck": "No annotator left",
+    "unable": "Cannot judge",
+    "disputed": "Different labels",
+}
+TYPED = {"answer": "Question=answer", "detail": "Column=value"}
+MOST_LABELS = 20  # of a scale, in a filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +92,7 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
     queue = queue_or_404(request, slug)
     if request.user.has_perm("review.change_queue"):
         form = form_of_queue(queue)
-        context = _standing(queue) | _owner_context(request, queue) | {"form": give_items.form(queue, {}, None)}
+        context = _standing(queue) | _owner_context(request, queue)
         context["form_parts"] = form.parts if form is not None else ()
         return render(request, "review/queue_detail.html", context)
     context = _standing(queue)
@@ -109,12 +120,6 @@ def _standing(queue: CountedQueue) -> JsonDict:
     return {"queue": queue, "progress": progress, "open_status": QueueStatus.OPEN}
 
 
-def owner_context(request: PageRequest, queue: Queue) -> JsonDict:
-    """Return everything of a queue that its page shows to owners."""
-    counted = queue_or_404(request, queue.slug)
-    return _standing(counted) | _owner_context(request, counted)
-
-
 def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
     filters = pages.ItemFilters.read(request.GET)
     now = timezone.now()
@@ -122,6 +127,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
     count = None if filters.is_set else queue.items.count()
     page = page_of(request, items, count=count)
     listed = [item.pk for item in page.object_list]
+    people = pages.remembered("people", queue, lambda: waiting_items.people_of(queue=queue))
     holders, remarks_by_item = waiting_items.holders_of(listed, at=now), waiting_items.remarks_on(listed)
     return {
         "page_obj": page,
@@ -140,20 +146,34 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
         "reasons": pages.reasons(),
         "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
-        "people": waiting_items.people_of(queue=queue),
+        "people": people,
         "gold_scores": gold_scores(queue) if queue.gold_count else (),
-        "workload": waiting_items.workload_of(queue=queue),
-        "agreement": pages.full_agreement_of(queue=queue),
+        "workload": pages.remembered("workload", queue, lambda: waiting_items.workload_of(queue=queue)),
+        "agreement": pages.remembered("agreement", queue, lambda: pages.full_agreement_of(queue=queue)),
         "disagreements": pages.disagreement_counts([queue]).get(queue.pk, 0),
+        "all_that_match": urlencode({"query": filters.query}),
+        "marked": [(name, title, getattr(filters, name)) for name, title in MARKS.items()],
+        "typed": [(name, title, getattr(filters, name)) for name, title in TYPED.items()],
+        "people_chosen": [(person.username, person.name) for person in people],
+        "labels_chosen": [(label.value, label.text) for label in labels_from_json(queue.labels)][:MOST_LABELS],
         "bulk_actions": [
             (reverse(f"review:queue-{act.verb}", args=[queue.slug]), act.verb.removesuffix("-items").replace("-", " "))
-            for act in SEVERAL
+            for act in OF_ITEMS
             if request.user.has_perm(act.permission)
         ],
-        "other_quorums": services.other_quorums(queue),
+        "other_quorums": pages.remembered("quorums", queue, lambda: services.other_quorums(queue)),
         "closed": queue.total_count - queue.open_count,
         "formats": [*CONTENT_TYPES, *(COLUMNAR[:1] if has_columnar_files() else ())],
     }
+
+
+def items_done(request: PageRequest, _result: object) -> HttpResponse:
+    """Lead back to the items that the filter of a bulk act chose."""
+    match = request.resolver_match
+    assert match is not None, "the view was found by it"
+    queue = get_object_or_404(Queue, slug=match.kwargs["slug"])
+    chosen = pages.ItemFilters.read(QueryDict(request.POST.get("query", "")).dict())
+    return redirect(f"{queue.get_absolute_url()}?{chosen.query}#items" if chosen.is_set else queue)
 
 
 def queue_saved(request: PageRequest, queue: Queue) -> HttpResponse:

@@ -38,7 +38,8 @@ from tests.evalsite.review.exchanged import exported
 from tests.evalsite.review.services.referrals.test_run_referrals import judged_run
 
 Make = Callable[[], Example]
-ONLY_DISAGREEMENTS = "Only an item on which annotators disagree can get one more annotator."
+ONLY_DISAGREEMENTS = "Only an item that is open, decided or disputed can get one more annotator."
+NOTHING_TO_REQUEUE = "An item that is stale, excluded, a gold item or a copy cannot go back to annotators."
 LOST = "This item is no longer assigned to you. Your text is kept as a draft. Open the item again to submit it."
 LABELS = {"1": "A is better", "0": "Neither is better", "-1": "B is better"}
 PAIRS = "id,question,response_a,response_b,system_a,system_b\np1,What is 2+2?,Four.,Five.,secret-oak,secret-elm\n"
@@ -301,6 +302,52 @@ def _of_several(verb: str, sentence: str, **entered: object) -> Make:
     return make
 
 
+def _several_reopened() -> Example:
+    item = _item("excluded")
+    other = factories.review_item(queue=item.queue, status="stale")
+    sentence = "Only a decided, adjudicated or excluded item can be reopened."
+    return Example(
+        item.queue,
+        entered={"items": [item.pk, other.pk], "reason": "it is whole"},
+        shows={"done": [item.pk], "refused": [sentence]},
+        refused={"items": [other.pk], "reason": "it is whole"},
+        sentence=sentence,
+    )
+
+
+TOO_EARLY = "Ensure this value is less than or equal to 1000."
+
+
+def _all_of_a_filter(entered: JsonDict) -> Make:
+    """Return an example on all that a filter chooses, which is refused where others are chosen than were seen."""
+
+    def make() -> Example:
+        item = _item("split")
+        factories.review_item(queue=item.queue)
+        chosen = entered | {"query": "status=split"}
+        return Example(
+            item.queue,
+            entered=chosen | {"matching": 1},
+            shows={"done": [item.pk], "refused": []},
+            refused=chosen | {"matching": 2},
+            sentence="By now the filter chooses 1 items, not 2. Look again.",
+        )
+
+    return make
+
+
+def _counted_items() -> Example:
+    item = _item("split")
+    factories.review_item(queue=item.queue)
+    return Example(
+        item.queue,
+        entered={"query": "status=split"},
+        shows={"queue": "pairs", "query": "status=split", "items": 1},
+        refused={"query": "state=split"},
+        sentence="No filter reads like this: state.",
+    )
+
+
 def _gave_items() -> Example:
     item = _item()
     factories.user("ada", Role.ANNOTATOR)
@@ -309,7 +356,7 @@ def _gave_items() -> Example:
         entered={"items": [item.pk], "person": "ada", "reason": "her field"},
         shows={"said": "1 item assigned to ada; they stay reserved for one day."},
         refused={"person": "ada", "reason": "her field"},
-        sentence="Choose at least one item and at most 200.",
+        sentence="Choose at least one item and at most 2,000.",
     )
 
 
@@ -521,7 +568,12 @@ EXAMPLES: dict[str, Make] = {
     "queue delete": _deleted_queue,
     "queue restore": _queue("archived", "paused", "A queue that is paused cannot become paused.", status="paused"),
     "queue exclude-items": _of_several("exclude", "An item that is stale cannot become excluded.", reason="cut off"),
+    "queue reopen-items": _several_reopened,
+    "queue requeue-items": _of_several("requeue", NOTHING_TO_REQUEUE, reason="new guidelines"),
     "queue ask-more-items": _of_several("ask-more", ONLY_DISAGREEMENTS),
+    "queue prioritise-items": _all_of_a_filter({"priority": 3}),
+    "queue set-detail-items": _all_of_a_filter({"name": "scenario", "value": "law"}),
+    "queue count-items": _counted_items,
     "queue take-back-items": _of_several(
         "take-back", "This item was not sent by hand, so it cannot be withdrawn. You can pause its queue."
     ),
@@ -552,7 +604,18 @@ EXAMPLES: dict[str, Make] = {
     "assignment revise": _revised_own,
     "queue add-owner": shared(lambda: factories.queue(slug="pairs"), is_shared=False),
     "queue remove-owner": shared(lambda: factories.queue(slug="pairs"), is_shared=True),
-    "item ask-more": _item_acted("split", "open", ONLY_DISAGREEMENTS, becomes="open"),
+    "item requeue": _item_acted("split", "stale", NOTHING_TO_REQUEUE, becomes="open", reason="new guidelines"),
+    "item prioritise": lambda: Example(
+        _item(), {"priority": -2}, {"priority": -2}, refused={"priority": 1001}, sentence=TOO_EARLY
+    ),
+    "item set-detail": lambda: Example(
+        _item(),
+        {"name": "scenario", "value": "law"},
+        {"details": {"scenario": "law", "language": ""}},
+        refused={"name": "domain", "value": "law"},
+        sentence="Items of runs and debates have a scenario and a language only.",
+    ),
+    "item ask-more": _item_acted("split", "adjudicated", ONLY_DISAGREEMENTS, becomes="open"),
     "item reopen": _item_acted(
         "settled", "open", "Only a decided, adjudicated or excluded item can be reopened.", "split", reason="misread"
     ),

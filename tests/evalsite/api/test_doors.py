@@ -211,7 +211,8 @@ def test_every_change_of_a_row_with_an_owner_is_for_its_owners() -> None:
 
     assert [noun.name for noun in nouns] == ["judge", "queue", "run"]
     assert [f"{action.noun.name} {action.verb}" for action in changes if not action.options.get("owned")] == [
-        "queue ask-more-items",  # what adjudicators do
+        "queue reopen-items",  # what adjudicators do
+        "queue ask-more-items",
         "queue next",  # and annotators
     ]
 

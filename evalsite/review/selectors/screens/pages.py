@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db.models import CharField, Count, F, Max, Min, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+from django.http import QueryDict
 
 from evalsite.base.json_types import JsonDict
-from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
+from evalsite.review.models import Annotation, Assignment, Material, OrderPolicy, Queue, ReviewItem
 from evalsite.review.routing import ItemArm, Reason
 from evalsite.review.selectors.screens.waiting_items import HELD, RECENT, member_filter, stuck_items, with_my_counts
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
+from judging.models import Prompt, Response
 from judging.selectors.prepared_queries import PreparedQuery
+from judging.selectors.text_search import containing, prompts_with
 
 if TYPE_CHECKING:
     from evalsite.review.selectors.screens.waiting_items import CountedQueue
 
-SCENARIOS_SECONDS = 300
+SCENARIOS_SECONDS, FIGURES_SECONDS = 300, 60
+LARGE = 20_000  # items, over all of which nothing is added up at each opening of a page
+Figures = TypeVar("Figures")
 QUESTION_LENGTH = 140
 MEMBERS_LISTED = 20
 QUESTIONS = ("response_a__prompt", "material", "subject")
 ORDERS = {  # in which items are handed out
-    OrderPolicy.URGENT: ("-priority", "shuffle", "pk"),
-    OrderPolicy.GIVEN: ("pk",),
-    OrderPolicy.RANDOM: ("shuffle", "pk"),
+    OrderPolicy.URGENT: ("-precedence", "-priority", "shuffle", "pk"),
+    OrderPolicy.GIVEN: ("-precedence", "pk"),
+    OrderPolicy.RANDOM: ("-precedence", "shuffle", "pk"),
 }
 FINAL = (ItemStatus.DECIDED, ItemStatus.ADJUDICATED)
 HOLDING = {"live": "In progress", "lapsed": "Started and left"}
@@ -98,6 +106,11 @@ class ItemFilters:
     """The filters of a queue's items, as they came in the address; what is not known is dropped."""
 
     status: str = ""
+    person: str = ""  # user name of who annotated, skipped or holds it
+    label: str = ""  # that somebody gave, as it is stored
+    answer: str = ""  # KEY=VALUE: what somebody answered to a question of the queue's form
+    detail: str = ""  # COLUMN=VALUE: what the file has in a column that nothing else reads
+    disputed: bool = False  # two people gave different labels, whatever was decided
     reason: str = ""
     scenario: str = ""
     flagged: bool = False
@@ -109,22 +122,30 @@ class ItemFilters:
     @classmethod
     def read(cls, query: Mapping[str, str]) -> ItemFilters:
         """Return the known filters of a query string."""
-        status, reason = query.get("status", ""), query.get("reason", "")
-        return cls(
-            status=status if status in list(ItemStatus) else "",
-            reason=reason if reason in set(Reason) else "",
-            scenario=query.get("scenario", "")[:100],
-            flagged=query.get("flagged") == "1",
-            stuck=query.get("stuck") == "1",
-            unable=query.get("unable") == "1",
-            text=query.get("text", "").replace("\0", "").strip()[:100],
-            held=query.get("held", "") if query.get("held", "") in HOLDING else "",
-        )
+        known: JsonDict = {"status": list(ItemStatus), "reason": set(Reason), "held": HOLDING}
+        chosen = {name: query.get(name, "") for name in known}
+        filters: JsonDict = {name: value if value in known[name] else "" for name, value in chosen.items()}
+        filters |= {name: query.get(name, "").replace("\0", "").strip()[:100] for name in TYPED}
+        filters |= {name: query.get(name) == "1" for name in MARKED}
+        return cls(**filters)
 
     @property
     def is_set(self) -> bool:
-        marked = self.flagged or self.stuck or self.unable
-        return bool(self.status or self.reason or self.scenario or marked or self.held or self.text)
+        return self != ItemFilters()
+
+    @property
+    def query(self) -> str:
+        """The address that reads as these filters."""
+        values = {name: getattr(self, name) for name in self.names()}
+        return urlencode({name: "1" if value is True else value for name, value in values.items() if value})
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of all filters, as an address has them."""
+        return [field.name for field in fields(cls)]
+
+
+TYPED, MARKED = ("text", "scenario", "person", "label", "answer", "detail"), ("flagged", "stuck", "unable", "disputed")
 
 
 def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[ReviewItem]:
@@ -141,7 +162,7 @@ def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[Re
     if filters.stuck:
         items = items.filter(pk__in=stuck_items(queue).values("pk"))
     if filters.unable:
-        items = items.filter(pk__in=queue.annotations.filter(label="").values("item_id"))
+        items = items.filter(pk__in=queue.annotations.filter(label="", left_out_at=None).values("item_id"))
     if filters.flagged:
         items = items.filter(pk__in=queue.assignments.exclude(flag="").values("item_id"))
     if filters.held:
@@ -149,7 +170,37 @@ def items_of(*, queue: Queue, filters: ItemFilters, at: datetime) -> QuerySet[Re
         live = claims.filter(status=AssignmentStatus.LEASED, expires_at__gte=at)
         chosen_claims = live if filters.held == "live" else claims.exclude(pk__in=live.values("pk"))
         items = items.filter(pk__in=chosen_claims.values("item_id"))
-    return items.order_by("status", *ORDERS[OrderPolicy(queue.order)])
+    return _by_answers(items, queue, filters).order_by("status", *ORDERS[OrderPolicy(queue.order)])
+
+
+def _by_answers(items: QuerySet[ReviewItem], queue: Queue, filters: ItemFilters) -> QuerySet[ReviewItem]:
+    """Return those of these items that fit what was said of people, their answers, and columns of the file."""
+    answers = queue.annotations.filter(left_out_at=None)
+    if filters.person:
+        claims = queue.assignments.exclude(status=AssignmentStatus.WITHDRAWN)
+        items = items.filter(pk__in=claims.filter(annotator__username=filters.person).values("item_id"))
+    if filters.label:
+        items = items.filter(pk__in=answers.filter(label=filters.label).values("item_id"))
+    if filters.disputed:
+        labelled = answers.exclude(label="").order_by().values("item_id")
+        differing = labelled.annotate(least=Min("label"), greatest=Max("label")).filter(least__lt=F("greatest"))
+        items = items.filter(pk__in=differing.values("item_id"))
+    if filters.answer:
+        key, _, value = filters.answer.partition("=")
+        said = Cast(KeyTextTransform(key.strip(), "parts"), CharField())
+        equal = Q(said=value.strip()) | Q(said__contains=f'"{value.strip()}"')  # alone, or among several choices
+        items = items.filter(pk__in=answers.alias(said=said).filter(equal).values("item_id"))
+    if filters.detail:
+        column, _, value = filters.detail.partition("=")
+        held = Cast(KeyTextTransform(column.strip(), "details"), CharField())
+        materials = queue.materials.alias(held=held).filter(held=value.strip())
+        items = items.filter(material__in=materials.values("pk"))
+    return items
+
+
+def items_matching(*, queue: Queue, query: str, at: datetime) -> QuerySet[ReviewItem]:
+    """Return the items that the filters of an address choose, without copies that check somebody or ask them again."""
+    return items_of(queue=queue, filters=ItemFilters.read(QueryDict(query).dict()), at=at).filter(retest_of=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +225,27 @@ def full_agreement_of(*, queue: Queue) -> AgreementCount:
 
 
 def _holds(text: str) -> Q:
-    """Return the condition for items in whose question, or in whose answer out of a file, a text stands."""
-    in_question = Q(response_a__prompt__text__icontains=text) | Q(material__question__icontains=text)
-    return in_question | Q(material__response_a__icontains=text) | Q(material__response_b__icontains=text)
+    """Return the condition for items in whose question, or in whose answers out of a file, all words stand.
+
+    The last word may go on.
+    """
+    query = f"{text}*" if text[-1:].isalnum() else text
+    materials = Material.objects.filter(containing(Material, query, F("question"), F("response_a"), F("response_b")))
+    prompts = Prompt.objects.filter(prompts_with(query))
+    responses = Response.objects.filter(prompt__in=prompts.values("pk"))  # a join would be made of every item
+    return Q(material__in=materials.values("pk")) | Q(response_a__in=responses.values("pk"))
+
+
+def remembered(name: str, queue: Queue, compute: Callable[[], Figures]) -> Figures:
+    """Return a figure over all items of a queue; of a large one as it was within the last minute."""
+    if queue.total_count < LARGE:
+        return compute()
+    key = f"review-{name}-{queue.pk}-{queue.total_count}"
+    kept: Figures | None = cache.get(key)
+    if kept is None:
+        kept = compute()
+        cache.set(key, kept, FIGURES_SECONDS)
+    return kept
 
 
 def scenarios_of(*, queue: Queue) -> list[str]:
@@ -206,10 +275,14 @@ def question_of(item: ReviewItem) -> str:
     return line if len(line) <= QUESTION_LENGTH else f"{line[:QUESTION_LENGTH].rstrip()}…"
 
 
-def listed_items(*, queue: str = "", status: str = "") -> QuerySet[ReviewItem]:
-    """Return the items of a queue, or of all, and of one status, or of any."""
+def listed_items(*, queue: str = "", status: str = "", text: str = "", person: str = "") -> QuerySet[ReviewItem]:
+    """Return the items of a queue, or of all: of one status, with a text, and with one person, or any."""
     chosen = {name: value for name, value in (("queue__slug", queue), ("status", status)) if value}
-    return ReviewItem.objects.filter(**chosen).select_related("queue", *QUESTIONS).prefetch_related("annotations")
+    items = ReviewItem.objects.filter(_holds(text) if text else Q(), **chosen)
+    if person:
+        claims = Assignment.objects.exclude(status=AssignmentStatus.WITHDRAWN).filter(annotator__username=person)
+        items = items.filter(pk__in=claims.values("item_id"))
+    return items.select_related("queue", *QUESTIONS).prefetch_related("annotations")
 
 
 def items_to_adjudicate(*, queue_slug: str = "") -> QuerySet[ReviewItem]:

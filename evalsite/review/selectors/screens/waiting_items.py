@@ -94,6 +94,10 @@ def _with_lack(queue: Queue) -> QuerySet[LackingItem]:
     people = possible_members_of(queue).count()
     touched = Count("assignments", filter=Q(assignments__status__in=TOUCHED))
     items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, only_for=None)
+    given_back = queue.assignments.filter(status__in=(AssignmentStatus.SKIPPED, AssignmentStatus.WITHDRAWN))
+    no_label = queue.annotations.filter(slot=None)
+    lost = Q(pk__in=given_back.values("item_id")) | Q(pk__in=no_label.values("item_id"))
+    items = items.filter(lost | Q(quorum__gt=people))  # of all others there are as many people left as labels missing
     return items.annotate(lack=F("quorum") - F("answer_count") - people + touched)
 
 
@@ -328,6 +332,7 @@ class PersonProgress:
 
     pk: int
     name: str
+    username: str
     answered: int
     skipped: int
     in_work: int
@@ -346,6 +351,7 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
         PersonProgress(
             pk=person.pk,
             name=person.get_full_name() or person.username,
+            username=person.username,
             answered=(mine := counts.get(person.pk, {})).get(AssignmentStatus.SUBMITTED, 0),
             skipped=mine.get(AssignmentStatus.SKIPPED, 0),
             in_work=held_counts.get(person.pk, 0),

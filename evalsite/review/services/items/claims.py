@@ -367,7 +367,7 @@ def _own_claim(locked: LockedItem, annotator: User, token: str) -> Assignment:
 
 
 HANDED_TIME = timedelta(hours=24)  # a slot waits so long for the person it was handed to
-MOST_AT_ONCE = 200
+MOST_AT_ONCE = 2_000
 
 
 @transaction.atomic
@@ -399,7 +399,7 @@ def hand_items(
         queue.items.filter(pk__in=item_ids).order_by("pk").values_list("pk", flat=True)
     )  # locked in this order
     if not 0 < len(item_ids) <= MOST_AT_ONCE:
-        raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE}.")
+        raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE:,}.")
     handed, refusals = 0, dict[str, None]()
     for item_id in list(ordered_ids):
         locked = lock_item(item_id)

@@ -20,6 +20,7 @@ from evalsite.review.models import (
     Annotation,
     Assignment,
     Look,
+    Material,
     NoticeKind,
     Provenance,
     Queue,
@@ -27,14 +28,16 @@ from evalsite.review.models import (
 )
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.gold import is_gold
 from evalsite.review.selectors.screens.waiting_items import has_seen_verdicts
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
 from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, given_label, outcome_of
+from evalsite.review.services.items.item_locks import lock_item
 from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.services.items.notices import notify_adjudicators
-from evalsite.review.services.items.queues import recount
 from evalsite.review.states import (
+    AssignmentStatus,
     ItemFacts,
     ItemStatus,
     QueueStatus,
@@ -47,6 +50,8 @@ from evalsite.review.states import (
 )
 
 MOST_ANSWERS = 20
+ASKS_ON = (ItemStatus.OPEN, ItemStatus.NEEDS_ADJUDICATION, ItemStatus.DECIDED)  # can ask one more person
+OWN_DETAILS = {"scenario": 100, "language": 40}  # columns of the item itself, by which reports group: characters
 REASON_LIMIT = 300
 
 
@@ -60,7 +65,7 @@ def update_outcome(*, item: ReviewItem, answers: Iterable[Annotation], at: datet
         return False
     every_answer = list(answers)
     answers = labelled(every_answer)
-    unable = sum(bool(annotation.cannot_judge) for annotation in every_answer)
+    unable = sum(bool(row.cannot_judge) and row.left_out_at is None for row in every_answer)
     given = [GivenLabel(annotation.label, annotation.parts) for annotation in answers]
     decision = outcome_of(item, given, quorum=item.quorum, unable=unable)
     if item.reopened_at is not None and decision.state is ItemStatus.DECIDED:
@@ -245,14 +250,14 @@ def reopen_item(*, item_id: int, actor: User | None, reason: str, at: datetime) 
 
 @transaction.atomic
 def ask_more(*, item_id: int, actor: User | None, at: datetime) -> ReviewItem:
-    """Ask one more person about an item that people disagree about.
+    """Ask one more person about an item, whether people disagree about it, decided it, or are at work on it.
 
     Raises:
-        ReviewRefused: it does not need adjudication, or people were asked too often.
+        ReviewRefused: it was adjudicated or left out, asks one person only, or people were asked too often.
     """
     item = lock_row(ReviewItem, item_id, "queue", "subject")
-    if item.status != ItemStatus.NEEDS_ADJUDICATION:
-        raise ReviewRefused("Only an item on which annotators disagree can get one more annotator.")
+    if item.status not in ASKS_ON or item.retest_of_id is not None:
+        raise ReviewRefused("Only an item that is open, decided or disputed can get one more annotator.")
     if item.quorum >= MOST_ANSWERS:
         raise ReviewRefused(f"{MOST_ANSWERS} people have annotated this item. Decide it yourself.")
     item.quorum, item.reopened_at = max(item.quorum, item.answer_count) + 1, None
@@ -261,13 +266,74 @@ def ask_more(*, item_id: int, actor: User | None, at: datetime) -> ReviewItem:
     return item
 
 
+@transaction.atomic
+def requeue_item(*, item_id: int, actor: User | None, reason: str, at: datetime) -> ReviewItem:
+    """Send an item back to annotators: what was said of it so far counts no more, and who skipped it is asked again.
+
+    Those labels stay stored, in no figure, decision or export; who gave one is not asked again.
+
+    Raises:
+        ReviewRefused: it is left out, a gold item or a copy for one person, or nobody has said anything of it.
+    """
+    locked = lock_item(item_id)
+    item = locked.item
+    if item.status in LEFT_OUT or item.retest_of_id is not None or is_gold(item):
+        raise ReviewRefused("An item that is stale, excluded, a gold item or a copy cannot go back to annotators.")
+    skipped = item.assignments.filter(status=AssignmentStatus.SKIPPED).update(status=AssignmentStatus.LAPSED)
+    counted = [annotation.pk for annotation in locked.answers if annotation.left_out_at is None]
+    if not skipped and not counted and item.is_open:
+        raise ReviewRefused("Nobody has annotated or skipped this item, so it waits for annotators already.")
+    Annotation.objects.filter(pk__in=counted).update(left_out_at=at, slot=None)
+    Adjudication.objects.filter(item=item).delete()
+    detail = {"reason": reason.strip()[:REASON_LIMIT], "status": item.status, "label": item.label}
+    item.answer_count, item.reopened_at = 0, None
+    move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
+    record(actor, "item.requeued", about(item), annotations=len(counted), skipped=skipped, **detail)
+    return item
+
+
+def set_precedence(*, item: ReviewItem, precedence: int, actor: User | None) -> ReviewItem:
+    """Let an item come before others, or behind them, whatever the order of its queue."""
+    record(actor, "item.prioritised", about(item), before=item.precedence, precedence=precedence)
+    item.precedence = precedence
+    item.save(update_fields=["precedence"])
+    return item
+
+
+@transaction.atomic
+def set_detail(*, item: ReviewItem, name: str, value: str, actor: User | None) -> ReviewItem:
+    """Store what an owner says of an item in a column: scenario, language, or one that the file has or not yet.
+
+    No annotator sees it. An empty value takes a column of the file away.
+
+    Raises:
+        ReviewRefused: the item did not come in a file, or the value is too long.
+    """
+    if name in OWN_DETAILS:
+        if len(value) > OWN_DETAILS[name]:
+            raise ReviewRefused(f"At most {OWN_DETAILS[name]} characters.", field="value")
+        before = getattr(item, name)
+        setattr(item, name, value)
+        item.save(update_fields=[name])
+    elif item.material is None:
+        raise ReviewRefused("Items of runs and debates have a scenario and a language only.", field="name")
+    else:
+        material = lock_row(Material, item.material.pk)
+        before = str(material.details.get(name, ""))
+        material.details = {key: held for key, held in material.details.items() if key != name}
+        material.details |= {name: value} if value else {}
+        material.save(update_fields=["details"])
+    record(actor, "item.described", about(item), column=name, before=before[:REASON_LIMIT], value=value[:REASON_LIMIT])
+    return item
+
+
 def _bring_back(item: ReviewItem, *, actor: User | None, reason: str, at: datetime) -> ReviewItem:
     detail = {"reason": reason.strip(), "excluded_because": item.excluded_because}
     item.excluded_because = ""
     item.save(update_fields=["excluded_because"])
+    _count_in(item, 1)
     move_item(item=item, status=ItemStatus.OPEN, label="", at=at)
     update_outcome(item=item, answers=item.annotations.all(), at=at)
-    recount(queue_id=item.queue_id)
     record(actor, "item.brought_back", about(item), **detail)
     return item
 
@@ -286,9 +352,15 @@ def exclude_item(*, item_id: int, actor: User | None, reason: str, at: datetime)
     item.excluded_because = reason.strip()[:REASON_LIMIT]
     item.save(update_fields=["excluded_because"])
     move_item(item=item, status=ItemStatus.EXCLUDED, label="", at=at)
-    recount(queue_id=item.queue_id)
+    _count_in(item, -1)
     record(actor, "item.excluded", about(item), **detail)
     return item
+
+
+def _count_in(item: ReviewItem, difference: int) -> None:
+    """Count an item among those of its queue, or no more: counting all of them for each of many takes too long."""
+    if item.arm != ItemArm.RETEST:
+        Queue.objects.filter(pk=item.queue_id).update(total_count=F("total_count") + difference)
 
 
 def _facts(item: ReviewItem, *, has_answered: bool = False) -> ItemFacts:

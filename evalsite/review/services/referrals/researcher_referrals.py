@@ -19,6 +19,7 @@ from evalsite.review.selectors.pace import pace_of
 from evalsite.review.selectors.verdict_reviews import items_to_take_back, review_of_verdict, why_not_these, why_not_yet
 from evalsite.review.services.items import queues
 from evalsite.review.services.items.audit_subjects import about
+from evalsite.review.services.items.claims import MOST_AT_ONCE
 from evalsite.review.services.items.item_locks import lock_item
 from evalsite.review.services.referrals.run_referrals import (
     open_chosen_items,
@@ -204,9 +205,6 @@ def _facts(item: ReviewItem, at: datetime) -> ItemFacts:
     )
 
 
-MOST_AT_ONCE = 200
-
-
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
     """The items that something was done to, and why not to others, each reason once."""
@@ -229,7 +227,7 @@ def act_on_items(*, items: Iterable[ReviewItem], act: Callable[[ReviewItem], obj
     """
     items = list(items)
     if len(items) > MOST_AT_ONCE:
-        raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE}.")
+        raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE:,}.")
     done, refusals = list[int](), dict[str, None]()
     for item_id, item in [(item.pk, item) for item in items]:
         try:

@@ -74,7 +74,7 @@ def test_queue_detail_has_a_fixed_number_of_queries(count: int, django_assert_nu
     client, _ = signed_in("rita", Role.RESEARCHER)
     cache.clear()  # the scenarios of a queue are remembered
 
-    with django_assert_num_queries(27):
+    with django_assert_num_queries(25):
         page = client.get(reverse("review:queue-detail", args=[queue.slug]))
 
     assert page.status_code == 200
@@ -367,22 +367,22 @@ def test_chosen_items_are_excluded_asked_more_or_taken_back_at_once() -> None:
     def act(name: str, *items: ReviewItem, reason: str = "") -> list[str]:
         form = {"items": [item.pk for item in items], "reason": reason}
         url = reverse(f"review:queue-{name}-items", args=[queue.slug])
-        return [str(message) for message in client.post(url, form, follow=True).context["messages"]]
+        page = client.post(url, form, follow=True).context
+        wrong = [error for errors in page["form"].errors.values() for error in errors] if "form" in page else []
+        return [*wrong, *map(str, page["messages"])]
 
     assert act("exclude", *others[:2]) == ["Give a reason."]
-    assert act("ask-more", disputed, others[2]) == [
-        "One more annotation asked for 1 item. Only an item on which annotators disagree can get one more annotator."
-    ]
+    assert act("ask-more", disputed, others[2]) == ["One more annotation asked for 2 items."]
     assert act("take-back", others[0], others[1]) == [
         "1 item taken back. This item was not sent by hand, so it cannot be withdrawn. You can pause its queue."
     ]
     assert act("exclude", others[1], reason="cut off") == ["1 item excluded; the annotations are kept."]
-    assert act("exclude", reason="cut off") == ["Choose at least one item and at most 200."]
+    assert act("exclude", reason="cut off") == ["Choose at least one item and at most 2,000."]
     assert act("exclude", elsewhere, reason="x")[0].startswith("Select a valid choice.")
     assert [(item.pk, item.status, item.quorum) for item in ReviewItem.objects.order_by("pk")] == [
         (disputed.pk, ItemStatus.OPEN, 3),
         (others[1].pk, ItemStatus.EXCLUDED, 2),
-        (others[2].pk, ItemStatus.OPEN, 2),
+        (others[2].pk, ItemStatus.OPEN, 3),
         (elsewhere.pk, ItemStatus.OPEN, 2),
     ]
 
