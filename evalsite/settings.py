@@ -300,6 +300,13 @@ IDLE_MINUTES = env.integer(
     low=0,
     high=1440,
 )
+SESSION_LONGEST_HOURS = env.integer(
+    "EVALSITE_SESSION_LONGEST_HOURS",
+    720,  # 30 days, as NIST SP 800-63B allows at its first level; its second asks for 12 hours
+    "Hours after which a person has to sign in again, however much they use the site.",
+    low=1,
+    high=8760,
+)
 SESSION_COOKIE_AGE = IDLE_MINUTES * 60 or SESSION_DAYS * 24 * 3600
 
 # --- age limits

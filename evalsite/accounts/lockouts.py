@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from redis.exceptions import RedisError
 
 from evalsite.base.json_types import JsonDict
-from evalsite.serving.proxies import ADDRESS_IS_TOLD
+from evalsite.serving.proxies import told_address
 from judging.llm.limiter import connect
 
 ADDRESS_FACTOR = 5  # an office behind one address may fail that many times as often as one person
@@ -62,8 +62,8 @@ class SignInHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no t
             name = get_client_username(request, credentials)
             return _total(recent.filter(username=name, user_agent=browser))
         limit: int = get_failure_limit(request, credentials)
-        is_told = request.META.get(ADDRESS_IS_TOLD, False)
-        if is_told and _total(recent.filter(ip_address=request.META["REMOTE_ADDR"])) >= limit * ADDRESS_FACTOR:
+        address = told_address(request)
+        if address and _total(recent.filter(ip_address=address)) >= limit * ADDRESS_FACTOR:
             return limit
         return int(super().get_failures(request, credentials))
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
@@ -50,6 +51,13 @@ def note_opening(request: HttpRequest, *, at: datetime) -> None:
     """Keep in a new session where it began."""
     agent = request.META.get("HTTP_USER_AGENT", "")[:AGENT_LIMIT]
     request.session[OPENED] = [at.isoformat(), request.META.get("REMOTE_ADDR", ""), agent]
+
+
+def has_outlived(said: Mapping[str, Any], *, at: datetime) -> bool:
+    """Return whether a session began longer ago than one may last, however much it is used."""
+    began = said.get(OPENED)
+    limit = timedelta(hours=settings.SESSION_LONGEST_HOURS)
+    return began is None or at - datetime.fromisoformat(began[0]) >= limit
 
 
 def open_sessions(*, person: User, key: str | None, at: datetime) -> list[OpenSession]:
@@ -114,10 +122,10 @@ def browser_in_words(agent: str) -> str:
 
 
 def _sessions_of(person: User, *, at: datetime) -> Iterator[tuple[Session, JsonDict]]:
-    """Yield the sessions that are open: a new password has ended all that began before."""
+    """Yield the sessions that are open: a new password has ended all that began before, as has their longest life."""
     current = person.get_session_auth_hash()
     for stored, said in _stored_sessions(Session.objects.filter(expire_date__gt=at), person):
-        if constant_time_compare(said.get(HASH_SESSION_KEY, ""), current):
+        if constant_time_compare(said.get(HASH_SESSION_KEY, ""), current) and not has_outlived(said, at=at):
             yield stored, said
 
 

@@ -17,6 +17,8 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
+from evalsite.accounts.open_sessions import has_outlived
+
 NO_CONTENT = 204
 RENEWED = "renewed_on"  # in the session: the day, or the time, at which its end was last moved
 
@@ -71,7 +73,8 @@ def _own_page(request: HttpRequest, url: str) -> str:
 
 
 class SessionRenewalMiddleware:
-    """Moves the end of a session on when somebody uses the site, once a day or in a tenth of the idle time at most.
+    """Moves the end of a session on when somebody uses the site, once a day or in a tenth of the idle time at most, and
+    ends one that has outlived its longest life.
 
     What an open page asks for by itself (heartbeats, drafts, parts that refresh) is no use of the site.
     """
@@ -81,6 +84,8 @@ class SessionRenewalMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer the request."""
+        if SESSION_KEY in request.session and has_outlived(request.session, at=timezone.now()):
+            request.session.flush()  # before anybody asks whose it is
         response = self.get_response(request)
         is_part = "HX-Request" in request.headers and request.method == "GET"
         if not is_part and response.status_code != NO_CONTENT and SESSION_KEY in request.session:

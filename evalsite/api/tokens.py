@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Scope
+from evalsite.accounts.second_factors.factors import FactorRefused, has_to_enrol
 from evalsite.api.models import ApiToken
 
 PREFIX = "evs_"
@@ -41,7 +42,13 @@ def digest_of(text: str) -> str:
 
 @transaction.atomic
 def make_token(*, owner: User, name: str, scopes: Iterable[Scope], days: int, at: datetime) -> MadeToken:
-    """Store a token and return it with its text, which nobody can read again."""
+    """Store a token and return it with its text, which nobody can read again.
+
+    Raises:
+        FactorRefused: the owner's role requires a second factor, and they have none yet.
+    """
+    if has_to_enrol(owner):
+        raise FactorRefused("Your role requires a second factor. Set one up before you make a token.")
     text = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         owner=owner,
@@ -73,11 +80,16 @@ def tokens_of(owner: User | None) -> QuerySet[ApiToken]:
 
 
 def find_token(text: str, *, at: datetime) -> ApiToken | None:
-    """Return the token of this text that is valid, and note its use; None for any other text."""
+    """Return the token of this text that is valid, and note its use; None for any other text.
+
+    It rests while its owner lacks the second factor that their role requires, as their sessions do.
+    """
     tokens = ApiToken.objects.select_related("owner")
     token = tokens.filter(
         digest=digest_of(text), revoked_at__isnull=True, ends_at__gt=at, owner__is_active=True
     ).first()
-    if token is not None and (token.last_used_at is None or at - token.last_used_at > USE_IS_WRITTEN_EVERY):
+    if token is None or has_to_enrol(token.owner):
+        return None
+    if token.last_used_at is None or at - token.last_used_at > USE_IS_WRITTEN_EVERY:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=at)
     return token

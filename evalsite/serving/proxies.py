@@ -32,6 +32,13 @@ class ProxyMiddleware:
         return self.get_response(request)
 
 
+def told_address(request: HttpRequest) -> str:
+    """Return the address of who asks where a named proxy told it, so that it counts by itself; empty where all clients
+    of a proxy may have one, and a limit of the address would be a limit of everybody.
+    """
+    return str(request.META["REMOTE_ADDR"]) if request.META.get(ADDRESS_IS_TOLD, False) else ""
+
+
 def client_address(peer: str, forwarded: Sequence[str], proxies: Sequence[Network]) -> str:
     """Return the nearest address that is no proxy of ours, reading `forwarded` from its end.
 

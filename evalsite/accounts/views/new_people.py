@@ -34,6 +34,7 @@ from evalsite.base.actions.pages import show_refusal
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
+from evalsite.serving.proxies import told_address
 from judging.jobs import enqueue_once
 
 INVITATIONS = "accounts/invitation_list.html"
@@ -106,8 +107,8 @@ def password_forgotten(request: HttpRequest) -> HttpResponse:
     form = PasswordResetForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
         return render(request, "registration/password_forgotten.html", {"form": form})
-    email, client = form.cleaned_data["email"].lower(), request.META["REMOTE_ADDR"]
-    if times_lately(f"reset:client:{client}", seconds=HOUR) > MOST_OF_ONE_CLIENT:
+    email, client = form.cleaned_data["email"].lower(), told_address(request)
+    if client and times_lately(f"reset:client:{client}", seconds=HOUR) > MOST_OF_ONE_CLIENT:
         return render(request, "registration/locked_out.html", status=429)
     if times_lately(f"reset:address:{email}", seconds=HOUR) <= MOST_TO_ONE_ADDRESS:
         queued = enqueue_once(mail_reset_links, email, job_id=f"reset-{hashlib.sha256(email.encode()).hexdigest()}")

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
-from evalsite.accounts.open_sessions import browser_in_words, open_sessions
+from evalsite.accounts.open_sessions import OPENED, browser_in_words, open_sessions
 from evalsite.accounts.personal_data import erase_person, personal_document
 from evalsite.accounts.roles import Role
 from evalsite.accounts.sessions import RENEWED
@@ -160,3 +160,22 @@ def test_an_idle_time_ends_sessions_and_use_moves_their_end(client: Client, sett
     assert Session.objects.get().expire_date - timezone.now() < timedelta(minutes=11)
     client.get(reverse("home"))
     assert Session.objects.get().expire_date - timezone.now() > timedelta(minutes=29)
+
+
+def test_a_session_ends_after_its_longest_life_however_much_it_is_used(client: Client, settings: Any) -> None:
+    settings.SESSION_LONGEST_HOURS = 12
+    person = factories.user("ada", Role.ANNOTATOR)
+    client.force_login(person)
+
+    def opened(before: timedelta) -> tuple[int, int, int]:
+        """Return how pages and the API answer in a session of this age, and how many are listed."""
+        session = client.session
+        session[OPENED] = [(timezone.now() - before).isoformat(), "127.0.0.1", FIREFOX]
+        session.save()
+        listed = len(open_sessions(person=person, key=None, at=timezone.now()))
+        return client.get("/api/v1/tokens").status_code, client.get(reverse("home")).status_code, listed
+
+    assert opened(timedelta(hours=11, minutes=59)) == (200, 200, 1)
+    key = client.session.session_key
+    assert opened(timedelta(hours=12)) == (401, 302, 0)
+    assert not Session.objects.filter(pk=key).exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +99,14 @@ def queue() -> Iterator[Queue]:
 
 
 def test_the_page_answers_alike_for_every_address_and_sends_few_letters(
-    ada: User, queue: Queue, django_capture_on_commit_callbacks: Any, monkeypatch: pytest.MonkeyPatch
+    ada: User, queue: Queue, django_capture_on_commit_callbacks: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
+    settings.TRUSTED_PROXIES = [ip_network("127.0.0.1/32")]  # the test client's own address
     monkeypatch.setattr("evalsite.accounts.lockouts.time.time", lambda: 7_200_000.0)  # one hour, however long it takes
-    client, page = Client(), reverse("password-forgotten")
+    client, page = Client(headers={"X-Forwarded-For": "198.51.100.1"}), reverse("password-forgotten")
+    untold = Client()  # as many people may have one address behind a proxy that nobody named
 
-    def ask(email: str) -> tuple[int, str, int]:
+    def ask(email: str, client: Client = client) -> tuple[int, str, int]:
         queue.empty()  # type: ignore[no-untyped-call]  # rq leaves it untyped
         with django_capture_on_commit_callbacks(execute=True):
             answer = client.post(page, {"email": email})
@@ -112,6 +115,8 @@ def test_the_page_answers_alike_for_every_address_and_sends_few_letters(
 
     known, unknown = [ask(ADDRESS) for _ in range(5)], [ask("nobody@example.org") for _ in range(5)]
     many = [ask(f"nobody{number}@example.org")[0] for number in range(11)]
+    behind = [ask(f"somebody{number}@example.org", untold)[::2] for number in range(21)]
+    same = [ask("ben@example.org", untold)[::2] for _ in range(4)]
 
     without_id = [
         [(status, re.sub(r"[0-9a-f]{8,}", "", text), jobs) for status, text, jobs in asked]
@@ -120,6 +125,7 @@ def test_the_page_answers_alike_for_every_address_and_sends_few_letters(
     assert without_id[0] == without_id[1]
     assert [(status, jobs) for status, _, jobs in known] == [(200, 1)] * 3 + [(200, 0)] * 2
     assert many == [200] * 10 + [429]
+    assert (behind, same) == ([(200, 1)] * 21, [(200, 1)] * 3 + [(200, 0)])
     assert "If an account has this address" in known[0][1]
     assert mail.outbox == []  # a worker sends them
 

@@ -18,10 +18,12 @@ from evalsite.accounts.admissions import Claims, admit
 from evalsite.accounts.models import AuditEntry, RecoveryCode, SecondFactor
 from evalsite.accounts.open_sessions import OPENED
 from evalsite.accounts.personal_data import erase_person, personal_document
-from evalsite.accounts.roles import Role
+from evalsite.accounts.roles import Role, Scope
 from evalsite.accounts.second_factors import factors
 from evalsite.accounts.second_factors.one_time_codes import code_at
 from evalsite.accounts.services import PersonDetails
+from evalsite.api.models import ApiToken
+from evalsite.api.tokens import make_token
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -250,6 +252,23 @@ def test_a_required_factor_holds_people_back_until_they_have_one(ada: User) -> N
     assert _is_in(client)
     client.post(reverse("accounts:second-factor-remove", args=[SecondFactor.objects.get().pk]))
     assert SecondFactor.objects.count() == 1  # the last one of somebody who needs one stays
+
+
+def test_a_required_factor_comes_before_tokens_of_the_api(ada: User) -> None:
+    made = make_token(owner=ada, name="before", scopes=Scope, days=1, at=timezone.now())
+    script = Client(headers={"authorization": f"Bearer {made.text}"})
+    own = Client()
+    own.force_login(ada)
+    factors.require_factors(roles=[Role.ADMIN], actor=ada)  # who requires it keeps their session
+    entered = {"name": "script", "scopes": ["read"], "days": 1}
+
+    page = own.post(reverse("token-list"), entered)
+    answers = [script.get("/api/v1/runs"), script.post("/api/v1/tokens", entered, content_type="application/json")]
+    _app(ada)
+
+    assert "Your role requires a second factor. Set one up before you make a token." in page.content.decode()
+    assert [answer.status_code for answer in answers] == [401, 401]
+    assert [ApiToken.objects.count(), script.get("/api/v1/runs").status_code] == [1, 200]
 
 
 def test_an_admins_reset_ends_sessions_and_asks_for_the_password_alone(ada: User) -> None:
