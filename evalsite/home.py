@@ -387,7 +387,7 @@ def steps_to_scores() -> tuple[FirstStep, ...]:
         ),
         FirstStep(
             "Try it",
-            "One call says whether the address answers and the key is accepted.",
+            "Two calls say whether the address answers, and whether the key is accepted.",
             newest.get_absolute_url() if newest else reverse("judging:endpoint-list"),
             "Test the endpoint",
             tested.exists(),
@@ -401,7 +401,7 @@ def steps_to_scores() -> tuple[FirstStep, ...]:
         ),
         FirstStep(
             "Run",
-            "Responses are graded by rules, by judges, or both.",
+            "Rules grade responses, or judges, or both. New judge on that page makes one that asks the endpoint.",
             reverse("judging:run-create"),
             "Start a run",
             runs.exists(),

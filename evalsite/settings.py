@@ -56,6 +56,8 @@ TRUSTED_PROXIES = env.networks(
     "Addresses or networks of proxies in front of the site, separated by commas: only their"
     " X-Forwarded-For headers are trusted.",
 )
+if HTTPS:  # a browser takes such cookies from this very host only, never from a neighbour below the same domain
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"

@@ -99,7 +99,9 @@ def home(request: PageRequest) -> HttpResponse:
 @get_view("judging.add_modelendpoint")
 def first_steps(request: PageRequest) -> HttpResponse:
     """Show what a new site needs, with a tick where it is done."""
-    return render(request, "evalsite/first_steps.html", {"steps": steps_to_scores()})
+    steps = steps_to_scores()
+    following = next((step for step in steps if not step.is_done), None)
+    return render(request, "evalsite/first_steps.html", {"steps": steps, "following": following})
 
 
 @get_view("judging.view_run")

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
@@ -22,10 +21,10 @@ from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare
 
 from evalsite.accounts.audit import record
+from evalsite.accounts.sessions import OPENED, has_outlived
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
 
-OPENED = "opened"  # in the session: when it began, at which address, in which browser
 AGENT_LIMIT = 300  # characters
 BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
 SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Macintosh", "Linux")
@@ -51,13 +50,6 @@ def note_opening(request: HttpRequest, *, at: datetime) -> None:
     """Keep in a new session where it began."""
     agent = request.META.get("HTTP_USER_AGENT", "")[:AGENT_LIMIT]
     request.session[OPENED] = [at.isoformat(), request.META.get("REMOTE_ADDR", ""), agent]
-
-
-def has_outlived(said: Mapping[str, Any], *, at: datetime) -> bool:
-    """Return whether a session began longer ago than one may last, however much it is used."""
-    began = said.get(OPENED)
-    limit = timedelta(hours=settings.SESSION_LONGEST_HOURS)
-    return began is None or at - datetime.fromisoformat(began[0]) >= limit
 
 
 def open_sessions(*, person: User, key: str | None, at: datetime) -> list[OpenSession]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -17,12 +18,9 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from evalsite.accounts.open_sessions import has_outlived
-
 NO_CONTENT = 204
 RENEWED = "renewed_on"  # in the session: the day, or the time, at which its end was last moved
-
-
+OPENED = "opened"  # in the session: when it began, at which address, in which browser
 OPEN_TO_ENROL = {"second-factor-list", "second-factor-app", "second-factor-passkey", "logout"}
 ENROL = "has_to_enrol"  # in the session of somebody who lacks the second factor that their role requires
 
@@ -70,6 +68,13 @@ def _own_page(request: HttpRequest, url: str) -> str:
         return reverse("home")
     parts = urlsplit(url)
     return urlunsplit(("", "", parts.path or "/", parts.query, ""))
+
+
+def has_outlived(said: Mapping[str, Any], *, at: datetime) -> bool:
+    """Return whether a session began longer ago than one may last, however much it is used."""
+    began = said.get(OPENED)
+    limit = timedelta(hours=settings.SESSION_LONGEST_HOURS)
+    return began is None or at - datetime.fromisoformat(began[0]) >= limit
 
 
 class SessionRenewalMiddleware:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from evalsite.base.json_types import JsonDict, JsonObject
 
-_FACT = re.compile(r" (\w+)=%[sdr]")  # our messages: "area.event name=%s other=%s"
+_FACT = re.compile(r" (\w+)=%(?:\.\d)?[sdrf]")  # our messages: "area.event name=%s other=%s"
 _EVENT = re.compile(rf"([\w.]+)(?:{_FACT.pattern})*")
 _NOTHING: JsonObject = MappingProxyType({})
 _belonging: ContextVar[JsonObject] = ContextVar("belonging", default=_NOTHING)

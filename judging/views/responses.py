@@ -15,6 +15,7 @@ from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.pages import show_refusal
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view
 from evalsite.base.json_types import JsonDict
+from evalsite.base.owners import check_owner
 from evalsite.base.refusals import Refused
 from judging.actions.runs import try_judge
 from judging.forms.prompts import TrialForm
@@ -227,6 +228,7 @@ def trial_detail(request: PageRequest, response_id: int, run_id: int) -> HttpRes
 def trial_cancel(request: PageRequest, response_id: int, run_id: int) -> HttpResponse:
     """Cancel a trial; a call that is on its way is still paid for and kept."""
     response, run = _trial(response_id, run_id)
+    check_owner(run, request.user)
     refusal = ""
     try:
         run = run_lifecycle.cancel_run(run_id=run.pk, actor=request.user, at=timezone.now())

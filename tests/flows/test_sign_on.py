@@ -1,4 +1,4 @@
-"""Single sign-on at a real OpenID Connect provider, and second factors, in a browser, on a site of its own."""
+"""A new site in a browser: its set-up, single sign-on at a real OpenID Connect provider, and second factors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from pathlib import Path
 
 import pytest
 import requests
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Page, StorageState, ViewportSize, expect
 
 from evalsite.accounts.second_factors.one_time_codes import code_at
 from tests import databases
+from tests.fake_llm.fixture import FakeLLM
 from tests.flows.axe import faults
 from tests.flows.conftest import PATIENCE, REPOSITORY, LiveSite, find_chromium, free_port, stop_site
+from tests.install_page import RATING
 
 pytestmark = pytest.mark.flow
+
+FIRST_PASSWORD = "quite-a-long-one-42"
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,8 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="module")
-def sign_on_site(
-    django_db_setup: None, provider: Provider, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveSite]:
-    """Return a site without demo data whose people come from the provider."""
+def new_site(django_db_setup: None, provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
+    """Return a site without data and people that knows the provider."""
     find_chromium()
     folder = tmp_path_factory.mktemp("sign-on")
     with databases.own_database(folder) as url:
@@ -103,11 +106,45 @@ def sign_on_site(
         live = LiveSite(f"http://127.0.0.1:{port}", folder, environment, {}, process)
         try:
             _wait_for(f"{live.url}/livez", process)
-            made = live.command("create_admin", "--username", "first")  # until there is one, every page leads to set-up
-            assert made.returncode == 0, made.stderr
             yield live
         finally:
             stop_site(live)
+
+
+@pytest.fixture(scope="module")
+def first_admin(new_site: LiveSite, chromium: Browser) -> StorageState:
+    """Let the first admin set up the site, and return the cookies of their browser."""
+    context = chromium.new_context(base_url=new_site.url)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto("/setup/")  # where there is no single sign-on, every page leads there
+    expect(page.locator("h1")).to_have_text("Set up the site")
+    expect(page.locator("main")).to_contain_text("It stands in the log of the web server, after accounts.setup_code.")
+    assert faults(page) == []
+    page.set_viewport_size(PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    said = re.search(r"accounts.setup_code code=(\w+)", (new_site.data_dir / "said").read_text())
+    assert said is not None
+    entered = {"Set-up code": said[1], "Organisation": "Example Lab", "Username": "first", "Password": FIRST_PASSWORD}
+    for label, text in entered.items():
+        page.get_by_label(label).fill(text)
+    page.get_by_role("button", name="Make the account").click()
+    expect(page).to_have_url(f"{new_site.url}/first-steps/")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def rating_model() -> Iterator[FakeLLM]:
+    with FakeLLM(script=RATING) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def sign_on_site(new_site: LiveSite, first_admin: StorageState) -> LiveSite:
+    """Return a site whose people come from the provider."""
+    return new_site
 
 
 @pytest.fixture
@@ -191,6 +228,56 @@ def _audit(site: LiveSite, folder: Path, subject: str) -> list[tuple[str, ...]]:
     with (folder / "audit.csv").open() as file:
         rows = list(csv.reader(file))[1:]
     return [tuple(row[1:4]) for row in reversed(rows)]
+
+
+def test_the_first_steps_lead_the_first_admin_to_a_verdict(
+    new_site: LiveSite, first_admin: StorageState, chromium: Browser, rating_model: FakeLLM, tmp_path: Path
+) -> None:
+    context = chromium.new_context(base_url=new_site.url, storage_state=first_admin)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+
+    def step(name: str) -> None:
+        """Follow a step, which is the one that the page puts first."""
+        page.goto("/first-steps/")
+        expect(page.locator("main .btn-primary")).to_have_text([name])
+        assert faults(page) == []
+        page.locator("main .btn-primary").click()
+
+    step("Add an endpoint")
+    for label, text in {"Name": "Lab model", "Address": rating_model.url, "Model": "lab"}.items():
+        page.get_by_label(label, exact=True).fill(text)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("h1")).to_have_text("Lab model")
+    step("Test the endpoint")
+    page.get_by_role("button", name="Test with two calls").click()
+    expect(page.locator("main")).to_contain_text("It replied in")
+    step("Import a file")
+    rows = [{"question": "Is the bay blue?", "reference": "Yes.", "system": name, "response": "Yes."} for name in "ab"]
+    (tmp_path / "bay.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    page.locator("input[name=uploaded]").set_input_files(tmp_path / "bay.jsonl")
+    page.get_by_role("button", name="Check the files").click()
+    page.get_by_role("button", name="Confirm", exact=True).click()
+    expect(page.get_by_role("link", name="New run on this", exact=True)).to_be_visible()
+    step("Start a run")
+    page.get_by_role("link", name="Choose").click()
+    page.get_by_role("link", name="New judge").click()
+    page.get_by_role("link", name="Rating from 1 to 10", exact=True).click()
+    page.get_by_label("Name", exact=True).fill("Lab judge")
+    page.get_by_label("Endpoint").select_option(label="Lab model")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("h1")).to_have_text("Lab judge")
+    step("Start a run")
+    page.get_by_role("link", name="Choose").click()
+    page.get_by_role("checkbox", name="Lab judge").check()
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.locator("main")).to_contain_text("Finished")
+    page.goto("/first-steps/")
+    expect(page.locator("main .btn-primary")).to_have_count(0)
+    context.close()
+
+    shown = json.loads(new_site.command("run", "show", "1", "--json").stdout)
+    assert [shown[name] for name in ("status", "total", "done", "failed")] == ["finished", 2, 2, 0]
 
 
 def test_groups_give_the_role_anew_at_each_sign_in(

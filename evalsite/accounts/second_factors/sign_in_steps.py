@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.crypto import constant_time_compare
 
-from evalsite.accounts.open_sessions import OPENED
+from evalsite.accounts.sessions import OPENED
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
 

@@ -9,11 +9,13 @@ from typing import TypeVar
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall, PageData
 from evalsite.base.command_base import BadInput, facts_text, numbered_row, pick
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.owners import check_owner
 from evalsite.base.refusals import Refused
 from evalsite.reports import jobs
 from evalsite.reports.forms import AnchorForm, CertificateForm, JudgeVersionForm, ThresholdForm, TrustForm
@@ -95,6 +97,14 @@ def preview_threshold(act: ActionCall[None, ThresholdForm]) -> JsonDict:
     }
 
 
+def _check_owner(content: ReportContent, person: User | None) -> None:
+    """Pass where a person may say which verdicts of a judge count in the next runs. Raises: NotOwner."""
+    evaluators = evaluators_of_version(content["name"], content["version"]["key"])
+    for judge in {evaluator.judge for evaluator in evaluators}:
+        if judge is not None:
+            check_owner(judge, person)
+
+
 def _look_facts(look: ThresholdLook) -> JsonDict:
     saved: EvaluatorThreshold = look.saved
     return {
@@ -117,6 +127,7 @@ def _look_facts(look: ThresholdLook) -> JsonDict:
 )
 def set_threshold(act: ActionCall[None, ThresholdForm]) -> ThresholdLook:
     """Take a look, which is never undone, and save the threshold that passes for the next runs of a version."""
+    _check_owner(act.form.content, act.actor)
     look = calibration.take_look(act.form.content, act.form.target, actor=act.actor, at=act.at)
     if look.threshold is None:
         raise Refused(look.outcome)
@@ -133,6 +144,7 @@ def set_threshold(act: ActionCall[None, ThresholdForm]) -> ThresholdLook:
 def drop_threshold(act: ActionCall[None, JudgeVersionForm]) -> JsonDict:
     """Remove the saved threshold of a version of a judge: the site's default applies again."""
     content = act.form.content
+    _check_owner(content, act.actor)
     state = threshold_state(name=content["name"], version=calibration.version_of_content(content))
     if state.saved is not None:
         remove_threshold(saved=state.saved, actor=act.actor)

@@ -18,7 +18,9 @@ def record(message: str, *args: object, error: BaseException | None = None) -> l
 
 def test_a_line_for_programs_has_event_facts_and_what_it_belongs_to() -> None:
     with logged_with(run_id=7), logged_with(task_id=3):
-        line = json.loads(JsonLines().format(record("judging.task_given_up task_id=%s kind=%s", 9, "crashed")))
+        line = json.loads(
+            JsonLines().format(record("judging.task_given_up task_id=%s kind=%s s=%.1f", 9, "crashed", 0.25))
+        )
     plain = json.loads(JsonLines().format(record("%d things in “here”", 2)))
 
     assert line.pop("time").endswith("+00:00")
@@ -29,6 +31,7 @@ def test_a_line_for_programs_has_event_facts_and_what_it_belongs_to() -> None:
         "logger": "judging.tasks",
         "event": "judging.task_given_up",
         "kind": "crashed",
+        "s": 0.25,
     }
     assert (plain["message"], "run_id" in plain, "event" in plain) == ("2 things in “here”", False, False)
 

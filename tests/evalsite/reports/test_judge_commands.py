@@ -11,13 +11,15 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from evalsite.accounts.roles import Role
+from evalsite.api import urls as _urls  # noqa: F401 - loads what is declared
 from evalsite.base.command_base import BadInput
 from evalsite.reports.services.judges.anchor_drift import drift_of_version
 from evalsite.review.models import AnchorRound, AnchorSet, Certificate, EvaluatorThreshold, ReviewItem
 from evalsite.review.questions.scales import labels_to_json, level_scale
 from evalsite.review.services.anchors import ask_anchors
 from evalsite.review.services.referrals.run_referrals import open_items_for_run
-from judging.models import Call, ModelEndpoint, RunEvaluator, RunKind
+from judging.models import Call, Judge, ModelEndpoint, RunEvaluator, RunKind
 from judging.services.evaluation.evaluator_tasks import freeze
 from judging.services.runs.run_plans import RunNotPossible
 from tests import factories
@@ -74,6 +76,19 @@ def test_preview_threshold_prints_the_curve_and_set_threshold_saves() -> None:
     assert [output["removed"] for output in removed] == [True, False]
     assert not EvaluatorThreshold.objects.exists()
     assert refusal(*SET).startswith("The one look at this version and error rate")
+
+
+def test_thresholds_of_somebody_elses_judge_are_set_and_removed_by_its_owner() -> None:
+    audited_judge(SURE)
+    olga, otto = (factories.user(name, Role.RESEARCHER) for name in ("olga", "otto"))
+    Judge.objects.update(created_by=olga)
+    removes = ("judge", "remove-threshold", *NAMED)
+
+    assert [refusal(*words, "--by", otto.username) for words in (SET, removes)] == [
+        "Strict is the work of olga. Only they, its co-owners and admins change it; they can add you."
+    ] * 2
+    assert as_json(*SET, "--plan", "1", "--by", olga.username)["threshold"] == 0.95
+    assert as_json(*removes, "--by", olga.username)["removed"]
 
 
 def test_a_look_that_accepts_nothing_is_used_up() -> None:

@@ -84,10 +84,15 @@ def test_a_trial_is_cancelled_while_it_waits(client: Client) -> None:
     run = Run.objects.get()
     cancel = reverse("judging:trial-cancel", args=[response.pk, run.pk])
 
+    other = Client()
+    other.force_login(factories.user("otto", Role.RESEARCHER))
+
+    refused = other.post(cancel, headers=HTMX)
     cancelled = client.post(cancel, headers=HTMX)
     again = client.post(cancel, follow=True)
 
     run.refresh_from_db()
+    assert refused.status_code == 403
     assert (run.status, start_run(run_id=run.pk, at=NOON)) == (RunStatus.CANCELLED, None)
     assert ("every 1s" in cancelled.text, "Cancelled." in cancelled.text) == (False, True)
     assert [str(message) for message in again.context["messages"]] == [
