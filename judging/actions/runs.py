@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.utils.text import slugify
 
 from evalsite.base.actions.confirmations import ConfirmForm
 from evalsite.base.actions.declarations import DELETE, ActionCall, Listing, NoInput, Noun, PageData
@@ -17,6 +18,7 @@ from evalsite.base.refusals import Refused
 from judging.actions.owners import PERSON, declare_co_owners, itself
 from judging.actions.references import PROMPT_VERSION, RESPONSE, RUBRIC, RUN, SUITE, VERDICT
 from judging.actions.run_reports import audit_report, estimate_report, in_lines, preview_report, run_facts, run_report
+from judging.forms.esi import EsiRunForm
 from judging.forms.new_runs import NewRunForm
 from judging.forms.prompts import TrialForm
 from judging.forms.runs import ResumeForm, RunFilterForm, RunForm, RunNameForm
@@ -26,11 +28,13 @@ from judging.judges.registry import judge_kind
 from judging.models import PromptVersion, Response, Rubric, Run, Suite, Verdict
 from judging.selectors.runs import list_runs
 from judging.services.evaluation.score_recomputation import begin_index, begin_judge
+from judging.services.file_imports.suites import store_suite
 from judging.services.runs import run_archive
+from judging.services.runs.estimates import RunEstimate
 from judging.services.runs.new_runs import create_run, estimate_new_run
-from judging.services.runs.people_costs import check_agreed, people_cost_of_plan
+from judging.services.runs.people_costs import PeopleCost, check_agreed, people_cost_of_plan
 from judging.services.runs.prompt_previews import preview_prompt
-from judging.services.runs.run_plans import EvaluatorChoice
+from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.runs.single_runs import judge_once
 from judging.services.tasks import run_lifecycle
 from judging.specs.people_choices import HOW_TO_AGREE
@@ -167,42 +171,80 @@ def delete(act: ActionCall[Run, ConfirmForm]) -> Run:
     return run_archive.delete_run(run_id=act.subject.pk, actor=act.actor)
 
 
-FORM: type[NewRunForm] = RunForm
+SUITE_FIELD = forms.ModelChoiceField(
+    Suite.objects.all(), help_text="Number, slug of its benchmark (the newest), or slug@version"
+)
+OPTIONAL_SUITE = forms.ModelChoiceField(Suite.objects.all(), required=False, help_text=SUITE_FIELD.help_text)
+GRADING_FORM: type[NewRunForm] = RunForm
+ESI_FORM: type[NewRunForm] = EsiRunForm
 
 
 def _new_form(_subject: None, first: JsonObject, data: PageData | None) -> NewRunForm:
     return RunForm(data, suite=first["suite"], initial={"rules": True})
 
 
+def _esi_form(_subject: None, first: JsonObject, data: PageData | None) -> NewRunForm:
+    return EsiRunForm(data, suite=first["suite"])
+
+
 new = partial(
     RUNS.new,
     permission="judging.add_run",
-    form=FORM,
+    form=GRADING_FORM,
     makes_form=_new_form,
-    first_fields={
-        "suite": forms.ModelChoiceField(
-            Suite.objects.all(), help_text="Number, slug of its benchmark (the newest), or slug@version"
-        )
-    },
+    first_fields={"suite": SUITE_FIELD},
+)
+new_esi = partial(
+    RUNS.new,
+    permission="judging.add_run",
+    form=ESI_FORM,
+    makes_form=_esi_form,
+    first_fields={"suite": OPTIONAL_SUITE},
 )
 
 
 @new("create", is_long=True)
 def create(act: ActionCall[None, NewRunForm]) -> Run:
     """Start a run: grade the responses of systems to a suite by rules, judges, or both."""
-    plan = act.form.plan()
+    plan = _plan(act)
     check_agreed(people_cost_of_plan(plan), act.data["agreed"], how=HOW_TO_AGREE)
     run = create_run(plan=plan, actor=act.actor, at=act.at)
     launch_run(run_id=run.pk, waiting=run.total)
     return run
 
 
-@new("estimate", is_dry=True, shown=dict, lines=facts_text)
-def estimate(act: ActionCall[None, NewRunForm]) -> JsonDict:
+def _costs(cost: tuple[RunEstimate, PeopleCost | None]) -> JsonDict:
+    return estimate_report(cost[0]) | audit_report(cost[1])
+
+
+@new("estimate", is_dry=True, shown=_costs, lines=facts_text)
+def estimate(act: ActionCall[None, NewRunForm]) -> tuple[RunEstimate, PeopleCost | None]:
     """Say what a run would ask of models and people and what it would cost, without starting it."""
-    plan = act.form.plan()
-    cost = estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=act.at)
-    return estimate_report(cost) | audit_report(people_cost_of_plan(plan))
+    plan = _plan(act)
+    return estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=act.at), people_cost_of_plan(plan)
+
+
+@new_esi("create-esi", is_long=True)
+def create_esi(act: ActionCall[None, NewRunForm]) -> Run:
+    """Start an ESI run: have models respond to a suite, or take stored responses, and compute the Efficiency, Safety,
+    Integrity score of Lunar-Bench.
+    """
+    return create.function(act)
+
+
+@new_esi("estimate-esi", is_dry=True, shown=_costs, lines=facts_text)
+def estimate_esi(act: ActionCall[None, NewRunForm]) -> tuple[RunEstimate, PeopleCost | None]:
+    """Say what an ESI run would ask of models and people and what it would cost, without starting it."""
+    return estimate.function(act)
+
+
+def _plan(act: ActionCall[None, NewRunForm]) -> RunPlan:
+    """Return what was asked for; items that were given are stored as a suite, as the form cannot."""
+    items = act.data.get("items")
+    if items is not None:
+        slug = slugify(items.suite.name)[:80] or "esi"
+        act.form.suite = store_suite(spec=items.suite, benchmark_slug=slug, actor=act.actor, at=act.at).suite
+    return act.form.plan()
 
 
 def _trial_form(_subject: None, first: JsonObject, data: PageData | None) -> TrialForm:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.choices import flatten_choices
 
 from evalsite.base.json_types import JsonDict
 from judging.forms.files import SizedFileField
 from judging.forms.new_runs import NewRunForm
 from judging.forms.systems import prompt_choices
 from judging.grading.esi import DEFAULT_WEIGHTS, SUB_SCORES, BadEsiOption, EsiOptions, keyword_list
-from judging.judges.kinds.accuracy import STRICTNESS
+from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
 from judging.judges.kinds.esi_items import JUDGES, ReplyReading
 from judging.llm.endpoints import EndpointKind
 from judging.models import Judge, ModelEndpoint, RunKind, Suite, System
@@ -24,6 +25,7 @@ from judging.services.runs.lunar_imports import ROLES, LunarDataset, LunarImport
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.systems import Worker, asking_of_version, worker_of
 from judging.specs.lunar_settings import FILE_TEMPLATES, file_template
+from judging.specs.replies import EsiLines, read_esi_lines
 
 
 class LunarFileForm(forms.Form):
@@ -79,6 +81,7 @@ class LunarImportForm(forms.Form):
 
 
 DEFAULTS = EsiOptions()
+JUDGE_HELP = "A judge, or an endpoint for the default one."
 LISTS = ("asked", "workers", "prompts")
 LINKED = (
     *("accuracy", "integrity", "strictness", "reading", "token_budget", "irrelevant_share", "max_length_ratio"),
@@ -123,6 +126,7 @@ class EsiOptionsForm(forms.Form):
             ("documented", "deduct the penalty, as documented"),
             ("original", "deduct the ratio, as Lunar-Bench's program does"),
         ],
+        initial="documented",
         help_text="What a response that is too long costs.",
     )
     unknown_as_zero = forms.BooleanField(
@@ -181,6 +185,12 @@ class TemplateField(forms.CharField):
             raise forms.ValidationError(str(wrong)) from None
 
 
+class EsiJudgeField(forms.ChoiceField):
+    """A judge, or an endpoint on which one is set up as shipped; both are named by their names."""
+
+    other_names: Mapping[str, str] = {}
+
+
 class EsiRunForm(NewRunForm, EsiOptionsForm):
     """Which models respond with which prompt, which judges judge, and how the index is computed."""
 
@@ -189,6 +199,16 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
     template = "judging/_run_fields_esi.html"
     is_estimated_at_once = False
 
+    dataset = forms.CharField(
+        required=False, max_length=200, initial="ESI items", help_text="What the suite of the items is to be called."
+    )
+    items = forms.CharField(
+        required=False,
+        strip=False,  # lines are counted
+        widget=forms.Textarea,
+        help_text="In place of a suite: JSON Lines with instruction, question and answer, as Lunar-Bench reads them. "
+        "Lines without an item stand in the files of the run.",
+    )
     asked = forms.ModelMultipleChoiceField(
         System.objects.none(),
         required=False,
@@ -212,40 +232,56 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         label="Stored responses",
         help_text="Judge these responses instead of requesting new ones.",
     )
-    accuracy = forms.ChoiceField(label="Accuracy judge")
+    accuracy = EsiJudgeField(label="Accuracy judge", help_text=JUDGE_HELP)
     strictness = forms.ChoiceField(
         choices=[("", "as set in the judge"), *((one, one) for one in STRICTNESS)],
         required=False,
         help_text="L1: roughly correct. L2: correct and to the point. L3: the same facts as the reference.",
     )
-    integrity = forms.ChoiceField(label="Integrity judge")
+    integrity = EsiJudgeField(label="Integrity judge", help_text=JUDGE_HELP)
     reading = forms.ChoiceField(
         choices=[
             (ReplyReading.CAREFUL, "carefully, with one repeated request"),
             (ReplyReading.ORIGINAL, "as Lunar-Bench's program does"),
         ],
+        initial=ReplyReading.CAREFUL,
         label="Parsing of judges' replies",
     )
 
-    def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, suite: Suite | None, **kwargs: Any) -> None:
         super().__init__(*args, suite=suite, **kwargs)
         endpoints = ModelEndpoint.objects.filter(is_active=True)
         self._models("asked").queryset = askable_systems()
         self._models("workers").queryset = endpoints.filter(kind=EndpointKind.OPENAI).order_by("name")
         self._choices("prompts").choices = prompt_choices()
         for kind in JUDGES:
-            self._choices(kind).choices = judge_choices(kind, endpoints.order_by("kind", "name"))
-        for name, template in FILE_TEMPLATES.items():
-            self.fields[f"{name}_file"] = TemplateField(required=False, initial=template, label=f"File name: {name}")
+            field = self._choices(kind)
+            field.choices = judge_choices(kind, endpoints.order_by("kind", "name"))
+            codes = {label: code for code, label in flatten_choices(field.choices)}
+            field.other_names = {
+                each.name: codes.get(default_judge_name(kind, each), f"endpoint:{each.pk}") for each in endpoints
+            }
 
     def file_names(self) -> list[forms.BoundField]:
         """Return the fields of the three file names, for the template."""
         return [self[f"{name}_file"] for name in FILE_TEMPLATES]
 
-    def _choices(self, name: str) -> forms.ChoiceField:
+    def _choices(self, name: str) -> Any:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         return field
+
+    def clean_items(self) -> EsiLines | None:
+        """Return the items and the lines that hold none; None where a suite is named."""
+        text = self.cleaned_data["items"]
+        if bool(text.strip()) == (self.suite is not None):
+            raise forms.ValidationError("Name a suite, or give items, one of them.")
+        if self.suite is not None:
+            return None
+        lines = read_esi_lines(text, name=self.cleaned_data.get("dataset") or self.fields["dataset"].initial)
+        if not lines.suite.cases:
+            raise forms.ValidationError("There is no item with an instruction and a question.")
+        return lines
 
     def clean(self) -> JsonDict:
         cleaned = super().clean() or {}
@@ -264,8 +300,10 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
 
     def plan(self) -> RunPlan:
         """Return what was asked for. A judge as shipped is set up where there is none yet."""
-        data = self.cleaned_data
-        strictness = {"strictness": data["strictness"]} if data["strictness"] else {}
+        data, items = self.cleaned_data, self.cleaned_data["items"]
+        assert self.suite is not None, "one of items is stored beforehand"
+        strictness = data["strictness"] or (strictness_of(items.suite.name) if items is not None else "")
+        problems = items.problems if items is not None else ()
         stored_workers = [worker_of(system) for system in data["asked"]]
         models = [
             Worker(endpoint, asking_of_version(label)) for endpoint in data["workers"] for label in data["prompts"]
@@ -275,7 +313,9 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         return RunPlan(
             suite=self.suite,
             evaluators=[
-                EvaluatorChoice(chosen_judge("accuracy", data["accuracy"]), options=strictness),
+                EvaluatorChoice(
+                    chosen_judge("accuracy", data["accuracy"]), options={"strictness": strictness} if strictness else {}
+                ),
                 EvaluatorChoice(chosen_judge("integrity", data["integrity"])),
             ],
             systems=list(data["systems"]),
@@ -288,9 +328,16 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
                 workers,
                 data["options"],
                 ReplyReading(data["reading"]),
+                input_problems=[{"line": one.line, "status": one.status, "reason": one.reason} for one in problems],
                 files={name: data[f"{name}_file"] for name in FILE_TEMPLATES},
             ),
         )
+
+
+EsiRunForm.base_fields |= {
+    f"{name}_file": TemplateField(required=False, initial=template, label=f"File name: {name}")
+    for name, template in FILE_TEMPLATES.items()
+}
 
 
 def linking_query(plan: RunPlan) -> str:

@@ -66,11 +66,12 @@ class NewRunForm(PeopleForm):
         "without. Otherwise such a run is refused.",
     )
 
-    def __init__(self, *args: Any, suite: Suite, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, suite: Suite | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.suite = suite
+        systems = System.objects.all() if suite is not None else System.objects.none()
         self.responding_systems = (
-            System.objects.filter(responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True)
+            systems.filter(responses__prompt__cases__links__suite=suite, responses__superseded_at__isnull=True)
             .distinct()
             .order_by("name")
         )

@@ -137,9 +137,16 @@ class _JudgeField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # 
         return f"{judge.name} (baseline)" if is_baseline(judge) else str(judge.name)
 
 
+class AskedField(forms.MultipleChoiceField):
+    """Systems that a run can ask, and endpoints that it can ask the plain question; both are named by their names."""
+
+    other_names: Mapping[str, str] = {}
+
+
 class RunForm(NewRunForm, SelectionForm):
     """Suite, systems, graders and judges of a run, with its limits."""
 
+    suite: Suite
     kind = RunKind.GRADING
     title = "Grade responses"
     template = "judging/_run_fields.html"
@@ -150,7 +157,7 @@ class RunForm(NewRunForm, SelectionForm):
         label="Stored responses",
         required=False,
     )
-    asked = forms.MultipleChoiceField(
+    asked = AskedField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
         label="Ask systems",
@@ -212,8 +219,8 @@ class RunForm(NewRunForm, SelectionForm):
         ).order_by("slug", "-version")
         self.initial.setdefault("systems", list(self.responding_systems.values_list("pk", flat=True)))
         asked_field = self.fields["asked"]
-        assert isinstance(asked_field, forms.MultipleChoiceField)
-        asked_field.choices = asked_choices()
+        assert isinstance(asked_field, AskedField)
+        asked_field.choices, asked_field.other_names = asked_choices()
         self.has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
         if not self.has_rules:
             self.fields["rules"].disabled = True
@@ -261,16 +268,19 @@ class RunForm(NewRunForm, SelectionForm):
         )
 
 
-def asked_choices() -> list[tuple[str, str]]:
-    """Return the systems that a run can ask, and the endpoints that it can ask the plain question."""
-    systems = list(askable_systems())
-    known_keys = {system.asking_key for system in systems}
-    endpoints = ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name")
-    plain = [endpoint for endpoint in endpoints if plain_system(endpoint).asking_key not in known_keys]
-    return [
-        *((f"system:{system.pk}", system.name) for system in systems),
-        *((f"endpoint:{endpoint.pk}", f"{endpoint.offered_as}, plain question") for endpoint in plain),
-    ]
+def asked_choices() -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """Return the systems that a run can ask, with the endpoints that it can ask the plain question and whose system
+    for that is not stored yet; and what the name of each endpoint stands for.
+    """
+    known = {system.asking_key: system for system in askable_systems()}
+    choices = [(f"system:{system.pk}", system.name) for system in known.values()]
+    names: dict[str, str] = {}
+    for endpoint in ModelEndpoint.objects.filter(is_active=True, kind=EndpointKind.OPENAI).order_by("name"):
+        stored = known.get(plain_system(endpoint).asking_key)
+        names[endpoint.name] = f"endpoint:{endpoint.pk}" if stored is None else f"system:{stored.pk}"
+        if stored is None:
+            choices.append((names[endpoint.name], f"{endpoint.offered_as}, plain question"))
+    return choices, names
 
 
 def asked_system(choice: str) -> System:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall
+from evalsite.base.actions.pages import action_page
 from evalsite.base.choices import choices_of
-from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
+from evalsite.base.http import PageRequest, form_view, get_view, page_of, whole_number
 from evalsite.base.json_types import JsonDict
 from judging.actions import runs as actions
 from judging.actions.runs import RUNS
-from judging.forms.esi import EsiRunForm
 from judging.forms.new_runs import NewRunForm
-from judging.forms.runs import RunForm, first_choices
+from judging.forms.runs import first_choices
 from judging.models import EvaluatorKind, Run, RunKind, Suite
 from judging.selectors import esi
 from judging.selectors import runs as selectors
@@ -23,15 +22,15 @@ from judging.selectors.asks import attach_asks, read_asks
 from judging.selectors.selections import part_words
 from judging.services.calls.day_budgets import too_small
 from judging.services.evaluation.score_scales import score_scales_of
-from judging.services.runs.new_runs import estimate_new_run
-from judging.services.runs.people_costs import people_cost_of_plan
 from judging.services.runs.run_plans import RunNotPossible
 from judging.specs.people_choices import PeopleNotAsked
 from judging.specs.selections import selection_from_json
 from judging.states import ACTIVE, RunStatus
 
 RUN_ENDED = "run-ended"  # the event of the page on which its other parts are fetched again
-FORMS: tuple[type[NewRunForm], ...] = (RunForm, EsiRunForm)  # by kind of run, as the page offers them
+# by kind of run, as the page offers them: what starts one, and what says what it would cost
+ACTS = {RunKind.GRADING: (actions.create, actions.estimate), RunKind.ESI: (actions.create_esi, actions.estimate_esi)}
+FORMS = {kind: act.form_class for kind, (act, _) in ACTS.items()}
 
 
 @get_view("judging.view_run")
@@ -45,18 +44,19 @@ def run_list(request: PageRequest) -> HttpResponse:
     return render(request, "judging/run_list.html", context)
 
 
-@form_view("judging.add_run")
+@action_page(actions.create, form_view)
 def run_create(request: PageRequest) -> HttpResponse:
     """Show the form of a new run of a kind for a suite, and start it."""
-    form_class, suite = _form_class(request), suite_of(request)
+    kind, suite = _kind(request), suite_of(request)
+    form_class = FORMS[kind]
     if suite is None:
-        context = {"suites": suites(), "kinds": FORMS, "chosen": form_class}
+        context = {"suites": suites(), "kinds": FORMS.values(), "chosen": form_class}
         return render(request, "judging/run_suite.html", context)
     first = {"rules": True} | first_choices(request.GET, suite) | form_class.linked_values(request.GET)
     form = form_class(request.POST or None, suite=suite, initial=first)
     if request.method == "POST" and form.is_valid():
         try:
-            return redirect(actions.create.carry_out(ActionCall(None, form, request.user, timezone.now())))
+            return redirect(ACTS[kind][0].carry_out(ActionCall(None, form, request.user, timezone.now())))
         except PeopleNotAsked as error:
             return _estimated(request, form, refusal=str(error), status=400)
         except RunNotPossible as error:
@@ -65,23 +65,22 @@ def run_create(request: PageRequest) -> HttpResponse:
     return render(request, "judging/run_create.html", _form_context(form), status=status)
 
 
-@post_view("judging.add_run")
+@action_page(actions.estimate)
 def run_estimate(request: PageRequest) -> HttpResponse:
     """Show what the run that the form describes would ask and cost."""
     suite = get_object_or_404(Suite, pk=whole_number(request.POST.get("suite", "")))
-    return _estimated(request, _form_class(request)(request.POST, suite=suite))
+    return _estimated(request, FORMS[_kind(request)](request.POST, suite=suite))
 
 
 def _estimated(request: PageRequest, form: NewRunForm, *, refusal: str = "", status: int = 200) -> HttpResponse:
     """Return the form with what the run would ask and cost, and with why it was not started."""
     context: JsonDict = {"asked": True}
     if form.is_valid():
+        at = timezone.now()
         try:
-            plan = form.plan()
-            estimate = estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=timezone.now())
-            context |= {"estimate": estimate, "too_small": too_small(estimate.costs, at=timezone.now())}
-            context |= {"people_cost": people_cost_of_plan(plan)}
-            context |= {"choice": plan.people, "agreed": form.cleaned_data["agreed"]}
+            estimate, people_cost = ACTS[form.kind][1].carry_out(ActionCall(None, form, request.user, at))
+            context |= {"estimate": estimate, "too_small": too_small(estimate.costs, at=at), "people_cost": people_cost}
+            context |= {"choice": form.cleaned_data["people"], "agreed": form.cleaned_data["agreed"]}
         except RunNotPossible as error:
             form.add_error(None, str(error))
     if request.htmx:
@@ -91,14 +90,15 @@ def _estimated(request: PageRequest, form: NewRunForm, *, refusal: str = "", sta
     return render(request, "judging/run_create.html", context | _form_context(form), status=status)
 
 
-def _form_class(request: PageRequest) -> type[NewRunForm]:
-    """Return the form of the kind that a form or an address names."""
+def _kind(request: PageRequest) -> RunKind:
+    """Return the kind that a form or an address names."""
     kind = request.POST.get("kind") or request.GET.get("kind", "")
-    return next((form for form in FORMS if form.kind == kind), RunForm)
+    return next((known for known in ACTS if known == kind), RunKind.GRADING)
 
 
 def _form_context(form: NewRunForm) -> JsonDict:
-    return {"form": form, "suite": form.suite, "suites": suites(), "kinds": FORMS, "chosen": type(form)}
+    kinds = FORMS.values()
+    return {"form": form, "suite": form.suite, "suites": suites(), "kinds": kinds, "chosen": type(form)}
 
 
 @get_view("judging.view_run")

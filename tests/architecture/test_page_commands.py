@@ -28,8 +28,6 @@ COMMANDS = {
     "judging:judge-try": "run try",
     "judging:trial-cancel": "run cancel",
     "judging:import-recheck": "upload check",
-    "judging:run-create": "run create",
-    "judging:run-estimate": "run estimate",
     "judging:lunar-import": "import_lunar_settings",
     "judging:lunar-confirm": "import_lunar_settings --save",
     "judging:language-probe": "probe_languages",

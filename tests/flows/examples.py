@@ -67,7 +67,19 @@ def _golden_set(site: LiveSite, folder: Path) -> dict[str, str]:
     with grading_model() as model:
         told(site, "endpoint", "create", "--name", "Grading model", "--base-url", model.url, "--model", "fake")
         told(site, "judge", "create", "--yaml-file", str(files.judge))
-        run = told(site, "run_suite", "--suite", files.slug, "--judges", "Golden grader", "--no-review", "--wait")
+        run = told(
+            site,
+            "run",
+            "create",
+            "--no-rules",
+            "--suite",
+            files.slug,
+            "--judges",
+            "Golden grader",
+            "--people",
+            "nobody",
+            "--wait",
+        )
         told(site, "labels", "create", "--file", str(files.labels), "--about", f"run {run['run']}", "--is-blind")
         golden = told(site, "golden", "create", "--name", "Every page", "--question", files.slug)["id"]
         run_judge = ("golden", "run", "Every page", "--judges", "Golden grader", "--wait")

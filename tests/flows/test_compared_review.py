@@ -116,7 +116,7 @@ def rate_by_key(page: Page, queue: str, key: str) -> None:
 
 
 def test_people_answer_on_the_numbers_of_a_judge_that_rates(site: Site) -> None:
-    made = site.command("run_suite", "--suite", "1", "--judges", RATER, "--wait")
+    made = site.command("run", "create", "--no-rules", "--suite", "1", "--judges", RATER, "--wait")
     page = site.page("rita")
     page.goto(f"/runs/{made['run']}/")
     expect(page.get_by_role("main")).to_contain_text("7.00 of 10")

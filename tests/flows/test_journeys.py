@@ -34,7 +34,19 @@ def failed_run(site: LiveSite, fake_llm: FakeLLM) -> FakeLLM:
     for command in (
         ("endpoint", "create", "--name", "Encke", "--base-url", fake_llm.url, "--model", "encke"),
         ("judge", "create", *judge),
-        ("run_suite", *part, "--judges", "Encke levels", "--no-review", "--name", RUN, "--wait"),
+        (
+            "run",
+            "create",
+            "--no-rules",
+            *part,
+            "--judges",
+            "Encke levels",
+            "--people",
+            "nobody",
+            "--name",
+            RUN,
+            "--wait",
+        ),
     ):
         done = site.command(*command, "--json")
         assert done.returncode in (0, 3), done.stderr
@@ -126,9 +138,33 @@ def test_whether_a_new_prompt_is_better_takes_three_clicks(
     for command in (
         ("endpoint", "create", "--name", "Halley", "--base-url", fake_llm.url, "--model", "halley"),
         ("judge", "create", *shipped),
-        ("run_suite", *part, "--judges", "Halley", "--name", "Halley as shipped", "--no-review", "--wait"),
+        (
+            "run",
+            "create",
+            "--no-rules",
+            *part,
+            "--judges",
+            "Halley",
+            "--name",
+            "Halley as shipped",
+            "--people",
+            "nobody",
+            "--wait",
+        ),
         ("judge", "change", "Halley", f"--option-prompt-text={prompt}"),
-        ("run_suite", *part, "--judges", "Halley", "--name", "Halley, strict", "--no-review", "--wait"),
+        (
+            "run",
+            "create",
+            "--no-rules",
+            *part,
+            "--judges",
+            "Halley",
+            "--name",
+            "Halley, strict",
+            "--people",
+            "nobody",
+            "--wait",
+        ),
     ):
         done = site.command(*command, "--json")
         assert done.returncode == 0, done.stderr

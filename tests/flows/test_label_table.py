@@ -36,7 +36,7 @@ def write_table(path: Path, *, wrong: str = "") -> Path:
 @pytest.fixture
 def run(site: LiveSite) -> int:
     """Return a run of rules over the demo's responses of which nothing goes to people."""
-    made = site.command("run_suite", "--suite", "desk-questions", "--rules", "--no-review", "--wait", "--json")
+    made = site.command("run", "create", "--suite", "desk-questions", "--people", "nobody", "--wait", "--json")
     assert made.returncode == 0, made.stderr
     return int(json.loads(made.stdout)["run"])
 

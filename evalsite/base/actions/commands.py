@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,8 +54,7 @@ class NounCommand(JsonCommand):
             action = self.noun.actions.get(verb)
             if verb == "show" or (action is not None and action.has_subject):
                 added.add_argument("subject", metavar=self.noun.name.upper(), help="number or name")
-            for name, field in fields.items():
-                _add_field(added, name, field)
+            add_fields(added, fields)
             if verb == "list":
                 added.add_argument("--after", type=int, help="only those behind this number, as `next` says")
                 added.add_argument("--rows", type=int, default=50, help=f"how many, at most {MOST_ROWS}")
@@ -76,13 +76,8 @@ class NounCommand(JsonCommand):
 
     def run(self, **options: Any) -> JsonDict:
         self.verb: str = options["verb"]
-        try:
-            with done_through("command"):
-                return self._result(self.verb, options)
-        except InvalidInput as refusal:
-            raise BadInput(words_of_errors(refusal.errors, _flag)) from refusal
-        except Refused as refusal:
-            raise BadInput(f"{_flag(refusal.field)}: {refusal}" if refusal.field else str(refusal)) from refusal
+        with refused_by_option(), done_through("command"):
+            return self._result(self.verb, options)
 
     def _result(self, verb: str, options: JsonDict) -> JsonDict:
         noun = self.noun
@@ -95,7 +90,7 @@ class NounCommand(JsonCommand):
         subject = None if named is None else noun.reference.find(rows, named)
         if action is None:
             return noun.detail(subject)
-        entered = _entered(action.fields, options)
+        entered = entered_of(action.fields, options)
         if not action.options.get("is_dry"):
             reverse("home")  # loads every page, which the audit log asks for: for seconds, and not in a transaction
         result = perform(action, subject, entered, actor=actor, at=timezone.now())
@@ -112,16 +107,27 @@ class NounCommand(JsonCommand):
         return action.lines(result) if action is not None else self.noun.lines(result)
 
 
+@contextmanager
+def refused_by_option() -> Iterator[None]:
+    """Raise what is refused inside as BadInput, each sentence behind the option that it is about."""
+    try:
+        yield
+    except InvalidInput as refusal:
+        raise BadInput(words_of_errors(refusal.errors, _flag)) from refusal
+    except Refused as refusal:
+        raise BadInput(f"{_flag(refusal.field)}: {refusal}" if refusal.field else str(refusal)) from refusal
+
+
 def _listed(noun: Noun[Any], options: JsonDict) -> JsonDict:
     listing = noun.listing
-    form = listing.form_class(_entered(listing.filters, options))
+    form = listing.form_class(entered_of(listing.filters, options))
     if not form.is_valid():
         raise InvalidInput.of(form)
     limit = max(1, min(options["rows"], MOST_ROWS))
     return listing.page(form.cleaned_data, among=noun.rows(None), after=options["after"], limit=limit)
 
 
-def _entered(fields: Mapping[str, forms.Field], options: JsonDict) -> JsonDict:
+def entered_of(fields: Mapping[str, forms.Field], options: JsonDict) -> JsonDict:
     """Return what was given for fields: as it stands, or as the file holds it that was named instead."""
     entered = {name: options[FIELD + name] for name in fields if FIELD + name in options}
     entered |= {name: _uploads(name, entered[name]) for name in entered if isinstance(fields[name], forms.FileField)}
@@ -159,18 +165,13 @@ def add_report(parser: CommandParser, report: Report[Any]) -> None:
     parser.description = _escaped(report.words)
     parser.add_argument("--json", action="store_true", dest="as_json", help="print all figures as one JSON object")
     add_printing(parser)
-    for name, field in report.fields.items():
-        _add_field(parser, name, field)
+    add_fields(parser, report.fields)
 
 
 def read_report(report: Report[Any], options: JsonDict) -> Any:
     """Return what a report shows under the options of a command, computed now where necessary. Raises: BadInput."""
-    try:
-        return report.read(chosen_form(report, _entered(report.fields, options)), True)
-    except InvalidInput as refusal:
-        raise BadInput(words_of_errors(refusal.errors, _flag)) from refusal
-    except Refused as refusal:
-        raise BadInput(str(refusal)) from refusal
+    with refused_by_option():
+        return report.read(chosen_form(report, entered_of(report.fields, options)), True)
 
 
 def printed_table(report: Report[Any], shown: Any, options: JsonDict) -> Iterator[str]:
@@ -189,6 +190,12 @@ def _actor(name: str, action: Action[Any, Any] | None) -> User | None:
     if not name or action is None:
         return None
     return acting_person(name, permission=action.permission)
+
+
+def add_fields(parser: argparse.ArgumentParser, fields: Mapping[str, forms.Field]) -> None:
+    """Add what is entered in the fields of a form, as options that `entered_of` reads."""
+    for name, field in fields.items():
+        _add_field(parser, name, field)
 
 
 def _add_field(parser: argparse.ArgumentParser, name: str, field: forms.Field) -> None:

@@ -50,7 +50,8 @@ class TextsField(forms.Field):
 def names_of_choices(field: forms.ChoiceField) -> dict[str, str]:
     """Return the codes that a page sends for the choices of a field, by what programs call them.
 
-    A field whose codes say little to people has a method `name_of`.
+    A field whose codes say little to people has a method `name_of`; one that takes more names than these says which
+    codes they stand for in `other_names`.
     """
     name_of: Callable[[str], str] = getattr(field, "name_of", str)
     return {name_of(code): code for code, _ in _choices(field) if code != ""}
@@ -204,6 +205,7 @@ def _texts_of_values(noun: NamesRows, field: forms.Field, values: Sequence[objec
         return [str(reference.find(rows, one).pk) for one in values]
     if isinstance(field, forms.ChoiceField):
         codes = {label: code for code, label in _choices(field)} | names_of_choices(field)  # the page's words as well
+        codes = {**getattr(field, "other_names", {}), **codes}
         return [codes.get(str(one), str(one)) for one in values]
     if isinstance(field, TextsField):
         return [str(one) for one in values]

@@ -197,6 +197,21 @@ def _new_run() -> Example:
     )
 
 
+def _esi(shows: JsonDict) -> Example:
+    suite, (system,) = answered_suite(cases=1)
+    for name in ("worker", "judge"):
+        factories.endpoint(**LOCAL | {"name": name})
+    judges = {"accuracy": "judge", "integrity": "judge"}
+    refused = {"suite": suite.pk, **judges, "systems": [system.name], "workers": ["worker"], "prompts": ["COT"]}
+    return Example(
+        entered={"suite": suite.pk, **judges, "workers": ["worker"], "prompts": ["COT", "DIRECT"], "weight_safety": 2},
+        shows=shows,
+        refused=refused,
+        sentence="Choose either systems or models to ask, or stored responses, not both.",
+        hidden={"suite": suite.pk, "kind": "esi"},
+    )
+
+
 def _estimate() -> Example:
     ensure_baselines()
     suite, _ = answered_suite(cases=2, grading={"keywords": ["chmod"]})
@@ -493,6 +508,8 @@ EXAMPLES: dict[str, Make] = {
     "run rescore": _rescored,
     "run create": _new_run,
     "run estimate": _estimate,
+    "run create-esi": lambda: _esi({"kind": "esi", "total": 2}),
+    "run estimate-esi": lambda: _esi({"tasks": 2}),
     "endpoint create": _new_endpoint,
     "endpoint change": _changed_endpoint,
     "endpoint test": _tested_endpoint,

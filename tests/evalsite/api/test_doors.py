@@ -32,7 +32,8 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
 }
 # Actions whose page is a view of its own, by the name of its address; all others with a page are found by themselves.
 PAGES = {
-    "run create": "judging:run-create",
+    "run create-esi": "judging:run-create",
+    "run estimate-esi": "judging:run-estimate",
     "judge create": "judging:judge-create",
     "view create": "reports:view-save",
     "debate_set import-labels": "debate:label-create",

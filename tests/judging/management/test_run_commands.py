@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,8 +16,10 @@ from django.utils import timezone
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
+from judging.judges.answer_prompts import shipped_asking
 from judging.models import Lease, Response, Run, RunTask
 from judging.services.runs.task_planner import plan_tasks
+from judging.services.systems import Worker, add_system, set_system_active
 from judging.services.tasks import leases, run_lifecycle
 from judging.specs.people_choices import AskedPeople
 from tests import factories
@@ -44,7 +47,7 @@ def refusal(name: str, *arguments: object) -> str:
     return str(refused.value)
 
 
-def test_run_suite_waits_and_prints_the_suites_table() -> None:
+def test_run_create_waits_and_prints_the_suites_table() -> None:
     suite, (answered,) = answered_suite(
         cases=2, text="Use chmod.", grading={"keywords": ["chmod", "sudo"]}, lang="bash", question_type="code"
     )
@@ -52,7 +55,7 @@ def test_run_suite_waits_and_prints_the_suites_table() -> None:
     for case in suite.cases.all():
         factories.response(prompt=case.prompt, system=other, text="Use sudo chmod.")
 
-    result = run_command("run_suite", "--suite", suite.benchmark.slug, "--rules", "--name", "By command", "--wait")
+    result = run_command("run", "create", "--suite", suite.benchmark.slug, "--name", "By command", "--wait")
 
     # one of two keywords: half a point in each of two cases; the other system has both
     def table(mean: float) -> list[dict[str, Any]]:
@@ -97,18 +100,10 @@ def test_run_suite_waits_and_prints_the_suites_table() -> None:
             }
             for system, mean in ((answered, 1.0), (other, 2.0))
         ],
-        # both cases are drawn, each with the responses of two systems, for two people
-        "audit_cases": 2,
-        "audit_annotations_at_most": 8,
-        "annotations_at_most": 8,
-        "annotations_expected": None,
-        "expected_from": "",
-        "people_seconds_at_most": 480.0,
-        "people_seconds_per_annotation": PACE,
     }
 
 
-def test_run_suite_prints_means_of_judges_and_leaves_failures_out(fake_llm: FakeLLM) -> None:
+def test_run_create_prints_means_of_judges_and_leaves_failures_out(fake_llm: FakeLLM) -> None:
     fake_llm.config(reply=HALF)
     suite, (system,) = answered_suite(cases=3, lang="bash")
     judge, rubric = level_judge(url=fake_llm.url)
@@ -117,8 +112,8 @@ def test_run_suite_prints_means_of_judges_and_leaves_failures_out(fake_llm: Fake
     broken.save()
 
     result = run_command(
-        "run_suite",
-        *("--suite", suite.pk, "--systems", system.name, "--judges", judge.name, "--rubrics", rubric.slug, "--wait"),
+        *("run", "create", "--suite", suite.pk, "--systems", system.name, "--no-rules", "--wait"),
+        *("--judges", judge.name, "--rubrics", rubric.slug),
     )
 
     (figures,) = result["figures"]
@@ -132,7 +127,7 @@ def test_run_suite_prints_means_of_judges_and_leaves_failures_out(fake_llm: Fake
     ]
 
 
-def test_run_suite_counts_the_best_of_groups_of_attempts() -> None:
+def test_run_create_counts_the_best_of_groups_of_attempts() -> None:
     suite, (system,) = answered_suite(cases=1, text="nothing", grading={"keywords": ["chmod", "sudo"]}, lang="bash")
     prompt = suite.cases.get().prompt
     for attempt, text in enumerate(("chmod", "sudo chmod", "none"), 1):
@@ -140,18 +135,18 @@ def test_run_suite_counts_the_best_of_groups_of_attempts() -> None:
     suite.attempt_reduce_mode = "avg_max_2"
     suite.save()
 
-    result = run_command("run_suite", "--suite", suite.pk, "--rules", "--wait")
+    result = run_command("run", "create", "--suite", suite.pk, "--wait")
 
     # attempts have 0, 1/2, 1 and 0: groups of two have bests 1/2 and 1; two values deviate by their gap over root 2
     overall = result["figures"][0]["rows"][0]
     assert (overall["mean"], round(overall["std"], 9)) == (0.75, round(0.5 / 2**0.5, 9))
 
 
-def test_run_suite_estimates_without_starting(fake_llm: FakeLLM) -> None:
+def test_run_estimate_says_what_a_run_would_cost_without_starting_it(fake_llm: FakeLLM) -> None:
     suite, _ = answered_suite(cases=4)
     judge, rubric = level_judge(url=fake_llm.url)
 
-    result = run_command("run_suite", "--suite", suite.pk, "--judges", judge.name, "--rubrics", rubric.pk, "--estimate")
+    result = run_command("run", "estimate", "--suite", suite.pk, "--judges", judge.name, "--rubrics", rubric.pk)
 
     assert (result["tasks"], result["calls"], result["cost"]) == (4, 4, None)
     assert result["unpriced"] == [f"{judge.name} · {rubric.name}"]
@@ -165,39 +160,43 @@ def test_an_estimate_says_how_many_responses_a_judge_cannot_be_asked_about(fake_
     suite.cases.update(reference="")
     suite.cases.filter(pk=suite.cases.order_by("pk")[0].pk).update(reference="4")
 
-    result = run_command("run_suite", "--suite", suite.pk, "--judges", "Exact", "--estimate")
+    result = run_command("run", "estimate", "--suite", suite.pk, "--judges", "Exact")
 
     assert (result["calls"], result["cannot_be_asked"]) == (1, {"Exact": {"responses": 3, "sample": 4}})
     assert [len(result[name].partition(".")[2]) for name in ("cost", "most_cost")] == [6, 6]
 
 
-def test_run_suite_refuses_what_a_page_would_refuse() -> None:
+def test_run_create_refuses_what_a_page_would_refuse() -> None:
     suite, (system,) = answered_suite()
     judge, rubric = level_judge(url="http://127.0.0.1:9/v1", name="nowhere")
     pair = factories.judge(kind="pairwise", endpoint=judge.endpoint)
-    here = ("run_suite", "--suite", suite.pk)
+    here = ("run", "create", "--suite", suite.pk)
 
-    assert refusal("run_suite", "--suite", "nope", "--rules").startswith("There is no suite “nope”.")
-    assert refusal("run_suite", "--suite", f"{suite.benchmark.slug}@9", "--rules").startswith("There is no suite")
-    assert refusal(*here, "--rules") == "No case of this suite has grading rules."
-    assert refusal(*here) == "Choose at least one grader or judge."
-    assert refusal(*here, "--systems", "ghost", "--judges", judge.name) == (
-        f"There is no system “ghost”. There are: {system.name}."
+    assert refusal("run", "create", "--suite", "nope").startswith("--suite: There is no suite “nope”.")
+    assert refusal("run", "create", "--suite", f"{suite.benchmark.slug}@9").startswith("--suite: There is no suite")
+    assert refusal(*here, "--rules").endswith("--rules: No case of this suite has grading rules.")
+    assert refusal(*here) == "Choose the rule graders, a judge, or both."
+    assert refusal(*here, "--systems", "ghost", "--judges", judge.name).startswith(
+        f"--systems: There is no system “ghost”. There are: {system.name}."
     )
-    assert refusal(*here, "--judges", "ghost").startswith("There is no active judge “ghost”.")
-    assert refusal(*here, "--judges", judge.name) == (f"{judge.name} needs a suitable rubric; name one with --rubrics.")
-    assert "compares two responses" in refusal(*here, "--judges", pair.name)
+    assert "--judges: There is no judge “ghost”." in refusal(*here, "--judges", "ghost")
+    assert refusal(*here, "--judges", judge.name) == (
+        f"--rubrics: {judge.name} needs a level rubric; choose one or deselect the judge."
+    )
+    assert f"--judges: There is no judge “{pair.name}”." in refusal(*here, "--judges", pair.name)
     judged = (*here, "--judges", judge.name, "--rubrics", rubric.slug)
-    assert refusal(*judged, "--budget", "much").startswith("A budget is a number of US dollars above zero")
+    assert refusal(*judged, "--budget", "much") == "--budget: Enter a number."
     assert "the price of nowhere is unknown" in refusal(*judged, "--budget", "1")
-    assert refusal(*judged, "--first-attempts", "0") == "--first-attempts is a number from 1."
+    assert refusal(*judged, "--first-attempts", "0") == (
+        "--first-attempts: Ensure this value is greater than or equal to 1."
+    )
     assert not Run.objects.exists()
 
 
-def test_run_suite_without_waiting_queues_even_where_no_broker_runs() -> None:
+def test_run_create_without_waiting_queues_even_where_no_broker_runs() -> None:
     suite, _ = answered_suite(grading={"keywords": ["chmod"]})
 
-    result = run_command("run_suite", "--suite", suite.pk, "--rules")
+    result = run_command("run", "create", "--suite", suite.pk)
 
     assert (result["status"], result["total"], "figures" in result) == ("queued", 3, False)
 
@@ -327,14 +326,14 @@ def test_a_trial_refuses_what_cannot_be_judged() -> None:
     assert not Run.objects.exists()
 
 
-def test_run_suite_takes_a_part_of_the_suite_and_keeps_it_in_the_run() -> None:
+def test_run_create_takes_a_part_of_the_suite_and_keeps_it_in_the_run() -> None:
     suite, _ = answered_suite(cases=6, text="Use chmod.", grading={"keywords": ["chmod"]})
     first = suite.cases.order_by("links__position").values_list("key", flat=True)[0]
-    part = ("--suite", suite.pk, "--rules", "--limit", 2, "--seed", 3)
+    part = ("--suite", suite.pk, "--limit", 2, "--seed", 3)
 
-    estimated = run_command("run_suite", *part, "--estimate")
-    drawn = Run.objects.get(pk=run_command("run_suite", *part, "--wait")["run"])
-    named = run_command("run_suite", "--suite", suite.pk, "--rules", "--cases", first, "--wait")
+    estimated = run_command("run", "estimate", *part)
+    drawn = Run.objects.get(pk=run_command("run", "create", *part, "--wait")["run"])
+    named = run_command("run", "create", "--suite", suite.pk, "--cases", first, "--wait")
 
     assert (estimated["tasks"], drawn.total, drawn.done, named["done"]) == (2, 2, 2, 1)
     graded = set(drawn.tasks.values_list("response__prompt__cases__key", flat=True))
@@ -344,120 +343,107 @@ def test_run_suite_takes_a_part_of_the_suite_and_keeps_it_in_the_run() -> None:
     }  # fmt: skip
 
 
-def test_run_suite_refuses_cases_and_scenarios_that_are_not_there() -> None:
+def test_run_create_refuses_cases_and_scenarios_that_are_not_there() -> None:
     suite, _ = answered_suite(cases=1, text="Use chmod.", grading={"keywords": ["chmod"]})
+    here = ("run", "create", "--suite", suite.pk)
 
-    assert f"{suite} has no case nope" in refusal("run_suite", "--suite", suite.pk, "--rules", "--cases", "nope")
-    assert f"{suite} has no scenario nope" in refusal(
-        "run_suite", "--suite", suite.pk, "--rules", "--scenarios", "nope"
-    )
-    assert "Draw 1 to 10,000 cases, not 0" in refusal("run_suite", "--suite", suite.pk, "--rules", "--limit", 0)
+    assert f"--cases: {suite} has no case nope" in refusal(*here, "--cases", "nope")
+    assert f"--scenarios: {suite} has no scenario nope" in refusal(*here, "--scenarios", "nope")
+    assert refusal(*here, "--limit", 0) == "--limit: Ensure this value is greater than or equal to 1."
 
 
-def test_run_suite_of_the_esi_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
+AUDIT = ("audit_cases", "audit_annotations_at_most", "annotations_at_most")
+PACE = "1 min 00 s per annotation, assumed: nothing like it has been annotated here"
+
+
+def test_run_estimate_esi_says_how_many_annotations_its_audit_takes(settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
     suite, (system,) = answered_suite(cases=4)
     Response.objects.order_by("pk").last().delete()  # type: ignore[union-attr]
     for name in ("worker", "judge"):
         factories.endpoint(name=name)
-    messages = io.StringIO()
-    shared = (
-        "run_suite",
-        "--kind",
-        "esi",
-        "--suite",
-        suite.benchmark.slug,
-        "--accuracy",
-        "judge",
-        "--integrity",
-        "judge",
-    )
-    outs = io.StringIO(), io.StringIO()
+    judges = ("--accuracy", "judge", "--integrity", "judge")
+    here = ("--suite", suite.benchmark.slug, *judges)
 
-    call_command(
-        *shared, "--worker", "worker=DIRECT", "--worker", "worker=COT", "--json", stdout=outs[0], stderr=messages
-    )
-    call_command(*shared, "--systems", system.name, "--json", stdout=outs[1], stderr=messages)
+    asking = run_command("run", "estimate-esi", *here, "--workers", "worker", "--prompts", "DIRECT", "COT")
+    judging = run_command("run", "estimate-esi", *here, "--systems", system.name)
+    single = run_command("run", "estimate-esi", *here, "--workers", "worker", "--prompts", "COT")
 
     # 2 of 4 cases, each with 2 answers under 2 criteria, for 2 people; 2 of the 3 answered cases, with 1 answer each
     # in the worst case all stays open: 4 cases with 2 answers, or 3 answers, under 2 criteria, for 2 people
-    assert messages.getvalue().splitlines() == [
-        f"People are asked for at most {most} annotations ({minutes} min 00 s at {PACE}). At most {annotations} of "
-        f"them for the random audit of 2 of {cases} cases, the others for results left open."
-        for cases, annotations, most, minutes in ((4, 16, 32, 32), (3, 8, 12, 12))
-    ]
-    counts = [{name: json.loads(out.getvalue())[name] for name in AUDIT} for out in outs]
-    assert counts == [dict(zip(AUDIT, numbers, strict=True)) for numbers in ((2, 16), (2, 8))]
-
-    assert "do not take --rules" in refusal(*shared, "--worker", "worker=DIRECT", "--rules")
-    assert "do not take --accuracy" in refusal("run_suite", "--suite", suite.pk, "--rules", "--accuracy", "judge")
-    assert "Name a suite" in refusal("run_suite", "--rules")
-    assert "Choose either systems or models to ask" in refusal(*shared)
-    estimated = io.StringIO()
-    call_command(*shared, "--worker", "worker=COT", "--estimate", "--json", stdout=estimated)
-    assert json.loads(estimated.getvalue())["calls"] == 8  # 4 cases, answered and judged once: none has a reference
+    assert [tuple(report[name] for name in AUDIT) for report in (asking, judging)] == [(2, 16, 32), (2, 8, 12)]
+    assert single["calls"] == 8  # 4 cases, answered and judged once: none has a reference
+    assert refusal("run", "create-esi", *here) == (
+        "Choose either systems or models to ask, or stored responses, not both."
+    )
+    assert refusal("run", "create-esi", *judges, "--workers", "worker", "--prompts", "COT") == (
+        "--items: Name a suite, or give items, one of them."
+    )
 
 
-AUDIT = ("audit_cases", "audit_annotations_at_most")
-PACE = "1 min 00 s per annotation, assumed: nothing like it has been annotated here"
+def test_run_create_esi_takes_a_system_beside_models() -> None:
+    factories.endpoint(name="judge")
+    suite, worker = factories.suite(cases=1), factories.endpoint(name="qwen")
+    asking = replace(shipped_asking("COT"), temperature=0.7)
+    warm = add_system(name="warm", worker=Worker(worker, asking), description="", actor=None, at=NOON)
+    here = ("run", "create-esi", "--suite", suite.pk, "--accuracy", "judge", "--integrity", "judge", "--asked", "warm")
+
+    run_command(*here, "--workers", "qwen", "--prompts", "DIRECT")
+    set_system_active(system=warm, is_active=False, actor=None)
+
+    run = Run.objects.get()
+    by_prompt = {system.prompt_version: system for system in run.systems.all()}
+    assert (by_prompt["COT"], len(by_prompt)) == (warm, 2)
+    assert run.options["workers"][str(warm.pk)]["temperature"] == 0.7
+    assert "--asked: There is no system “warm”." in refusal(*here)
 
 
-def test_run_suite_says_how_many_annotations_its_audit_takes_before_it_starts(settings: Any) -> None:
+def test_run_estimate_says_how_many_annotations_its_audit_takes(settings: Any) -> None:
     settings.REVIEW_AUDIT_SHARE, settings.REVIEW_AUDIT_MINIMUM = 0.5, 1
     suite, _ = answered_suite(cases=4, grading={"keywords": ["chmod"]})
-    messages, out = io.StringIO(), io.StringIO()
-    shared = ("run_suite", "--suite", suite.benchmark.slug, "--rules", "--json")
+    here = ("--suite", suite.benchmark.slug)
+    ways = ((), ("--audit-percent", "25"), ("--people", "audit"), ("--people", "nobody"))
 
-    call_command(*shared, "--estimate", stdout=out)
-    call_command(*shared, "--audit-share", "0.25", stdout=io.StringIO(), stderr=messages)
-    call_command(*shared, "--people", "audit", stdout=io.StringIO(), stderr=messages)
-    call_command(*shared, "--no-review", stdout=io.StringIO(), stderr=messages)
+    estimates = [run_command("run", "estimate", *here, *way) for way in ways]
+    for way in ways[1:]:
+        run_command("run", "create", *here, *way)
 
-    estimate = json.loads(out.getvalue())
-    assert (estimate["audit_cases"], estimate["audit_annotations_at_most"], estimate["annotations_at_most"]) == (
-        2,
-        4,
-        8,
-    )
-    assert messages.getvalue().splitlines() == [
-        f"People are asked for at most 8 annotations (8 min 00 s at {PACE}). At most 2 of them for the random audit of "
-        "1 of 4 cases, the others for results left open.",
-        f"People are asked for at most 4 annotations (4 min 00 s at {PACE}). At most 4 of them for the random audit of "
-        "2 of 4 cases.",
-        "Nothing is sent to review.",
-    ]
+    assert [tuple(report[name] for name in AUDIT) for report in estimates] == [
+        (2, 4, 8), (1, 2, 8), (2, 4, 4), (0, 0, 0)
+    ]  # fmt: skip
+    assert (estimates[0]["people_seconds_at_most"], estimates[0]["people_seconds_per_annotation"]) == (480.0, PACE)
     runs = list(Run.objects.order_by("pk"))
     assert [run.options["audit_share"] for run in runs] == [0.25, None, None]
     assert [AskedPeople.of(run.options).value for run in runs] == ["open", "audit", "nobody"]
-    assert "give one of them" in refusal(*shared, "--no-review", "--people", "open")
-    assert "from 0 to 1" in refusal("run_suite", "--suite", suite.benchmark.slug, "--rules", "--audit-share", "5")
+    assert refusal("run", "create", *here, "--audit-percent", "500") == (
+        "--audit-percent: Ensure this value is less than or equal to 100."
+    )
 
 
-def test_run_suite_asks_for_more_than_a_day_of_work_only_where_somebody_agrees() -> None:
+def test_run_create_asks_for_more_than_a_day_of_work_only_where_somebody_agrees() -> None:
     suite, _ = answered_suite(cases=61, systems=4, grading={"keywords": ["chmod"]})  # 244 responses, two people each
-    shared = ("run_suite", "--suite", suite.benchmark.slug, "--rules")
-    quiet: dict[str, Any] = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    here = ("run", "create", "--suite", suite.benchmark.slug)
 
-    refused = [refusal(*shared), refusal(*shared, "--confirm-people", "487")]
-    call_command(*shared, "--people", "audit", **quiet)
-    call_command(*shared, "--confirm-people", "488", **quiet)
+    refused = [refusal(*here), refusal(*here, "--agreed", "487")]
+    run_command(*here, "--people", "audit")
+    run_command(*here, "--agreed", "488")
 
     assert refused == 2 * [
         f"This asks people for at most 488 annotations (8 h 08 min at {PACE}): more than a day of work (8 h 00 min). "
-        "Agree with --confirm-people 488, or ask for less: --people audit, or --people nobody."
+        "Agree to it beside the estimate (commands and the API: agreed), or ask for less."
     ]
     assert Run.objects.count() == 2
 
 
-def test_run_suite_compares_with_the_baseline_that_it_names(fake_llm: FakeLLM) -> None:
+def test_run_create_compares_with_the_baseline_that_it_names(fake_llm: FakeLLM) -> None:
     fake_llm.config(reply=TIE)
     suite, _ = replied_suite(1, base="Plain reply", other="Other reply")
     judge = comparing_judge(url=fake_llm.url)
     arguments = ("--suite", suite.pk, "--judges", judge.name)
 
-    lacking = refusal("run_suite", *arguments)
-    estimated = run_command("run_suite", *arguments, "--baseline", "base", "--estimate")
-    report = run_command("run_suite", *arguments, "--baseline", "base", "--wait")
+    lacking = refusal("run", "create", *arguments)
+    estimated = run_command("run", "estimate", *arguments, "--baseline", "base")
+    report = run_command("run", "create", *arguments, "--baseline", "base", "--wait")
 
     assert lacking.endswith("Choose the baseline.")
     assert (estimated["calls"], report["calls_made"], report["total"], report["done"]) == (2, 2, 1, 1)

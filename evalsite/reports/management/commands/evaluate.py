@@ -1,16 +1,17 @@
-"""`evaluate SUITE --systems a,b --judges x --wait`: from a suite to its leaderboard in one command."""
+"""`evaluate SUITE --systems a b --judges x --wait`: from a suite to its leaderboard in one command."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandParser
-from django.db import transaction
 from django.utils.timezone import now
 
-from evalsite.base.command_base import BadInput, JsonCommand
+from evalsite.base.actions.commands import add_fields, entered_of, refused_by_option
+from evalsite.base.actions.entries import perform
+from evalsite.base.actions.origins import done_through
+from evalsite.base.command_base import BadInput, JsonCommand, pick
 from evalsite.base.json_types import JsonDict
 from evalsite.base.score_scales import figure_in_numbers, scale_of_figure
 from evalsite.reports.management.gate_arguments import (
@@ -27,23 +28,21 @@ from evalsite.reports.services.boards.leaderboards import board_of
 from evalsite.reports.services.gates import GatedBoard, RuleOutcome, RuleStatus
 from evalsite.reports.services.report_content import ReportContent
 from judging.actions.references import SUITE
-from judging.actions.run_reports import audit_report, audit_words, estimate_report, in_lines, run_report
-from judging.jobs import launch_run
-from judging.management import choices
+from judging.actions.run_reports import in_lines, run_report
+from judging.actions.runs import create, estimate
+from judging.forms.runs import AskedField
 from judging.management.import_command import PROBLEMS_PRINTED, read_paths
-from judging.management.people_arguments import add_audit_share, add_people, check_cost, people_fields
 from judging.management.run_progress import wait_for_run
-from judging.models import Case, Run, RunEvaluator, Suite
+from judging.models import Run, RunEvaluator, Suite
 from judging.selectors.asks import read_asks
 from judging.services.baselines import ensure_baselines
 from judging.services.file_imports.imports import ImportRefused, store_import
 from judging.services.file_imports.intake import ImportOptions
-from judging.services.runs.ask_plans import AskSetup
-from judging.services.runs.new_runs import create_run, estimate_new_run
-from judging.services.runs.people_costs import people_cost_of_plan
-from judging.services.runs.run_plans import EvaluatorChoice, RunNotPossible, RunPlan
 from judging.states import RunStatus
 from judging.statistics.estimates import MeanKind
+
+# what a run asks for besides the suite and the systems, which are named otherwise here
+FIELDS = {name: field for name, field in create.fields.items() if name not in ("suite", "systems", "asked")}
 
 
 class Command(JsonCommand):
@@ -58,22 +57,13 @@ class Command(JsonCommand):
         )
         parser.add_argument(
             "--systems",
+            nargs="+",
             required=True,
-            help="names separated by commas: systems that answer here, endpoints, which are asked the plain question, "
-            "or systems with stored responses",
+            metavar="NAME",
+            help="systems that answer here, endpoints, which are asked the plain question, or systems with stored "
+            "responses",
         )
-        parser.add_argument("--judges", default="", help="names of judges, separated by commas")
-        parser.add_argument("--rubrics", default="", help="slugs, slug@version or ids, separated by commas")
-        parser.add_argument("--no-rules", action="store_true", help="do not grade by the rules of the cases")
-        parser.add_argument("--attempts", type=int, default=1, help="responses of each system to a case; default: 1")
-        choices.add_baseline(parser)
-        choices.add_selection(parser)
-        parser.add_argument("--seed", type=int, default=0, help="random seed of the cases that --limit draws")
-        parser.add_argument("--budget", default="", help="maximum spend in US dollars, for asking and judging")
-        parser.add_argument("--fresh", action="store_true", help="ask for every response and verdict again")
-        add_people(parser)
-        add_audit_share(parser)
-        parser.add_argument("--name", default="", help="of the run")
+        add_fields(parser, FIELDS)
         parser.add_argument("--estimate", action="store_true", help="print calls and cost without starting the run")
         parser.add_argument("--wait", action="store_true", help="wait for the run and print the leaderboards")
         modes = [mode.value for mode in MeanKind]
@@ -92,20 +82,11 @@ class Command(JsonCommand):
         if gate.is_asked and not options["wait"]:
             raise BadInput("Rules for a pipeline apply to a finished run: add --wait.")
         ensure_baselines()
-        suite = self._suite(options["suite"])
-        try:
-            plan = _plan(suite, options)
-            people_cost = people_cost_of_plan(plan)
+        entered = entered_of(FIELDS, options) | _systems(self._suite(options["suite"]), options["systems"])
+        with refused_by_option(), done_through("command"):
             if options["estimate"]:
-                estimated = estimate_report(estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=now()))
-                return estimated | audit_report(people_cost)
-            self.stderr.write(audit_words(people_cost))
-            check_cost(people_cost, options)
-            with transaction.atomic():
-                run = create_run(plan=plan, actor=None, at=now())
-                launch_run(run_id=run.pk, waiting=run.total)
-        except RunNotPossible as refusal:
-            raise BadInput(str(refusal)) from refusal
+                return estimate.shown(perform(estimate, None, entered, actor=None, at=now()))
+            run: Run = perform(create, None, entered, actor=None, at=now())
         if options["wait"]:
             run = wait_for_run(run.pk, bar=not options["as_json"])
         boards = [GatedBoard(row, board_of([row]), {}) for row in _evaluators(run)] if options["wait"] else []
@@ -156,22 +137,16 @@ class Command(JsonCommand):
         return "\n".join([*lines, "", *gate_lines(self.outcomes)] if self.outcomes else lines)
 
 
-def _plan(suite: Suite, options: JsonDict) -> RunPlan:
-    stored, answering = choices.stored_and_asked_systems(options["systems"])
-    has_rules = Case.objects.filter(links__suite=suite).exclude(grading={}).exists()
-    rules = [EvaluatorChoice()] if has_rules and not options["no_rules"] else []
-    return RunPlan(
-        suite=suite,
-        systems=stored,
-        evaluators=[*rules, *choices.evaluators_of(options["judges"], options["rubrics"])],
-        name=options["name"],
-        budget=choices.dollars_of(options["budget"]),
-        fresh=options["fresh"],
-        **people_fields(options),
-        selection=choices.selection_of(options, suite=suite),
-        asks=AskSetup(answering, options["attempts"]) if answering else None,
-        baseline=choices.baseline_of(options["baseline"]),
-    )
+def _systems(suite: Suite, names: list[str]) -> JsonDict:
+    """Return the suite, whom of these it asks, and whose stored responses it takes."""
+    form = create.form(None, {"suite": suite}, None)
+    offered = form.fields["asked"]
+    assert isinstance(offered, AskedField)
+    askable = [*(str(label) for _, label in offered.choices), *offered.other_names]
+    known = dict.fromkeys([*askable, *(system.name for system in form.responding_systems)])
+    chosen = [pick(known, name, names_of=lambda each: [each], what="system or endpoint") for name in names]
+    asked = [name for name in chosen if name in askable]
+    return {"suite": suite.pk, "asked": asked, "systems": [name for name in chosen if name not in asked]}
 
 
 def _evaluators(run: Run) -> list[RunEvaluator]:

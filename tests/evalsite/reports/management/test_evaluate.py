@@ -63,7 +63,7 @@ def test_evaluate_goes_from_a_file_to_leaderboards_and_asks_nothing_twice(server
     factories.endpoint(name="elm", base_url=server.url, model="elm")
     judge = factories.endpoint(name="judge", base_url=server.url, model="judge")
     factories.judge(name="acc", kind="accuracy", endpoint=judge)
-    arguments = (str(suite_file), "--systems", "oak 0,elm", "--judges", "acc", "--wait")
+    arguments = (str(suite_file), "--systems", "oak 0", "elm", "--judges", "acc", "--wait")
 
     report = evaluated(*arguments)
     calls = server.stats()["calls"]
@@ -116,8 +116,11 @@ def test_evaluate_refuses_in_words(suite_file: Path, tmp_path: Path) -> None:
         (("nowhere", "--systems", "oak"), "no suite “nowhere”"),
         ((str(broken), "--systems", "oak"), "broken.yaml"),
         ((str(suite_file), "--systems", "ash"), "no system or endpoint “ash”"),
-        ((str(suite_file), "--systems", "oak", "--no-rules"), "at least one grader or judge"),
-        ((str(suite_file), "--systems", "oak", "--attempts", "0"), "1 to 100"),
+        ((str(suite_file), "--systems", "oak", "--no-rules"), "Choose the rule graders, a judge, or both."),
+        (
+            (str(suite_file), "--systems", "oak", "--attempts", "0"),
+            "--attempts: Ensure this value is greater than or equal to 1.",
+        ),
     ):
         with pytest.raises(BadInput, match=words):
             evaluated(*arguments)
@@ -129,7 +132,16 @@ def test_evaluate_ranks_by_the_win_rate_against_the_baseline_that_it_names(fake_
     judge = comparing_judge(url=fake_llm.url)
 
     report = evaluated(
-        str(suite.pk), "--systems", "base,other", "--judges", judge.name, "--baseline", "base", "--no-rules", "--wait"
+        str(suite.pk),
+        "--systems",
+        "base",
+        "other",
+        "--judges",
+        judge.name,
+        "--baseline",
+        "base",
+        "--no-rules",
+        "--wait",
     )
 
     (board,) = report["leaderboards"]

@@ -37,7 +37,7 @@ def arguments(server: FakeLLM, tmp_path: Path) -> tuple[str, ...]:
     factories.endpoint(name="oak", base_url=server.url, model="oak")
     path = tmp_path / "numbers.yaml"
     path.write_text(SUITE)
-    return (str(path), "--systems", "oak", "--wait", "--no-review")
+    return (str(path), "--systems", "oak", "--wait", "--people", "nobody")
 
 
 def ended(*arguments: str) -> tuple[int, dict[str, Any]]:
@@ -129,7 +129,7 @@ def test_report_leaderboard_takes_the_same_rules_and_writes_files(arguments: tup
 
 def test_report_comparison_applies_rules_to_its_two_systems(arguments: tuple[str, ...], server: FakeLLM) -> None:
     factories.endpoint(name="elm", base_url=server.url, model="elm")
-    ended("evaluate", arguments[0], "--systems", "oak,elm", "--wait", "--no-review")
+    ended("evaluate", arguments[0], "--systems", "oak", "elm", "--wait", "--people", "nobody")
     run = Run.objects.get()
     pair = "&".join(f"system={system.pk}" for system in run.systems.order_by("name"))
     command = ("report", "comparison", "--suite", str(run.suite_id), "--query", pair)

@@ -135,7 +135,7 @@ def test_a_study_is_a_script() -> None:
         chosen = as_json("judge", "set-threshold", "--name", "Grader", "--version", wary["key"])
         assert chosen["threshold"] == 1.0
         as_json("golden", "use", "Desk", "--version", wary["key"])
-        ran = as_json("run_suite", "--suite", suite, "--judges", "Grader", "--wait", "--no-review")
+        ran = as_json("run", "create", "--suite", suite, "--judges", "Grader", "--wait", "--people", "nobody")
         routed = RunEvaluator.objects.get(run=ran["run"])
         assert thresholds_of([routed]) == {routed.pk: 1.0}
         assert versions_of([routed])[routed.pk].key == wary["key"]

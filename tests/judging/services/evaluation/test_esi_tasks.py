@@ -344,11 +344,12 @@ def test_the_recorded_run_is_reproduced_through_the_site(serve: Any, shared_data
 
     out = StringIO()
     call_command(
-        *("run_suite", "--kind", "esi", "--wait"),
-        *("--input", str(folder / "items.jsonl"), "--dataset", "L1", "--worker", "worker=DIRECT"),
-        *("--accuracy", "acc", "--integrity", "int", "--original", "--output", str(tmp_path), "--json"),
+        *("run", "create-esi", "--items-file", str(folder / "items.jsonl"), "--dataset", "L1", "--wait", "--json"),
+        *("--workers", "worker", "--prompts", "DIRECT", "--accuracy", "acc", "--integrity", "int"),
+        *("--reading", "original", "--length-rule", "original", "--unknown-as-zero"),
         stdout=out,
     )
+    write_esi_files(run=Run.objects.get(), folder=tmp_path)
 
     assert json.loads(out.getvalue())["status"] == RunStatus.FINISHED
     names = [
