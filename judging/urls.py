@@ -8,6 +8,7 @@ from django.urls import URLPattern, path
 from evalsite.base.actions.pages import button_page, form_page
 from judging.actions import endpoints as endpoint_actions
 from judging.actions import judges as judge_actions
+from judging.actions import lunar_runs
 from judging.actions import prompts as prompt_actions
 from judging.actions import runs as run_actions
 from judging.actions import systems as system_actions
@@ -72,7 +73,11 @@ running: list[URLPattern] = [
     path("runs/new/", runs.run_create, name="run-create"),
     path("runs/estimate/", runs.run_estimate, name="run-estimate"),
     path("runs/esi/new/", esi.esi_create, name="esi-create"),
-    path("runs/esi/import/", esi.lunar_import, name="lunar-import"),
+    path(
+        "runs/esi/import/",
+        form_page(lunar_runs.check_lunar, esi.PAGE, answer=esi.lunar_checked),
+        name="lunar-import",
+    ),
     path("runs/esi/import/confirm/", esi.lunar_confirm, name="lunar-confirm"),
     path("runs/<int:run_id>/esi.zip", esi.esi_files, name="esi-files"),
     path("runs/<int:run_id>/", runs.run_detail, name="run-detail"),

@@ -120,11 +120,6 @@ def _points(row: ReportRow) -> str:
     return f"{number(row.mean, 2)} ± {number(row.std, 2)} of {number(row.full_score, 2)} points{share}"
 
 
-def audit_words(cost: PeopleCost | None) -> str:
-    """Return what a run will ask of people, in one sentence, for before it starts."""
-    return cost.words if cost is not None else "Nothing is sent to review."
-
-
 def audit_report(cost: PeopleCost | None) -> JsonDict:
     """Return what people are asked when a run ends: by the audit, and in all, at most and as expected."""
     work = cost.work if cost is not None else AskedWork(0, 0)

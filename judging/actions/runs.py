@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 
 from django import forms
@@ -206,11 +207,7 @@ new_esi = partial(
 @new("create", is_long=True)
 def create(act: ActionCall[None, NewRunForm]) -> Run:
     """Start a run: grade the responses of systems to a suite by rules, judges, or both."""
-    plan = _plan(act)
-    check_agreed(people_cost_of_plan(plan), act.data["agreed"], how=HOW_TO_AGREE)
-    run = create_run(plan=plan, actor=act.actor, at=act.at)
-    launch_run(run_id=run.pk, waiting=run.total)
-    return run
+    return started(_plan(act), agreed=act.data["agreed"], actor=act.actor, at=act.at)
 
 
 def _costs(cost: tuple[RunEstimate, PeopleCost | None]) -> JsonDict:
@@ -220,8 +217,7 @@ def _costs(cost: tuple[RunEstimate, PeopleCost | None]) -> JsonDict:
 @new("estimate", is_dry=True, shown=_costs, lines=facts_text)
 def estimate(act: ActionCall[None, NewRunForm]) -> tuple[RunEstimate, PeopleCost | None]:
     """Say what a run would ask of models and people and what it would cost, without starting it."""
-    plan = _plan(act)
-    return estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=act.at), people_cost_of_plan(plan)
+    return _cost(act)
 
 
 @new_esi("create-esi", is_long=True)
@@ -229,13 +225,26 @@ def create_esi(act: ActionCall[None, NewRunForm]) -> Run:
     """Start an ESI run: have models respond to a suite, or take stored responses, and compute the Efficiency, Safety,
     Integrity score of Lunar-Bench.
     """
-    return create.function(act)
+    return started(_plan(act), agreed=act.data["agreed"], actor=act.actor, at=act.at)
 
 
 @new_esi("estimate-esi", is_dry=True, shown=_costs, lines=facts_text)
 def estimate_esi(act: ActionCall[None, NewRunForm]) -> tuple[RunEstimate, PeopleCost | None]:
     """Say what an ESI run would ask of models and people and what it would cost, without starting it."""
-    return estimate.function(act)
+    return _cost(act)
+
+
+def _cost(act: ActionCall[None, NewRunForm]) -> tuple[RunEstimate, PeopleCost | None]:
+    plan = _plan(act)
+    return estimate_new_run(plan=plan, threads=settings.CALL_THREADS, at=act.at), people_cost_of_plan(plan)
+
+
+def started(plan: RunPlan, *, agreed: int | None, actor: User | None, at: datetime) -> Run:
+    """Start the run of a plan. Raises: PeopleNotAsked: more than a day of work that nobody agreed to."""
+    check_agreed(people_cost_of_plan(plan), agreed, how=HOW_TO_AGREE)
+    run = create_run(plan=plan, actor=actor, at=at)
+    launch_run(run_id=run.pk, waiting=run.total)
+    return run
 
 
 def _plan(act: ActionCall[None, NewRunForm]) -> RunPlan:

@@ -9,9 +9,10 @@ from django import forms
 from django.http import QueryDict
 from django.utils.choices import flatten_choices
 
+from evalsite.base.actions.entries import TextsField
 from evalsite.base.json_types import JsonDict
 from judging.forms.files import SizedFileField
-from judging.forms.new_runs import NewRunForm
+from judging.forms.new_runs import LimitedRunForm, NewRunForm
 from judging.forms.systems import prompt_choices
 from judging.grading.esi import DEFAULT_WEIGHTS, SUB_SCORES, BadEsiOption, EsiOptions, keyword_list
 from judging.judges.kinds.accuracy import STRICTNESS, strictness_of
@@ -21,17 +22,58 @@ from judging.models import Judge, ModelEndpoint, RunKind, Suite, System
 from judging.selectors.esi import SUB_SCORE_WORDS
 from judging.selectors.responses import askable_systems
 from judging.services.runs.esi_plans import EsiSetup, default_judge, default_judge_name
-from judging.services.runs.lunar_imports import ROLES, LunarDataset, LunarImport
+from judging.services.runs.lunar_imports import ROLES, LunarDataset, LunarImport, plan_import
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
 from judging.services.systems import Worker, asking_of_version, worker_of
-from judging.specs.lunar_settings import FILE_TEMPLATES, file_template
+from judging.specs.lunar_settings import (
+    FILE_TEMPLATES,
+    MOST_BYTES,
+    BadLunarSettings,
+    file_template,
+    read_lunar_settings,
+)
 from judging.specs.replies import EsiLines, read_esi_lines
 
 
-class LunarFileForm(forms.Form):
-    """The file, whose keys of APIs are never read."""
+class LunarRunsForm(LimitedRunForm):
+    """A settings.json of Lunar-Bench, what is chosen of it, and what its runs may spend."""
 
-    file = SizedFileField(label="settings.json")
+    file = SizedFileField(label="settings.json", help_text="Its keys of APIs are never read.")
+    start = forms.BooleanField(required=False, label="Start the runs", help_text="One for each data set.")
+    datasets = TextsField(
+        required=False, widget=forms.SelectMultiple, help_text="Only these data sets. Default: all that the file runs."
+    )
+    suites = TextsField(
+        required=False,
+        widget=forms.SelectMultiple,
+        help_text="DATASET=SUITE: the suite of a data set by number, slug of its benchmark or slug@number. Default: "
+        "the one of its name",
+    )
+    original = forms.BooleanField(required=False, help_text="Parse and score as Lunar-Bench's program does.")
+
+    def clean(self) -> JsonDict:
+        """Return also what the file becomes here, with the suites of the names of its data sets: `planned`."""
+        cleaned = super().clean() or {}
+        variables = {role: cleaned.get(f"{role}_key_variable") for role in ROLES}
+        if cleaned.get("file") is not None:
+            try:
+                settings = read_lunar_settings(cleaned["file"].read(MOST_BYTES + 1))
+                chosen = {role: name for role, name in variables.items() if name}
+                cleaned["planned"] = plan_import(settings, key_variables=chosen)
+            except BadLunarSettings as refusal:
+                self.add_error("file", forms.ValidationError([str(problem) for problem in refusal.problems]))
+        return cleaned
+
+
+LunarRunsForm.base_fields |= {
+    f"{role}_key_variable": forms.CharField(
+        required=False,
+        max_length=100,
+        label=f"Key variable, {role}",
+        help_text=f"Environment variable that contains the key of new {role} endpoints",
+    )
+    for role in ROLES
+}
 
 
 class LunarImportForm(forms.Form):
@@ -257,7 +299,8 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
         for kind in JUDGES:
             field = self._choices(kind)
             field.choices = judge_choices(kind, endpoints.order_by("kind", "name"))
-            codes = {label: code for code, label in flatten_choices(field.choices)}
+            flat: Any = flatten_choices(field.choices)
+            codes = {label: code for code, label in flat}
             field.other_names = {
                 each.name: codes.get(default_judge_name(kind, each), f"endpoint:{each.pk}") for each in endpoints
             }

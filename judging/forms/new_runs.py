@@ -33,8 +33,27 @@ class PeopleForm(AgreedForm):
     )
 
 
-class NewRunForm(PeopleForm):
-    """A run of one kind over a suite: name, budget and reuse of replies, and what else the kind asks for."""
+class LimitedRunForm(PeopleForm):
+    """What any run may spend, and how much of it people check."""
+
+    budget = BudgetField(help_text="The run pauses before a call that could exceed it. Default: no budget.")
+    audit_percent = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=100,
+        label="Random audit, % of the cases",
+        help_text="Default: the share of the site; 0: none. It can be raised later.",
+        widget=forms.NumberInput(attrs={"step": "any"}),
+    )
+
+    def people_choices(self) -> JsonDict:
+        """Return the fields of a plan that say whom it asks; the form must be valid."""
+        percent = self.cleaned_data["audit_percent"]
+        return {"people": self.cleaned_data["people"], "audit_share": None if percent is None else percent / 100}
+
+
+class NewRunForm(LimitedRunForm):
+    """A run of one kind over a suite: name and reuse of replies, and what else the kind asks for."""
 
     kind: ClassVar[RunKind]
     title: ClassVar[str]
@@ -43,21 +62,11 @@ class NewRunForm(PeopleForm):
     is_estimated_at_once: ClassVar[bool] = True  # what the form offers at first is a run already
 
     name = forms.CharField(required=False, max_length=200, help_text="Default: number, judges, systems.")
-    budget = BudgetField(help_text="The run pauses before a call that could exceed it. Default: no budget.")
     fresh = forms.BooleanField(
         required=False,
         label="Request every reply again",
         help_text="Replies of earlier runs are not reused, and everything is paid for again. Useful if a model "
         "changed without changing its name, or to measure how consistent a judge is.",
-    )
-
-    audit_percent = forms.FloatField(
-        required=False,
-        min_value=0,
-        max_value=100,
-        label="Random audit, % of the cases",
-        help_text="Default: the share of the site; 0: none. It can be raised later.",
-        widget=forms.NumberInput(attrs={"step": "any"}),
     )
     without_images = forms.BooleanField(
         required=False,
@@ -82,11 +91,6 @@ class NewRunForm(PeopleForm):
     def linked_values(cls, query: QueryDict) -> JsonDict:
         """Return what an address fills in."""
         return {}
-
-    def people_choices(self) -> JsonDict:
-        """Return the fields of a plan that say whom it asks; the form must be valid."""
-        percent = self.cleaned_data["audit_percent"]
-        return {"people": self.cleaned_data["people"], "audit_share": None if percent is None else percent / 100}
 
     @abstractmethod
     def plan(self) -> RunPlan:

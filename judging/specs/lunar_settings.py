@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalsite.base.json_types import JsonDict
+from evalsite.base.refusals import Refused
 from judging.specs.files.json_depth import opens_too_deep
 
 MOST_BYTES = 1024 * 1024
@@ -64,7 +65,7 @@ class SettingsProblem:
         return f"{location}: {self.message}" if location else self.message
 
 
-class BadLunarSettings(ValueError):
+class BadLunarSettings(Refused):
     """The file cannot be imported; every problem says what to change."""
 
     def __init__(self, problems: list[SettingsProblem]) -> None:

@@ -13,18 +13,18 @@ from django.urls import reverse
 from django.utils.text import slugify
 
 from evalsite.accounts.audit import record
-from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
+from evalsite.base.http import PageRequest, get_view, post_view, whole_number
 from evalsite.base.json_types import JsonDict
-from judging.forms.esi import LunarFileForm, LunarImportForm, linking_query
+from judging.actions.lunar_runs import ADDS, ASK_AN_ADMIN
+from judging.forms.esi import LunarImportForm, linking_query
 from judging.models import Run, RunKind
 from judging.selectors.esi import SUB_SCORE_WORDS
 from judging.services.esi_files import write_esi_files
 from judging.services.runs.lunar_imports import LunarImport, add_missing_endpoints, plan_import
-from judging.specs.lunar_settings import MOST_BYTES, UNUSED, BadLunarSettings, read_lunar_settings
+from judging.specs.lunar_settings import UNUSED, BadLunarSettings, read_lunar_settings
 
 KEPT_IN_MEMORY = 32 * 1024 * 1024  # bytes of an archive; more goes to disk
 PAGE = "judging/lunar_import.html"
-ADDS = "judging.add_modelendpoint"
 
 
 @get_view("judging.add_run")
@@ -49,18 +49,8 @@ def esi_files(request: PageRequest, run_id: int) -> FileResponse:
     return FileResponse(archive, as_attachment=True, filename=f"{slugify(run.name) or 'esi'}.zip")
 
 
-@form_view("judging.add_run")
-def lunar_import(request: PageRequest) -> HttpResponse:
-    """Take the file and show what it becomes. Nothing is stored, and the keys of the file are not read."""
-    if request.method != "POST":
-        return render(request, PAGE, {"form": LunarFileForm()})
-    form = LunarFileForm(request.POST, request.FILES)
-    if not form.is_valid():
-        return render(request, PAGE, {"form": form}, status=400)
-    try:
-        planned = plan_import(read_lunar_settings(form.cleaned_data["file"].read(MOST_BYTES + 1)))
-    except BadLunarSettings as refusal:
-        return render(request, PAGE, {"form": LunarFileForm(), "problems": refusal.problems}, status=400)
+def lunar_checked(request: PageRequest, planned: LunarImport) -> HttpResponse:
+    """Show what a file becomes. Nothing is stored, and the keys of the file are not read."""
     return render(request, PAGE, _checked(LunarImportForm(planned=planned)))
 
 
@@ -70,7 +60,7 @@ def lunar_confirm(request: PageRequest) -> HttpResponse:
     try:
         planned = plan_import(read_lunar_settings(request.POST.get("settings", "").encode(errors="replace")))
     except BadLunarSettings as refusal:
-        return render(request, PAGE, {"form": LunarFileForm(), "problems": refusal.problems}, status=400)
+        return render(request, PAGE, {"problems": refusal.problems}, status=400)
     form = LunarImportForm(request.POST, planned=planned)
     number = whole_number(request.POST.get("dataset", ""))
     if form.is_valid() and number is not None and number < len(planned.datasets):
@@ -88,9 +78,7 @@ def _opened(request: PageRequest, form: LunarImportForm, planned: LunarImport, n
     if dataset.suite is None:
         form.add_error(f"suite_{number}", "Choose a suite, or import the data set first.")
     if new and not request.user.has_perm(ADDS):
-        form.add_error(
-            None, "Only an admin adds endpoints. Ask one to add those marked as new, or to import this file."
-        )
+        form.add_error(None, ASK_AN_ADMIN)
     if form.errors:
         return render(request, PAGE, _checked(form), status=400)
     planned = add_missing_endpoints(planned, actor=request.user)

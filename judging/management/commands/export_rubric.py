@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
-from judging.management import choices
+from judging.actions.references import RUBRIC
 from judging.services.rubric_files import RubricNotTable, rubric_json, rubric_workbook_bytes
 
 
@@ -23,18 +23,16 @@ class Command(JsonCommand):
         parser.add_argument("path", type=Path, help="file to write, ending in .xlsx, or .json")
 
     def run(self, **options: Any) -> JsonDict:
-        rubrics = choices.rubrics_of(options["rubric"])
-        if len(rubrics) != 1:
-            raise BadInput("Name one rubric.")
+        rubric = RUBRIC.named(options["rubric"])
         path: Path = options["path"]
         ending = path.suffix.lower()
         if ending not in (".xlsx", ".json"):
             raise BadInput(f"{path}: a rubric is written as .xlsx or .json.")
         try:
-            data = rubric_workbook_bytes(rubrics[0]) if ending == ".xlsx" else rubric_json(rubrics[0])
+            data = rubric_workbook_bytes(rubric) if ending == ".xlsx" else rubric_json(rubric)
             path.write_bytes(data)
         except RubricNotTable as refusal:
             raise BadInput(f"{refusal} Write it as .json.") from refusal
         except OSError as error:
             raise BadInput(f"{path} cannot be written: {error.strerror}.") from error
-        return {"rubric": rubrics[0].slug, "version": rubrics[0].version, "path": str(path), "bytes": len(data)}
+        return {"rubric": rubric.slug, "version": rubric.version, "path": str(path), "bytes": len(data)}

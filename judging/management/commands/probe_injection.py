@@ -7,14 +7,16 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.json_types import JsonDict
+from judging.actions.references import ACTIVE_JUDGE
+from judging.forms.budgets import BudgetField
 from judging.judges.injection_probes import Probe, probe_judge
 from judging.judges.registry import judge_kind
-from judging.management import choices
 from judging.selectors.judges import needs_of
 from judging.selectors.targets import Target, target_of
 from judging.services.calls.prompt_trials import TrialConversation, TrialRefused, hold_conversation
@@ -39,17 +41,15 @@ class Command(JsonCommand):
 
     def run(self, **options: Any) -> JsonDict:
         """Ask and report."""
-        judges = choices.judges_of(options["judge"])
-        if len(judges) != 1:
-            raise BadInput("Name one judge.")
-        built = judge_kind(judges[0].kind).build(judges[0].options)
-        if judge_kind(judges[0].kind).asks_members:
-            raise BadInput(f"{judges[0]} is a panel. Probe its members one by one.")
-        if "pair" in needs_of(judges[0]):
-            raise BadInput(f"{judges[0]} compares two responses, and the probes are single ones.")
-        if judges[0].endpoint is None:
-            raise BadInput(f"{judges[0]} calls no model, so a response cannot talk it into a score.")
-        target = target_of(judges[0].endpoint)
+        judge = ACTIVE_JUDGE.named(options["judge"])
+        built = judge_kind(judge.kind).build(judge.options)
+        if judge_kind(judge.kind).asks_members:
+            raise BadInput(f"{judge} is a panel. Probe its members one by one.")
+        if "pair" in needs_of(judge):
+            raise BadInput(f"{judge} compares two responses, and the probes are single ones.")
+        if judge.endpoint is None:
+            raise BadInput(f"{judge} calls no model, so a response cannot talk it into a score.")
+        target = target_of(judge.endpoint)
         try:
             conversation = hold_conversation(
                 probe_judge(built), target, at=now(), budget=_budget(options["budget"], target)
@@ -58,9 +58,9 @@ class Command(JsonCommand):
             raise BadInput(str(refusal)) from refusal
         all_probes: list[Probe] = conversation.result
         harmless, *probes = all_probes
-        self.scale = judge_kind(judges[0].kind).score_scale(judges[0].options)
+        self.scale = judge_kind(judge.kind).score_scale(judge.options)
         return {
-            "judge": judges[0].name,
+            "judge": judge.name,
             "scale": self.scale.range_words,
             "without": self.scale.number_of(harmless.share),
             "answers": len(probes),
@@ -92,7 +92,10 @@ class Command(JsonCommand):
 
 def _budget(text: str, target: Target) -> Decimal | None:
     """Return the budget given, else that of a trial; None: the price is unknown and nobody wanted a budget."""
-    budget = choices.dollars_of(text)
+    try:
+        budget: Decimal | None = BudgetField().clean(text)
+    except ValidationError as wrong:
+        raise BadInput(f"--budget: {' '.join(wrong.messages)}") from wrong
     if budget is None and (target.price is not None or target.is_lexical):
         return Decimal(settings.TRIAL_BUDGET)
     return budget

@@ -138,7 +138,8 @@ def by_api(action: Action[Any, Any], example: Example, entered: JsonObject, clie
         path += f"/{action.verb}"
     method = METHODS.get(action.verb, "post")
     if uploads := _uploads(entered):
-        answer: Any = client.post(path, {**entered, **uploads})
+        texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in entered.items()}
+        answer: Any = client.post(path, {**texts, **uploads})
     else:
         answer = getattr(client, method)(path, json.dumps(entered), content_type="application/json")
     assert answer.status_code < 500, answer.text

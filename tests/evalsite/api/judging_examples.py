@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -30,6 +31,7 @@ from judging.services.systems import Worker, add_system
 from tests import factories
 from tests.evalsite.api.doors import Example
 from tests.factories import NOON
+from tests.judging.lunar_files import lunar_file
 from tests.judging.services.run_rows import answered_suite, ruled_run, work
 
 Make = Callable[[], Example]
@@ -209,6 +211,20 @@ def _esi(shows: JsonDict) -> Example:
         refused=refused,
         sentence="Choose either systems or models to ask, or stored responses, not both.",
         hidden={"suite": suite.pk, "kind": "esi"},
+    )
+
+
+def _lunar() -> Example:
+    factories.suite(name="L1")
+    path = Path(tempfile.mkdtemp(), "settings.json")
+    path.write_bytes(lunar_file())
+    for model in ("lab/one", "lab/two", "acc", "int"):
+        factories.endpoint(base_url="http://127.0.0.1:9/v1", model=model)
+    return Example(
+        entered={"file": path, "start": True},
+        shows={"ignored": [], "defaults": []},
+        refused={"file": path, "worker_key_variable": "x" * 101},
+        sentence="Ensure this value has at most 100 characters (it has 101).",
     )
 
 
@@ -508,6 +524,8 @@ EXAMPLES: dict[str, Make] = {
     "run rescore": _rescored,
     "run create": _new_run,
     "run estimate": _estimate,
+    "run check-lunar": _lunar,
+    "run import-lunar": _lunar,
     "run create-esi": lambda: _esi({"kind": "esi", "total": 2}),
     "run estimate-esi": lambda: _esi({"tasks": 2}),
     "endpoint create": _new_endpoint,

@@ -30,7 +30,7 @@ from evalsite.reports.services.report_content import ReportContent
 from judging.actions.references import SUITE
 from judging.actions.run_reports import in_lines, run_report
 from judging.actions.runs import create, estimate
-from judging.forms.runs import AskedField
+from judging.forms.runs import asked_choices
 from judging.management.import_command import PROBLEMS_PRINTED, read_paths
 from judging.management.run_progress import wait_for_run
 from judging.models import Run, RunEvaluator, Suite
@@ -139,11 +139,10 @@ class Command(JsonCommand):
 
 def _systems(suite: Suite, names: list[str]) -> JsonDict:
     """Return the suite, whom of these it asks, and whose stored responses it takes."""
-    form = create.form(None, {"suite": suite}, None)
-    offered = form.fields["asked"]
-    assert isinstance(offered, AskedField)
-    askable = [*(str(label) for _, label in offered.choices), *offered.other_names]
-    known = dict.fromkeys([*askable, *(system.name for system in form.responding_systems)])
+    offered, endpoints = asked_choices()
+    askable = [*(label for _, label in offered), *endpoints]
+    responding = create.form(None, {"suite": suite}, None).responding_systems
+    known = dict.fromkeys([*askable, *(system.name for system in responding)])
     chosen = [pick(known, name, names_of=lambda each: [each], what="system or endpoint") for name in names]
     asked = [name for name in chosen if name in askable]
     return {"suite": suite.pk, "asked": asked, "systems": [name for name in chosen if name not in asked]}

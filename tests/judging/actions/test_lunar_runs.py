@@ -1,4 +1,4 @@
-"""`import_lunar_settings`: from a file of Lunar-Bench to scored runs, without its keys."""
+"""`run import-lunar`: from a file of Lunar-Bench to scored runs, without its keys."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "settings.json"
 
 
-def imported(path: Path, *arguments: str, messages: io.StringIO | None = None) -> dict[str, Any]:
+def imported(path: Path, *arguments: str, verb: str = "import-lunar") -> dict[str, Any]:
     out = io.StringIO()
-    call_command("import_lunar_settings", str(path), "--json", *arguments, stdout=out, stderr=messages or io.StringIO())
+    call_command("run", verb, "--file", str(path), "--json", *arguments, stdout=out)
     assert SECRET not in out.getvalue()
     result: dict[str, Any] = json.loads(out.getvalue())
     return result
@@ -48,7 +48,7 @@ def imported(path: Path, *arguments: str, messages: io.StringIO | None = None) -
 
 def refusal(path: Path, *arguments: str) -> str:
     with pytest.raises(BadInput) as refused:
-        call_command("import_lunar_settings", str(path), *arguments, stdout=io.StringIO(), stderr=io.StringIO())
+        call_command("run", "import-lunar", "--file", str(path), *arguments, stdout=io.StringIO())
     assert SECRET not in str(refused.value)
     return str(refused.value)
 
@@ -59,7 +59,7 @@ def test_a_file_becomes_runs_whose_scores_have_its_weights_and_budget(path: Path
         path.write_bytes(lunar_file(**urls, PROMPT_VERSIONS_TO_TEST=["DIRECT"], DATASETS_TO_RUN=["L1", "L2"]))
         suites = [suite_named("L1"), suite_named("Other")]
 
-        result = imported(path, "--start", "--suite", f"L2={suites[1].pk}")
+        result = imported(path, "--start", "--suites", f"L2={suites[1].pk}")
 
         runs = list(Run.objects.order_by("pk"))
         for run in runs:
@@ -82,12 +82,12 @@ def test_a_file_becomes_runs_whose_scores_have_its_weights_and_budget(path: Path
     assert calls_by_model["lab/one"] == 1  # the second suite asks the same, which is paid for
 
 
-def test_without_save_nothing_is_stored_and_everything_is_told(path: Path) -> None:
+def test_a_check_stores_nothing_and_tells_everything(path: Path) -> None:
     path.write_bytes(lunar_file(MY_NOTE=SECRET, WEIGHT_SAFETY=...))
     out = io.StringIO()
 
-    result = imported(path)
-    call_command("import_lunar_settings", str(path), stdout=out)
+    result = imported(path, verb="check-lunar")
+    call_command("run", "check-lunar", "--file", str(path), stdout=out)
 
     assert not ModelEndpoint.objects.exists()
     assert [(row["name"], row["is_new"], row["roles"]) for row in result["endpoints"]] == [
@@ -107,11 +107,11 @@ def test_without_save_nothing_is_stored_and_everything_is_told(path: Path) -> No
     assert lines[-1].startswith("The keys in the file were not read: WORKER_API_TOKEN, ACCURACY_JUDGE_API_TOKEN, ")
 
 
-def test_save_adds_endpoints_once(path: Path) -> None:
+def test_an_import_adds_endpoints_once(path: Path) -> None:
     path.write_bytes(lunar_file())
 
-    first = imported(path, "--save", "--worker-key-variable", "LAB_KEY")
-    second = imported(path, "--save")
+    first = imported(path, "--worker-key-variable", "LAB_KEY")
+    second = imported(path)
 
     assert [[row["is_new"] for row in result["endpoints"]] for result in (first, second)] == [[True] * 4, [False] * 4]
     assert list(ModelEndpoint.objects.order_by("pk").values_list("model", "key_variable")) == [
@@ -127,14 +127,13 @@ def test_a_start_that_is_refused_stores_nothing(path: Path) -> None:
     path.write_bytes(lunar_file(DATASETS_TO_RUN=["L1", "L2"]))
 
     assert "No suite is called L2. Import L2-1K.jsonl" in refusal(path, "--start")
-    assert "A budget needs a price" in refusal(path, "--start", "--dataset", "L1", "--budget", "1")
-    assert "There is no data set 'L3' to run. There are: L1, L2." in refusal(path, "--start", "--dataset", "L3")
-    assert "Write --suite as DATASET=SUITE. Data sets: L1, L2." in refusal(path, "--suite", "L3=l1")
-    assert "without --start" in refusal(path, "--wait")
-    assert "ends in _KEY or _TOKEN" in refusal(path, "--save", "--worker-key-variable", "sk-live")
+    assert "A budget needs a price" in refusal(path, "--start", "--datasets", "L1", "--budget", "1")
+    assert "There is no data set 'L3' to run. There are: L1, L2." in refusal(path, "--start", "--datasets", "L3")
+    assert refusal(path, "--suites", "L3=l1") == "--suites: Write DATASET=SUITE. Data sets: L1, L2."
+    assert "ends in _KEY or _TOKEN" in refusal(path, "--worker-key-variable", "sk-live")
     path.write_bytes(lunar_file(WEIGHT_SAFETY="x"))
-    assert refusal(path, "--start").startswith("WEIGHT_SAFETY, line ")
-    assert refusal(path.parent / "none.json") == "Cannot read none.json: No such file or directory."
+    assert refusal(path, "--start").startswith("--file: WEIGHT_SAFETY, line ")
+    assert refusal(path.parent / "none.json").endswith("none.json cannot be read: No such file or directory.")
     assert [model.objects.count() for model in (ModelEndpoint, Run)] == [0, 0]
 
 
