@@ -10,10 +10,9 @@ from django import forms
 
 from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Annotation, Assignment
-from evalsite.review.questions.forms import part_texts_in, value_text
-from evalsite.review.questions.scales import VALUE_LIMIT, Label
+from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
+from evalsite.review.questions.scales import Label
 from evalsite.review.queue_forms import BY_PARTS
-from evalsite.review.selectors.screens.content import LabelChoice
 from evalsite.review.services.items.decisions import FinalWord
 
 NOTE_LIMIT = 20_000
@@ -64,19 +63,30 @@ def _is_said(value: Any) -> bool:
     return all(isinstance(word, str) for word in value) if isinstance(value, list) else not isinstance(value, dict)
 
 
-class AnnotationForm(forms.Form):
-    """A blind answer; whether its label is on the scale is seen under lock.
-
-    `by_parts`: the answer gives each part of the criterion's form a value.
-    """
+class AnswersForm(forms.Form):
+    """What is said of the questions about an item; whether these are answers to them is seen under lock."""
 
     OPEN = ("parts",)
 
-    token = forms.CharField(max_length=36, widget=forms.HiddenInput)
     label = forms.CharField(
-        max_length=VALUE_LIMIT, required=False, help_text="One of those shown with the item; A is the first response."
+        required=False,
+        help_text="Of an item without a form, in place of parts: one of its labels; A is the first response.",
     )
-    by_parts = forms.BooleanField(required=False, widget=forms.HiddenInput)
+    parts = PartsField()
+
+    def clean(self) -> JsonDict:
+        """Take a label as the answer to the one question that there is."""
+        cleaned: JsonDict = super().clean() or {}
+        label = cleaned.pop("label", "")
+        if "parts" in cleaned and label:
+            cleaned["parts"] = cleaned["parts"] | {LABEL: label}
+        return cleaned
+
+
+class AnnotationForm(AnswersForm):
+    """A blind answer."""
+
+    token = forms.CharField(max_length=36, widget=forms.HiddenInput)
     note = forms.CharField(
         required=False,
         max_length=NOTE_LIMIT,
@@ -84,20 +94,11 @@ class AnnotationForm(forms.Form):
         help_text="Shown to the person who adjudicates the item if annotators disagree.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
-    parts = PartsField()
-
-    def clean(self) -> JsonDict:
-        """Require a label where the parts of a form are not asked about."""
-        cleaned: JsonDict = super().clean() or {}
-        if not cleaned.get("by_parts") and not cleaned.get("label") and "label" not in self.errors:
-            self.add_error("label", "Choose a label first.")
-        return cleaned
 
 
 def first_annotation(claim: Assignment) -> JsonDict:
     """Return what the form of an annotation shows at first: what was typed before."""
-    typed = {name: claim.draft.get(name) for name in ("label", "note")}
-    return {"token": claim.token, "parts": part_texts_in(claim.draft), **typed}
+    return {"token": claim.token, "parts": part_texts_in(claim.draft), "note": claim.draft.get("note")}
 
 
 class SkipForm(forms.Form):
@@ -128,27 +129,16 @@ class FlagForm(forms.Form):
     )
 
 
-class RevisionForm(forms.Form):
-    """The one change after the reveal: another label, or other values of the parts of the criterion's form."""
+class RevisionForm(AnswersForm):
+    """The one change after the reveal: other answers to the same questions."""
 
-    OPEN = ("parts",)
-
-    label = forms.ChoiceField(widget=forms.RadioSelect, label="Your revised annotation")
     reason = forms.CharField(
         max_length=NOTE_LIMIT, label="Reason for the revision", widget=forms.Textarea(attrs={"rows": 3})
     )
-    parts = PartsField()
-
-    def __init__(self, *arguments: Any, choices: Sequence[LabelChoice], **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        label = self.fields["label"]
-        if isinstance(label, forms.ChoiceField):
-            label.choices = [(choice.value, choice.text) for choice in choices]
-            label.required = bool(choices)
 
 
 class DecisionField(forms.ChoiceField):
-    """Somebody's annotation (`a12`), a label of one's own (`l-1`) or the parts of a form (`parts`)."""
+    """Somebody's annotation (`a12`), or one's own answers to the form (`parts`); programs may name a label (`l-1`)."""
 
     def name_of(self, code: str) -> str:
         """Return what programs call a choice: `annotation 12`, the label, or `parts`."""
@@ -180,17 +170,15 @@ class AdjudicationForm(forms.Form):
     ) -> None:
         super().__init__(*arguments, **options)
         self.labels = {f"a{annotation.pk}": annotation.label for annotation in annotations}
-        self.labels |= {f"l{label.value}": label.value for label in labels} if labels else {BY_PARTS: ""}
-        decision = self.fields["decision"]
+        decision, named = self.fields["decision"], [f"l{label.value}" for label in labels]
         if isinstance(decision, forms.ChoiceField):
-            decision.choices = [(value, value) for value in self.labels]
+            decision.choices = [(code, code) for code in (*self.labels, *named, BY_PARTS)]
 
     def final_word(self) -> FinalWord:
         """Return what was decided."""
-        decision: str = self.cleaned_data["decision"]
-        return FinalWord(
-            label=self.labels[decision],
-            reason=self.cleaned_data["reason"],
-            adopted_id=int(decision[1:]) if decision.startswith("a") else None,
-            parts=self.cleaned_data["parts"] if decision == BY_PARTS else {},
-        )
+        decision, reason = self.cleaned_data["decision"], self.cleaned_data["reason"]
+        if decision == BY_PARTS:
+            return FinalWord("", reason, parts=self.cleaned_data["parts"])
+        if decision in self.labels:
+            return FinalWord(self.labels[decision], reason, adopted_id=int(decision[1:]))
+        return FinalWord("", reason, parts={LABEL: decision[1:]})

@@ -14,7 +14,7 @@ document.addEventListener("click", (event) => {
 // All checks that have no answer yet are not met.
 document.addEventListener("click", (event) => {
   if (!event.target.closest("[data-rest-not-met]")) return;
-  for (const part of event.target.closest("fieldset").querySelectorAll("[data-part]")) {
+  for (const part of event.target.closest(".choices").querySelectorAll("[data-part]")) {
     const [met, notMet] = part.querySelectorAll("input[type=radio]");
     if (met.checked || notMet.checked) continue;
     notMet.checked = true;
@@ -44,6 +44,11 @@ function mark(part, { focus = false } = {}) {
   part.scrollIntoView({ block: "nearest" });
 }
 
+function unmark(form) {
+  for (const part of form.querySelectorAll("[data-current]")) part.removeAttribute("data-current");
+  for (const input of form.querySelectorAll("[data-digit]")) delete input.dataset.key;
+}
+
 // A question that depends on an earlier answer is shown, and asked, once that is given.
 function refresh(form) {
   for (const part of form.querySelectorAll("[data-show-if]")) {
@@ -64,7 +69,8 @@ function refresh(form) {
 function start() {
   for (const form of document.querySelectorAll("[data-parts]")) {
     refresh(form);
-    const parts = partsIn(form);
+    const own = document.querySelector("[data-by-parts]");
+    const parts = own && !own.checked ? [] : partsIn(form); // who adjudicates may adopt an answer by its key
     if (parts.length && !form.querySelector("[data-current]:not([hidden])")) mark(parts.find(isOpen) || parts[0]);
   }
 }
@@ -76,6 +82,14 @@ function freePlace(part, field) {
     for (const rival of other.querySelectorAll("input:checked")) if (rival.value === field.value) rival.checked = false;
   }
 }
+
+// An adjudicator who chooses to answer is at the first question, who adopts an answer at none.
+document.addEventListener("change", (event) => {
+  if (event.target.name !== "decision") return;
+  const own = event.target.hasAttribute("data-by-parts");
+  for (const form of own ? [] : document.querySelectorAll("[data-parts]")) unmark(form);
+  start();
+});
 
 document.addEventListener("change", (event) => {
   const form = event.target.querySelector?.("[data-parts]") || event.target.closest?.("[data-parts]");

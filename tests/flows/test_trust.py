@@ -192,7 +192,7 @@ def _send(page: Page, address: str, panel: str, number: int) -> str:
     assert set(ITEMS.findall(panel)) == set(form)
     answer: APIResponse = page.context.request.post(
         address,
-        form={**form, "by_parts": "on", "note": "", "token": _matched(TOKEN, panel)},
+        form={**form, "note": "", "token": _matched(TOKEN, panel)},
         headers={"HX-Request": "true", "X-CSRFToken": _matched(CSRF, panel)},
     )
     assert answer.status == 200, answer.text()

@@ -87,7 +87,7 @@ def part_answers_of(queue: Queue, options: Options, *, with_left_out: bool = Fal
         annotated = annotations[criterion, key]
         form = form_of_item(by_id[annotated.item_id])
         position, part = next(
-            ((position, part) for position, part in enumerate(form.parts if form else ()) if part.key == key), (0, None)
+            ((position, part) for position, part in enumerate(form.parts) if part.key == key), (0, None)
         )
         if part is not None and not part.is_open:
             answers = ScaledAnswers(_table(annotated.values, part), metric_of(part))
@@ -104,9 +104,9 @@ def _wordings(parts: Iterable[_PartAnnotations]) -> dict[int, dict[str, str]]:
     return {pk: {node.key: node.text for node in walk(tree_from_json(tree))} for pk, tree in trees}
 
 
-def _common_words(part: FormQuestion, form: AnswerForm | None, n_texts: int, n_rubrics: int) -> str:
+def _common_words(part: FormQuestion, form: AnswerForm, n_texts: int, n_rubrics: int) -> str:
     """Return where a part stands in forms that word it differently."""
-    siblings = [other.key for other in form.parts if other.head == part.head] if form is not None else [part.key]
+    siblings = [other.key for other in form.parts if other.head == part.head]
     place = f"Item {siblings.index(part.key) + 1} of {part.head.lower() or 'the form'}"
     return f"{place}: {n_texts:,} wordings in the rubrics of {n_rubrics:,} cases"
 

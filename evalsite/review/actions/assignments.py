@@ -14,13 +14,12 @@ from django.utils import timezone
 from evalsite.base.actions.declarations import ActionCall, Filled, Listing, NoInput, Noun, PageData, Reference
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict, JsonObject
-from evalsite.review.actions.items import form_facts, revision_form
+from evalsite.review.actions.items import form_facts
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm, first_annotation
 from evalsite.review.models import Assignment, Queue
-from evalsite.review.questions.scales import labels_from_json, shown_label
-from evalsite.review.selectors.labels.subjects import form_of_item
+from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.screens.content import own_text, read_panel
 from evalsite.review.services.items import annotation_store, claims
 from evalsite.review.services.items.annotation_store import GivenAnnotation
@@ -83,7 +82,7 @@ def assignment_detail(claim: Assignment) -> JsonDict:
         "reference": content.reference,
         "responses": [{"side": side.letter, "text": side.text} for side in content.sides],
         "rubric": [asdict(line) for line in content.rubric],
-        "labels": {choice.value: choice.text for choice in content.choices},
+        "labels": {label.value: label.text for label in content.form.labels},
         "verdicts": [asdict(verdict) for verdict in content.verdicts],
     }
     return facts | shown | form_facts(content.form)
@@ -110,16 +109,14 @@ def take_next(act: ActionCall[Queue, NoInput]) -> Assignment:
 
 
 def _annotation_form(claim: Assignment, _first: JsonObject, data: PageData | None) -> AnnotationForm:
-    if data is not None:
-        return AnnotationForm(data)
-    return AnnotationForm(initial=first_annotation(claim) | {"by_parts": form_of_item(claim.item) is not None})
+    return AnnotationForm(data, initial=first_annotation(claim) if data is None else None)
 
 
 @say("annotate", form=AnnotationForm, makes_form=_annotation_form, said=lambda _claim: "Saved")
 def annotate(act: ActionCall[Assignment, AnnotationForm]) -> Assignment:
     """Annotate an item: with one of its labels, or with a value for each part of its form."""
     data = act.data
-    answer = GivenAnnotation(data["label"], data["note"], is_as_seen=True, parts=data["parts"])
+    answer = GivenAnnotation(note=data["note"], is_as_seen=True, parts=data["parts"])
     annotation = annotation_store.record_annotation(
         item_id=act.subject.item_id, annotator=act.person, token=data["token"], answer=answer, at=act.at
     )
@@ -185,18 +182,11 @@ def reveal(act: ActionCall[Assignment, NoInput]) -> Assignment:
 @change(
     "revise",
     form=RevisionForm,
-    makes_form=lambda claim, first, data: revision_form(claim.item, first, data),
     said=lambda _claim: "Revision saved with your blind annotation",
 )
 def revise(act: ActionCall[Assignment, RevisionForm]) -> Assignment:
     """Store, once, what one thinks after the verdicts were shown, beside the blind annotation."""
-    labels = labels_from_json(act.subject.item.subject.labels)
     annotation = annotation_store.revise_annotation(
-        item_id=act.subject.item_id,
-        annotator=act.person,
-        label=shown_label(act.data["label"], labels, swapped=act.subject.swapped),
-        reason=act.data["reason"],
-        at=act.at,
-        parts=act.data["parts"],
+        item_id=act.subject.item_id, annotator=act.person, label="", at=act.at, **act.data
     )
     return annotation.assignment

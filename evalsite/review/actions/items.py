@@ -18,6 +18,7 @@ from evalsite.review.actions.references import ITEM
 from evalsite.review.forms import AdjudicationForm, RevisionForm
 from evalsite.review.models import LEFT_OUT, Adjudication, Annotation, Assignment, GoldAnswer, Look, Queue, ReviewItem
 from evalsite.review.questions.forms import AnswerForm
+from evalsite.review.questions.label_forms import LabelForm
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.queue_forms import (
     DetailForm,
@@ -34,7 +35,7 @@ from evalsite.review.queue_forms import (
 )
 from evalsite.review.selectors.gold import is_gold
 from evalsite.review.selectors.labels.subjects import form_of_item
-from evalsite.review.selectors.screens.content import choices_of, in_order, read_adjudication
+from evalsite.review.selectors.screens.content import in_order, read_adjudication
 from evalsite.review.selectors.screens.pages import items_matching, listed_items, question_of
 from evalsite.review.selectors.screens.waiting_items import possible_members_of
 from evalsite.review.services.items import claims, decisions, gold
@@ -212,10 +213,8 @@ def withdraw(act: ActionCall[ReviewItem, WithdrawForm]) -> Assignment:
     return claims.withdraw_item(item_id=act.subject.pk, person=person, actor=act.actor, reason=reason)
 
 
-def form_facts(form: AnswerForm | None) -> JsonDict:
-    """Return the values that each part of an item's form takes, none for a number; nothing without parts."""
-    if form is None:
-        return {}
+def form_facts(form: AnswerForm) -> JsonDict:
+    """Return the values that each question of an item takes, none for a number."""
     return {"parts": {part.key: [choice.value for choice in part.choices] for part in form.parts}}
 
 
@@ -245,15 +244,13 @@ def look(act: ActionCall[ReviewItem, NoInput]) -> ReviewItem:
 
 
 def _decision_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> AdjudicationForm:
-    labels = () if form_of_item(item) is not None else labels_from_json(item.subject.labels)
-    return AdjudicationForm(
-        data, labels=labels, annotations=item.annotations.filter(left_out_at=None).exclude(label="")
-    )
+    form, annotations = form_of_item(item), item.annotations.filter(left_out_at=None).exclude(label="")
+    return AdjudicationForm(data, labels=form.labels if isinstance(form, LabelForm) else (), annotations=annotations)
 
 
 @decide("adjudicate", form=AdjudicationForm, makes_form=_decision_form, needs_person=True)
 def adjudicate(act: ActionCall[ReviewItem, AdjudicationForm]) -> ReviewItem:
-    """Store the final label of an item: an annotation that is adopted, a label of one's own, or the parts of its form.
+    """Store the final label of an item: an annotation that is adopted, or answers of one's own.
 
     It is the final label of this response and criterion in every run and queue.
     """
@@ -273,23 +270,18 @@ def reveal(act: ActionCall[ReviewItem, NoInput]) -> Look:
     return decisions.reveal_adjudication(item_id=act.subject.pk, person=act.person, at=act.at)
 
 
-def revision_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> RevisionForm:
-    """Return the form of a revision after the reveal; an item with a form of its own has no labels."""
-    labels = () if form_of_item(item) is not None else choices_of(labels_from_json(item.subject.labels))
-    return RevisionForm(data, choices=labels)
-
-
 @decide(
     "revise",
     form=RevisionForm,
-    makes_form=revision_form,
     needs_person=True,
     said=lambda _item: "Revision stored; the final label is unchanged",
     shown=lambda word: {"id": word.item_id, "label": word.label, "revised_label": word.revised_label},
 )
 def revise(act: ActionCall[ReviewItem, RevisionForm]) -> Adjudication:
     """Store, once, what the adjudicator thinks after the reveal, beside the label they decided on."""
-    return decisions.revise_adjudication(item_id=act.subject.pk, adjudicator=act.person, at=act.at, **act.data)
+    return decisions.revise_adjudication(
+        item_id=act.subject.pk, adjudicator=act.person, at=act.at, label="", **act.data
+    )
 
 
 def _outcome(outcome: BulkOutcome) -> JsonDict:

@@ -22,6 +22,7 @@ from evalsite.review.questions.scales import (
     MOST_LABELS,
     PREFERENCE,
     Label,
+    is_number_scale,
     key_of,
     labels_in_order,
 )
@@ -31,6 +32,7 @@ from judging.specs.types import ScaleSpec
 MET, NOT_MET = "met", "not met"
 CHECK = (Label(MET, "Met", 1.0), Label(NOT_MET, "Not met", 0.0))
 PREFIX = "part-"  # of the fields that hold parts in pages and drafts
+LABEL = "label"  # the key of the one question of items without a form, and its field
 MOST_PARTS = 100  # more are not asked one by one
 MOST_FIELDS = 120  # of a page: 20 questions of each of six responses
 ANSWER_LIMIT = 65_536  # characters of all answers to a form
@@ -66,11 +68,21 @@ class PartsMissing(ValueError):
 
 
 def part_texts_in(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what fields of a page or a draft say of parts, by key; several choices are joined by commas."""
-    names = [name for name in values if name.startswith(PREFIX)][:MOST_FIELDS]
+    """Return what fields of a page or a draft say of questions, by key; several choices are joined by commas."""
+    names = [name for name in values if name == LABEL or name.startswith(PREFIX)][:MOST_FIELDS]
     several = getattr(values, "getlist", None)
     said = {name: several(name) if several is not None else [values[name]] for name in names}
     return {name.removeprefix(PREFIX): SEPARATOR.join(map(str, texts)) for name, texts in said.items()}
+
+
+def field_of(key: str) -> str:
+    """Return the name of a question's field in pages and drafts."""
+    return key if key == LABEL else f"{PREFIX}{key}"
+
+
+def fields_of(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return what is said of questions by the names of their fields; `part_texts_in` reads it."""
+    return {field_of(key): text for key, text in texts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +130,7 @@ class FormQuestion:
     @property
     def field(self) -> str:
         """The name of its field in pages and drafts."""
-        return f"{PREFIX}{self.key}"
+        return field_of(self.key)
 
     @property
     def is_check(self) -> bool:
@@ -127,7 +139,8 @@ class FormQuestion:
     @property
     def is_words(self) -> bool:
         """Whether its choices are words, which need more room than numbers."""
-        return self.kind in (Kind.CHOICE, Kind.CHOICES, Kind.PREFERENCE)
+        are_numbers = is_number_scale(self.choices) and all(choice.text == choice.value for choice in self.choices)
+        return self.kind in (Kind.CHOICE, Kind.CHOICES, Kind.PREFERENCE) and not are_numbers
 
     @property
     def choices(self) -> tuple[Label, ...]:
@@ -351,6 +364,14 @@ class AnswerForm:
     def label(self, values: Mapping[str, Answer]) -> str:
         """Return the label that stands for the answers. Raises: PartsMissing: they come to none."""
         raise NotImplementedError
+
+    def stored(self, values: Mapping[str, Answer]) -> dict[str, Answer]:
+        """Return what is stored of answers beside their label."""
+        return dict(values)
+
+    def answers(self, label: str, parts: Mapping[str, Answer]) -> dict[str, Answer]:
+        """Return answers from what is stored of them: their label, and what `stored` kept beside it."""
+        return dict(parts)
 
     def words(self, values: Mapping[str, Answer]) -> str:
         """Return what was said of each part, in the order of the form; "" for an answer without parts."""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evalsite.review.questions.forms import Answer, AnswerForm, FormQuestion, Kind
+from evalsite.review.questions.forms import LABEL, Answer, AnswerForm, FormQuestion, Kind
 from evalsite.review.questions.marks import marks_in
 from judging.statistics.coefficients.rank_correlation import tau_of_rankings
 from judging.statistics.intervals import wilson_interval
 from judging.statistics.marked_texts import f1_of
 
-LABEL = "label"  # the name of the one question of items without a form
 FEWEST_GOLD = 10  # answers to gold items before anybody is paused
 LEAST_F1 = 0.8  # over characters, from which marks count as right
 CERTAINTY = 0.9  # that the true share is below the mark, on one side
 
 
 def marks(
-    form: AnswerForm | None,
+    form: AnswerForm,
     *,
     label: str,
     parts: Mapping[str, Answer],
@@ -26,12 +25,13 @@ def marks(
     tolerance: float,
 ) -> dict[str, bool]:
     """Return by question whether an annotation is right, for the questions of which the answer is known."""
-    if form is None or not known_parts:
+    said, known = form.answers(label, parts), form.answers(known_label, known_parts)
+    if not known:
         return {LABEL: label == known_label}
     return {
-        part.key: is_right(part, parts.get(part.key), known_parts[part.key], tolerance=tolerance)
+        part.key: is_right(part, said.get(part.key), known[part.key], tolerance=tolerance)
         for part in form.parts
-        if part.key in known_parts and not part.is_open
+        if part.key in known and not part.is_open
     }
 
 

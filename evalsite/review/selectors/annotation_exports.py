@@ -151,8 +151,7 @@ def _shown(item: ReviewItem) -> _Shown:
 def _final_answers(item: ReviewItem) -> JsonObject:
     """Return what was decided on each question of a form, in the order of the item's responses."""
     parts: JsonObject = next((label.parts for label in item.final_labels.all()), {})
-    form = form_of_item(item) if parts and item.is_turned else None
-    return parts if form is None else form.turned(parts, letters_seen(SWAPPED))
+    return form_of_item(item).turned(parts, letters_seen(SWAPPED)) if parts and item.is_turned else parts
 
 
 def _turns(messages: Sequence[JsonDict]) -> str:

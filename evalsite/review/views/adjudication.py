@@ -98,8 +98,8 @@ def _revision_form(request: PageRequest, panel: ItemPanel) -> RevisionForm | Non
 def _known_parts(panel: ItemPanel) -> dict[str, str]:
     """Return what an adjudication said of the parts, else what people agree on."""
     word = getattr(panel.item, "adjudication", None)
-    parts = word.parts if word is not None else agreed_so_far(panel.item)
-    return texts_seen(panel.content.form, parts, "")
+    form = panel.content.form
+    return texts_seen(form, word.label, word.parts, "") if word is not None else form.texts(agreed_so_far(panel.item))
 
 
 def show_list(_request: PageRequest, _item: ReviewItem) -> HttpResponse:

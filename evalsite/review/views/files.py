@@ -55,7 +55,7 @@ def form_preview(request: PageRequest) -> HttpResponse:
         size = size_asked(definition)
         asked = form_of_definition(definition, size=size)
         texts = dict.fromkeys(("", *LETTERS[:size], "context", "question"), SAMPLE)
-        shown["parts"] = form_parts(asked.with_texts(texts) if asked is not None else None, {})
+        shown["parts"] = form_parts(asked.with_texts(texts), {}) if asked is not None else None
     return render(request, "review/_form_preview.html", shown)
 
 

@@ -20,7 +20,8 @@ from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
 from evalsite.review.actions.assignments import assignments_of, take_next
 from evalsite.review.models import Assignment, Queue, ReviewItem
-from evalsite.review.questions.forms import PREFIX
+from evalsite.review.questions.answer_forms import ScoredForm
+from evalsite.review.questions.forms import fields_of
 from evalsite.review.selectors.labels.subjects import form_of_item, score_so_far
 from evalsite.review.selectors.screens.content import ItemNotAssigned
 from evalsite.review.selectors.screens.pages import queue_to_take_from
@@ -107,8 +108,7 @@ def _refused(request: PageRequest, item_id: int, form: Form, form_name: str) -> 
 
 
 def _store_draft(request: PageRequest, item_id: int, **page_state: Any) -> bool:
-    typed = {name: request.POST.get(name, "") for name in ("label", "note")}
-    typed |= {f"{PREFIX}{key}": text for key, text in parts_of(request).items()}
+    typed = {"note": request.POST.get("note", "")} | fields_of(parts_of(request))
     return claims.keep_draft(item_id=item_id, annotator=request.user, values=typed, at=timezone.now(), **page_state)
 
 
@@ -119,8 +119,8 @@ def item_score(request: PageRequest, item_id: int) -> HttpResponse:
     if not request.user.has_perm("review.adjudicate"):
         items = items.filter(assignments__annotator=request.user)
     form = form_of_item(get_object_or_404(items, pk=item_id))
-    if form is None:
-        raise Http404("This item needs a label.")
+    if not isinstance(form, ScoredForm):
+        raise Http404("No score is computed for this item.")
     return render(request, "review/_parts_score.html", {"score": score_so_far(form, parts_of(request))})
 
 

@@ -29,15 +29,17 @@ from evalsite.review.forms import (
     first_annotation,
 )
 from evalsite.review.models import Queue
+from evalsite.review.questions.answer_forms import ScoredForm
 from evalsite.review.questions.forms import (
+    LABEL,
     PREFIX,
     SEPARATOR,
     AnswerForm,
     FormQuestion,
     Kind,
-    OwnForm,
     part_texts_in,
 )
+from evalsite.review.questions.label_forms import LabelForm
 from evalsite.review.questions.marks import seal_of, segments
 from evalsite.review.questions.scales import TEN_KEY, Label
 from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far, texts_seen
@@ -100,7 +102,7 @@ def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict
         context["unable_reasons"] = (*((UNFIT_RUBRIC,) if panel.content.rubric else ()), *UNABLE_REASONS)
         context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.has_several else SINGLE_SKIP_REASONS
     if panel.state == ANSWERED:
-        context["revision_form"] = RevisionForm(choices=panel.content.choices)
+        context["revision_form"] = RevisionForm()
         if panel.may_revise:
             context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("revision_form")))
     return context | extra
@@ -108,12 +110,17 @@ def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """One part of a form as a page shows it: its number, what is said of it so far, and its choices with their keys."""
+    """One question as a page shows it: its number, what is said of it so far, its choices, their keys and meanings."""
 
     part: FormQuestion
     number: int
     text: str
-    choices: tuple[tuple[Label, str], ...]
+    choices: tuple[tuple[Label, str, str], ...]
+
+    @property
+    def key_name(self) -> str:
+        """What the list of keys says before a choice: the question that it answers, unless that is the item's own."""
+        return "" if self.part.key == LABEL else f"{self.part.key}: "
 
     @property
     def chosen(self) -> list[str]:
@@ -146,11 +153,12 @@ class PartRow:
 
 @dataclass(frozen=True, slots=True)
 class FormParts:
-    """The parts of a criterion's form, and the score that they come to."""
+    """The questions about an item, and the score that their answers come to."""
 
     rows: tuple[PartRow, ...]
     score: ScoreSoFar
     is_scored: bool
+    is_alone: bool  # one label, asked by the item's own question
 
     @property
     def are_checks(self) -> bool:
@@ -160,20 +168,19 @@ class FormParts:
     @property
     def has_ten(self) -> bool:
         """Whether the key of 10 gives a value of some part."""
-        return any(key == TEN_KEY for row in self.rows for _, key in row.choices)
+        return any(key == TEN_KEY for row in self.rows for _, key, _ in row.choices)
 
 
-def form_parts(form: AnswerForm | None, texts: Mapping[str, str]) -> FormParts | None:
-    """Return the parts of a form with what is said of each by key; None where people choose a label."""
-    if form is None:
-        return None
+def form_parts(form: AnswerForm, texts: Mapping[str, str]) -> FormParts:
+    """Return the questions of a form with what is said of each by key."""
     texts = {key: text for part in form.parts for key, text in _field_texts(part, texts).items()}
     questions = [row for part in form.parts for row in part.rows]
     rows = tuple(
         PartRow(part, number, texts.get(part.key, ""), part_choices(part))
         for number, part in enumerate(questions, start=1)
     )
-    return FormParts(rows, score_so_far(form, texts), is_scored=not isinstance(form, OwnForm))
+    score = score_so_far(form, texts)
+    return FormParts(rows, score, is_scored=isinstance(form, ScoredForm), is_alone=isinstance(form, LabelForm))
 
 
 def _field_texts(part: FormQuestion, texts: Mapping[str, str]) -> dict[str, str]:
@@ -182,9 +189,12 @@ def _field_texts(part: FormQuestion, texts: Mapping[str, str]) -> dict[str, str]
     return part.texts_of(answer) if answer is not None else dict(texts)
 
 
-def part_choices(part: FormQuestion) -> tuple[tuple[Label, str], ...]:
-    """Return the values offered of a part, each with the key that gives it."""
-    return tuple((choice, part.digit(index)) for index, choice in enumerate(part.choices))
+def part_choices(part: FormQuestion) -> tuple[tuple[Label, str, str], ...]:
+    """Return the values offered of a question, each with the key that gives it and what it means."""
+    meanings = dict(part.anchors)
+    return tuple(
+        (choice, part.digit(index), meanings.get(choice.value, "")) for index, choice in enumerate(part.choices)
+    )
 
 
 def _typed(panel: ItemPanel, form: Form | None) -> dict[str, str]:
@@ -192,7 +202,7 @@ def _typed(panel: ItemPanel, form: Form | None) -> dict[str, str]:
     if form is not None:
         return part_texts_in(form.data)
     if panel.annotation is not None:
-        return texts_seen(panel.content.form, panel.annotation.parts, panel.order)
+        return texts_seen(panel.content.form, panel.annotation.label, panel.annotation.parts, panel.order)
     return part_texts_in(panel.draft)
 
 

@@ -267,7 +267,7 @@ def test_the_owner_words_the_question(tmp_path: Path) -> None:
 
     page = ada.post(reverse("review:item-next", args=[Queue.objects.get().slug]), follow=True).content.decode()
 
-    assert "<legend>Which one would you send? " in page
+    assert '<span class="part-text">Which one would you send?' in page
     assert "Which response is better?" not in page
 
 

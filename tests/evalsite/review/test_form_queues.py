@@ -61,7 +61,7 @@ def parts(claim: Assignment, *, better: int, a: int, b: int, **more: Any) -> dic
         "part-use.a": str(first),
         "part-use.b": str(second),
     }
-    return said | {f"part-{name}": value for name, value in more.items()} | {"by_parts": "on", "label": ""}
+    return said | {f"part-{name}": value for name, value in more.items()}
 
 
 def give(name: str, queue: Queue, **said: Any) -> tuple[Client, Assignment, Any]:

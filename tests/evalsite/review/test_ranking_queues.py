@@ -48,7 +48,7 @@ def ranked(name: str, queue: Queue, ranking: str, *, use: str = "1") -> tuple[Cl
     places = {side: place for place, group in enumerate(ranking.split(">"), start=1) for side in group.split("=")}
     fields = {f"part-rank.{seen[side]}": str(place) for side, place in places.items()}
     fields |= {f"part-use.{side}": use for side in "abc"}
-    return client, claim, send(client, claim, HTMX, **fields, by_parts="on", label="")
+    return client, claim, send(client, claim, HTMX, **fields)
 
 
 def test_three_responses_are_shown_in_an_order_of_ones_own_and_stored_in_that_of_the_item() -> None:

@@ -39,7 +39,7 @@ def mark(name: str, queue: Queue, *, a: str, b: str, better: int) -> tuple[Clien
     claim = take(client, queue)
     said = [a, b, better] if not claim.swapped else [b, a, -better]
     fields = dict(zip(("part-errors.a", "part-errors.b", "part-better"), map(str, said), strict=True))
-    return client, claim, send(client, claim, HTMX, **fields, by_parts="on", label="")
+    return client, claim, send(client, claim, HTMX, **fields)
 
 
 def test_each_person_marks_the_texts_as_they_see_them_and_the_majority_of_characters_is_final() -> None:

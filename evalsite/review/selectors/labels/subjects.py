@@ -19,10 +19,10 @@ from evalsite.review.questions.answer_forms import (
     needs_material,
     scale_of,
     scale_of_evaluator,
-    words_of_parts,
 )
 from evalsite.review.questions.form_files import form_hash, form_of_definition, size_stored
 from evalsite.review.questions.forms import LETTERS, AnswerForm, letters_seen
+from evalsite.review.questions.label_forms import label_form
 from evalsite.review.questions.scales import COMPARED, JUDGEMENT, PREFERENCE, Label, labels_from_json
 from evalsite.review.selectors.labels.content_labels import Content
 from evalsite.review.subject_keys import (
@@ -122,21 +122,21 @@ def load_subject(item: ReviewItem) -> ReviewItem:
     return item
 
 
-def form_of_item(item: ReviewItem, shown: ShownSubject | None = None, *, order: str = "") -> AnswerForm | None:
-    """Return the form that an item's criterion is answered by; None where people choose one label.
+def form_of_item(item: ReviewItem, shown: ShownSubject | None = None, *, order: str = "") -> AnswerForm:
+    """Return the form that an item is answered by: the queue's own, the one of its criterion, or one label.
 
     `queue` and `subject__rubric_item` are at hand. A form whose score rests on the response or its context costs one
     query, unless they are given as `shown`. `order`: in which somebody sees the responses, of a form by which these are
     marked.
     """
-    subject = item.subject
-    if item.response_a_id is None:
-        form = form_of_definition(item.queue.form, size=size_stored(item.queue.form, is_pair=subject.is_pair))
-        if form is None or not form.has_marks or item.material is None:
-            return form
-        return form.with_texts(_texts_to_mark(item.material, order))
-    if subject.is_pair:
-        return None
+    subject, labels = item.subject, labels_from_json(item.subject.labels)
+    own = item.queue.form if item.response_a_id is None else {}
+    if (form := form_of_definition(own, size=size_stored(own, is_pair=subject.is_pair))) is not None:
+        if form.has_marks and item.material is not None:
+            return form.with_texts(_texts_to_mark(item.material, order))
+        return form
+    if item.response_a_id is None or subject.is_pair:
+        return label_form(labels)
     tree, text, context = tree_of(subject), "", ""
     if needs_material(tree, judge=subject.judge):
         if shown is not None:
@@ -144,7 +144,7 @@ def form_of_item(item: ReviewItem, shown: ShownSubject | None = None, *, order: 
         else:
             text, context = Response.objects.values_list("text", "prompt__context").get(pk=item.response_a_id)
     about = JudgeSubject("", text, context=context, rubric=tree, criterion_key=subject.criterion)
-    return form_of(about, labels_from_json(subject.labels), judge=subject.judge)
+    return form_of(about, labels, judge=subject.judge) or label_form(labels)
 
 
 def _texts_to_mark(material: Material, order: str) -> dict[str, str]:
@@ -181,27 +181,25 @@ def score_so_far(form: AnswerForm, texts: Mapping[str, str]) -> ScoreSoFar:
     return ScoreSoFar(number, 0, form.limits(values), of_top)
 
 
-def answers_seen(form: AnswerForm | None, parts: JsonObject, *, order: str) -> JsonObject:
-    """Return stored answers as somebody has them who sees the responses in that order."""
-    return form.turned(parts, letters_seen(order)) if form is not None and order else parts
+def answers_seen(form: AnswerForm, parts: JsonObject, *, order: str) -> JsonObject:
+    """Return answers as somebody has them who sees the responses in that order."""
+    return form.turned(parts, letters_seen(order)) if order else parts
 
 
-def texts_seen(form: AnswerForm | None, parts: JsonObject, order: str) -> dict[str, str]:
-    """Return the same as the fields of their page hold them, by key."""
-    return form.texts(answers_seen(form, parts, order=order)) if form is not None else {}
+def texts_seen(form: AnswerForm, label: str, parts: JsonObject, order: str) -> dict[str, str]:
+    """Return stored answers as the fields of their page hold them, by key."""
+    return form.texts(answers_seen(form, form.answers(label, parts), order=order))
 
 
-def words_of_answers(form: AnswerForm | None, parts: JsonObject, *, order: str) -> str:
-    """Return the same in words, also of forms that an item no longer has."""
-    if form is None:
-        return words_of_parts(parts)
+def words_of_answers(form: AnswerForm, parts: JsonObject, *, order: str) -> str:
+    """Return what is stored beside a label in words, as they have it."""
     return form.words(answers_seen(form, parts, order=order))
 
 
-def label_of_parts(form: AnswerForm | None, parts: str) -> str | None:
+def label_of_parts(form: AnswerForm, parts: str) -> str | None:
     """Return the score that a file's JSON of parts comes to; None where it does not give each a value."""
     values = parts_in(parts)
-    return form.label(values) if form is not None and values and form.holds(values) else None
+    return form.label(values) if values and form.holds(values) else None
 
 
 def parts_in(text: str) -> JsonDict:

@@ -28,14 +28,11 @@ from evalsite.review.blinding import (
 )
 from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, OwnForm
+from evalsite.review.questions.label_forms import LabelForm
 from evalsite.review.questions.scales import (
     Label,
-    is_number_scale,
-    key_of,
     labels_from_json,
-    meaning_of,
     nearest_label,
-    short_of,
     shown_label,
     words_about_worth,
 )
@@ -63,17 +60,6 @@ from judging.specs.types import NodeSpec
 PAIR_QUESTION = "Which response is better?"
 SINGLE_QUESTION = "How good is the response?"
 CANNOT_JUDGE = "Cannot judge"
-
-
-@dataclass(frozen=True, slots=True)
-class LabelChoice:
-    """One answer as offered to a person: A is the left side as they see it."""
-
-    value: str
-    text: str
-    key: str
-    short: str = ""  # without what the number means
-    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +130,7 @@ class ItemContent:
     criterion: str
     scenario: str
     ask: str  # the question to the annotator
-    choices: tuple[LabelChoice, ...]
-    form: AnswerForm | None  # whose parts are decided one by one in place of a choice
-    is_row: bool  # the choices are numbers
-    worth: str  # how the choices relate to the rubric, in words
+    form: AnswerForm
     transcript: Transcript | None
     verdicts: tuple[MachineVerdict, ...]
     reason: str
@@ -182,6 +165,10 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], order: str) ->
     has_rubric = ItemPart.RUBRIC in parts
     rubric = rubric_lines(subject) if has_rubric else ()
     form = form_of_item(item, subject, order=order)
+    ask = item.queue.question or _usual_question(form, subject)
+    if isinstance(form, LabelForm):
+        has_worth = any(line.points is not None or line.anchors or line.title for line in rubric)
+        form = form.asked(ask, hint=words_about_worth(labels) if has_worth else "")
     return ItemContent(
         question=subject.prompt.text if ItemPart.QUESTION in parts else "",
         question_content=subject.prompt.content if ItemPart.QUESTION in parts else None,
@@ -191,13 +178,8 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], order: str) ->
         rubric=rubric,
         criterion="" if _names_baseline(subject) and ItemPart.SYSTEM_NAMES not in parts else subject.criterion,
         scenario=item.scenario,
-        ask=item.queue.question or _usual_question(form, subject),
-        choices=() if form is not None else choices_of(labels),
+        ask=ask,
         form=form,
-        is_row=is_number_scale(labels),
-        worth=words_about_worth(labels)
-        if any(line.points is not None or line.anchors or line.title for line in rubric)
-        else "",
         transcript=_transcript(item, swapped) if ItemPart.TRANSCRIPT in parts and item.response_b_id else None,
         verdicts=_verdicts(item, parts, labels, swapped) if ItemPart.VERDICTS in parts else (),
         reason=item.reason_text if ItemPart.REASON in parts else "",
@@ -208,7 +190,7 @@ def read_content(*, item: ReviewItem, parts: frozenset[ItemPart], order: str) ->
     )
 
 
-def _usual_question(form: AnswerForm | None, subject: ShownSubject) -> str:
+def _usual_question(form: AnswerForm, subject: ShownSubject) -> str:
     if isinstance(form, OwnForm):
         return "Your answers"
     return PAIR_QUESTION if subject.is_pair else SINGLE_QUESTION
@@ -245,14 +227,6 @@ def swapped_for(*, item: ReviewItem, person_id: int) -> bool:
         has_sides = item.subject.is_pair
     first = item.retest_of or item
     return has_sides and is_swapped(first.shuffle, str(person_id), retest=first is not item)
-
-
-def choices_of(labels: tuple[Label, ...]) -> tuple[LabelChoice, ...]:
-    """Return the answers offered, each with its key."""
-    return tuple(
-        LabelChoice(label.value, label.text, key_of(index, labels), short_of(label), meaning_of(label))
-        for index, label in enumerate(labels)
-    )
 
 
 def shown_text(value: str, labels: tuple[Label, ...], *, swapped: bool) -> str:
@@ -388,7 +362,7 @@ def _brief(value: Any) -> str:
 def _answers(
     item: ReviewItem,
     parts: frozenset[ItemPart],
-    form: AnswerForm | None,
+    form: AnswerForm,
     labels: tuple[Label, ...],
     order: str,
 ) -> tuple[PersonAnswer, ...]:

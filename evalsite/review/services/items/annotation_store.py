@@ -12,8 +12,7 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, Assignment, ReviewItem
-from evalsite.review.questions.forms import PREFIX, SWAPPED
-from evalsite.review.questions.scales import labels_from_json, shown_label
+from evalsite.review.questions.forms import fields_of
 from evalsite.review.selectors.labels.subjects import form_of_item, texts_seen
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
@@ -46,12 +45,12 @@ class ItemGone(ReviewRefused):
 
 @dataclass(frozen=True, slots=True)
 class GivenAnnotation:
-    """What a person answered; the label is in system space (1 = A, 0 = neither, -1 = B) or as they see the sides."""
+    """What a person answered: each part of the item's form or, in place of all, the label in system space (1 = A)."""
 
     label: str = ""
     note: str = ""
-    is_as_seen: bool = False
-    parts: Mapping[str, str] = field(default_factory=dict)  # of the criterion's form: key -> what they said
+    is_as_seen: bool = False  # the parts are said in the order in which they see the responses
+    parts: Mapping[str, str] = field(default_factory=dict)  # of the item's form: key -> what they said
     cannot_judge: str = ""  # why they cannot judge the item, in place of all else
 
 
@@ -121,8 +120,7 @@ def _annotation(answer: GivenLabel, claim: Assignment, *, item: ReviewItem, at: 
 
 def _given(answer: GivenAnnotation, item: ReviewItem, claim: Assignment | None) -> GivenLabel:
     order = claim.order if answer.is_as_seen and claim is not None else ""
-    label = shown_label(answer.label, labels_from_json(item.subject.labels), swapped=order == SWAPPED)
-    return given_label(item, label=label, part_texts=answer.parts, order=order)
+    return given_label(item, label=answer.label, part_texts=answer.parts, order=order)
 
 
 def _free_slot(answers: Sequence[Annotation]) -> int:
@@ -148,11 +146,8 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
         raise ReviewRefused(SEEN)
     claim.status = AssignmentStatus.LEASED
     claim.expires_at, claim.heartbeat_at, claim.item_open = at + lease_time(), at, True
-    shown = shown_label(annotation.label, labels_from_json(item.subject.labels), swapped=claim.swapped)
-    texts = {
-        f"{PREFIX}{key}": text for key, text in texts_seen(form_of_item(item), annotation.parts, claim.order).items()
-    }
-    claim.draft, claim.draft_at = {"label": shown, "note": annotation.note, **texts}, at
+    texts = texts_seen(form_of_item(item), annotation.label, annotation.parts, claim.order)
+    claim.draft, claim.draft_at = {"note": annotation.note, **fields_of(texts)}, at
     if unable:
         claim.draft["cannot_judge"] = annotation.cannot_judge
     claim.save(update_fields=["status", "expires_at", "heartbeat_at", "item_open", "draft", "draft_at"])
@@ -192,7 +187,7 @@ def revise_annotation(
 ) -> Annotation:
     """Store the one revision after the reveal beside the blind answer; the label of the item stays.
 
-    `parts` is what they say now of the parts of the criterion's form, by key.
+    `parts` is what they say now of the parts of the item's form, by key; `label` as `given_label` takes it.
 
     Raises:
         ReviewRefused: not answered, revised already, no reason, adjudicated or stale.

@@ -177,8 +177,6 @@ def _decided(item: ReviewItem, word: FinalWord, adopted: Annotation | None) -> G
     """Return what an adjudicator decided, with the parts of the answer that they adopted, or their own."""
     if adopted is not None:
         return GivenLabel(adopted.label, adopted.parts)
-    if word.label and not word.parts:
-        return GivenLabel(word.label)
     return given_label(item, label=word.label, part_texts=word.parts)
 
 

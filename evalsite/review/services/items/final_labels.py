@@ -53,8 +53,8 @@ def final_label_of(
 
 def parts_of_subject(item: ReviewItem, parts: Mapping[str, Answer]) -> dict[str, Answer]:
     """Return the answers to an item's form in the order of its subject's responses."""
-    form = form_of_item(item) if item.is_turned and parts else None
-    return dict(parts) if form is None else form.turned(parts, letters_seen(SWAPPED))
+    is_turned = item.is_turned and bool(parts)
+    return form_of_item(item).turned(parts, letters_seen(SWAPPED)) if is_turned else dict(parts)
 
 
 def share_of(label: str, labels: tuple[Label, ...]) -> float | None:

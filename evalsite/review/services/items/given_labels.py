@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.answer_forms import majority_parts
 from evalsite.review.questions.form_decisions import agreed_answers
-from evalsite.review.questions.forms import Answer, OwnForm, PartsMissing, letters_stored
+from evalsite.review.questions.forms import LABEL, Answer, OwnForm, PartsMissing, letters_stored
 from evalsite.review.selectors.labels.subjects import form_of_item
 from evalsite.review.states import ItemOutcome, ItemStatus, ReviewRefused, outcome
 
@@ -22,21 +22,20 @@ class GivenLabel:
 
 
 def given_label(item: ReviewItem, *, label: str, part_texts: Mapping[str, str], order: str = "") -> GivenLabel:
-    """Return what somebody's answers to the form come to; the label where the item has no form.
+    """Return what somebody's answers to the form come to.
 
-    `order`: in which they see the responses, and answered so.
+    `order`: in which they see the responses, and answered so. `label` is the answer of who says it in system space, in
+    place of all others.
 
     Raises:
         ReviewRefused: a question has no answer, or one off its scale.
     """
     form = form_of_item(item, order=order)
-    if form is None:
-        return GivenLabel(label)
     try:
-        values = form.read(part_texts)
-        if order:
+        values = form.read({LABEL: label, **part_texts})
+        if order and part_texts:
             values = form.turned(values, letters_stored(order))
-        return GivenLabel(form.label(values), values)
+        return GivenLabel(form.label(values), form.stored(values))
     except PartsMissing as error:
         raise ReviewRefused(str(error)) from error
 
@@ -60,10 +59,11 @@ def outcome_of(item: ReviewItem, given: Iterable[GivenLabel], *, quorum: int, un
 
 
 def agreed_so_far(item: ReviewItem) -> dict[str, Answer]:
-    """Return the answers to a form, an owner's or a judge's, that the people of an item agree on."""
+    """Return the answers to an item's form that its people agree on."""
     form = form_of_item(item)
-    given = [answer.parts for answer in item.annotations.filter(left_out_at=None) if answer.parts]
-    return agreed_answers(form, given).values if form is not None and given else {}
+    answers = (form.answers(answer.label, answer.parts) for answer in item.annotations.filter(left_out_at=None))
+    given = [answer for answer in answers if answer]
+    return agreed_answers(form, given).values if given else {}
 
 
 def agreed_parts(item: ReviewItem, answers: Sequence[Annotation], *, label: str) -> dict[str, Answer]:
@@ -79,4 +79,4 @@ def agreed_parts(item: ReviewItem, answers: Sequence[Annotation], *, label: str)
     if isinstance(form, OwnForm):
         return agreed_answers(form, given).values
     values = majority_parts(given)
-    return values if values and form is not None and form.holds(values) and form.label(values) == label else {}
+    return values if values and form.holds(values) and form.label(values) == label else {}

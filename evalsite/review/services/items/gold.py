@@ -11,7 +11,7 @@ from django.db.models import F
 
 from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, GoldAnswer, NoticeKind, PausedPerson, Queue, ReviewItem
-from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.questions.scales import label_on
 from evalsite.review.selectors.gold import gold_scores, is_too_low
 from evalsite.review.selectors.labels.subjects import form_of_item, parts_in
 from evalsite.review.selectors.screens.waiting_items import HELD
@@ -118,17 +118,13 @@ def _word_in(item: ReviewItem, column: str) -> FinalWord | None:
     details = item.material.details if item.material is not None else {}
     text = str(details.get(column) or "").strip()
     form = form_of_item(item)
-    if form is None:
-        labels = {
-            name.casefold(): row.value
-            for row in labels_from_json(item.subject.labels)
-            for name in (row.text, row.value)
-        }
-        return FinalWord(labels.get(text.casefold(), text), REASON, adopted_id=None) if text else None
+    only, *others = form.parts
     prefix = f"{column}."
     texts = {name.removeprefix(prefix): str(value) for name, value in details.items() if name.startswith(prefix)}
     for key, value in parts_in(text).items():
         texts[key] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if not others and only.key not in texts:
+        texts[only.key] = label_on((*only.choices, *form.labels), text) or text
     texts = {key: value for key, value in texts.items() if value.strip()}
     return FinalWord("", REASON, adopted_id=None, parts=texts) if texts else None
 

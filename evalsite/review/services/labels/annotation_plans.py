@@ -313,9 +313,10 @@ class _Planner:
             self._check_order(file_act, item)
             answers.append((file_act.location, "blind_parts", act.blind_parts, act.blind_label))
             answers.append((file_act.location, "revised_parts", act.revised_parts, act.revised_label))
-        form = form_of_item(item) if item is not None and any(parts for _, _, parts, _ in answers) else None
+        answers = [answer for answer in answers if answer[2]]
+        form = form_of_item(item) if item is not None and answers else None
         for location, column, parts, label in answers:
-            if parts and item is not None and label_of_parts(form, parts) != label:
+            if form is not None and label_of_parts(form, parts) != label:
                 text = f"{column} of {file_item.facts.name} do not give the label {label!r}."
                 hint = 'Expected: JSON with a value for each part of the rubric, such as {"50.1": true, "clarity": 4}.'
                 self.say(location, text, hint=hint, offending=parts[:100])

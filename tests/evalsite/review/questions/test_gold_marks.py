@@ -8,6 +8,8 @@ import pytest
 
 from evalsite.review.questions.form_files import form_of_definition, read_form
 from evalsite.review.questions.gold_marks import is_below, is_right, marks
+from evalsite.review.questions.label_forms import label_form
+from evalsite.review.questions.scales import JUDGEMENT
 from tests.evalsite.review.questions.test_form_decisions import KINDS, TEXT
 
 pytestmark = pytest.mark.backend_free
@@ -49,8 +51,9 @@ def test_marks_are_given_to_the_questions_whose_answer_is_known_and_never_to_tex
 
     known = {"good": "x", "note": "b"}
 
+    assert form is not None
     assert marks(form, **said, known_label="x", known_parts=known) == {"good": True}
-    assert marks(None, **said, known_label="y", known_parts={}) == {"label": False}
+    assert marks(label_form(JUDGEMENT), **said, known_label="y", known_parts={}) == {"label": False}
 
 
 @pytest.mark.parametrize(

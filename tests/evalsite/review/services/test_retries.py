@@ -76,9 +76,8 @@ def test_retry_keeps_every_item_with_its_claim_draft_annotations_and_label(fake_
     labels = [label["value"] for label in queue.labels]
     settled = annotated(queue, labels[0], labels[0])
     split = annotated(queue, labels[0], labels[-1])
-    adjudicate_item(
-        item_id=split.pk, adjudicator=factories.user(role=Role.ADMIN), word=FinalWord(labels[-1], "Read it."), at=NOON
-    )
+    word = FinalWord("", "Read it.", parts=dict.fromkeys(("100.1", "50.1", "25.1"), "met"))
+    adjudicate_item(item_id=split.pk, adjudicator=factories.user(role=Role.ADMIN), word=word, at=NOON)
     one_annotation = annotated(queue, labels[0])
     ada = factories.user("ada")
     claimed = claim_next(queue=queue, annotator=ada, at=NOON).item

@@ -81,7 +81,7 @@ def test_checks_with_points_are_ticked_and_scored_as_the_judge_scores_them() -> 
 
     page = page_of(client, claim.item_id)
     score = client.post(reverse("review:item-score", args=[claim.item_id]), said).content.decode()
-    send(client, claim, HTMX, **said, by_parts="on", label="")
+    send(client, claim, HTMX, **said)
 
     assert page.count('type="radio"') == 6
     assert "5 points" in page
@@ -96,7 +96,7 @@ def test_dimensions_are_rated_on_an_anchored_scale_each() -> None:
     claim = take(client, queue)
 
     page = page_of(client, claim.item_id)
-    send(client, claim, HTMX, **{"part-clear": "4", "part-right": "5"}, by_parts="on", label="")
+    send(client, claim, HTMX, **{"part-clear": "4", "part-right": "5"})
 
     assert page.count('type="radio"') == 10
     assert page.count("<strong>5</strong> Entirely") == 2
@@ -117,7 +117,7 @@ def test_relevance_is_rated_on_its_scales_with_the_caps(context: str, more: dict
 
     page = page_of(client, claim.item_id)
     score = client.post(reverse("review:item-score", args=[claim.item_id]), MARKS | more).content.decode()
-    send(client, claim, HTMX, **MARKS, **more, by_parts="on", label="")
+    send(client, claim, HTMX, **MARKS, **more)
 
     assert page.count('type="radio"') == (33 if context else 22)
     assert "Mostly wrong" in page
@@ -131,7 +131,7 @@ def test_relevance_is_rated_on_its_scales_with_the_caps(context: str, more: dict
 def decide(queue: Queue, *given: dict[str, str]) -> ReviewItem:
     for name, said in zip(("ada", "ben", "cem"), given, strict=False):
         client, _ = signed_in(name)
-        send(client, take(client, queue), HTMX, **said, by_parts="on", label="")
+        send(client, take(client, queue), HTMX, **said)
     return ReviewItem.objects.get()
 
 
@@ -158,7 +158,7 @@ def test_a_revision_is_given_by_parts() -> None:
     queue = opened(DIMENSIONS)
     client, ada = signed_in("ada")
     claim = take(client, queue)
-    send(client, claim, HTMX, **{"part-clear": "4", "part-right": "5"}, by_parts="on", label="")
+    send(client, claim, HTMX, **{"part-clear": "4", "part-right": "5"})
     client.post(reverse("review:item-reveal", args=[claim.item_id]), headers=HTMX)
     url = reverse("review:item-revise", args=[claim.item_id])
 
@@ -263,7 +263,7 @@ def test_answering_by_parts_costs_no_more_queries_than_a_label(
     claim = take(client, queue)
 
     with django_assert_max_num_queries(28 + more):  # a context is looked up where a score rests on it
-        send(client, claim, HTMX, **said, by_parts="on", label="")
+        send(client, claim, HTMX, **said)
 
 
 def test_agreement_is_reported_for_each_part_by_its_scale() -> None:
@@ -293,7 +293,7 @@ def test_a_part_that_each_case_words_anew_is_named_by_where_it_stands() -> None:
         client, _ = signed_in(name)
         for _ in prompts:
             said = {"part-100.1": "met", "part-50.1": polite}
-            send(client, take(client, queue), HTMX, **said, by_parts="on", label="")
+            send(client, take(client, queue), HTMX, **said)
 
     parts = compute_agreement(queue.pk, {}).content.parts
 

@@ -51,7 +51,7 @@ def test_one_annotation_holds_the_items_and_the_score_they_come_to(queue: Queue)
 
     page = client.get(reverse("review:item-detail", args=[claim.item_id])).content.decode()
     score = client.post(reverse("review:item-score", args=[claim.item_id]), SAID).content.decode()
-    send(client, claim, HTMX, **SAID, by_parts="on", label="")
+    send(client, claim, HTMX, **SAID)
 
     assert page.count('type="radio"') == 6
     assert 'id="drawer-rubric"' not in page  # the form says it already
@@ -68,7 +68,7 @@ def test_an_item_left_open_is_named_and_the_rest_is_kept(queue: Queue) -> None:
     client, _ = signed_in("ada")
     claim = take(client, queue)
 
-    page = send(client, claim, None, by_parts="on", label="100", **{"part-50.1": "met"}).content.decode()
+    page = send(client, claim, None, label="100", **{"part-50.1": "met"}).content.decode()
 
     claim.refresh_from_db()
     assert "Choose met or not met for: 100.1, 50.2." in page
@@ -80,18 +80,18 @@ def test_an_item_left_open_is_named_and_the_rest_is_kept(queue: Queue) -> None:
 def test_undo_brings_the_items_back(queue: Queue) -> None:
     client, _ = signed_in("ada")
     claim = take(client, queue)
-    send(client, claim, HTMX, **SAID, by_parts="on", label="")
+    send(client, claim, HTMX, **SAID)
 
     page = client.post(reverse("review:item-undo", args=[claim.item_id]), headers=HTMX).content.decode()
 
     claim.refresh_from_db()
-    assert claim.draft == {"label": "50", "note": "", **SAID}
+    assert claim.draft == {"note": "", **SAID}
     assert "Score <strong>50</strong> of 100" in " ".join(page.split())
 
 
 def test_a_file_brings_the_items_back_to_the_byte(queue: Queue) -> None:
     client, ada = signed_in("ada")
-    send(client, take(client, queue), HTMX, **SAID, by_parts="on", label="")
+    send(client, take(client, queue), HTMX, **SAID)
     rows = list(act_rows(queue))
     data = "\n".join(json.dumps(row, default=str) for row in rows).encode()
     Annotation.objects.all().delete()
@@ -108,7 +108,7 @@ def test_a_file_brings_the_items_back_to_the_byte(queue: Queue) -> None:
 
 def test_a_file_whose_items_come_to_another_score_is_refused(queue: Queue) -> None:
     client, _ = signed_in("ada")
-    send(client, take(client, queue), HTMX, **SAID, by_parts="on", label="")
+    send(client, take(client, queue), HTMX, **SAID)
     (row,) = act_rows(queue)
     queue.assignments.all().update(status="lapsed")
     Annotation.objects.all().delete()

@@ -147,7 +147,7 @@ def test_who_may_see_verdicts_reads_them_by_the_sides_they_see(fake_llm: FakeLLM
     ]
     assert [content.verdicts[0].text for content in shown] == ["A is better", "B is better"]
     assert [content.criterion for content in shown] == ["", ""]  # it is the name of a system
-    assert [choice.text for choice in shown[0].choices] == ["A is better", "Neither is better", "B is better"]
+    assert [choice.text for choice in shown[0].form.labels] == ["A is better", "Neither is better", "B is better"]
 
 
 def test_tables_of_labels_are_about_single_responses(fake_llm: FakeLLM) -> None:
