@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from django.utils import timezone
+
 from evalsite.base.json_types import JsonDict
 from evalsite.base.page_parts import Facts, add_part, set_row_part, subject_as
 from judging.models import Judge, Run
 
 if TYPE_CHECKING:
+    from evalsite.review.models import Queue
     from judging.views.cases import ShownCase
     from judging.views.responses import ShownSystem
 
@@ -30,7 +33,16 @@ def add_parts() -> None:
     add_part("debate.set_reports", "reports/_set_actions.html", subject_as("debate_set"))
     add_part("debate.experiment_actions", "reports/_experiment_actions.html", subject_as("experiment"))
     add_part("review.queue_figures", "reports/_queue_figures.html", subject_as("queue"))
+    add_part("review.queue_pace", "reports/_queue_pace.html", _queue_pace)
     add_part("review.run_people", "reports/_run_labels.html", subject_as("run"))
+
+
+def _queue_pace(queue: Queue) -> JsonDict:
+    from evalsite.reports.selectors.pace import pace_of_queue  # late, as below
+    from evalsite.review.selectors.screens.pages import remembered
+
+    pace = remembered("pace", queue, lambda: pace_of_queue(queue, at=timezone.now()))
+    return {"queue": queue, "pace": pace}
 
 
 def _import_labels(ids: list[int]) -> JsonDict:

@@ -19,6 +19,7 @@ from evalsite.reports.views import (
     golden,
     judges,
     labels,
+    pace,
     results,
     runs,
     spend,
@@ -180,6 +181,7 @@ urlpatterns = [
     ),
     path("golden/<int:set_id>/test/<int:evaluator_id>/", golden.golden_test, name="golden-test"),
     path("golden/<int:key>/use/", button_page(golden_acts.use), name="golden-use"),
+    path("pace/<slug:slug>/exports/<slug:table>.<slug:format_name>", pace.pace_export, name="pace-export"),
     path("spend/", spend.spend_report, name="spend-report"),
     path("spend/exports/<slug:table>.<slug:format_name>", spend.spend_export, name="spend-export"),
 ]

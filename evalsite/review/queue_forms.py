@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from evalsite.base.actions.entries import TextsField
 from evalsite.base.choices import choices_of
+from evalsite.base.day_fields import DayField
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.review.audit_plans import cases_for
@@ -40,6 +41,10 @@ from judging.specs.records.file_records import ParsedFile
 
 NAME_HINT = "Annotators see this name, so do not name systems, judges or the file. Empty: a neutral name."
 QUESTION_HELP = "Shown with the choices. Empty: “Which response is better?” or “How good is the response?”."
+OVERLAP_HELP = (
+    "From 0 to 1: the share of items, drawn at random, that ask so many annotators; the others ask one. A change "
+    "applies to items without annotations or assignments."
+)
 BY_PARTS = "parts"
 SEARCH, SEARCHED = "member_search", "member_searched"  # what is typed, and what the people listed were found by
 
@@ -341,6 +346,22 @@ class ReleaseForm(HandForm):
             raise forms.ValidationError("Name the person who has the items.")
 
 
+class QuotaForm(forms.Form):
+    """How much of a queue a person is to do, and until when."""
+
+    person = forms.ModelChoiceField(User.objects.none(), empty_label=None, help_text="Who may annotate in the queue.")
+    items = forms.IntegerField(
+        min_value=1, required=False, label="Items", help_text="At most so many. Empty: no limit."
+    )
+    until = DayField(label="Last day", help_text="They are handed no items after it. Empty: no last day.")
+
+    def __init__(self, *arguments: Any, people: QuerySet[User], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        assert isinstance(person, forms.ModelChoiceField)
+        person.queryset = people
+
+
 class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
     """The people who may answer in a queue."""
 
@@ -363,20 +384,21 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
     members = MembersField()
 
     CHOICES = (
-        *("name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "gold_mark"),
+        *("name", "question", "guidelines", "mode", "quorum", "overlap", "order", "retest_share", "gold_mark"),
         "shows_agreement",
     )
 
     class Meta:
         model = Queue
         fields = (
-            *("name", "question", "guidelines", "mode", "quorum", "order", "retest_share", "gold_mark"),
+            *("name", "question", "guidelines", "mode", "quorum", "overlap", "order", "retest_share", "gold_mark"),
             *("shows_agreement", "members"),
         )
         labels = {
             "question": "Question for annotators",
             "mode": "Annotation mode",
             "quorum": "Annotators per item",
+            "overlap": "Share of items asked of so many",
             "order": "Order of items",
             "retest_share": "Share annotated twice",
             "gold_mark": "Pass mark on gold items",
@@ -393,13 +415,14 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
             "items, so the last ones of a queue never do: of 45 items at 0.2, about 3 come back.",
             "gold_mark": "From 0 to 1: whoever shows, after ten gold items or more, that they answer a smaller share "
             "right is paused, and you are told. Without gold items nothing is checked.",
+            "overlap": OVERLAP_HELP,
             "shows_agreement": "Their own page shows how often their label became the final label.",
             "quorum": "A change applies to items without annotations or assignments.",
         }
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        kept = {name: getattr(self.instance, name) for name in ("order", "retest_share", "gold_mark")}
+        kept = {name: getattr(self.instance, name) for name in ("overlap", "order", "retest_share", "gold_mark")}
         self.kept = Queue(**kept)
         for name in kept:
             self.fields[name].required = False
@@ -411,6 +434,15 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
         if isinstance(quorum, forms.IntegerField):
             quorum.min_value, quorum.max_value = 1, 20
             quorum.widget.attrs |= {"min": 1, "max": 20}
+
+    def clean_overlap(self) -> float:
+        """Refuse what is no share."""
+        share: float | None = self.cleaned_data["overlap"]
+        if share is None:
+            return self.kept.overlap
+        if not 0 <= share <= 1:
+            raise forms.ValidationError("Enter a share from 0 to 1.")
+        return share
 
     def clean_order(self) -> str:
         """Return the order chosen, or the one there was."""
@@ -495,8 +527,8 @@ class FormTextForm(forms.Form):
     form = FormField(required=True)
 
 
-class QueueFileForm(KeptFileForm):
-    """A file of pairs or single responses, and how people are to answer it."""
+class MaterialFileForm(KeptFileForm):
+    """A file of questions with responses, and how it is read."""
 
     OPEN = ("columns",)
 
@@ -504,6 +536,30 @@ class QueueFileForm(KeptFileForm):
         label="File",
         help_text="A table of questions with one or two responses each, or the export of an annotation tool.",
     )
+    meanings = PairsField(
+        label="What the values of a preference mean", required=False, help_text="Such as A=1, B=2, tie=0."
+    )
+    encoding = forms.CharField(
+        label="Encoding",
+        max_length=40,
+        required=False,
+        help_text="Of text files whose encoding cannot be told, such as gbk.",
+    )
+    columns = ColumnsField(required=False)
+
+    @cached_property
+    def materials(self) -> ParsedFile[MaterialFile]:
+        """What is in the file of a valid form."""
+        data = self.cleaned_data
+        options = replace(chosen_columns(data), meanings=dict(data["meanings"]), encoding=data["encoding"])
+        return read_materials(data["contents"], data["file_name"], options=options, has_scale=bool(data.get("scale")))
+
+
+class QueueFileForm(MaterialFileForm):
+    """A file of pairs or single responses, and how people are to answer it."""
+
+    field_order = ("file",)
+
     name = forms.CharField(max_length=200, required=False, help_text=NAME_HINT)
     question = forms.CharField(max_length=300, required=False, label="Question to annotators", help_text=QUESTION_HELP)
     guidelines = forms.CharField(
@@ -523,21 +579,19 @@ class QueueFileForm(KeptFileForm):
         help_text="The words of the lowest and the highest label read as if the scale were the other way round.",
     )
     quorum = forms.IntegerField(min_value=1, max_value=20, initial=2, label="Annotators per item")
+    overlap = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        initial=1.0,
+        required=False,
+        label="Share of items asked of so many",
+        help_text=OVERLAP_HELP,
+    )
     mode = forms.ChoiceField(
         choices=choices_of(QueueMode), initial=QueueMode.BLIND, label="Annotation mode", widget=forms.RadioSelect
     )
     order = forms.ChoiceField(choices=OrderPolicy.choices, initial=OrderPolicy.GIVEN, label="Order of items")
     members = MembersField()
-    meanings = PairsField(
-        label="What the values of a preference mean", required=False, help_text="Such as A=1, B=2, tie=0."
-    )
-    encoding = forms.CharField(
-        label="Encoding",
-        max_length=40,
-        required=False,
-        help_text="Of text files whose encoding cannot be told, such as gbk.",
-    )
-    columns = ColumnsField(required=False)
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -552,13 +606,6 @@ class QueueFileForm(KeptFileForm):
         """Whether the scale reads upside down and nobody has said that it is meant so."""
         return "order_is_meant" in self.fields and not self.cleaned_data["order_is_meant"]
 
-    @cached_property
-    def materials(self) -> ParsedFile[MaterialFile]:
-        """What is in the file of a valid form."""
-        data = self.cleaned_data
-        options = replace(chosen_columns(data), meanings=dict(data["meanings"]), encoding=data["encoding"])
-        return read_materials(data["contents"], data["file_name"], options=options, has_scale=bool(data["scale"]))
-
     def plan(self) -> NewQueue:
         """Return what the owner decides about the queue."""
         data = self.cleaned_data
@@ -570,6 +617,7 @@ class QueueFileForm(KeptFileForm):
             labels=data["scale"],
             form=data["form"],
             quorum=data["quorum"],
+            overlap=1.0 if data["overlap"] is None else data["overlap"],
             mode=QueueMode(data["mode"]),
             order=OrderPolicy(data["order"]),
         )

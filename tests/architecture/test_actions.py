@@ -12,6 +12,7 @@ from django.core.management import get_commands, load_command_class
 from evalsite.base.actions.commands import NounCommand
 from evalsite.base.actions.declarations import Action, Noun, declared_nouns
 from evalsite.base.actions.entries import TextsField
+from evalsite.base.day_fields import DayField
 from evalsite.help import documents
 from tests.architecture.test_documents import text_of
 
@@ -22,7 +23,7 @@ ACTIONS = [
 # The kinds of fields that every door can fill in; another kind needs its place in `entries`, `commands` and the API.
 FIELDS = (
     *(forms.CharField, forms.IntegerField, forms.FloatField, forms.DecimalField, forms.BooleanField),
-    *(forms.ChoiceField, forms.ModelChoiceField, forms.FileField, TextsField),
+    *(forms.ChoiceField, forms.ModelChoiceField, forms.FileField, TextsField, DayField),
 )
 
 

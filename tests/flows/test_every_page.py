@@ -42,6 +42,7 @@ NOT_PAGES = {  # parts of pages, and files
     *("reports:agreement-items", "reports:agreement-data-set", "reports:labels-items", "reports:leaderboard-chart"),
     *("reports:leaderboard-bundle", "reports:case-export", "reports:charts-export"),
     "reports:spend-export",
+    "reports:pace-export",
     "reports:golden-export",
     *("reports:judge-bias", "reports:bias-export", "reports:debate-bias", "reports:debate-bias-export"),
     *("judging:import-template", "judging:esi-create", "debate:set-export", "debate:set-archive"),

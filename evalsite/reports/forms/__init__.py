@@ -272,6 +272,12 @@ class AgreementForm(ItemGroupForm):
         return filled
 
 
+class PaceForm(forms.Form):
+    """Whose pace is shown."""
+
+    queue = forms.ModelChoiceField(Queue.objects.all(), help_text="Slug, name or number of a queue")
+
+
 class JudgeVersionForm(forms.Form):
     """An act on one version of a judge, whose audit is `content`."""
 

@@ -21,19 +21,21 @@ from evalsite.review.queue_forms import (
     AnnotationsForm,
     FormTextForm,
     GoldColumnForm,
+    MaterialFileForm,
     QueueFileForm,
     QueueFilterForm,
     QueueForm,
+    QuotaForm,
     ResolveForm,
 )
 from evalsite.review.selectors.screens.pages import listed_queues, queues_of
-from evalsite.review.selectors.screens.waiting_items import possible_members, quorum_warning
+from evalsite.review.selectors.screens.waiting_items import possible_members, possible_members_of, quorum_warning
 from evalsite.review.services.items import gold
 from evalsite.review.services.items.gold import TakenGold
-from evalsite.review.services.items.queues import delete_queue, set_queue_status, update_queue
+from evalsite.review.services.items.queues import delete_queue, set_queue_status, set_quota, update_queue
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
-from evalsite.review.services.labels.file_queues import create_queue
+from evalsite.review.services.labels.file_queues import AddedItems, add_items, create_queue
 from evalsite.review.states import QueueStatus
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.tables.queue_files import MaterialFile
@@ -164,6 +166,72 @@ def check(act: ActionCall[None, QueueFileForm]) -> JsonDict:
 
 def _asked(definition: JsonDict) -> JsonDict:
     return {"form": written_form(definition)}
+
+
+def _added_facts(added: AddedItems) -> JsonDict:
+    return {"queue": added.queue.slug, "rows": added.rows, "repeated": added.repeated, "added": added.items}
+
+
+def _add(act: ActionCall[Queue, MaterialFileForm]) -> AddedItems:
+    parsed = act.form.materials
+    if parsed.value is None:
+        raise InvalidInput({"file": map(str, parsed.errors)})
+    try:
+        return add_items(
+            queue=act.subject,
+            material_file=parsed.value,
+            file_name=act.data["file_name"],
+            actor=act.actor,
+            at=act.at,
+        )
+    except BadForm as error:
+        raise InvalidInput({"file": [str(error)]}) from error
+
+
+@change(
+    "add-items",
+    form=MaterialFileForm,
+    shown=_added_facts,
+    said=lambda added: f"{added.items:,} items added; {added.repeated:,} of {added.rows:,} rows were there",
+    button="Add items",
+    icon="plus-lg",
+    is_offered=lambda queue: bool(queue.source_file) and queue.status != QueueStatus.ARCHIVED,
+)
+def add_to_queue(act: ActionCall[Queue, MaterialFileForm]) -> AddedItems:
+    """Add the rows of a file to a queue that came from one. A row that is there already is left as it is."""
+    return _add(act)
+
+
+@change("check-items", form=MaterialFileForm, is_dry=True, shown=_added_facts)
+def check_items(act: ActionCall[Queue, MaterialFileForm]) -> AddedItems:
+    """Say what a file would add to a queue, without storing it."""
+    return _add(act)
+
+
+def _quota_form(queue: Queue, _first: JsonObject, data: PageData | None) -> QuotaForm:
+    return QuotaForm(data, people=possible_members_of(queue))
+
+
+def _quota_facts(queue: Queue) -> JsonDict:
+    rows = queue.quotas.order_by("person__username").values_list("person__username", "items", "until")
+    return {"queue": queue.slug, "quotas": {name: {"items": n, "until": str(day or "")} for name, n, day in rows}}
+
+
+@change(
+    "set-quota",
+    form=QuotaForm,
+    makes_form=_quota_form,
+    shown=_quota_facts,
+    said=lambda _queue: "Quota set",
+    button="Quota of a person",
+    icon="calendar-check",
+)
+def limit_person(act: ActionCall[Queue, QuotaForm]) -> Queue:
+    """Ask one person for so many items at most, until a last day. Neither: no limit."""
+    data = act.data
+    return set_quota(
+        queue=act.subject, person=data["person"], items=data["items"], until=data["until"], actor=act.actor
+    )
 
 
 @QUEUES.new("check-form", permission="review.add_queue", form=FormTextForm, is_dry=True, shown=_asked)

@@ -21,6 +21,9 @@ from judging.models import Case, Response, RubricItem, Run, RunEvaluator
 LEFT_OUT = (ItemStatus.STALE, ItemStatus.EXCLUDED)  # of reports, counters and retests
 
 
+SHARES = 1_000  # steps of a share of items
+
+
 class OrderPolicy(models.TextChoices):
     """In which order a queue hands its items out."""
 
@@ -41,6 +44,7 @@ class Queue(Owned):
     labels = models.JSONField()  # [{"value": "1", "text": "A is better"}, ...], in order
     form = models.JSONField(default=dict, blank=True)  # questions that its owner wrote, never changed; {}: one label
     quorum = models.PositiveSmallIntegerField(default=2)
+    overlap = models.FloatField(default=1.0)  # share of its items that ask so many people; the others ask one
     status = models.CharField(max_length=20, choices=choices_of(QueueStatus), default=QueueStatus.OPEN)
     run = models.OneToOneField(Run, null=True, on_delete=models.SET_NULL, related_name="queue")
     debate_set = models.OneToOneField(DebateSet, null=True, on_delete=models.SET_NULL, related_name="queue")
@@ -68,12 +72,32 @@ class Queue(Owned):
     def get_absolute_url(self) -> str:
         return reverse("review:queue-detail", args=[self.slug])
 
+    def quorum_of(self, shuffle: int) -> int:
+        """How many people an item with this stored random number asks."""
+        return self.quorum if shuffle % SHARES < self.overlap * SHARES else 1
+
     @property
     def origin(self) -> str:
         """Name of the run, the debates or the file that its items come from, for owners only; "" if it is its own."""
         about = self.run or self.debate_set
         origin = self.source_file if about is None else about.name
         return "" if origin == self.name else origin
+
+
+class Quota(models.Model):
+    """How much of a queue one person is to do, and until when; a queue without one for them sets no limit."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="quotas")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="quotas")
+    items = models.PositiveIntegerField(null=True)  # that they are handed at most, copies not counted
+    until = models.DateField(null=True)  # the last day on which they are handed any
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["queue", "person"], name="quota_once")]
+
+    def __str__(self) -> str:
+        return f"quota of {self.items} until {self.until}"
 
 
 class AuditPlan(models.Model):

@@ -96,6 +96,34 @@ def _queue(possible: str, impossible: str, sentence: str, **shows: object) -> Ma
     return make
 
 
+def _added_items() -> Example:
+    queue = factories.queue(slug="pairs", source_file="pairs.csv")
+    Material.objects.create(
+        queue=queue, key="p1", question="What is 2+2?", response_a="Four.", response_b="Five.", is_pair=True,
+        system_a="secret-oak", system_b="secret-elm",
+    )  # fmt: skip
+    rows = PAIRS + "p2,What is 3+3?,Six.,Seven.,secret-oak,secret-elm\n"
+    return Example(
+        subject=queue,
+        entered={"file": _file(rows)},
+        shows={"queue": "pairs", "rows": 2, "repeated": 1, "added": 1},
+        refused={"file": _file("id,question,response\np3,Why?,So.\n")},
+        sentence="The rows of this queue have 2 responses each; those of the file have 1.",
+    )
+
+
+def _set_quota() -> Example:
+    queue = factories.queue(slug="pairs")
+    factories.user("ada", Role.ANNOTATOR)
+    return Example(
+        subject=queue,
+        entered={"person": "ada", "items": 20, "until": "2026-12-24"},
+        shows={"queue": "pairs", "quotas": {"ada": {"items": 20, "until": "2026-12-24"}}},
+        refused={"person": "ada", "items": 0},
+        sentence="Ensure this value is greater than or equal to 1.",
+    )
+
+
 def _changed_queue() -> Example:
     queue = factories.queue(slug="pairs", name="Pairs", guidelines="Read.")
     queue.members.add(factories.user("ben", Role.ANNOTATOR))
@@ -560,6 +588,9 @@ EXAMPLES: dict[str, Make] = {
     "queue check": _checked_file,
     "queue check-form": _checked_form,
     "queue change": _changed_queue,
+    "queue add-items": _added_items,
+    "queue check-items": _added_items,
+    "queue set-quota": _set_quota,
     "queue pause": _queue("open", "archived", "", status="paused"),
     "queue resume": _queue("paused", "archived", "A queue that is archived cannot become open.", status="open"),
     "queue archive": _queue(

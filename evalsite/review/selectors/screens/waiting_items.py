@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from math import ceil
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from django.contrib.auth.models import Permission, User
 from django.db.models import (
     BooleanField,
+    Case,
     Count,
     Exists,
     ExpressionWrapper,
@@ -24,10 +25,12 @@ from django.db.models import (
     Subquery,
     Sum,
     Value,
+    When,
 )
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Greatest, Least
+from django.utils import timezone
 
-from evalsite.review.models import Annotation, Assignment, Look, Notice, PausedPerson, Queue, ReviewItem
+from evalsite.review.models import Annotation, Assignment, Look, Notice, PausedPerson, Queue, Quota, ReviewItem
 from evalsite.review.sampling import GOLD_BLOCK, RETEST_GAP
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueFacts, QueueStatus, why_nothing
 from judging.selectors.prepared_queries import PreparedQuery
@@ -185,11 +188,37 @@ def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[Counted
     again = ReviewItem.objects.filter(queue=OuterRef("pk"), only_for=user_id, assignments__status__in=TOUCHED)
     repeated = again.order_by().values("queue").annotate(n=Count("pk")).values("n")
     submitted = mine.filter(status=AssignmentStatus.SUBMITTED).annotate(n=Count("pk")).values("n")
+    gone = Coalesce(Subquery(touched), 0) + Coalesce(Subquery(_seen(user_id)), 0)
+    beyond = Greatest(
+        gone, F("open_count") - Subquery(_quota_left(user_id))
+    )  # what a quota leaves out is none of theirs
     return queues.annotate(
-        my_touched=Coalesce(Subquery(touched), 0) + Coalesce(Subquery(_seen(user_id)), 0),
+        my_touched=Case(When(Exists(_quota_left(user_id)), then=beyond), default=gone),
         my_done=Coalesce(Subquery(submitted), 0),
         my_repeated=Coalesce(Subquery(repeated), 0),
     )
+
+
+def _quota_left(user_id: int) -> QuerySet[Quota, Any]:
+    """How many items of the outer queue a quota leaves this person; no row where they have none."""
+    done = Assignment.objects.filter(queue=OuterRef("queue"), annotator=user_id, status=AssignmentStatus.SUBMITTED)
+    fresh = done.filter(item__retest_of=None).order_by().values("queue").annotate(n=Count("pk")).values("n")
+    quotas = Quota.objects.filter(queue=OuterRef("pk"), person=user_id, items__isnull=False)
+    return quotas.annotate(left=Greatest(F("items") - Coalesce(Subquery(fresh), 0), 0)).values("left")
+
+
+def quota_refusal(*, queue: Queue, user: User, at: datetime) -> str:
+    """Return why a quota or its last day hands a person nothing more; "" where neither does. One query."""
+    mine = Queue.objects.filter(pk=queue.pk, quotas__person=user)
+    row = (
+        mine.annotate(left=Subquery(_quota_left(user.pk))).values_list("quotas__until", "quotas__items", "left").first()
+    )
+    if row is None:
+        return ""
+    until, items, left = row
+    if until is not None and until < timezone.localdate(at):
+        return f"Items of this queue were handed to you until {until:%d %B %Y}. Ask its owner for more time."
+    return f"You have annotated all {items:,} items that you were asked for. Thank you." if left == 0 else ""
 
 
 def _seen(user_id: int) -> QuerySet[Look, Any]:
@@ -204,6 +233,7 @@ class QueueAccess:
     """How one person stands in a queue before they take an item."""
 
     may_take: bool  # the queue is open, and open to them
+    has_quota: bool = field(default=False, kw_only=True)  # that may be used up, or a last day
     unfinished: tuple[int, ...]  # open items that they took and left in the middle
     progress: Progress
 
@@ -213,11 +243,12 @@ def standing_of(*, queue: Queue, user: User) -> QueueAccess:
     rows = _STANDING.rows(queue_id=queue.pk, user_id=user.pk)
     if not rows:
         return QueueAccess(may_take=False, unfinished=(), progress=Progress(0, 0))
-    status, may_answer = rows[0][:2]
+    status, may_answer, has_quota = rows[0][:3]
     return QueueAccess(
+        has_quota=bool(has_quota),
         may_take=status == QueueStatus.OPEN and bool(may_answer),
         unfinished=tuple(row[-1] for row in rows if row[-1] is not None),
-        progress=_progress_from(*rows[0][2:-1]),
+        progress=_progress_from(*rows[0][3:-1]),
     )
 
 
@@ -227,9 +258,10 @@ def _standing_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
     counted = with_my_counts(Queue.objects.filter(pk=queue_id), user_id=user_id)
     rows = counted.annotate(
         may_answer=ExpressionWrapper(answer_filter(user_id), BooleanField()),
+        has_quota=Exists(Quota.objects.filter(queue=OuterRef("pk"), person=user_id)),
         begun=FilteredRelation("assignments", condition=mine),
     )
-    return rows.order_by("begun__item_id").values_list("status", "may_answer", *COUNTS, "begun__item_id")
+    return rows.order_by("begun__item_id").values_list("status", "may_answer", "has_quota", *COUNTS, "begun__item_id")
 
 
 _STANDING = PreparedQuery(_standing_query)
@@ -253,7 +285,9 @@ def _waiting_query(*, user_id: int) -> QuerySet[User, Any]:
     mine = Assignment.objects.filter(queue=OuterRef("pk"), annotator=user_id, item_open=True, status__in=TOUCHED)
     touched = Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
     queues = Queue.objects.filter(answer_filter(user_id), status=QueueStatus.OPEN, open_count__gt=0)
-    counted = queues.annotate(left=F("open_count") - touched, everything=Value(1)).order_by().values("everything")
+    left = F("open_count") - touched
+    quota = Case(When(Exists(_quota_left(user_id)), then=Least(left, Subquery(_quota_left(user_id)))), default=left)
+    counted = queues.annotate(left=quota, everything=Value(1)).order_by().values("everything")
     unread = Notice.objects.filter(person=OuterRef("pk"), read_at=None).order_by().values("person")
     return User.objects.filter(pk=user_id).values_list(
         Coalesce(Subquery(counted.annotate(n=Sum("left")).values("n")), 0),
@@ -294,6 +328,8 @@ def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:
     touched = Assignment.objects.filter(queue=queue, annotator=user, item_open=True, status__in=TOUCHED).count()
     fresh = Queue.objects.only("open_count", "status").get(pk=queue.pk)
     first, may_answer = leased["first"], is_member(queue=queue, user=user)
+    if may_answer and fresh.status == QueueStatus.OPEN and (refusal := quota_refusal(queue=queue, user=user, at=at)):
+        return refusal
     return why_nothing(
         QueueFacts(
             state=QueueStatus(fresh.status),
@@ -336,6 +372,8 @@ class PersonProgress:
     answered: int
     skipped: int
     in_work: int
+    quota: int | None = None  # items that they are asked for
+    until: date | None = None  # the last day on which they are handed any
 
 
 def people_of(*, queue: Queue) -> list[PersonProgress]:
@@ -347,6 +385,8 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
     open_claims = queue.assignments.filter(item_open=True, status__in=HELD).order_by()
     held_counts = dict(open_claims.values_list("annotator_id").annotate(n=Count("pk")))
     people = User.objects.filter(Q(pk__in=list(counts)) | Q(queues=queue)).distinct().order_by("username", "pk")
+    limits = {person: limit for person, *limit in queue.quotas.values_list("person_id", "items", "until")}
+    nothing: list[Any] = [None, None]
     progress = [
         PersonProgress(
             pk=person.pk,
@@ -355,6 +395,8 @@ def people_of(*, queue: Queue) -> list[PersonProgress]:
             answered=(mine := counts.get(person.pk, {})).get(AssignmentStatus.SUBMITTED, 0),
             skipped=mine.get(AssignmentStatus.SKIPPED, 0),
             in_work=held_counts.get(person.pk, 0),
+            quota=limits.get(person.pk, nothing)[0],
+            until=limits.get(person.pk, nothing)[1],
         )
         for person in people
     ]

@@ -33,6 +33,7 @@ from evalsite.review.selectors.screens.waiting_items import (
     held_by,
     is_member,
     is_stuck,
+    quota_refusal,
     standing_of,
     why_nothing_for,
 )
@@ -133,7 +134,8 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
         NoItemAvailable: nothing is left for them, or the queue hands nothing out.
     """
     standing = standing or standing_of(queue=queue, user=annotator)
-    if standing.may_take:
+    refusal = quota_refusal(queue=queue, user=annotator, at=at) if standing.has_quota else ""
+    if standing.may_take and not refusal:
         for _ in range(MOST_TRIES):
             claim = _try_claim(queue, annotator, standing.unfinished[:OWN_CLAIMS], at)
             if claim is not None:

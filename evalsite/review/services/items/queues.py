@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.db.models import Case, F, Value, When
 from django.utils.text import slugify
 
 from debate.models import Agent, DebateSet
@@ -15,7 +16,8 @@ from evalsite.base.actions.deletions import delete_with_dependents, dependents_o
 from evalsite.base.json_types import JsonObject
 from evalsite.base.row_locks import lock_row
 from evalsite.review.blinding import blind_name, hidden_name_in
-from evalsite.review.models import LEFT_OUT, LabelTable, Queue, ReviewItem
+from evalsite.review.models import LEFT_OUT, LabelTable, Queue, Quota, ReviewItem
+from evalsite.review.models.items import SHARES
 from evalsite.review.questions.scales import Label, labels_to_json
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.screens.waiting_items import HELD
@@ -188,6 +190,7 @@ def update_queue(
         "guidelines",
         "mode",
         "quorum",
+        "overlap",
         "order",
         "retest_share",
         "gold_mark",
@@ -203,9 +206,11 @@ def update_queue(
         changed["guidelines_version"] = queue.guidelines_version
     if changed:
         queue.save(update_fields=sorted(changed))
-    if "quorum" in changed:
+    if "quorum" in changed or "overlap" in changed:
         untouched = queue.items.filter(status=ItemStatus.OPEN, answer_count=0, assignments__isnull=True)
-        ReviewItem.objects.filter(pk__in=untouched.values("pk")).update(quorum=queue.quorum)
+        shared = Case(When(place__lt=queue.overlap * SHARES, then=Value(queue.quorum)), default=Value(1))
+        items = ReviewItem.objects.filter(pk__in=untouched.values("pk"), retest_of=None)
+        items.alias(place=F("shuffle") % SHARES).update(quorum=shared)
     if members is not None:
         before = set(queue.members.values_list("pk", flat=True))
         queue.members.set(members)
@@ -215,6 +220,17 @@ def update_queue(
     if members is not None:
         detail["members"] = str(len(members))
     record(actor, "queue.changed", queue, **detail)
+    return queue
+
+
+@transaction.atomic
+def set_quota(*, queue: Queue, person: User, items: int | None, until: date | None, actor: User | None) -> Queue:
+    """Ask a person for so many items of a queue at most, until a last day; neither: their quota is taken away."""
+    if items is None and until is None:
+        queue.quotas.filter(person=person).delete()
+    else:
+        Quota.objects.update_or_create(queue=queue, person=person, defaults={"items": items, "until": until})
+    record(actor, "queue.quota_set", queue, person=person.username, items=str(items), until=str(until))
     return queue
 
 

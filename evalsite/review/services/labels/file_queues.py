@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
@@ -13,6 +13,7 @@ from django.db.models import Max
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonObject
+from evalsite.base.row_locks import lock_row
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import FinalLabel, Material, OrderPolicy, Queue, ReviewItem
 from evalsite.review.questions.form_files import check_fits, for_items, form_of_definition
@@ -24,9 +25,11 @@ from evalsite.review.services.items.notices import notify_members
 from evalsite.review.services.items.queues import PAIR_GUIDELINES, SINGLE_GUIDELINES, check_name, free_slug, recount
 from evalsite.review.services.labels.label_tables import SOURCE_LIMIT, LabelOrigin, store_sheets
 from evalsite.review.services.referrals.run_referrals import store_subjects
+from evalsite.review.states import QueueStatus, ReviewRefused
 from evalsite.review.tables.queue_files import MaterialFile, MaterialRow
 
 BATCH = 1_000
+KEYS_SHOWN = 3
 REASON = "given"
 REASON_TEXT = "Imported from a file."
 
@@ -44,6 +47,7 @@ class NewQueue:
     quorum: int = 2
     mode: QueueMode = QueueMode.BLIND
     order: OrderPolicy = OrderPolicy.GIVEN
+    overlap: float = 1.0
     retest_share: float = RETEST_SHARE
 
 
@@ -73,6 +77,7 @@ def create_queue(
         labels=labels_to_json(labels),
         form=for_items(new_queue.form, size=material_file.size),
         quorum=new_queue.quorum,
+        overlap=new_queue.overlap,
         mode=new_queue.mode,
         order=new_queue.order,
         retest_share=new_queue.retest_share,
@@ -81,18 +86,69 @@ def create_queue(
         created_by=actor,
     )
     queue.members.set(members)
+    queue = _store_rows(queue, material_file, file_name=new_queue.file_name, actor=actor, at=at)
+    record(actor, "queue.created", queue, file=new_queue.file_name, items=queue.total_count, members=len(members))
+    notify_members(queue=queue, people=members, at=at)
+    return queue
+
+
+def _store_rows(
+    queue: Queue, material_file: MaterialFile, *, file_name: str, actor: User | None, at: datetime
+) -> Queue:
     rows = iter(material_file.rows)
     while batch := list(islice(rows, BATCH)):
         materials = Material.objects.bulk_create(_material(queue, row) for row in batch)
         _open(queue, list(zip(materials, batch, strict=True)), at)
     if material_file.labels is not None:
-        raters = ", ".join(material_file.labels.raters) or new_queue.file_name
-        origin = LabelOrigin(new_queue.file_name, raters[:SOURCE_LIMIT], actor, at)
-        store_sheets(material_file.labels.sheets, name=new_queue.file_name.rpartition(".")[0] or name, origin=origin)
-    queue = recount(queue_id=queue.pk)
-    record(actor, "queue.created", queue, file=new_queue.file_name, items=queue.total_count, members=len(members))
-    notify_members(queue=queue, people=members, at=at)
-    return queue
+        raters = ", ".join(material_file.labels.raters) or file_name
+        origin = LabelOrigin(file_name, raters[:SOURCE_LIMIT], actor, at)
+        store_sheets(material_file.labels.sheets, name=file_name.rpartition(".")[0] or queue.name, origin=origin)
+    return recount(queue_id=queue.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedItems:
+    """What a file brought into a queue that was there."""
+
+    queue: Queue
+    rows: int
+    repeated: int  # rows that the queue has already, which are left as they are
+    items: int  # that are new: rows of equal content are one item
+
+
+@transaction.atomic
+def add_items(
+    *, queue: Queue, material_file: MaterialFile, file_name: str, actor: User | None, at: datetime
+) -> AddedItems:
+    """Add the rows of a file to a queue that came from one; a row that is there already is left as it is.
+
+    Raises:
+        ReviewRefused: the queue is of another kind or archived, a row has the key of another one, or the queue's name
+            gives a system away.
+        BadForm: the queue's form asks what cannot be asked of so many responses.
+    """
+    queue, first = lock_row(Queue, queue.pk), queue.materials.order_by("pk").first()
+    if first is None or queue.status == QueueStatus.ARCHIVED:
+        raise ReviewRefused("Items are added to queues that came from a file and are not archived.")
+    if len(first.responses) != material_file.size:
+        has, new = len(first.responses), material_file.size
+        raise ReviewRefused(f"The rows of this queue have {has} responses each; those of the file have {new}.")
+    check_fits(queue.form, size=material_file.size)
+    check_name(queue.name, hidden=_names_in(material_file, file_name))
+    there = {row.key: _asked(row) for row in queue.materials.filter(key__in=[row.key for row in material_file.rows])}
+    fresh = [row for row in material_file.rows if row.key not in there]
+    known = [row for row in material_file.rows if row.key in there]
+    if other := [row.key for row in known if _asked(_material(queue, row)) != there[row.key]]:
+        raise ReviewRefused(f"The queue has other rows with these keys: {', '.join(other[:KEYS_SHOWN])}.")
+    before = queue.items.count()
+    queue = _store_rows(queue, replace(material_file, rows=tuple(fresh)), file_name=file_name, actor=actor, at=at)
+    added = AddedItems(queue, len(material_file.rows), len(known), queue.items.count() - before)
+    record(actor, "queue.items_added", queue, file=file_name, items=added.items)
+    return added
+
+
+def _asked(material: Material) -> tuple[str, list[tuple[str, str]]]:
+    return material.question, [(text, system) for text, system in material.responses]
 
 
 def _neutral_name(materials: MaterialFile) -> str:
@@ -154,8 +210,8 @@ def _item(
         reason=REASON,
         reason_text=REASON_TEXT,
         arm=ItemArm.GIVEN,
-        shuffle=int(uniform_number("item", queue.pk, row.key) * 2**53),
-        quorum=queue.quorum,
+        shuffle=(shuffle := int(uniform_number("item", queue.pk, row.key) * 2**53)),
+        quorum=queue.quorum_of(shuffle),
         criterion=row.criterion,
         scenario=row.scenario,
         language=row.language,

@@ -243,7 +243,7 @@ def new_item(queue: Queue, decision: RoutingDecision, shuffle: int, at: datetime
         inclusion_probability=decision.inclusion_probability,
         priority=decision.priority,
         shuffle=shuffle,
-        quorum=queue.quorum,
+        quorum=queue.quorum_of(shuffle),
         created_at=at,
     )
 

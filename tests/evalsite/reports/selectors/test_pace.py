@@ -1,0 +1,59 @@
+"""The pace of a queue by hand: three days, two people, one item that is asked again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from evalsite.accounts.roles import Role
+from evalsite.reports.actions.pace import PEOPLE
+from evalsite.reports.selectors.pace import BurnDownDay, PersonDay, pace_of_queue
+from evalsite.review.models import ReviewItem
+from tests import factories
+from tests.factories import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def test_pace_of_queue_adds_up_days_and_says_when_the_queue_is_finished() -> None:
+    queue = factories.queue(quorum=2)
+    items = [factories.review_item(queue=queue) for _ in range(4)]
+    ada, ben = factories.user("ada", Role.ANNOTATOR), factories.user("ben", Role.ANNOTATOR)
+    day = NOON.date()
+    for item, person, days, seconds in (
+        (items[0], ada, 0, 30.0),
+        (items[1], ada, 0, 42.0),
+        (items[0], ben, 1, 36.0),
+    ):
+        row = factories.annotation(item=item, label="1", annotator=person, seconds=60.0, active_seconds=seconds)
+        type(row).objects.filter(pk=row.pk).update(created_at=NOON + timedelta(days=days))
+    ReviewItem.objects.filter(pk=items[0].pk).update(answer_count=2, status="settled")
+    ReviewItem.objects.filter(pk=items[1].pk).update(answer_count=1)
+
+    pace = pace_of_queue(queue, at=NOON + timedelta(days=2))
+
+    # left: one of the second item, two each of the third and the fourth; 3 annotations in 3 days are one a day
+    assert pace.people == (
+        PersonDay(day + timedelta(days=1), "ben", 1, 0, 0.01),
+        PersonDay(day, "ada", 2, 0, 0.02),
+    )
+    assert pace.burn_down == (BurnDownDay(day, 2, 6), BurnDownDay(day + timedelta(days=1), 1, 5))
+    assert (pace.left, pace.per_day, pace.finishes_on) == (5, 1.0, day + timedelta(days=7))
+    assert next(iter(PEOPLE.data(pace).rows)) == {
+        "day": (day + timedelta(days=1)).isoformat(),
+        "person": "ben",
+        "items": 1,
+        "cannot_judge": 0,
+        "hours": 0.01,
+        "seconds_per_item": 36.0,
+    }
+
+
+def test_pace_of_queue_says_no_day_while_nobody_works() -> None:
+    queue = factories.queue()
+    factories.review_item(queue=queue)
+
+    pace = pace_of_queue(queue, at=NOON)
+
+    assert (pace.left, pace.per_day, pace.finishes_on, pace.people, pace.burn_down) == (2, None, None, (), ())
