@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 
 from evalsite.base.json_types import JsonDict
+from evalsite.review.addresses import number_at
 from evalsite.review.models import Annotation, Assignment
 from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
 from evalsite.review.questions.scales import Label
@@ -94,6 +95,23 @@ class AnnotationForm(AnswersForm):
         help_text="Shown to the person who adjudicates the item if annotators disagree.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
+
+
+class TrainingForm(AnswersForm):
+    """An answer to a training item."""
+
+    OPEN = ("item", "parts")
+
+    item = forms.CharField(
+        max_length=20, widget=forms.HiddenInput, help_text="What stands for the item, as next-training tells it."
+    )
+
+    def clean_item(self) -> int:
+        """Return the number of the item."""
+        try:
+            return number_at(self.cleaned_data["item"])
+        except ValueError as error:
+            raise forms.ValidationError("This is not an item.") from error
 
 
 def first_annotation(claim: Assignment) -> JsonDict:

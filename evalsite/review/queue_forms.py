@@ -23,14 +23,14 @@ from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.blinding import QueueMode
-from evalsite.review.models import OrderPolicy, PausedPerson, Queue, ReviewItem
+from evalsite.review.models import OrderPolicy, PausedPerson, Queue, ReviewItem, TrainingAnswer
 from evalsite.review.questions.form_files import BadForm, read_form
 from evalsite.review.questions.scales import Label, reads_highest_first, scale_from_words, words_of
 from evalsite.review.sampling import RETEST_GAP
 from evalsite.review.selectors.labels.audits import AuditSubject
 from evalsite.review.selectors.screens.pages import ItemFilters, choose_members, items_matching
 from evalsite.review.services.items.claims import MOST_AT_ONCE
-from evalsite.review.services.items.gold import Resolution
+from evalsite.review.services.items.gold import GoldColumn, Resolution
 from evalsite.review.services.labels.file_queues import NewQueue
 from evalsite.review.states import ItemStatus, LabelsOf
 from evalsite.review.tables.queue_files import MaterialFile, read_materials
@@ -112,9 +112,15 @@ TOLERANCE_HELP = "By how much a number or a value of a scale may differ from the
 
 
 class ToleranceForm(forms.Form):
-    """How near an answer has to be to the known one."""
+    """How near an answer has to be to the known one, and what the known ones are for."""
 
     tolerance = forms.FloatField(required=False, min_value=0, initial=0, help_text=TOLERANCE_HELP)
+    is_training = forms.BooleanField(
+        required=False,
+        label="For the training round",
+        help_text="Everybody answers it before their first item and is then told what is right and why. It is never "
+        "handed out unawares, and what is answered to it is no data.",
+    )
 
     def clean_tolerance(self) -> float:
         """Return the tolerance, 0 unless it was given."""
@@ -125,9 +131,11 @@ class GoldForm(ToleranceForm):
     """What else is known of an item whose answer is known."""
 
     explanation = forms.CharField(
-        required=False, max_length=2_000, help_text="Why this is the answer. Leads see it, annotators do not."
+        required=False,
+        max_length=2_000,
+        help_text="Why this is the answer. Annotators are told once they have answered it in training, else never.",
     )
-    field_order = ("explanation", "tolerance")
+    field_order = ("explanation", "tolerance", "is_training")
 
 
 class GoldColumnForm(ToleranceForm):
@@ -141,7 +149,30 @@ class GoldColumnForm(ToleranceForm):
     explained_by = forms.CharField(
         required=False, max_length=200, label="Column of explanations", help_text="Empty: none."
     )
-    field_order = ("column", "explained_by", "tolerance")
+    field_order = ("column", "explained_by", "tolerance", "is_training")
+
+    def wanted(self) -> GoldColumn:
+        """Return what was entered."""
+        return GoldColumn(**self.cleaned_data)
+
+
+class TrainAgainForm(ReasonForm):
+    """Who answers the training round of a queue again, and why."""
+
+    person = forms.ModelChoiceField(
+        User.objects.none(),
+        empty_label=None,
+        help_text="Who has begun the training round.",
+        error_messages={"required": "Name a person."},
+    )
+    field_order = ("person", "reason")
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        if isinstance(person, forms.ModelChoiceField):
+            answers = TrainingAnswer.objects.filter(gold__item__queue=queue)
+            person.queryset = User.objects.filter(pk__in=answers.values("person")).order_by("username")
 
 
 class ResolveForm(ReasonForm):
@@ -385,14 +416,14 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
     CHOICES = (
         *("name", "question", "guidelines", "mode", "quorum", "overlap", "order", "retest_share", "gold_mark"),
-        "shows_agreement",
+        *("training_mark", "shows_agreement"),
     )
 
     class Meta:
         model = Queue
         fields = (
             *("name", "question", "guidelines", "mode", "quorum", "overlap", "order", "retest_share", "gold_mark"),
-            *("shows_agreement", "members"),
+            *("training_mark", "shows_agreement", "members"),
         )
         labels = {
             "question": "Question for annotators",
@@ -402,6 +433,7 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
             "order": "Order of items",
             "retest_share": "Share annotated twice",
             "gold_mark": "Pass mark on gold items",
+            "training_mark": "Pass mark on the training round",
             "shows_agreement": "Show agreement to annotators",
         }
         widgets = {"guidelines": forms.Textarea(attrs={"rows": 10}), "mode": forms.RadioSelect}
@@ -416,13 +448,16 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
             "gold_mark": "From 0 to 1: whoever shows, after ten gold items or more, that they answer a smaller share "
             "right is paused, and you are told. Without gold items nothing is checked.",
             "overlap": OVERLAP_HELP,
+            "training_mark": "From 0 to 1: whoever answers a smaller share of the training items right is handed no "
+            "items, and you are told. 0: everybody goes on.",
             "shows_agreement": "Their own page shows how often their label became the final label.",
             "quorum": "A change applies to items without annotations or assignments.",
         }
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        kept = {name: getattr(self.instance, name) for name in ("overlap", "order", "retest_share", "gold_mark")}
+        names = ("overlap", "order", "retest_share", "gold_mark", "training_mark")
+        kept = {name: getattr(self.instance, name) for name in names}
         self.kept = Queue(**kept)
         for name in kept:
             self.fields[name].required = False
@@ -459,9 +494,14 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
     def clean_gold_mark(self) -> float:
         """Refuse marks that are no share."""
-        mark: float | None = self.cleaned_data["gold_mark"]
-        if mark is None:
-            return self.kept.gold_mark
+        return self._mark("gold_mark")
+
+    def clean_training_mark(self) -> float:
+        """Refuse marks that are no share."""
+        return self._mark("training_mark")
+
+    def _mark(self, name: str) -> float:
+        mark: float = getattr(self.kept, name) if self.cleaned_data[name] is None else self.cleaned_data[name]
         if not 0 <= mark <= 1:
             raise forms.ValidationError("Enter a share from 0 to 1.")
         return mark

@@ -332,6 +332,10 @@ def check_can_take_back(item: ItemFacts, *, is_sent: bool, is_audited: bool, is_
         )
 
 
+_UNTRAINED = "You did not pass the training of this queue. Its owner has been told, and may let you try again."
+_PAUSED_PERSON = "Your work in this queue is paused. Its owner has been told, and decides how it goes on."
+
+
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
     """What is left in a queue, seen by one person."""
@@ -344,12 +348,13 @@ class QueueFacts:
     seconds_to_next_lapse: int | None = None
     n_stuck: int = 0  # open items for which no annotator is left
     is_paused: bool = False  # they answered too few gold items right
+    is_untrained: bool = False  # they did not pass the training round
 
 
 def why_nothing(queue: QueueFacts) -> str:
     """Return why there is no next item for this person, and when to come back."""
     if queue.is_paused:
-        return "Your work in this queue is paused. Its owner has been told, and decides how it goes on."
+        return _UNTRAINED if queue.is_untrained else _PAUSED_PERSON
     if not queue.is_member:
         return "You are not a member of this queue. Ask its owner to add you."
     if queue.state in _PAUSED:

@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern] = [
     path("queues/<slug:slug>/annotations.<str:format>", queues.queue_export, name="queue-export"),
     path("queues/<slug:slug>/annotations/import/", files.annotation_import, name="annotation-import"),
     path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
+    path("queues/<slug:slug>/training/", items.training, name="training"),
     path("audits/runs/<int:key>/", audits.audit_run, name="audit-run"),
     path("audits/debates/<int:key>/", audits.audit_debates, name="audit-debates"),
     path("audits/debates/<int:key>/send/", audits.debates_send, name="debates-send"),

@@ -48,8 +48,8 @@ def gold_report(queue: Queue, options: Options) -> GoldReport | None:
     """Return the report of a queue with gold items."""
     if not queue.gold_count:
         return None
-    pauses = PausedPerson.objects.filter(queue=queue).select_related("person").order_by("person__username")
-    paused = list(dict.fromkeys(pause.person.username for pause in pauses))
+    pauses = PausedPerson.objects.filter(queue=queue, in_training=False).order_by("person__username")
+    paused = list(dict.fromkeys(pauses.values_list("person__username", flat=True)))
     people = [_person(score) for score in gold_scores(queue)]
     return GoldReport(queue.gold_mark, people, paused, _compared(queue, options, paused) if paused else [])
 

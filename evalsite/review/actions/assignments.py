@@ -14,15 +14,26 @@ from django.utils import timezone
 from evalsite.base.actions.declarations import ActionCall, Filled, Listing, NoInput, Noun, PageData, Reference
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.refusals import Refused
 from evalsite.review.actions.items import form_facts
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.addresses import address_of
-from evalsite.review.forms import AnnotationForm, CannotJudgeForm, FlagForm, RevisionForm, SkipForm, first_annotation
-from evalsite.review.models import Assignment, Queue
+from evalsite.review.forms import (
+    AnnotationForm,
+    CannotJudgeForm,
+    FlagForm,
+    RevisionForm,
+    SkipForm,
+    TrainingForm,
+    first_annotation,
+)
+from evalsite.review.models import Assignment, GoldAnswer, Queue
 from evalsite.review.questions.scales import labels_from_json
-from evalsite.review.selectors.screens.content import own_text, read_panel
+from evalsite.review.selectors.screens.content import ItemContent, own_text, read_panel
+from evalsite.review.selectors.training_rounds import TrainingPanel, next_training, read_training
 from evalsite.review.services.items import annotation_store, claims
 from evalsite.review.services.items.annotation_store import GivenAnnotation
+from evalsite.review.services.items.training_rounds import record_training
 from evalsite.review.states import AssignmentStatus
 
 
@@ -72,9 +83,12 @@ def assignment_detail(claim: Assignment) -> JsonDict:
     facts = assignment_facts(claim) | {"status": panel.claim.status, "annotation": panel.own_text}
     if panel.claim.heartbeat_at is None:
         return facts
-    content = panel.content
-    shown: JsonDict = {
-        "state": panel.state,
+    return facts | {"state": panel.state} | content_facts(panel.content)
+
+
+def content_facts(content: ItemContent) -> JsonDict:
+    """Return what an item's page shows of its content to an annotator."""
+    return {
         "ask": content.ask,
         "criterion": content.criterion,
         "question": content.question,
@@ -84,8 +98,8 @@ def assignment_detail(claim: Assignment) -> JsonDict:
         "rubric": [asdict(line) for line in content.rubric],
         "labels": {label.value: label.text for label in content.form.labels},
         "verdicts": [asdict(verdict) for verdict in content.verdicts],
+        **form_facts(content.form),
     }
-    return facts | shown | form_facts(content.form)
 
 
 ASSIGNMENTS: Noun[Assignment] = Noun(
@@ -106,6 +120,35 @@ change = partial(ASSIGNMENTS.one, permission="review.change_annotation", needs_p
 def take_next(act: ActionCall[Queue, NoInput]) -> Assignment:
     """Take the next item of a queue: one that was left in the middle or reserved, else a new one."""
     return claims.claim_next(queue=act.subject, annotator=act.person, at=act.at)
+
+
+def _training_facts(panel: TrainingPanel) -> JsonDict:
+    feedback = asdict(panel.feedback) if panel.feedback is not None else None
+    return {"item": address_of(panel.item.pk), "feedback": feedback, **content_facts(panel.content)}
+
+
+def _training_panel(queue: Queue, person: User, known: GoldAnswer | None) -> TrainingPanel:
+    if known is None:
+        raise Refused("No training item of this queue is left for you.")
+    return read_training(known, person)
+
+
+train = partial(QUEUES.one, permission="review.add_annotation", needs_person=True, shown=_training_facts)
+
+
+@train("next-training", is_dry=True)
+def next_training_item(act: ActionCall[Queue, NoInput]) -> TrainingPanel:
+    """Show the next training item of a queue; everybody answers them before their first item there."""
+    return _training_panel(act.subject, act.person, next_training(act.subject, act.person))
+
+
+@train("train", form=TrainingForm)
+def answer_training(act: ActionCall[Queue, TrainingForm]) -> TrainingPanel:
+    """Answer a training item, and read at once what is right and why. It is no annotation: no figure counts it."""
+    answer = record_training(
+        queue=act.subject, item_id=act.data["item"], person=act.person, parts=act.data["parts"], at=act.at
+    )
+    return _training_panel(act.subject, act.person, answer.gold)
 
 
 def _annotation_form(claim: Assignment, _first: JsonObject, data: PageData | None) -> AnnotationForm:

@@ -27,10 +27,11 @@ from evalsite.review.queue_forms import (
     QueueForm,
     QuotaForm,
     ResolveForm,
+    TrainAgainForm,
 )
 from evalsite.review.selectors.screens.pages import listed_queues, queues_of
 from evalsite.review.selectors.screens.waiting_items import possible_members, possible_members_of, quorum_warning
-from evalsite.review.services.items import gold
+from evalsite.review.services.items import gold, training_rounds
 from evalsite.review.services.items.gold import TakenGold
 from evalsite.review.services.items.queues import delete_queue, set_queue_status, set_quota, update_queue
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
@@ -313,9 +314,30 @@ def take_gold(act: ActionCall[Queue, GoldColumnForm]) -> TakenGold:
     """Make gold items of the open items whose file has the right answer in a column.
 
     Nobody is asked about those items any more. Copies of them are handed out unawares, at most one in ten; whoever
-    answers too few of them right is paused.
+    answers too few of them right is paused. For the training round, everybody answers them before their first item,
+    and they leave the queue.
     """
-    return gold.take_gold(queue=act.subject, actor=act.person, at=act.at, **act.data)
+    return gold.take_gold(queue=act.subject, wanted=act.form.wanted(), actor=act.person, at=act.at)
+
+
+def _again_form(queue: Queue, _first: JsonObject, data: PageData | None) -> TrainAgainForm:
+    return TrainAgainForm(data, queue=queue)
+
+
+@change(
+    "train-again",
+    form=TrainAgainForm,
+    makes_form=_again_form,
+    said=lambda _queue: "The training round begins again for them",
+    button="Let somebody train again",
+    icon="arrow-repeat",
+    is_offered=lambda queue: bool(queue.training_count),
+)
+def train_again(act: ActionCall[Queue, TrainAgainForm]) -> Queue:
+    """Let a person answer the training round again from its beginning; what they answered is forgotten."""
+    return training_rounds.train_again(
+        queue=act.subject, person=act.data["person"], reason=act.data["reason"], actor=act.actor, at=act.at
+    )
 
 
 def _resolve_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ResolveForm:
@@ -344,7 +366,7 @@ def _resolved_said(pause: PausedPerson) -> str:
     said=_resolved_said,
     button="Decide on paused people",
     icon="person-gear",
-    is_offered=lambda queue: bool(queue.gold_count),
+    is_offered=lambda queue: bool(queue.gold_count or queue.training_count),
 )
 def resolve_person(act: ActionCall[Queue, ResolveForm]) -> PausedPerson:
     """Leave the labels of a paused person in, leave them out, or ask other people again; say whether they go on."""

@@ -1,6 +1,6 @@
 """Tables of what people are asked and answer. Thin: fields, constraints and names."""
 
-from evalsite.review.models.gold import GoldAnswer, PausedPerson
+from evalsite.review.models.gold import GoldAnswer, PausedPerson, TrainingAnswer
 from evalsite.review.models.items import (
     LEFT_OUT,
     Annotation,
@@ -69,5 +69,6 @@ __all__ = [
     "Subject",
     "ThresholdLook",
     "ThresholdPlan",
+    "TrainingAnswer",
     "WordingProposal",
 ]

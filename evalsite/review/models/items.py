@@ -61,6 +61,8 @@ class Queue(Owned):
     retest_share = models.FloatField(default=0.05)  # of a person's own items that come back to them later
     gold_count = models.PositiveIntegerField(default=0)  # items whose answers are known
     gold_mark = models.FloatField(default=PASS_MARK)  # share of gold items that a person has to answer right
+    training_count = models.PositiveIntegerField(default=0)  # items that everybody answers before their first one
+    training_mark = models.FloatField(default=PASS_MARK)  # share of them to answer right; 0: everybody goes on
     shows_agreement = models.BooleanField(default=False)  # people may see how far they agree with the rest
 
     class Meta:

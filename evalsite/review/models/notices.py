@@ -14,6 +14,7 @@ class NoticeKind(models.TextChoices):
     DONE = "done", "Queue complete"
     FLAGGED = "flagged", "Item flagged"
     PERSON_PAUSED = "person_paused", "Annotator paused"
+    NOT_QUALIFIED = "not_qualified", "Training not passed"
     STUCK = "stuck", "No annotator left"
     RUN_ENDED = "run_ended", "Run ended"
     RUN_PAUSED = "run_paused", "Run paused"

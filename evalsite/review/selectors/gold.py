@@ -115,4 +115,5 @@ def _unused_gold(queue: Queue, person: User) -> Iterable[int]:
     held = Assignment.objects.filter(item=OuterRef("item_id"), annotator=person)
     looks = Look.objects.filter(item=OuterRef("item_id"), person=person)
     rows = GoldAnswer.objects.filter(~Q(Exists(copies)), ~Q(Exists(held)), ~Q(Exists(looks)), item__queue=queue)
+    rows = rows.filter(is_training=False)
     return list(rows.values_list("item_id", flat=True))

@@ -18,7 +18,7 @@ from evalsite.base.actions.pages import Page, action_page, show_refusal
 from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
-from evalsite.review.actions.assignments import assignments_of, take_next
+from evalsite.review.actions.assignments import answer_training, assignments_of, take_next
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.questions.answer_forms import ScoredForm
 from evalsite.review.questions.forms import fields_of
@@ -28,7 +28,7 @@ from evalsite.review.selectors.screens.pages import queue_to_take_from
 from evalsite.review.services.items import claims
 from evalsite.review.services.items.annotation_store import ItemGone
 from evalsite.review.services.items.claims import NewerDraft
-from evalsite.review.views.next_items import Toast, parts_of, show_again, show_gone, show_item, show_next
+from evalsite.review.views.next_items import Toast, parts_of, show_again, show_gone, show_item, show_next, show_training
 
 STOP_POLLING = 286  # htmx ends a poll at this status
 PRECONDITION_FAILED = 412
@@ -49,6 +49,24 @@ def item_next(request: PageRequest, slug: str) -> HttpResponse:
     except Queue.DoesNotExist as error:
         raise Http404("No such queue.") from error
     return show_next(request, queue)
+
+
+@action_page(answer_training, form_view)
+def training(request: PageRequest, slug: str) -> HttpResponse:
+    """Show the next training item of a queue, or with `?done=` what is right of one that was answered."""
+    try:
+        queue = queue_to_take_from(slug=slug, user=request.user)
+    except Queue.DoesNotExist as error:
+        raise Http404("No such queue.") from error
+    form = answer_training.form(queue, {}, request.POST or None)
+    if request.method == "POST":
+        try:
+            if form.is_valid():
+                done = answer_training.carry_out(ActionCall(queue, form, request.user, timezone.now()))
+                return redirect(f"{request.path}?done={done.item.address}")
+        except Refused as refusal:
+            show_refusal(form, refusal)
+    return show_training(request, queue, form)
 
 
 @get_view("review.view_queue")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -61,7 +61,8 @@ from evalsite.review.selectors.screens.waiting_items import (
     read_waiting,
     standing_of,
 )
-from evalsite.review.services.items.claims import NoItemAvailable, claim_next, start_work
+from evalsite.review.selectors.training_rounds import next_training, read_training, training_of
+from evalsite.review.services.items.claims import NoItemAvailable, TrainingFirst, claim_next, start_work
 from evalsite.review.services.items.looks import note_look
 
 PANEL = "review/_item_panel.html"
@@ -279,8 +280,11 @@ def show_next(
     `done_id` is the item just done with.
     """
     standing = standing_of(queue=queue, user=request.user)
+    training_url = reverse("review:training", args=[queue.slug])
     try:
         claim = claim_next(queue=queue, annotator=request.user, at=timezone.now(), standing=standing)
+    except TrainingFirst:
+        return HttpResponse(headers={"HX-Redirect": training_url}) if request.htmx else redirect(training_url)
     except NoItemAvailable as nothing:
         return _show_nothing(request, queue, str(nothing), toast, done_id)
     if request.htmx:
@@ -293,6 +297,22 @@ def show_next(
         return _fragment(request, panel, context_of(request, panel, position=position, done_id=_key_of(done_id)), toast)
     _tell(request, toast)
     return redirect("review:item-detail", claim.item_id)
+
+
+def show_training(request: PageRequest, queue: Queue, form: Form) -> HttpResponse:
+    """Answer with the next training item, or with what is right of the answered one that `?done=` names."""
+    score = training_of(queue, request.user)
+    answered = {address_of(answer.gold.item_id): answer.gold for answer in score.answers}
+    known = answered.get(request.GET.get("done", "")) if not form.is_bound else None
+    known = known or next_training(queue, request.user)
+    context: JsonDict = {"queue": queue, "score": score, "form": form}
+    if known is not None:
+        panel = read_training(known, request.user)
+        parts = form_parts(panel.content.form, part_texts_in(form.data) if form.is_bound else {})
+        context |= {"panel": panel, "item": panel.item, "content": panel.content}
+        context["parts"] = replace(parts, is_scored=False)
+        context |= material_of(request, panel.content, url=request.get_full_path())
+    return render(request, "review/training.html", context, status=400 if form.errors else 200)
 
 
 def _key_of(item_id: int) -> str:

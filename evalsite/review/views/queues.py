@@ -26,6 +26,7 @@ from evalsite.review.selectors.labels.subjects import form_of_queue
 from evalsite.review.selectors.screens import pages, waiting_items
 from evalsite.review.selectors.screens.content import own_text, shown_text
 from evalsite.review.selectors.screens.pages import my_queues
+from evalsite.review.selectors.training_rounds import training_scores
 from evalsite.review.services.items import queues as services
 from evalsite.review.services.items.notices import choose_mail, read_notices, sentence_of
 from evalsite.review.states import ItemStatus, QueueStatus
@@ -148,6 +149,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
         "scenarios": pages.scenarios_of(queue=queue),
         "people": people,
         "gold_scores": gold_scores(queue) if queue.gold_count else (),
+        "training_scores": training_scores(queue) if queue.training_count else (),
         "workload": pages.remembered("workload", queue, lambda: waiting_items.workload_of(queue=queue)),
         "agreement": pages.remembered("agreement", queue, lambda: pages.full_agreement_of(queue=queue)),
         "disagreements": pages.disagreement_counts([queue]).get(queue.pk, 0),

@@ -22,6 +22,7 @@ from evalsite.review.models import (
     PausedPerson,
     Queue,
     ReviewItem,
+    TrainingAnswer,
 )
 from evalsite.review.services.items.annotation_store import SEEN, GivenAnnotation, record_annotation
 from evalsite.review.services.items.claims import claim_next
@@ -286,6 +287,54 @@ def _resolved_person() -> Example:
         entered=entered,
         shows={"queue": "pairs", "person": "zoe", "labels": "left-out", "resumed": False},
         refused={"person": "zoe", "labels": "left-out"},
+        sentence="Give a reason.",
+    )
+
+
+def _trains() -> tuple[Queue, ReviewItem]:
+    """Return a queue with one item that everybody answers in training."""
+    queue = factories.queue(slug="pairs", training_count=1)
+    item = factories.review_item(queue=queue, status="excluded")
+    GoldAnswer.objects.create(
+        item=item, label="0", explanation="They are equal.", is_training=True, created_at=timezone.now()
+    )
+    return queue, item
+
+
+def _next_training() -> Example:
+    queue, item = _trains()
+    return Example(
+        queue,
+        shows={"item": item.address, "feedback": None, "ask": "Which response is better?"},
+        spoil=GoldAnswer.objects.all().delete,
+        sentence="No training item of this queue is left for you.",
+    )
+
+
+def _trained() -> Example:
+    queue, item = _trains()
+    told = {"is_right": True, "by_question": {"label": True}, "own_text": "Neither is better"}
+    told |= {"known_text": "Neither is better", "explanation": "They are equal."}
+    return Example(
+        queue,
+        entered={"item": item.address, "label": "0"},
+        shows={"item": item.address, "feedback": told},
+        refused={"item": item.address},
+        sentence="Choose a label first.",
+    )
+
+
+def _trains_again() -> Example:
+    queue, item = _trains()
+    person = factories.user("zoe", Role.ANNOTATOR)
+    TrainingAnswer.objects.create(
+        gold=item.gold, person=person, label="1", by_question={"label": False}, answered_at=timezone.now()
+    )
+    return Example(
+        queue,
+        entered={"person": "zoe", "reason": "misread"},
+        shows={"queue": "pairs"},
+        refused={"person": "zoe"},
         sentence="Give a reason.",
     )
 
@@ -611,6 +660,9 @@ EXAMPLES: dict[str, Make] = {
     "queue give-items": _gave_items,
     "queue take-gold": _took_gold,
     "queue resolve-person": _resolved_person,
+    "queue next-training": _next_training,
+    "queue train": _trained,
+    "queue train-again": _trains_again,
     "item make-gold": _made_gold,
     "item drop-gold": _dropped_gold,
     "queue release": _released,

@@ -215,6 +215,8 @@ def test_every_change_of_a_row_with_an_owner_is_for_its_owners() -> None:
         "queue reopen-items",  # what adjudicators do
         "queue ask-more-items",
         "queue next",  # and annotators
+        "queue next-training",
+        "queue train",
     ]
 
 

@@ -330,6 +330,7 @@ def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:
     first, may_answer = leased["first"], is_member(queue=queue, user=user)
     if may_answer and fresh.status == QueueStatus.OPEN and (refusal := quota_refusal(queue=queue, user=user, at=at)):
         return refusal
+    pauses = [] if may_answer else list(_pauses(queue, user.pk).values_list("in_training", flat=True))
     return why_nothing(
         QueueFacts(
             state=QueueStatus(fresh.status),
@@ -339,7 +340,8 @@ def why_nothing_for(*, queue: Queue, user: User, at: datetime) -> str:
             n_leased=leased["n"] if fresh.open_count > touched else 0,
             seconds_to_next_lapse=int((first - at).total_seconds()) + 1 if first else None,
             n_stuck=_mine_stuck(queue, user) if touched else 0,
-            is_paused=not may_answer and _pauses(queue, user.pk).exists(),
+            is_paused=bool(pauses),
+            is_untrained=any(pauses),
         )
     )
 

@@ -37,6 +37,7 @@ from evalsite.review.selectors.screens.waiting_items import (
     standing_of,
     why_nothing_for,
 )
+from evalsite.review.selectors.training_rounds import next_training
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.item_locks import LockedItem, claim_facts, lock_item, with_claims
 from evalsite.review.services.items.looks import has_looked
@@ -121,6 +122,10 @@ class NoItemAvailable(Refused):
     """No item for this person; the message says why and when to come back."""
 
 
+class TrainingFirst(NoItemAvailable):
+    """The person has training items to answer before the first item."""
+
+
 class NewerDraft(Exception):
     """The stored draft is newer than the one that the page began with."""
 
@@ -131,9 +136,12 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
     The claim's item and the item's queue are at hand. `standing` spares reading again how the person stands.
 
     Raises:
+        TrainingFirst: they have training items to answer.
         NoItemAvailable: nothing is left for them, or the queue hands nothing out.
     """
     standing = standing or standing_of(queue=queue, user=annotator)
+    if standing.may_take and next_training(queue, annotator) is not None:
+        raise TrainingFirst("Answer the training items of this queue first.")
     refusal = quota_refusal(queue=queue, user=annotator, at=at) if standing.has_quota else ""
     if standing.may_take and not refusal:
         for _ in range(MOST_TRIES):
@@ -474,6 +482,8 @@ def _check_hand(locked: LockedItem, person: User, *, reason: str, at: datetime) 
         raise ReviewRefused("This is a retest item of one person, so nobody else can annotate it.")
     may_answer = is_member(queue=item.queue, user=person) and person.has_perm("review.add_annotation")
     check_can_hand(locked.facts_for(person, at=at, is_member=may_answer), reason=reason)
+    if next_training(item.queue, person) is not None:
+        raise ReviewRefused("This person has not finished the training round of the queue.")
 
 
 def _hand(locked: LockedItem, person: User, *, reason: str, at: datetime) -> Assignment:

@@ -19,6 +19,7 @@ from evalsite.review.models import (
     Adjudication,
     Annotation,
     Assignment,
+    GoldAnswer,
     Look,
     Material,
     NoticeKind,
@@ -326,6 +327,8 @@ def set_detail(*, item: ReviewItem, name: str, value: str, actor: User | None) -
 
 
 def _bring_back(item: ReviewItem, *, actor: User | None, reason: str, at: datetime) -> ReviewItem:
+    if GoldAnswer.objects.filter(item=item, is_training=True).exists():
+        raise ReviewRefused("This item is in the training round. Take it out first: No gold item.")
     detail = {"reason": reason.strip(), "excluded_because": item.excluded_because}
     item.excluded_because = ""
     item.save(update_fields=["excluded_because"])

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F
 
 from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, GoldAnswer, NoticeKind, PausedPerson, Queue, ReviewItem
@@ -16,20 +15,25 @@ from evalsite.review.selectors.gold import gold_scores, is_too_low
 from evalsite.review.selectors.labels.subjects import form_of_item, parts_in
 from evalsite.review.selectors.screens.waiting_items import HELD
 from evalsite.review.services.items.audit_subjects import about
-from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, labelled, update_outcome
+from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, exclude_item, labelled, update_outcome
 from evalsite.review.services.items.final_labels import keep_final_label, majority_provenance
 from evalsite.review.services.items.given_labels import agreed_parts, agreed_so_far
 from evalsite.review.services.items.item_locks import lock_item
-from evalsite.review.services.items.notices import notify, notify_adjudicators
+from evalsite.review.services.items.notices import notify_owners
 from evalsite.review.states import AssignmentStatus, ItemStatus, LabelsOf, ReviewRefused
 
 KNOWN = (ItemStatus.DECIDED, ItemStatus.ADJUDICATED)
 REASON = "Its answer is known from the file."
+TRAINS = "It is in the training round."
 
 
 @transaction.atomic
-def make_gold(*, item_id: int, explanation: str, tolerance: float, actor: User | None, at: datetime) -> GoldAnswer:
-    """Let copies of a decided item be handed out: its final label, and the final answers of its form, are known.
+def make_gold(
+    *, item_id: int, explanation: str, tolerance: float, is_training: bool, actor: User | None, at: datetime
+) -> GoldAnswer:
+    """Let copies of a decided item be handed out, or let everybody answer it in training.
+
+    Its final label, and the final answers of its form, are what is known.
 
     Raises:
         ReviewRefused: it is not decided, or repeats another item.
@@ -45,19 +49,26 @@ def make_gold(*, item_id: int, explanation: str, tolerance: float, actor: User |
         "parts": word.parts if word is not None else agreed_so_far(item),
         "explanation": explanation.strip(),
         "tolerance": tolerance,
+        "is_training": is_training,
         "created_by": actor,
         "created_at": at,
     }
-    gold, is_new = GoldAnswer.objects.update_or_create(item=item, defaults=known)
-    if is_new:
-        Queue.objects.filter(pk=item.queue_id).update(gold_count=F("gold_count") + 1)
-    record(actor, "item.made_gold", about(item), label=item.label)
+    gold, _ = GoldAnswer.objects.update_or_create(item=item, defaults=known)
+    _count(item.queue_id)
+    record(actor, "item.made_gold", about(item), label=item.label, training=is_training)
     return gold
+
+
+def _count(queue_id: int) -> None:
+    known = GoldAnswer.objects.filter(item__queue=queue_id)
+    Queue.objects.filter(pk=queue_id).update(
+        gold_count=known.filter(is_training=False).count(), training_count=known.filter(is_training=True).count()
+    )
 
 
 @transaction.atomic
 def drop_gold(*, item_id: int, actor: User | None) -> ReviewItem:
-    """Hand out no more copies of a gold item. What people answered to them no longer counts for or against anybody.
+    """Hand out no more copies of a gold item, nor train on it. What people answered no longer counts for anybody.
 
     Raises:
         ReviewRefused: it is no gold item.
@@ -65,7 +76,7 @@ def drop_gold(*, item_id: int, actor: User | None) -> ReviewItem:
     item = lock_item(item_id).item
     if not GoldAnswer.objects.filter(item=item).delete()[0]:
         raise ReviewRefused("This item is not a gold item.")
-    Queue.objects.filter(pk=item.queue_id).update(gold_count=F("gold_count") - 1)
+    _count(item.queue_id)
     record(actor, "item.no_longer_gold", about(item))
     return item
 
@@ -78,39 +89,62 @@ class TakenGold:
     refusals: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class GoldColumn:
+    """Where a queue's file has the known answers and their explanations, and what they are for."""
+
+    column: str
+    explained_by: str  # "": there are no explanations
+    tolerance: float
+    is_training: bool
+
+
 @transaction.atomic
-def take_gold(
-    *, queue: Queue, column: str, explained_by: str, tolerance: float, actor: User, at: datetime
-) -> TakenGold:
+def take_gold(*, queue: Queue, wanted: GoldColumn, actor: User, at: datetime) -> TakenGold:
     """Make gold items of all open items whose file has their answer in a column; nobody is asked about those any more.
 
-    Of a form the column holds the answers as JSON, or there is a column for each question, `column.key`.
+    Training items leave the queue, its totals and its figures. Of a form the column holds the answers as JSON, or there
+    is a column for each question, `column.key`.
 
     Raises:
         ReviewRefused: no item has an answer there, or none can be used.
     """
+    explained_by = wanted.explained_by
     if explained_by and not queue.materials.filter(details__has_key=explained_by).exists():
         raise ReviewRefused(f"The file of this queue has no column “{explained_by}”.", field="explained_by")
     items = queue.items.filter(status=ItemStatus.OPEN, retest_of=None, material__isnull=False).order_by("pk")
     taken, refusals = 0, dict[str, None]()
     for item in items.select_related("material", "queue", "subject__rubric_item"):
-        word = _word_in(item, column)
+        word = _word_in(item, wanted.column)
         if word is None:
             continue
         try:
-            if item.answer_count or item.assignments.exists():
-                raise ReviewRefused("Items that somebody has already been handed stay as they are.")
-            adjudicate_item(item_id=item.pk, adjudicator=actor, word=word, at=at)
-            why = str(item.material.details.get(explained_by, "")) if item.material is not None else ""
-            make_gold(item_id=item.pk, explanation=why, tolerance=tolerance, actor=actor, at=at)
+            _take(item, word, wanted, actor, at)
         except ReviewRefused as refusal:
             refusals[f"{item.material}: {refusal}"] = None
         else:
             taken += 1
     if not taken:
-        none = f"No open item of this queue has an answer in a column “{column}”."
+        none = f"No open item of this queue has an answer in a column “{wanted.column}”."
         raise ReviewRefused(" ".join(list(refusals)[:3]) or none, field="column")
     return TakenGold(taken, tuple(refusals))
+
+
+def _take(item: ReviewItem, word: FinalWord, wanted: GoldColumn, actor: User, at: datetime) -> None:
+    if item.answer_count or item.assignments.exists():
+        raise ReviewRefused("Items that somebody has already been handed stay as they are.")
+    adjudicate_item(item_id=item.pk, adjudicator=actor, word=word, at=at)
+    why = str(item.material.details.get(wanted.explained_by, "")) if item.material is not None else ""
+    make_gold(
+        item_id=item.pk,
+        explanation=why,
+        tolerance=wanted.tolerance,
+        is_training=wanted.is_training,
+        actor=actor,
+        at=at,
+    )
+    if wanted.is_training:
+        exclude_item(item_id=item.pk, actor=actor, reason=TRAINS, at=at)
 
 
 def _word_in(item: ReviewItem, column: str) -> FinalWord | None:
@@ -141,11 +175,7 @@ def judge_work(*, queue: Queue, person: User, at: datetime) -> PausedPerson | No
     held = queue.assignments.filter(annotator=person, item_open=True, status__in=HELD)
     held.update(status=AssignmentStatus.WITHDRAWN)
     detail = f"{person.username}: {score.right} of {score.answered} gold items right"
-    owners = [*filter(None, [queue.created_by]), *queue.co_owners.all()]
-    if owners:
-        notify(people=owners, kind=NoticeKind.PERSON_PAUSED, subject=queue, at=at, detail=detail)
-    else:
-        notify_adjudicators(queue=queue, kind=NoticeKind.PERSON_PAUSED, at=at, detail=detail)
+    notify_owners(queue=queue, kind=NoticeKind.PERSON_PAUSED, at=at, detail=detail)
     record(None, "queue.person_paused", queue, person=person.username, right=score.right, answered=score.answered)
     return pause
 

@@ -29,6 +29,8 @@ SENTENCES = {
     NoticeKind.FLAGGED: "An item of “{name}” was flagged.",
     NoticeKind.STUCK: "An item of “{name}” has no annotator left: decide it, exclude it or add people.",
     NoticeKind.PERSON_PAUSED: "An annotator of “{name}” was paused ({detail}). Decide what becomes of their labels.",
+    NoticeKind.NOT_QUALIFIED: "An annotator of “{name}” did not pass the training round ({detail}). "
+    "You may let them try again.",
     NoticeKind.DONE: "All items of “{name}” have their annotations.",
     NoticeKind.RUN_ENDED: "The run “{name}” ended: {detail}.",
     NoticeKind.RUN_PAUSED: "The run “{name}” was paused. {detail}",
@@ -72,6 +74,15 @@ def notify_adjudicators(*, queue: Queue, kind: NoticeKind, at: datetime, detail:
     notify(
         people=User.objects.filter(allowed, is_active=True).distinct(), kind=kind, subject=queue, at=at, detail=detail
     )
+
+
+def notify_owners(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str) -> None:
+    """Tell the owners of a queue; everybody who may adjudicate where it has none."""
+    owners = [*filter(None, [queue.created_by]), *queue.co_owners.all()]
+    if owners:
+        notify(people=owners, kind=kind, subject=queue, at=at, detail=detail)
+    else:
+        notify_adjudicators(queue=queue, kind=kind, at=at, detail=detail)
 
 
 def notify_owner(*, run: Run, at: datetime) -> None:

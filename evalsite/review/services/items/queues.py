@@ -194,6 +194,7 @@ def update_queue(
         "order",
         "retest_share",
         "gold_mark",
+        "training_mark",
         "shows_agreement",
     }
     if fields.get("name", queue.name) != queue.name:
