@@ -160,7 +160,7 @@ bench-calls: $(VENV)/.development ## the call pool alone beside a plain requests
 bench-debate: $(VENV)/.development ## 200 debates at 0.5 s a call: wall time against the ideal, 0.85 of it or better
 	@$(BIN)/python -m tests.bench.bench_debate
 
-bench-queue: $(VENV)/.development ## next and submit on 100,000 items, alone and under 50 people who also drain 2,000
+bench-queue: $(VENV)/.development ## next and submit on 100,000 items, alone, with six questions at most 1.3 times one, and under 50 people who also drain 1,000 of six
 	@$(BIN)/python -m tests.bench.bench_queue
 
 bench-api: $(VENV)/.development ## 10,000 responses by the API against 5 s of a processor, 100,000 scores streamed, a poll against 10 ms

@@ -1,12 +1,14 @@
-"""Times a review queue of 100,000 items, and drains one of 2,000 with 50 people at once over real HTTP.
+"""Times a review queue of 100,000 items, and drains one of six questions with 50 people at once over real HTTP.
 
-    python -m tests.bench.bench_queue [--items 100000] [--people 50] [--drain 2000] [--quorum 3] [--think 1 3]
+    python -m tests.bench.bench_queue [--items 100000] [--people 50] [--drain 1000] [--quorum 3] [--think 1 3]
 
-Alone: server time of `next` and of `submit + next` (one request), against 50 ms at p95. Under load: the same by
+Alone: server time of `next` and of `submit + next` (one request), against 50 ms at p95; of a queue with a form of six
+questions at most 1.3 times the processor time of one with one question, asked in turn. Under load: the same by
 50 signed-in sessions that think for 1 to 3 s, through gunicorn, against 250 ms at p95, twice: as the person waits for
 it (queueing, network and the load generator included) and, for comparison, from the request received by a thread of
 the server to its answer sent. Some people vanish in the middle of an item, some answer late. Afterwards the database
-is asked whether every item has exactly its answers, by as many people, and whether a draft was lost. Runs on SQLite
+is asked whether every item has exactly its answers, by as many people and as they were sent, and whether a draft was
+lost. Runs on SQLite
 and, where EVALSITE_DATABASE_URL names one, on PostgreSQL.
 """
 
@@ -16,12 +18,19 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tests.bench.queue_crowd import LEASE_SECONDS, Crowd, Site
-from tests.bench.queue_rows import fill_queue
+from tests.bench.queue_rows import SIX_QUESTIONS, fill_queue, six_answers
 from tests.bench.sites import ONE_BACKEND, each_backend, say, start_django
 
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+    from django.test import Client
+
 ALONE_MS, LOADED_MS = 50.0, 250.0
+SIX_QUESTIONS_FACTOR = 1.3  # of the processor time of one question
 RETEST_SHARE = 0.05  # what a queue has unless its owner says otherwise
 
 
@@ -30,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--people", type=int, default=50)
-    parser.add_argument("--drain", type=int, default=2_000)
+    parser.add_argument("--drain", type=int, default=1_000)
     parser.add_argument("--quorum", type=int, default=3)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--think", type=float, nargs=2, default=(1.0, 3.0))
@@ -53,16 +62,19 @@ def measure(options: argparse.Namespace) -> bool:
     started = time.perf_counter()
     long_queue = fill_queue(options.items, quorum=options.quorum, name="Long queue", retest_share=RETEST_SHARE)
     say(f"{backend}: {options.items:,} items loaded in {time.perf_counter() - started:.0f} s")
-    passed = alone(long_queue.slug, options.requests)
+    asking_six = fill_queue(options.items // 10, quorum=options.quorum, name="Six questions", form=SIX_QUESTIONS)
+    passed = alone(long_queue.slug, asking_six.slug, options.requests)
     people = sessions(options.people)
-    short = fill_queue(options.drain, quorum=options.quorum, name="Short queue") if options.drain else None
+    short = None
+    if options.drain:
+        short = fill_queue(options.drain, quorum=options.quorum, name="Short queue", form=SIX_QUESTIONS)
     with Site(options.workers) as site:
         Crowd(site, long_queue.slug, options, vanishing=0.0).work(people, seconds=8)  # each process compiles templates
         crowd = Crowd(site, long_queue.slug, options, vanishing=0.0)
         crowd.work(people, seconds=options.loaded_seconds)
         passed &= tell(crowd, f"{options.people} on {options.items:,} items")
         if short is not None:
-            drain = Crowd(site, short.slug, options, vanishing=0.02)
+            drain = Crowd(site, short.slug, options, vanishing=0.02, has_form=True)
             drain.work(people, seconds=3600)
             passed &= tell(drain, f"{options.people} drain {options.drain:,} items")
             passed &= check_drained(short.pk, options, drain)
@@ -110,36 +122,60 @@ def tell_times(name: str, times: list[float], limit_ms: float) -> bool:
     return passes
 
 
-def alone(slug: str, requests: int) -> bool:
-    """Time one person's requests in this process: the server's work without the network."""
+def alone(slug: str, slug_of_six: str, requests: int) -> bool:
+    """Time one person's requests in this process, in turn of a queue with one question and of one with six."""
     from django.test import Client
-    from django.urls import reverse
 
     from evalsite.accounts.roles import Role
-    from evalsite.review.models import Assignment
     from tests import factories
 
     client = Client(headers={"HX-Request": "true", "host": "127.0.0.1"})
     person = factories.user("alone", Role.ANNOTATOR)
     client.force_login(person)
-    next_times, submit_times = [], []
-    next_url = reverse("review:item-next", args=[slug])
+    one, six = Times(), Times()
     for number in range(requests + 10):
-        started = time.perf_counter()
-        answer = client.post(next_url)
-        taken = time.perf_counter()
-        claim = Assignment.objects.filter(annotator=person, status="leased").latest("claimed_at")
-        values = {"token": str(claim.token), "label": "1", "note": "as it says"}
-        sent = time.perf_counter()
-        done = client.post(reverse("review:item-annotate", args=[claim.item_id]), values)
-        ended = time.perf_counter()
-        if answer.status_code != 200 or done.status_code != 200:
-            raise SystemExit(f"next {answer.status_code}, submit {done.status_code}")
-        if number >= 10:  # the first ones compile templates
-            next_times.append(taken - started)
-            submit_times.append(ended - sent)
-    passed = tell_times("alone: next", next_times, ALONE_MS)
-    return tell_times("alone: submit and next", submit_times, ALONE_MS) and passed
+        for times, queue in ((one, slug), (six, slug_of_six)):
+            answer_one(client, person, queue, times if number >= 10 else Times())  # the first ones compile templates
+    passed = tell_times("alone: next", one.next, ALONE_MS)
+    passed &= tell_times("alone: submit and next", one.submit, ALONE_MS)
+    tell_times("six questions: next", six.next, ALONE_MS)
+    tell_times("six questions: submit and next", six.submit, ALONE_MS)
+    factor = percentiles(six.work)[0] / percentiles(one.work)[0]
+    fits = factor <= SIX_QUESTIONS_FACTOR
+    say(f"  {'pass' if fits else 'FAIL'}  processor time of six questions: {factor:.2f} times that of one")
+    return passed and fits
+
+
+@dataclass
+class Times:
+    """Seconds of one person's requests, and the processor time of next, submit and next together."""
+
+    next: list[float] = field(default_factory=list)
+    submit: list[float] = field(default_factory=list)
+    work: list[float] = field(default_factory=list)
+
+
+def answer_one(client: Client, person: User, slug: str, times: Times) -> None:
+    """Take an item of a queue and answer it."""
+    from django.urls import reverse
+
+    from evalsite.review.models import Assignment, Queue
+    from evalsite.review.questions.forms import PREFIX
+
+    queue = Queue.objects.get(slug=slug)
+    started, worked = time.perf_counter(), time.process_time()
+    answer = client.post(reverse("review:item-next", args=[slug]))
+    times.next.append(time.perf_counter() - started)
+    work = time.process_time() - worked
+    claim = Assignment.objects.filter(annotator=person, queue=queue, status="leased").latest("claimed_at")
+    said = {f"{PREFIX}{key}": text for key, text in six_answers(claim.item_id).items()} | {"by_parts": "on"}
+    values = {"token": str(claim.token), "note": "as it says"} | (said if queue.form else {"label": "1"})
+    started, worked = time.perf_counter(), time.process_time()
+    done = client.post(reverse("review:item-annotate", args=[claim.item_id]), values)
+    times.submit.append(time.perf_counter() - started)
+    times.work.append(work + time.process_time() - worked)
+    if answer.status_code != 200 or done.status_code != 200 or "Saved" not in done.get("HX-Trigger", ""):
+        raise SystemExit(f"next {answer.status_code}, submit {done.status_code}")
 
 
 def sessions(people: int) -> list[tuple[str, str]]:
@@ -165,6 +201,7 @@ def check_drained(queue_id: int, options: argparse.Namespace, crowd: Crowd) -> b
     from django.db.models import Count
 
     from evalsite.review.models import Annotation, Assignment, ReviewItem
+    from evalsite.review.questions.forms import PREFIX, value_text
 
     items = ReviewItem.objects.filter(queue_id=queue_id)
     wrong = items.annotate(n=Count("annotations"), people=Count("annotations__annotator", distinct=True)).exclude(
@@ -178,12 +215,29 @@ def check_drained(queue_id: int, options: argparse.Namespace, crowd: Crowd) -> b
         claim = Assignment.objects.filter(item_id=item, annotator__username=name).first()
         answered = Annotation.objects.filter(item_id=item, annotator__username=name, note=note).exists()
         lost += not answered and (claim is None or claim.draft.get("note") != note)
-    good = not wrong.count() and not twice.count() and not lost
+    stored = {
+        (row.annotator.username, row.item_id): {key: value_text(value) for key, value in row.parts.items()}
+        for row in Annotation.objects.filter(queue_id=queue_id).select_related("annotator")
+    }
+    sent = {
+        key: {name.removeprefix(PREFIX): text for name, text in said.items() if name.startswith(PREFIX)}
+        for key, said in crowd.given.items()
+    }
+    changed = sum(len(stored.get(key, {})) != len(said) or unlike(stored[key], said) for key, said in sent.items())
+    good = not wrong.count() and not twice.count() and not lost and not changed
     say(
         f"  {'pass' if good else 'FAIL'}  {items.count():,} items: {wrong.count()} without exactly {options.quorum} "
-        f"answers by {options.quorum} people, {twice.count()} twice to one person, {lost} drafts lost"
+        f"answers by {options.quorum} people, {twice.count()} twice to one person, {lost} drafts lost; {changed} of "
+        f"{len(sent):,} forms not stored as sent"
     )
     return good
+
+
+def unlike(stored: dict[str, str], said: dict[str, str]) -> bool:
+    """Return whether six stored answers are not those that were sent; which side a preference is for aside."""
+    return {key: text.lstrip("-") for key, text in stored.items()} != {
+        key: text.lstrip("-") for key, text in said.items()
+    }
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from evalsite.review.addresses import number_at
+from evalsite.review.questions.forms import PREFIX
 from evalsite.serving.supervisor import web_command
+from tests.bench.queue_rows import six_answers
 
 LEASE_SECONDS = 20  # short, so that slots of people who vanished come back within the bench
 LOOKING_AGAIN = 0.1  # share of items that people come back to from the queue's page, as after a break
@@ -84,6 +86,8 @@ class Crowd:
     slug: str
     options: argparse.Namespace
     vanishing: float  # share of items that a person leaves in the middle
+    has_form: bool = False  # six questions rather than one
+    given: dict[tuple[str, int], dict[str, str]] = field(default_factory=dict)  # what was accepted, by person and item
     next_times: list[float] = field(default_factory=list)
     submit_times: list[float] = field(default_factory=list)
     requests: int = 0
@@ -188,17 +192,26 @@ class Annotator:
         low, high = self.crowd.options.think
         note = f"{self.name} on {item}: the first step is right"
         time.sleep(self.random.uniform(low, high) / 2)
-        self.post(f"/review/items/{item}/draft/", {"token": token, "label": "1", "note": note})
+        said = self._said(item)
+        self.post(f"/review/items/{item}/draft/", {"token": token, "note": note} | said)
         time.sleep(self.random.uniform(low, high) / 2)
         if self.random.random() < self.crowd.vanishing:
             return self._vanish(item, token, note)
-        values = {"token": token, "label": self.random.choice(("1", "1", "0", "-1")), "note": note}
+        values = {"token": token, "note": note} | said
         panel, toast = self.post(f"/review/items/{item}/annotate/", values, self.crowd.submit_times)
         if toast == "Saved":
             self.crowd.accepted += 1
+            self.crowd.given[self.name, number_at(item)] = said
         else:
             self.crowd.trouble.append(f"{self.name}: the answer to {item} was refused")
         return panel
+
+    def _said(self, item: str) -> dict[str, str]:
+        """Return the fields of this person's answer to an item."""
+        if not self.crowd.has_form:
+            return {"label": self.random.choice(("1", "1", "0", "-1"))}
+        answers = six_answers(number_at(item) + int(self.name.rpartition("-")[2]))
+        return {f"{PREFIX}{key}": text for key, text in answers.items()} | {"by_parts": "on"}
 
     def _vanish(self, item: str, token: str, note: str) -> str:
         """Leave for longer than a lease; then half of them send their answer late."""
@@ -206,7 +219,8 @@ class Annotator:
         time.sleep(LEASE_SECONDS + 3)
         self.crowd.drafts[self.name, number_at(item)] = note
         if self.random.random() < 0.5:
-            answer, toast = self.post(f"/review/items/{item}/annotate/", {"token": token, "label": "1", "note": note})
+            values = {"token": token, "note": note} | self._said(item)
+            answer, toast = self.post(f"/review/items/{item}/annotate/", values)
             if toast == "Saved":  # nobody had taken the slot over
                 self.crowd.late_counted += 1
             else:
