@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -67,7 +67,7 @@ def _is_said(value: Any) -> bool:
 class AnswersForm(forms.Form):
     """What is said of the questions about an item; whether these are answers to them is seen under lock."""
 
-    OPEN = ("parts",)
+    OPEN: ClassVar[tuple[str, ...]] = ("parts",)
 
     label = forms.CharField(
         required=False,
@@ -100,7 +100,7 @@ class AnnotationForm(AnswersForm):
 class TrainingForm(AnswersForm):
     """An answer to a training item."""
 
-    OPEN = ("item", "parts")
+    OPEN: ClassVar[tuple[str, ...]] = ("item", "parts")
 
     item = forms.CharField(
         max_length=20, widget=forms.HiddenInput, help_text="What stands for the item, as next-training tells it."
@@ -166,7 +166,7 @@ class DecisionField(forms.ChoiceField):
 class AdjudicationForm(forms.Form):
     """The final label of an item, and why."""
 
-    OPEN = ("parts",)
+    OPEN: ClassVar[tuple[str, ...]] = ("parts",)
 
     decision = DecisionField(
         widget=forms.RadioSelect,

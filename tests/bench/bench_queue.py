@@ -168,7 +168,7 @@ def answer_one(client: Client, person: User, slug: str, times: Times) -> None:
     times.next.append(time.perf_counter() - started)
     work = time.process_time() - worked
     claim = Assignment.objects.filter(annotator=person, queue=queue, status="leased").latest("claimed_at")
-    said = {f"{PREFIX}{key}": text for key, text in six_answers(claim.item_id).items()} | {"by_parts": "on"}
+    said = {f"{PREFIX}{key}": text for key, text in six_answers(claim.item_id).items()}
     values = {"token": str(claim.token), "note": "as it says"} | (said if queue.form else {"label": "1"})
     started, worked = time.perf_counter(), time.process_time()
     done = client.post(reverse("review:item-annotate", args=[claim.item_id]), values)

@@ -211,7 +211,7 @@ class Annotator:
         if not self.crowd.has_form:
             return {"label": self.random.choice(("1", "1", "0", "-1"))}
         answers = six_answers(number_at(item) + int(self.name.rpartition("-")[2]))
-        return {f"{PREFIX}{key}": text for key, text in answers.items()} | {"by_parts": "on"}
+        return {f"{PREFIX}{key}": text for key, text in answers.items()}
 
     def _vanish(self, item: str, token: str, note: str) -> str:
         """Leave for longer than a lease; then half of them send their answer late."""
