@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib.auth.models import User
 
 from evalsite.base.json_types import JsonDict
 from evalsite.review.addresses import number_at
-from evalsite.review.models import Annotation, Assignment
+from evalsite.review.models import Annotation, Assignment, Queue, TrainingAnswer
 from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
 from evalsite.review.questions.scales import Label
-from evalsite.review.queue_forms import BY_PARTS
+from evalsite.review.queue_forms import BY_PARTS, ReasonForm
 from evalsite.review.services.items.decisions import FinalWord
 
 NOTE_LIMIT = 20_000
@@ -112,6 +113,25 @@ class TrainingForm(AnswersForm):
             return number_at(self.cleaned_data["item"])
         except ValueError as error:
             raise forms.ValidationError("This is not an item.") from error
+
+
+class TrainAgainForm(ReasonForm):
+    """Who answers the training round of a queue again, and why."""
+
+    person = forms.ModelChoiceField(
+        User.objects.none(),
+        empty_label=None,
+        help_text="Who has begun the training round.",
+        error_messages={"required": "Name a person."},
+    )
+    field_order = ("person", "reason")
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        if isinstance(person, forms.ModelChoiceField):
+            answers = TrainingAnswer.objects.filter(gold__item__queue=queue)
+            person.queryset = User.objects.filter(pk__in=answers.values("person")).order_by("username")
 
 
 def first_annotation(claim: Assignment) -> JsonDict:

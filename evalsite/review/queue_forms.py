@@ -23,7 +23,7 @@ from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.blinding import QueueMode
-from evalsite.review.models import OrderPolicy, PausedPerson, Queue, ReviewItem, TrainingAnswer
+from evalsite.review.models import OrderPolicy, PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, read_form
 from evalsite.review.questions.scales import Label, reads_highest_first, scale_from_words, words_of
 from evalsite.review.sampling import RETEST_GAP
@@ -154,25 +154,6 @@ class GoldColumnForm(ToleranceForm):
     def wanted(self) -> GoldColumn:
         """Return what was entered."""
         return GoldColumn(**self.cleaned_data)
-
-
-class TrainAgainForm(ReasonForm):
-    """Who answers the training round of a queue again, and why."""
-
-    person = forms.ModelChoiceField(
-        User.objects.none(),
-        empty_label=None,
-        help_text="Who has begun the training round.",
-        error_messages={"required": "Name a person."},
-    )
-    field_order = ("person", "reason")
-
-    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        person = self.fields["person"]
-        if isinstance(person, forms.ModelChoiceField):
-            answers = TrainingAnswer.objects.filter(gold__item__queue=queue)
-            person.queryset = User.objects.filter(pk__in=answers.values("person")).order_by("username")
 
 
 class ResolveForm(ReasonForm):

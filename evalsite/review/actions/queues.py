@@ -15,6 +15,7 @@ from evalsite.base.command_base import facts_text
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
 from evalsite.review.actions.references import ITEM, QUEUE
+from evalsite.review.forms import TrainAgainForm
 from evalsite.review.models import PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, check_fits, written_form
 from evalsite.review.queue_forms import (
@@ -27,7 +28,6 @@ from evalsite.review.queue_forms import (
     QueueForm,
     QuotaForm,
     ResolveForm,
-    TrainAgainForm,
 )
 from evalsite.review.selectors.screens.pages import listed_queues, queues_of
 from evalsite.review.selectors.screens.waiting_items import possible_members, possible_members_of, quorum_warning
