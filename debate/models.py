@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from django.db import models
-from django.urls import reverse
 
 from debate.protocol.setups import Method
 from evalsite.base.choices import choices_of
+from evalsite.base.rows import DEBATES, page_at
 from judging.models import Case, ImportBatch, ModelEndpoint, Response, Rubric, Run, System
 
 UPLOAD_KIND = "debates"  # of uploads with recorded debates
@@ -40,6 +40,8 @@ class ExperimentKind(models.TextChoices):
 class Experiment(models.Model):
     """Sets that were made together and are read together."""
 
+    PAGE = "experiments/<int:experiment_id>/"
+
     kind = models.CharField(max_length=20, choices=ExperimentKind)
     name = models.CharField(max_length=200)
     options = models.JSONField(default=dict)
@@ -49,11 +51,13 @@ class Experiment(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("debate:experiment-detail", args=[self.pk])
+        return page_at(DEBATES + self.PAGE, self.pk)
 
 
 class DebateSet(models.Model):
     """Debates over the same two systems under one criterion, with the protocol frozen in `setup`."""
+
+    PAGE = "sets/<int:set_id>/"
 
     run = models.OneToOneField(Run, null=True, on_delete=models.CASCADE, related_name="debate_set")
     name = models.CharField(max_length=200)
@@ -80,11 +84,13 @@ class DebateSet(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("debate:set-detail", args=[self.pk])
+        return page_at(DEBATES + self.PAGE, self.pk)
 
 
 class Debate(models.Model):
     """One pair of responses to one case under one criterion. A is always `debate_set.system_a`'s response."""
+
+    PAGE = "<int:debate_id>/"
 
     debate_set = models.ForeignKey(DebateSet, on_delete=models.CASCADE, related_name="debates")
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="debates")
@@ -119,7 +125,7 @@ class Debate(models.Model):
         return f"debate {self.pk}"
 
     def get_absolute_url(self) -> str:
-        return reverse("debate:debate-detail", args=[self.pk])
+        return page_at(DEBATES + self.PAGE, self.pk)
 
 
 class Agent(models.Model):

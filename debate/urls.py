@@ -7,6 +7,7 @@ from django.urls import path
 from debate import views
 from debate import views as sets
 from debate.actions.debate_sets import remove_labels
+from debate.models import Debate, DebateSet, Experiment
 from evalsite.base.actions.pages import button_page
 
 app_name = "debate"
@@ -15,7 +16,7 @@ urlpatterns = [
     path("new/", sets.set_create, name="set-create"),
     path("estimate/", sets.set_estimate, name="set-estimate"),
     path("imports/new/", views.record_create, name="record-create"),
-    path("sets/<int:set_id>/", sets.set_detail, name="set-detail"),
+    path(DebateSet.PAGE, sets.set_detail, name="set-detail"),
     path("sets/<int:set_id>/progress/", sets.set_progress, name="set-progress"),
     path("sets/<int:set_id>/exports/replication.zip", views.set_archive, name="set-archive"),
     path("sets/<int:set_id>/exports/<slug:table>.<slug:format_name>", views.set_export, name="set-export"),
@@ -25,8 +26,8 @@ urlpatterns = [
         button_page(remove_labels, back="debate:label-create"),
         name="label-delete",
     ),
-    path("experiments/<int:experiment_id>/", views.experiment_detail, name="experiment-detail"),
-    path("<int:debate_id>/", views.debate_detail, name="debate-detail"),
+    path(Experiment.PAGE, views.experiment_detail, name="experiment-detail"),
+    path(Debate.PAGE, views.debate_detail, name="debate-detail"),
     path("statements/<int:statement_id>/", views.statement_detail, name="statement-detail"),
     path("<int:debate_id>/live/", views.debate_live, name="debate-live"),
 ]

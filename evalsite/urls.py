@@ -10,6 +10,7 @@ from evalsite import views
 from evalsite.accounts.views import new_people, second_factor
 from evalsite.accounts.views.sign_in import OwnPasswordView, SignInView
 from evalsite.base.actions.pages import page_of_button
+from evalsite.base.rows import DEBATES, REPORTS, REVIEW
 from evalsite.metrics import metrics
 
 sign_on: list[URLPattern | URLResolver] = []
@@ -58,7 +59,7 @@ urlpatterns = [
     path("", include("evalsite.accounts.urls")),
     path("", include("evalsite.api.urls")),
     path("", include("judging.urls")),
-    path("debates/", include("debate.urls")),
-    path("review/", include("evalsite.review.urls")),
-    path("reports/", include("evalsite.reports.urls")),
+    path(DEBATES, include("debate.urls")),
+    path(REVIEW, include("evalsite.review.urls")),
+    path(REPORTS, include("evalsite.reports.urls")),
 ]

@@ -13,6 +13,21 @@ from judging.actions import prompts as prompt_actions
 from judging.actions import runs as run_actions
 from judging.actions import systems as system_actions
 from judging.actions import uploads as upload_actions
+from judging.models import (
+    Benchmark,
+    Case,
+    Judge,
+    ModelEndpoint,
+    Picture,
+    PromptVersion,
+    Response,
+    Rubric,
+    Run,
+    Suite,
+    System,
+    Upload,
+    Verdict,
+)
 from judging.views import cases, endpoints, esi, imports, judges, prompts, responses, rubrics, runs, score_pages
 
 app_name = "judging"
@@ -20,16 +35,16 @@ ENDPOINT_FORM = "judging/endpoint_form.html"
 
 browsing: list[URLPattern] = [
     path("benchmarks/", cases.benchmark_list, name="benchmark-list"),
-    path("benchmarks/<slug:slug>/", cases.benchmark_detail, name="benchmark-detail"),
-    path("suites/<int:suite_id>/", cases.suite_detail, name="suite-detail"),
-    path("cases/<int:case_id>/", cases.case_detail, name="case-detail"),
+    path(Benchmark.PAGE, cases.benchmark_detail, name="benchmark-detail"),
+    path(Suite.PAGE, cases.suite_detail, name="suite-detail"),
+    path(Case.PAGE, cases.case_detail, name="case-detail"),
     path("cases/<int:case_id>/edit/", cases.case_edit, name="case-edit"),
     path("cases/<int:case_id>/edit/trials/<slug:trial>/", cases.case_edit_trial, name="case-edit-trial"),
-    path("responses/<int:response_id>/", responses.response_detail, name="response-detail"),
+    path(Response.PAGE, responses.response_detail, name="response-detail"),
     path("responses/<int:response_id>/try/", responses.response_try, name="response-try"),
     path("responses/<int:response_id>/try/<int:run_id>/", responses.trial_detail, name="trial-detail"),
     path("responses/<int:response_id>/try/<int:run_id>/cancel/", responses.trial_cancel, name="trial-cancel"),
-    path("pictures/<slug:digest>/", cases.picture, name="picture"),
+    path(Picture.PAGE, cases.picture, name="picture"),
     path("systems/", responses.system_list, name="system-list"),
     path("systems/new/", form_page(system_actions.create, "judging/system_create.html"), name="system-create"),
     path("systems/<int:key>/retire/", button_page(system_actions.retire), name="system-retire"),
@@ -39,9 +54,9 @@ browsing: list[URLPattern] = [
         button_page(system_actions.delete),
         name="system-delete",
     ),
-    path("systems/<int:system_id>/", responses.system_detail, name="system-detail"),
+    path(System.PAGE, responses.system_detail, name="system-detail"),
     path("rubrics/", rubrics.rubric_list, name="rubric-list"),
-    path("rubrics/<int:rubric_id>/", rubrics.rubric_detail, name="rubric-detail"),
+    path(Rubric.PAGE, rubrics.rubric_detail, name="rubric-detail"),
     path("rubrics/<int:rubric_id>/workbook/", rubrics.rubric_workbook, name="rubric-workbook"),
 ]
 
@@ -53,7 +68,7 @@ importing: list[URLPattern] = [
         name="import-create",
     ),
     path("imports/templates/<slug:name>/", imports.import_template, name="import-template"),
-    path("imports/<int:upload_id>/", imports.import_detail, name="import-detail"),
+    path(Upload.PAGE, imports.import_detail, name="import-detail"),
     path("imports/<int:key>/recheck/", imports.import_recheck, name="import-recheck"),
     path("imports/<int:key>/confirm/", button_page(upload_actions.confirm), name="import-confirm"),
     path("imports/<int:key>/cancel/", button_page(upload_actions.cancel), name="import-cancel"),
@@ -80,7 +95,7 @@ running: list[URLPattern] = [
     ),
     path("runs/esi/import/confirm/", esi.lunar_confirm, name="lunar-confirm"),
     path("runs/<int:run_id>/esi.zip", esi.esi_files, name="esi-files"),
-    path("runs/<int:run_id>/", runs.run_detail, name="run-detail"),
+    path(Run.PAGE, runs.run_detail, name="run-detail"),
     path("runs/<int:run_id>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:key>/rename/", form_page(run_actions.rename, "judging/run_rename.html"), name="run-rename"),
     path("runs/<int:key>/archive/", button_page(run_actions.archive), name="run-archive"),
@@ -99,7 +114,7 @@ running: list[URLPattern] = [
         name="run-rescore",
     ),
     path("runs/evaluators/<int:evaluator_id>/rescoring/", score_pages.run_rescoring, name="run-rescoring"),
-    path("verdicts/<int:verdict_id>/", responses.verdict_detail, name="verdict-detail"),
+    path(Verdict.PAGE, responses.verdict_detail, name="verdict-detail"),
 ]
 
 # Endpoints and judges: judging/views/endpoints.py
@@ -121,7 +136,7 @@ asking: list[URLPattern] = [
         ),
         name="day-budget-set",
     ),
-    path("endpoints/<int:endpoint_id>/", endpoints.endpoint_detail, name="endpoint-detail"),
+    path(ModelEndpoint.PAGE, endpoints.endpoint_detail, name="endpoint-detail"),
     path("endpoints/<int:key>/change/", form_page(endpoint_actions.update, ENDPOINT_FORM), name="endpoint-update"),
     path(
         "endpoints/<int:key>/test/",
@@ -135,11 +150,11 @@ asking: list[URLPattern] = [
     path("prompts/versions/<int:key>/retire/", button_page(prompt_actions.retire), name="prompt-retire"),
     path("prompts/versions/<int:key>/restore/", button_page(prompt_actions.restore), name="prompt-restore"),
     path("prompts/versions/<int:key>/delete/", button_page(prompt_actions.delete), name="prompt-delete"),
-    path("prompts/<slug:name>/", prompts.prompt_detail, name="prompt-detail"),
+    path(PromptVersion.PAGE, prompts.prompt_detail, name="prompt-detail"),
     path("judges/", judges.judge_list, name="judge-list"),
     path("judges/new/", judges.judge_create, name="judge-create"),
     path("judges/preview/", judges.judge_preview, name="judge-preview"),
-    path("judges/<int:judge_id>/", judges.judge_detail, name="judge-detail"),
+    path(Judge.PAGE, judges.judge_detail, name="judge-detail"),
     path("judges/<int:judge_id>/judge.yaml", judges.judge_export, name="judge-export"),
     path("judges/<int:judge_id>/prompts/", judges.judge_prompts, name="judge-prompts"),
     path("judges/<int:judge_id>/try/", judges.judge_try, name="judge-try"),

@@ -17,7 +17,7 @@ from evalsite.accounts.services import PersonDetails, create_person
 from evalsite.accounts.signals import person_linked
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 
 NAME_LIMIT = 150  # characters of a user name, a first and a last name
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
+
+from evalsite.base.rows import page_at
 
 
 class AuditEntry(models.Model):
@@ -95,6 +96,8 @@ class RequiredFactor(models.Model):
 class Invitation(models.Model):
     """A link by which somebody makes an account with a role: once, until it ends or is revoked."""
 
+    PAGE = "invitations/"
+
     email = models.EmailField(max_length=254)
     role = models.CharField(max_length=20)  # of evalsite.accounts.roles.Role
     digest = models.CharField(max_length=64, unique=True)  # SHA-256 of the secret in the link
@@ -111,7 +114,7 @@ class Invitation(models.Model):
 
     def get_absolute_url(self) -> str:
         """Return the list of invitations."""
-        return reverse("accounts:invitation-list")
+        return page_at(self.PAGE)
 
 
 class Organisation(models.Model):

@@ -21,7 +21,7 @@ from evalsite.accounts.open_sessions import held_sessions, remove_sessions
 from evalsite.accounts.services import PersonRefused, check_admin_stays
 from evalsite.accounts.signals import person_erased
 from evalsite.base.json_types import JsonDict
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 
 SECRET_FIELDS = {"password", "digest", "token", "token_hash"}  # never shown, not even to whose they are
 SIGN_INS = (AccessAttempt, AccessFailureLog, AccessLog)  # kept by user name

@@ -16,7 +16,7 @@ from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Role, role_of, set_role
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 
 PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
 PASSWORD_LENGTH = 16  # 93 bits

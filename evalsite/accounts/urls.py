@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from evalsite.accounts.actions import invitations, people
+from evalsite.accounts.models import Invitation
 from evalsite.accounts.views import new_people, second_factor
 from evalsite.accounts.views import people as views
 from evalsite.base.actions.pages import button_page, form_page
@@ -55,7 +56,7 @@ urlpatterns = [
         name="person-erase",
     ),
     path(
-        "invitations/",
+        Invitation.PAGE,
         form_page(
             invitations.create,
             new_people.INVITATIONS,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
+
+from evalsite.base.rows import page_at
 
 
 class ApiToken(models.Model):
     """What a script signs in with; only a hash of it is stored."""
+
+    PAGE = "tokens/"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100)
@@ -28,7 +31,7 @@ class ApiToken(models.Model):
 
     def get_absolute_url(self) -> str:
         """Return the page of one's own tokens."""
-        return reverse("token-list")
+        return page_at(self.PAGE)
 
 
 class KeptAnswer(models.Model):
@@ -53,6 +56,8 @@ class KeptAnswer(models.Model):
 class Webhook(models.Model):
     """An address that is told of events. Its secret is derived from that of the site, and stored nowhere."""
 
+    PAGE = "webhooks/<int:key>/"
+
     name = models.CharField(max_length=100)
     url = models.URLField(max_length=500)
     events = models.JSONField(default=list)  # of evalsite.api.webhooks.Event
@@ -69,7 +74,7 @@ class Webhook(models.Model):
 
     def get_absolute_url(self) -> str:
         """Return its page, with the log."""
-        return reverse("webhook-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class WebhookDelivery(models.Model):
@@ -105,6 +110,8 @@ class WebhookDelivery(models.Model):
 class TraceSource(models.Model):
     """The traces that programs send to one benchmark, and what has become of them so far."""
 
+    PAGE = "traces/"
+
     benchmark = models.CharField(max_length=200, unique=True)  # name or slug, as senders have it
     step = models.CharField(max_length=200)  # whose spans are taken; empty: each trace as a whole
     sender = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -124,7 +131,7 @@ class TraceSource(models.Model):
 
     def get_absolute_url(self) -> str:
         """Return the page of all."""
-        return reverse("trace-source-list")
+        return page_at(self.PAGE)
 
 
 class BufferedTrace(models.Model):

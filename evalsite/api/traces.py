@@ -23,7 +23,7 @@ from django_rq import job
 from evalsite.accounts.audit import record
 from evalsite.api.models import BufferedSpan, BufferedTrace, TraceSource
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from judging.jobs import enqueue_once
 from judging.specs.records.files.otlp_requests import SentSpan
 

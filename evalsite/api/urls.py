@@ -6,6 +6,7 @@ from django.urls import URLPattern, path
 
 from evalsite.api import views
 from evalsite.api.actions import tokens, trace_sources, webhooks
+from evalsite.api.models import ApiToken, TraceSource, Webhook
 from evalsite.api.operations import make_api
 from evalsite.base.actions.declarations import declared_nouns
 from evalsite.base.actions.pages import button_page, form_page
@@ -20,7 +21,7 @@ for _pattern in _api_urls[0]:
 
 urlpatterns = [
     path(
-        "tokens/",
+        ApiToken.PAGE,
         form_page(tokens.create, views.PAGE, context=views.token_context, answer=views.token_made),
         name="token-list",
     ),
@@ -31,7 +32,7 @@ urlpatterns = [
         name="webhook-list",
     ),
     path(
-        "webhooks/<int:key>/",
+        Webhook.PAGE,
         form_page(webhooks.update, views.WEBHOOK_PAGE, context=views.webhook_context),
         name="webhook-detail",
     ),
@@ -42,7 +43,7 @@ urlpatterns = [
     ),
     path("webhooks/<int:key>/delete/", button_page(webhooks.delete), name="webhook-delete"),
     path("deliveries/<int:key>/send/", button_page(webhooks.send), name="delivery-send"),
-    path("traces/", views.trace_source_list, name="trace-source-list"),
+    path(TraceSource.PAGE, views.trace_source_list, name="trace-source-list"),
     path("traces/<int:key>/store/", button_page(trace_sources.store), name="trace-source-store"),
     path("traces/<int:key>/delete/", button_page(trace_sources.delete), name="trace-source-delete"),
     path("v1/traces", views.trace_receiver, name="trace-receiver"),  # where OTLP/HTTP sends them

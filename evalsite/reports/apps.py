@@ -14,7 +14,16 @@ class ReportsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Start listening to the apps below."""
+        """Start listening to the apps below, and let workers load what computes reports."""
         from evalsite.reports import page_parts, receivers  # noqa: F401 - receivers connect themselves
+        from evalsite.serving.recoveries import add_recovery
 
         page_parts.add_parts()
+        add_recovery("load_reports", _load_reports)
+
+
+def _load_reports() -> int:
+    """Load what computes reports, once for all jobs that a worker forks."""
+    from evalsite.reports.services import kinds  # noqa: F401
+
+    return 0

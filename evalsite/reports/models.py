@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
 
+from evalsite.base.rows import REPORTS, page_at
 from judging.models import Suite
 
 
@@ -49,6 +49,8 @@ class ShareLink(models.Model):
 class StoredGate(models.Model):
     """A rule for the newest board of a suite, and whether it holds."""
 
+    PAGE = "gates/"
+
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="gates")
     rule = models.CharField(max_length=200)  # as --fail-under takes it
     mode = models.CharField(max_length=20)  # of judging.statistics.estimates.MeanKind
@@ -68,7 +70,7 @@ class StoredGate(models.Model):
 
     def get_absolute_url(self) -> str:
         """Return the page of gates."""
-        return reverse("reports:gate-list")
+        return page_at(REPORTS + self.PAGE)
 
 
 class OfficialBoard(models.Model):
@@ -89,6 +91,8 @@ class OfficialBoard(models.Model):
 class SavedView(models.Model):
     """A named view of the page of results: the choices of its address, not the rows that they select."""
 
+    PAGE = "results/<int:suite_id>/"
+
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="saved_views", db_index=False)
     name = models.CharField(max_length=80)
     query = models.CharField(max_length=2000, blank=True)
@@ -104,4 +108,4 @@ class SavedView(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return f"{reverse('reports:results-detail', args=[self.suite_id])}?{self.query}"
+        return f"{page_at(REPORTS + self.PAGE, self.suite_id)}?{self.query}"

@@ -10,6 +10,7 @@ from evalsite.reports.actions import gates as gate_acts
 from evalsite.reports.actions import golden as golden_acts
 from evalsite.reports.actions import judge_versions, publications
 from evalsite.reports.actions import labels as label_acts
+from evalsite.reports.models import SavedView, StoredGate
 from evalsite.reports.views import (
     agreement,
     bias,
@@ -25,7 +26,7 @@ from evalsite.reports.views import (
     spend,
     trust,
 )
-from evalsite.review.models import LabelTable, Queue
+from evalsite.review.models import GoldenItem, GoldenSet, LabelTable, Queue, WordingProposal
 
 app_name = "reports"
 QUEUES = {"subjects": Queue.objects.all()}
@@ -61,14 +62,14 @@ urlpatterns = [
         name="charts-export",
     ),
     path("results/", results.results_newest, name="results-newest"),
-    path("results/<int:suite_id>/", results.results_detail, name="results-detail"),
+    path(SavedView.PAGE, results.results_detail, name="results-detail"),
     path(
         "results/<int:suite_id>/exports/<slug:table>.<slug:format_name>", results.results_export, name="results-export"
     ),
     path("results/<int:suite_id>/send/", results.results_send, name="results-send"),
     path("results/<int:suite_id>/views/save/", results.view_save, name="view-save"),
     path("results/views/<int:key>/delete/", button_page(publications.delete), name="view-delete"),
-    path("gates/", form_page(gate_acts.create, gates.PAGE, context=gates.gates_context), name="gate-list"),
+    path(StoredGate.PAGE, form_page(gate_acts.create, gates.PAGE, context=gates.gates_context), name="gate-list"),
     path("gates/<int:key>/check/", button_page(gate_acts.check), name="gate-check"),
     path("gates/<int:key>/delete/", button_page(gate_acts.delete), name="gate-delete"),
     path("badges/<slug:badge>.svg", gates.gate_badge, name="gate-badge"),
@@ -105,7 +106,7 @@ urlpatterns = [
     ),
     path("labels/new/", labels.labels_create, name="labels-create"),
     path("labels/items/<int:item_id>/", labels.labels_item, name="labels-item"),
-    path("labels/<slug:slug>/", agreement.agreement_detail, LABELS, name="labels-detail"),
+    path(LabelTable.PAGE, agreement.agreement_detail, LABELS, name="labels-detail"),
     path("labels/<slug:slug>/items/", agreement.agreement_items, LABELS, name="labels-items"),
     path("labels/<slug:slug>/confusion/", agreement.agreement_confusion, LABELS, name="labels-confusion"),
     path(
@@ -138,7 +139,7 @@ urlpatterns = [
         form_page(golden_acts.create, "reports/golden_create.html", context=golden.new_set, preview=golden_acts.count),
         name="golden-create",
     ),
-    path("golden/<int:set_id>/", golden.golden_detail, name="golden-detail"),
+    path(GoldenSet.PAGE, golden.golden_detail, name="golden-detail"),
     path(
         "golden/<int:key>/run/",
         form_page(golden_acts.run, "reports/golden_run.html", context=golden.of_set, preview=golden_acts.estimate),
@@ -156,7 +157,7 @@ urlpatterns = [
         name="golden-export",
     ),
     path("golden/<int:set_id>/examples/", golden.golden_examples, name="golden-examples"),
-    path("golden/<int:set_id>/items/<int:item_id>/", golden.golden_item, name="golden-item"),
+    path(GoldenItem.PAGE, golden.golden_item, name="golden-item"),
     path("golden/items/<int:key>/example/", button_page(golden_acts.add_to_examples), name="golden-example"),
     path("golden/items/<int:key>/rule/", button_page(golden_acts.note), name="golden-rule"),
     path("golden/items/<int:key>/doubt/", button_page(golden_acts.doubt), name="golden-doubt"),
@@ -172,7 +173,7 @@ urlpatterns = [
         ),
         name="golden-propose",
     ),
-    path("golden/wordings/<int:proposal_id>/", golden.golden_wording, name="golden-wording"),
+    path(WordingProposal.PAGE, golden.golden_wording, name="golden-wording"),
     path("golden/wordings/<int:key>/accept/", button_page(golden_acts.accept), name="golden-wording-accept"),
     path(
         "golden/<int:key>/open/",

@@ -11,6 +11,7 @@ from evalsite.review.actions import assignments as acts
 from evalsite.review.actions import items as item_actions
 from evalsite.review.actions import queues as queue_actions
 from evalsite.review.addresses import ItemConverter
+from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.views import adjudication, assignments, audits, files, items, queues
 
 register_converter(ItemConverter, "item")
@@ -24,7 +25,7 @@ urlpatterns: list[URLPattern] = [
     path("notices/", queues.notice_list, name="notice-list"),
     path("notices/read/", queues.notice_read, name="notice-read"),
     path("notices/mail/", queues.notice_mail, name="notice-mail"),
-    path("queues/<slug:slug>/", queues.queue_detail, name="queue-detail"),
+    path(Queue.PAGE, queues.queue_detail, name="queue-detail"),
     path(
         "queues/<slug:slug>/settings/",
         form_page(queue_actions.change_settings, "review/queue_update.html", answer=queues.queue_saved),
@@ -51,7 +52,7 @@ urlpatterns: list[URLPattern] = [
         name="queue-release",
     ),
     path("adjudications/", adjudication.adjudication_list, name="adjudication-list"),
-    path("items/<item:item_id>/", items.item_detail, name="item-detail"),
+    path(ReviewItem.PAGE, items.item_detail, name="item-detail"),
     path(
         "items/<item:item_id>/annotate/",
         items.item_page(acts.annotate, goes_on=True, is_fenced=True, form_name="form"),

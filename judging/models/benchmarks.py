@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
 
+from evalsite.base.rows import page_at
 from judging.specs.shown_content import ShownContent, shown_content
 
 
 def picture_url(digest: str) -> str:
     """Return where the image with a hash is served."""
-    return reverse("judging:picture", args=[digest])
+    return page_at(Picture.PAGE, digest)
 
 
 class Picture(models.Model):
     """An image as it is shown and sent; `digest` is the SHA-256 of the file that was uploaded."""
+
+    PAGE = "pictures/<slug:digest>/"
 
     digest = models.CharField(max_length=64, primary_key=True)
     media_type = models.CharField(max_length=20)  # image/png or image/jpeg
@@ -35,6 +37,8 @@ EMPTY_LIST = models.Value([], models.JSONField())  # of columns that statements 
 class Benchmark(models.Model):
     """A named set of questions with a history of suites."""
 
+    PAGE = "benchmarks/<slug:slug>/"
+
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
@@ -45,7 +49,7 @@ class Benchmark(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:benchmark-detail", args=[self.slug])
+        return page_at(self.PAGE, self.slug)
 
 
 class Prompt(models.Model):
@@ -76,6 +80,8 @@ class Prompt(models.Model):
 class Case(models.Model):
     """One immutable revision of a case: its prompt and how a response is graded."""
 
+    PAGE = "cases/<int:case_id>/"
+
     prompt = models.ForeignKey(Prompt, on_delete=models.CASCADE, related_name="cases")
     key = models.CharField(max_length=200)  # the prompt's, repeated for ordering and filters
     content_hash = models.CharField(max_length=64)
@@ -99,11 +105,13 @@ class Case(models.Model):
         return self.key
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:case-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class Suite(models.Model):
     """An immutable, ordered selection of cases and how their scores add up."""
+
+    PAGE = "suites/<int:suite_id>/"
 
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="suites")
     number = models.PositiveIntegerField()
@@ -129,7 +137,7 @@ class Suite(models.Model):
         return f"{self.name} v{self.number}"
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:suite-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class SuiteCase(models.Model):
@@ -163,6 +171,8 @@ SHAPE_WORDS = {
 class Rubric(models.Model):
     """One immutable version of a rubric."""
 
+    PAGE = "rubrics/<int:rubric_id>/"
+
     slug = models.SlugField(max_length=80)
     version = models.PositiveIntegerField()
     name = models.CharField(max_length=200)
@@ -188,7 +198,7 @@ class Rubric(models.Model):
         return f"{self.name} v{self.version}"
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:rubric-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
     @property
     def shape_words(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
-from django.urls import reverse
 
+from evalsite.base.rows import page_at
 from judging.models.benchmarks import Benchmark, Case
 from judging.models.systems import Response
 
@@ -29,6 +29,8 @@ IN_WORK = (ImportStatus.CHECKING, ImportStatus.RUNNING)
 
 class Upload(models.Model):
     """One upload with its dry-run findings."""
+
+    PAGE = "imports/<int:upload_id>/"
 
     kind = models.CharField(max_length=40)  # judging.specs.upload_kinds.UploadKind
     file_name = models.CharField(max_length=300)
@@ -65,7 +67,7 @@ class Upload(models.Model):
         )
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:import-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class UploadPart(models.Model):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.db import models
-from django.urls import reverse
 
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
 from evalsite.base.owners import Owned
+from evalsite.base.rows import page_at
 from judging.grading.grades import ScoreStatus
 from judging.judges.words import failure_in_words
 from judging.models.benchmarks import Case, Rubric, Suite
@@ -56,6 +56,8 @@ class TaskStatus(models.TextChoices):
 
 class Run(Owned):
     """A suite, systems and evaluators worked through as tasks. Options are frozen at creation."""
+
+    PAGE = "runs/<int:run_id>/"
 
     kind = models.CharField(max_length=20, choices=RunKind, default=RunKind.GRADING)
     name = models.CharField(max_length=200)
@@ -118,7 +120,7 @@ class Run(Owned):
         return None if self.budget is None else self.budget - self.spent - self.unheard - reserved
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:run-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class RunTag(models.Model):
@@ -250,6 +252,8 @@ class RunTask(models.Model):
 class Verdict(models.Model):
     """A judge's verdict on a response in its last try; the earlier tries are its `past`. Raw replies are in calls."""
 
+    PAGE = "verdicts/<int:verdict_id>/"
+
     # None: one of several verdicts of the task (kind esi), to be found by evaluator and response
     task = models.OneToOneField(RunTask, null=True, on_delete=models.CASCADE, related_name="verdict")
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="verdicts", db_index=False)
@@ -276,7 +280,7 @@ class Verdict(models.Model):
         return f"verdict {self.pk}"
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:verdict-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class Score(models.Model):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
-from django.urls import reverse
 
 from evalsite.base.choices import choices_of
 from evalsite.base.owners import Owned
+from evalsite.base.rows import page_at
 from judging.llm.endpoints import EndpointKind, KeyHeader
 from judging.models.benchmarks import EMPTY_LIST, Prompt, picture_url
 from judging.specs.shown_content import ShownContent, shown_content
@@ -16,6 +16,8 @@ from judging.specs.shown_content import ShownContent, shown_content
 
 class ModelEndpoint(models.Model):
     """Where a model is reached. The key itself stays in the environment; only its variable's name is stored."""
+
+    PAGE = "endpoints/<int:endpoint_id>/"
 
     name = models.CharField(max_length=80, unique=True)
     kind = models.CharField(max_length=20, choices=choices_of(EndpointKind), default=EndpointKind.OPENAI)
@@ -78,11 +80,13 @@ class ModelEndpoint(models.Model):
         return self.kind == EndpointKind.LEXICAL
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:endpoint-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class Judge(Owned):
     """A judge kind with its options, on an endpoint if it asks a model. What a run uses is frozen in its evaluator."""
+
+    PAGE = "judges/<int:judge_id>/"
 
     name = models.CharField(max_length=120, unique=True)
     description = models.TextField(blank=True)
@@ -102,11 +106,13 @@ class Judge(Owned):
         return self.endpoint
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:judge-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class System(models.Model):
     """A model with its prompt version. One with an endpoint is asked here; responses of others are imported."""
+
+    PAGE = "systems/<int:system_id>/"
 
     name = models.CharField(max_length=120, unique=True)
     model = models.CharField(max_length=120, blank=True)
@@ -127,11 +133,13 @@ class System(models.Model):
         return self.endpoint_id is not None and bool(self.asking)
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:system-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
 
 class Response(models.Model):
     """The nth response of a system to a prompt. A changed text is a new row; the old one is superseded, never lost."""
+
+    PAGE = "responses/<int:response_id>/"
 
     prompt = models.ForeignKey(Prompt, on_delete=models.CASCADE, related_name="responses")
     system = models.ForeignKey(System, on_delete=models.PROTECT, related_name="responses")
@@ -175,7 +183,7 @@ class Response(models.Model):
         return f"response {self.pk}"
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:response-detail", args=[self.pk])
+        return page_at(self.PAGE, self.pk)
 
     @property
     def content(self) -> ShownContent:
@@ -185,6 +193,8 @@ class Response(models.Model):
 
 class PromptVersion(models.Model):
     """One edited text. `name` is the shipped file that it replaces, or "worker" for one that asks for responses."""
+
+    PAGE = "prompts/<slug:name>/"
 
     name = models.CharField(max_length=60)
     label = models.CharField(max_length=60)
@@ -204,4 +214,4 @@ class PromptVersion(models.Model):
         return self.label
 
     def get_absolute_url(self) -> str:
-        return reverse("judging:prompt-detail", args=[self.name])
+        return page_at(self.PAGE, self.name)

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.base.actions.deletions import delete_with_dependents, dependents_of
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from judging.models import Benchmark
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from django.urls import resolve, reverse
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 HEAVY = ("genai_prices", "nltk", "pandas", "rouge_score", "scipy.special", "scipy.sparse", "scipy.stats", "statsmodels")
 # What a command loads where it uses it, and never because the site starts or `--help` is printed.
@@ -25,6 +27,33 @@ print([name for name in {(*LATE, *LATE_PARTS)!r} if name in sys.modules])
 import evalsite.urls
 print([name for name in {HEAVY!r} if name in sys.modules])
 """
+
+SAY_WHERE_ROWS_ARE = """
+import sys, django
+django.setup()
+from django.apps import apps
+named = {"slug": "a-b", "name": "a-b", "digest": "ab", "suite_id": 5, "golden_set_id": 6}
+for model in apps.get_models():
+    if hasattr(model, "PAGE"):
+        fields = {field.attname for field in model._meta.fields}
+        row = model(pk=7, **{name: value for name, value in named.items() if name in fields})
+        print(model.PAGE, row.get_absolute_url().partition("?")[0])
+print([name for name in ("evalsite.urls", "evalsite.reports.views") if name in sys.modules])
+"""
+
+
+def test_a_row_says_where_its_page_is_without_any_page() -> None:
+    command = [sys.executable, "-c", SAY_WHERE_ROWS_ARE]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    *rows, loaded = done.stdout.splitlines()
+    found = {address: resolve(address) for _, address in map(str.split, rows)}
+
+    assert loaded == "[]"
+    assert [line for line in rows if not found[line.split()[1]].route.endswith(line.split()[0])] == []
+    assert {address: reverse(match.view_name, kwargs=match.captured_kwargs) for address, match in found.items()} == {
+        address: address for address in found
+    }
+    assert len(rows) > 20
 
 
 def test_the_site_starts_without_what_only_some_commands_and_reports_need() -> None:

@@ -19,7 +19,7 @@ from evalsite.accounts.models import Invitation
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import PersonDetails, create_person
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 
 
 class InvitationRefused(Refused):

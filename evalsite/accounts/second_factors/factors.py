@@ -21,7 +21,7 @@ from evalsite.accounts.second_factors.one_time_codes import matching_step
 from evalsite.accounts.second_factors.passkeys import Passkey, check_answer
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 
 RECOVERY_CODES = 10
 CODE_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # no two look alike

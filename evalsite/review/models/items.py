@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
 
 from debate.models import Debate, DebateSet
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
 from evalsite.base.owners import Owned
+from evalsite.base.rows import REVIEW, page_at
 from evalsite.review.addresses import address_of
 from evalsite.review.blinding import QueueMode
 from evalsite.review.questions.forms import SWAPPED
@@ -34,6 +34,8 @@ class OrderPolicy(models.TextChoices):
 
 class Queue(Owned):
     """A stream of items with its guidelines, label scale and quorum."""
+
+    PAGE = "queues/<slug:slug>/"
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)  # what annotators see too: it tells of no system, judge or file
@@ -72,7 +74,7 @@ class Queue(Owned):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("review:queue-detail", args=[self.slug])
+        return page_at(REVIEW + self.PAGE, self.slug)
 
     def quorum_of(self, shuffle: int) -> int:
         """How many people an item with this stored random number asks."""
@@ -182,6 +184,8 @@ class Subject(models.Model):
 class ReviewItem(models.Model):
     """One subject in one queue. It hangs on no verdict, score or debate: whatever becomes of those, this stays."""
 
+    PAGE = "items/<item:item_id>/"
+
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="items")
     subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="items")
     response_a = models.ForeignKey(Response, null=True, on_delete=models.PROTECT, related_name="+")
@@ -249,7 +253,7 @@ class ReviewItem(models.Model):
         return self.status == ItemStatus.OPEN
 
     def get_absolute_url(self) -> str:
-        return reverse("review:item-detail", args=[self.pk])
+        return page_at(REVIEW + self.PAGE, address_of(self.pk))
 
     @property
     def address(self) -> str:

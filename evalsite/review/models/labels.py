@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
 
+from evalsite.base.rows import REPORTS, page_at
 from evalsite.review.models.items import Annotation, ReviewItem, Subject
 from judging.models import Response, RunEvaluator, Upload
 
@@ -83,6 +83,8 @@ class FinalLabel(models.Model):
 class LabelTable(models.Model):
     """Labels that people gave elsewhere, kept for the same reports as a queue's answers."""
 
+    PAGE = "labels/<slug:slug>/"
+
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
     labels = models.JSONField()  # the declared scale, as in Queue
@@ -113,7 +115,7 @@ class LabelTable(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("reports:labels-detail", args=[self.slug])
+        return page_at(REPORTS + self.PAGE, self.slug)
 
 
 class LabelledItem(models.Model):

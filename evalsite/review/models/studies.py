@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.urls import reverse
 
 from evalsite.base.choices import choices_of
+from evalsite.base.rows import REPORTS, page_at
 from evalsite.review.models.items import Subject
 from evalsite.review.routing import MOST_LOOKS, promise_in_words
 from evalsite.review.sampling import GoldenPart
@@ -177,6 +177,8 @@ class AnchorRound(models.Model):
 class GoldenSet(models.Model):
     """Responses of a suite with final blind labels under one criterion, split by case, to align judges with."""
 
+    PAGE = "golden/<int:set_id>/"
+
     name = models.CharField(max_length=120, unique=True)
     suite = models.ForeignKey(Suite, on_delete=models.PROTECT, related_name="golden_sets")
     rubric = models.ForeignKey(Rubric, null=True, on_delete=models.PROTECT, related_name="golden_sets")
@@ -194,11 +196,13 @@ class GoldenSet(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("reports:golden-detail", args=[self.pk])
+        return page_at(REPORTS + self.PAGE, self.pk)
 
 
 class GoldenItem(models.Model):
     """One labelled response of a golden set. Its label is the subject's: what people change later counts here too."""
+
+    PAGE = "golden/<int:set_id>/items/<int:item_id>/"
 
     golden_set = models.ForeignKey(GoldenSet, on_delete=models.CASCADE, related_name="items", db_index=False)
     subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="golden_items")
@@ -219,7 +223,7 @@ class GoldenItem(models.Model):
         return f"golden item {self.pk}"
 
     def get_absolute_url(self) -> str:
-        return reverse("reports:golden-item", args=[self.golden_set_id, self.pk])
+        return page_at(REPORTS + self.PAGE, self.golden_set_id, self.pk)
 
 
 class GoldenRun(models.Model):
@@ -267,6 +271,8 @@ class ProposalStatus(models.TextChoices):
 class WordingProposal(models.Model):
     """A judge's prompt as a model would word it after reading disagreements. Nobody but a person applies it."""
 
+    PAGE = "golden/wordings/<int:proposal_id>/"
+
     golden_set = models.ForeignKey(GoldenSet, on_delete=models.CASCADE, related_name="proposals")
     evaluator = models.ForeignKey(RunEvaluator, on_delete=models.PROTECT, related_name="+")  # who disagreed
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")  # whose prompt it would change
@@ -289,4 +295,4 @@ class WordingProposal(models.Model):
         return f"proposal {self.pk}"
 
     def get_absolute_url(self) -> str:
-        return reverse("reports:golden-wording", args=[self.pk])
+        return page_at(REPORTS + self.PAGE, self.pk)

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import NamedSubject, record
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from evalsite.review.models import GoldenItem, GoldenRule, GoldenRun, GoldenSet, ProposalStatus, WordingProposal
 from evalsite.review.questions.scales import Label, labels_from_json, labels_to_json
 from evalsite.review.sampling import GoldenPart, split_cases

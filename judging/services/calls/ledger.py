@@ -14,7 +14,7 @@ from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from evalsite.base.json_types import JsonDict, JsonObject
-from evalsite.base.row_pages import row_pages
+from evalsite.base.rows import row_pages
 from judging.llm.attempts import Attempt
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
 from judging.llm.identity import call_key, canonical_json

@@ -23,7 +23,7 @@ from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.owners import check_owner
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from judging import signals
 from judging.grading.answer_cleaning import CleanedAnswer
 from judging.grading.esi import EsiOptions, EsiStatus

@@ -19,7 +19,7 @@ from django.utils.dateparse import parse_datetime
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from judging import signals
 from judging.grading.grades import ScoreStatus
 from judging.judges.kinds.imported import (

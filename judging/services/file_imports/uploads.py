@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 
 from evalsite.accounts.audit import record
 from evalsite.base.refusals import Refused
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from judging import stop_requests
 from judging.llm.limiter import connect
 from judging.models import IN_WORK, ImportStatus, Upload

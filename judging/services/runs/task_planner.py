@@ -9,7 +9,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import Count
 
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from judging.models import Run, RunEvaluator, RunKind, RunTask
 from judging.services.runs.ask_plans import count_asked_prompts, missing_asks, write_asks
 from judging.services.runs.run_plans import responses_of

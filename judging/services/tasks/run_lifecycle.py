@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Count, F
 
 from evalsite.accounts.audit import record
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from judging import signals
 from judging.models import Run, RunEvaluator, RunKind, RunTask, TaskStatus
 from judging.selectors.runs import tasks_to_retry

@@ -14,7 +14,7 @@ from debate.models import Agent, DebateSet
 from evalsite.accounts.audit import record
 from evalsite.base.actions.deletions import delete_with_dependents, dependents_of
 from evalsite.base.json_types import JsonObject
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from evalsite.review.blinding import blind_name, hidden_name_in
 from evalsite.review.models import LEFT_OUT, LabelTable, Queue, Quota, ReviewItem
 from evalsite.review.models.items import SHARES

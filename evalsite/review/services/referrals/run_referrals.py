@@ -15,7 +15,7 @@ from django.db.models import Avg, Count, Exists, OuterRef, Prefetch, Q, QuerySet
 
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Statement
 from evalsite.base.json_types import JsonDict
-from evalsite.base.row_pages import row_pages
+from evalsite.base.rows import row_pages
 from evalsite.base.score_scales import SHARE
 from evalsite.review.models import AuditPlan, FinalLabel, LabelTable, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import scale_of

@@ -8,8 +8,7 @@ from itertools import chain
 
 from django.db import transaction
 
-from evalsite.base.row_locks import lock_row
-from evalsite.base.row_pages import row_pages
+from evalsite.base.rows import lock_row, row_pages
 from evalsite.review.models import LEFT_OUT, Adjudication, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.labels.subjects import (

@@ -14,6 +14,7 @@ from evalsite.serving.workers import SiteWorker, await_database, work_until_aske
 
 class Command(BaseCommand):
     help = "Process jobs: short jobs (queue default) and runs (queue calls). SIGTERM stops the worker cleanly."
+    requires_system_checks: list[str] = []  # they load every page, which jobs need not; `check` and `migrate` make them
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("queues", nargs="*", default=["default", "calls"], help="queues, first served first")

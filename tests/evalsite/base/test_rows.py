@@ -1,11 +1,13 @@
+"""Rows under a lock, and rows read page by page while others come and go."""
+
 from __future__ import annotations
 
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from evalsite.base.row_locks import lock_row
-from judging.models import Judge
+from evalsite.base.rows import lock_row, row_pages
+from judging.models import Judge, System
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -41,3 +43,18 @@ def test_lock_row_locks_the_row_alone() -> None:
 def test_lock_row_refuses_a_row_that_is_not_there() -> None:
     with transaction.atomic(), pytest.raises(Judge.DoesNotExist):
         lock_row(Judge, 404)
+
+
+def test_row_pages_reads_each_page_when_the_one_before_is_done() -> None:
+    _, second, _, fourth = (factories.system(name) for name in "abcd")
+    names = []
+
+    for page in row_pages(System.objects.exclude(pk=second.pk), 2):
+        names.append([system.name for system in page])
+        System.objects.filter(pk=fourth.pk).update(name="renamed")
+
+    assert names == [["a", "c"], ["renamed"]]
+
+
+def test_row_pages_ends_where_there_are_no_rows() -> None:
+    assert list(row_pages(System.objects.all(), 2)) == []

@@ -1,0 +1,50 @@
+"""Rows under a lock, rows read page by page, and the addresses of their pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeVar
+from urllib.parse import quote
+
+from django.db.models import Model, QuerySet
+from django.urls import get_script_prefix
+
+Row = TypeVar("Row", bound=Model)
+DEBATES, REPORTS, REVIEW = "debates/", "reports/", "review/"  # what the addresses of these apps begin with
+_CONVERTER = re.compile(r"<[^>]+>")
+
+
+def page_at(route: str, *values: object) -> str:
+    """Return the address of a page, as `reverse` would: `runs/<int:run_id>/` with 12 is `/runs/12/`.
+
+    A model says the route of its page once, as PAGE; the app's addresses and `get_absolute_url` take it from there. So
+    what names a row in a log or a notice loads no page, which takes a process longer than all else.
+    """
+    rest = iter(values)
+    return get_script_prefix() + _CONVERTER.sub(lambda match: quote(str(next(rest))), route)
+
+
+def lock_row(model: type[Row], key: int, *joined: str, no_key: bool = False) -> Row:
+    """Return a row under lock with the rows that it points to, which are not locked.
+
+    With `no_key`, others may meanwhile store rows that point to it.
+
+    Raises:
+        DoesNotExist: there is none.
+    """
+    rows: QuerySet[Row] = QuerySet(model)
+    rows = rows.select_for_update(of=("self",), no_key=no_key)
+    return (rows.select_related(*joined) if joined else rows).get(pk=key)
+
+
+def row_pages(rows: QuerySet[Row], size: int) -> Iterator[list[Row]]:
+    """Yield rows in the order of their primary keys, each page read when the one before is done.
+
+    `QuerySet.iterator` keeps its cursor open. SQLite refuses a transaction ("database is locked", without waiting) that
+    begins beside an open cursor of the same connection once another process has written after the cursor was opened.
+    """
+    last = 0
+    while page := list(rows.filter(pk__gt=last).order_by("pk")[:size]):
+        yield page
+        last = page[-1].pk
