@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from evalsite.review.models import GoldAnswer, NoticeKind, PausedPerson, Queue, ReviewItem, TrainingAnswer
 from evalsite.review.questions.gold_marks import marks
 from evalsite.review.selectors.labels.subjects import form_of_item, with_subjects

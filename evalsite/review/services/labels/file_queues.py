@@ -13,7 +13,7 @@ from django.db.models import Max
 
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonObject
-from evalsite.base.row_locks import lock_row
+from evalsite.base.rows import lock_row
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import FinalLabel, Material, OrderPolicy, Queue, ReviewItem
 from evalsite.review.questions.form_files import check_fits, for_items, form_of_definition
