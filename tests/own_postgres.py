@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 import warnings
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
+
+PATIENCE_SECONDS = 120
 
 
 class OwnPostgres:
@@ -23,8 +26,16 @@ class OwnPostgres:
         self.url = urlunsplit(urlsplit(self.server.get_uri())._replace(scheme="postgres"))
 
     def start(self) -> None:
+        """Start it, and wait while it recovers: on a busy machine that may take longer than the wheel waits."""
         self.server.ensure_pgdata_inited()
-        self.server.ensure_postgres_running()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return self.server.ensure_postgres_running()
+            except (subprocess.TimeoutExpired, AssertionError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
 
     def crash(self) -> None:
         pid = self.server.get_pid()

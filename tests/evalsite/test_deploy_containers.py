@@ -28,7 +28,7 @@ import yaml
 from psycopg import sql
 
 from evalsite.base.json_types import JsonDict
-from evalsite.client import Evalsite
+from evalsite.client import Evalsite, EvalsiteError
 from tests.evalsite.test_deploy import DEPLOY, FORGED
 from tests.fake_llm.fixture import FakeLLM
 from tests.own_postgres import OwnPostgres
@@ -152,7 +152,7 @@ class Composed:
             "EVALSITE_HTTPS": "1" if shutil.which("caddy") else "0",
             "EVALSITE_INIT_ADMIN": ADMIN,
             "EVALSITE_ADMIN_PASSWORD": PASSWORD,
-            "LAB_MODEL_KEY": "key-of-a-test",
+            "MODEL_KEY": "key-of-a-test",
             "EVALSITE_DATA_DIR": str(self.folder / "data"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": "",
@@ -294,7 +294,10 @@ def _files(folder: Path) -> set[str]:
 def judged(address: str, token: str, models: FakeLLM) -> JsonDict:
     """Let a judge score two responses of a new suite, as a program that knows the address and a token."""
     site = Evalsite(address, token, patience=120)
-    site.call("POST", "endpoints", {"name": "Bay model", "base_url": models.url, "model": "m"})
+    named = {"name": "Bay model", "base_url": models.url, "model": "m"}
+    with pytest.raises(EvalsiteError, match="LAB_KEY"):
+        site.call("POST", "endpoints", {**named, "key_variable": "LAB_KEY"})
+    site.call("POST", "endpoints", {**named, "key_variable": "MODEL_KEY"})
     site.call("POST", "judges", {"name": "Bay judge", "kind": "accuracy", "endpoint": "Bay model"})
     rows = [
         {"id": "bay", "question": "Describe it.", "reference": "Blue.", "system": system, "response": text}

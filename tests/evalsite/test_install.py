@@ -30,5 +30,5 @@ def test_the_page_leads_from_nothing_to_a_verdict_with_settings_that_exist() -> 
     assert [line.split()[0] for line in MANAGE] == [
         *("check", "init_site", "endpoint", "endpoint", "import", "judge", "evaluate")
     ]
-    assert len(named) == 10
+    assert len(named) == 11
     assert [name for name in named if f'"{name}"' not in read] == []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import databases
 from tests.evalsite.serving.worked_site import SupervisedSite, WorkedSite, children_of
 from tests.fake_llm.fixture import FakeLLM
 from tests.judging.services.own_site import OwnSite, fake_key, own_site
@@ -154,7 +155,7 @@ def test_a_job_ends_where_the_supervisor_of_its_worker_is_killed(site: OwnSite, 
     assert 0 < left["counts"][1] < CASES
 
 
-@pytest.mark.backend_free  # where claims lapse is asked on both by the others
+@pytest.mark.skipif(not databases.ON_POSTGRES, reason="two machines share no file of SQLite")
 @pytest.mark.sized
 def test_what_a_lost_machine_held_is_finished_by_another(
     tmp_path: Path, own_database: str, redis_server: OwnRedis, fake_llm: FakeLLM
