@@ -295,7 +295,7 @@ def judged(address: str, token: str, models: FakeLLM) -> JsonDict:
     """Let a judge score two responses of a new suite, as a program that knows the address and a token."""
     site = Evalsite(address, token, patience=120)
     named = {"name": "Bay model", "base_url": models.url, "model": "m"}
-    with pytest.raises(EvalsiteError, match="LAB_KEY"):
+    with pytest.raises(EvalsiteError, match=r"only the keys in MODEL_\*"):
         site.call("POST", "endpoints", {**named, "key_variable": "LAB_KEY"})
     site.call("POST", "endpoints", {**named, "key_variable": "MODEL_KEY"})
     site.call("POST", "judges", {"name": "Bay judge", "kind": "accuracy", "endpoint": "Bay model"})
