@@ -24,6 +24,7 @@ from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.values import (
     as_count,
     as_id,
+    as_number,
     as_text,
     is_messages,
     objects,
@@ -497,7 +498,7 @@ class _Resolver:
         else:
             is_open = not self._has(*_ASKS) or self._has(Holds.SYSTEM) or not is_told
         if is_open:
-            wordy = [name for name in rest if any(isinstance(value, str) for value in self.columns[name].values)]
+            wordy = [name for name in rest if any(map(_is_word, self.columns[name].values))]
             self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, [*self.mapping.all(Holds.RESPONSES_OF), *wordy])
         elif not is_about:
             columns = ", ".join(filter(None, self.columns))
@@ -595,6 +596,10 @@ def _names_a_side(value: object) -> bool:
 
 def _is_asked(value: object) -> bool:
     return is_messages(value) and not is_reply(value)
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and as_number(value) is None
 
 
 def _is_words(value: object) -> bool:

@@ -104,6 +104,11 @@ def case(id: str, prompt: str, *references: str, **metadata: object) -> Document
             "t.csv: which columns hold responses? It has: id, question, gpt-4o, oak. Say it with --map response="
             'COLUMN, or --map "responses of=gpt-4o" --map "responses of=oak". If none does, say --map detail=oak.',
         ),
+        (  # numbers are no responses
+            "story,system,synopsis,start\n29911712,m,A school sent its pupils home.,4\n",
+            "t.csv: which columns hold responses? It has: story, system, synopsis, start. Say it with --map response="
+            'COLUMN, or --map "responses of=synopsis". Say which column holds the prompt with --map prompt=COLUMN.',
+        ),
         (
             "judge,reply\nx,Well said.\n",
             "t.csv: which column holds the prompt or the id of the case? It has: judge, reply. Say it with --map "
