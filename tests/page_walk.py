@@ -21,7 +21,7 @@ def pages_by_name(text_at: Callable[[str], str]) -> dict[str, str]:
     waiting = ["/"]
     while waiting:
         address = waiting.pop(0)
-        name = _name_of(address)
+        name = name_of(address)
         if not name or name in seen:
             continue
         seen.add(name)
@@ -38,7 +38,8 @@ def links_of(text: str) -> list[str]:
     return [html.unescape(link) for link in re.findall(r'href="(/[^"#]*)', text)]
 
 
-def _name_of(address: str) -> str:
+def name_of(address: str) -> str:
+    """Return the name of the page at an address; nothing where that is no page."""
     path = address.partition("?")[0]
     try:
         match = resolve(path)

@@ -29,6 +29,8 @@ TRIGGERS = {
     "sqlite": "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger'",
     "postgresql": "SELECT event_object_table, trigger_name FROM information_schema.triggers",
 }
+# there test_upgrade takes a database that 0.2 itself has made to the same tables
+slow_on_sqlite = pytest.mark.sized if databases.ON_POSTGRES else pytest.mark.slow
 
 
 def tables() -> dict[str, Any]:
@@ -58,6 +60,7 @@ def migrations_to_do() -> list[Any]:
     return executor.migration_plan(executor.loader.graph.leaf_nodes())
 
 
+@slow_on_sqlite
 @pytest.mark.django_db(transaction=True)
 def test_a_database_of_0_2_goes_on_to_the_tables_of_a_new_one(tmp_path: Path) -> None:
     new = tables()

@@ -86,12 +86,18 @@ def rows(path: Path) -> dict[str, list[Any]]:
 
 
 def schema(path: Path) -> dict[str, Any]:
-    """Return the columns, named constraints, foreign keys and indexes of every table, in no order."""
+    """Return the columns, named constraints, foreign keys, indexes and triggers of every table, in no order."""
     with sqlite3.connect(path) as connection:
         made = dict(connection.execute(f"SELECT name, sql FROM sqlite_master WHERE type = 'table' AND {OURS}"))
         indexes = set(
             connection.execute(
                 f"SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND {OURS}"
+            )
+        )
+        triggers = set(
+            connection.execute(
+                "SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger'"
+                " AND tbl_name != 'accounts_auditentry'"  # append-only but in tests, which empty their tables
             )
         )
         return {
@@ -105,7 +111,7 @@ def schema(path: Path) -> dict[str, Any]:
                 sorted(re.findall(r'CONSTRAINT "(\w+)"', sql)),
             )
             for table, sql in made.items()
-        } | {"": set(indexes)}
+        } | {"": indexes | triggers}
 
 
 def test_a_database_of_0_1_migrates_with_the_demos_data(tmp_path: Path, own_database: str) -> None:

@@ -149,8 +149,8 @@ def checkout(tmp_path: Path) -> Path:
     """Return a checkout of the product, without data; it shares the environment with this one."""
     folder = tmp_path / "checkout"
     for name in ("evalsite", "judging", "debate", "templates", "static"):
-        # others compile modules meanwhile
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        # with what is compiled, but for what others write this moment
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     for name in ("manage.py", "Makefile", "requirements.txt"):
         shutil.copy2(ROOT / name, folder)
     (folder / ".venv").symlink_to(sys.prefix)
