@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Callable
 
+from django.http import QueryDict
 from django.test import Client
+from django.urls import Resolver404, resolve
 
 
 def opened(client: Client, starts: list[str], follows: Callable[[str, str], bool]) -> dict[str, int]:
@@ -36,3 +39,25 @@ def opened(client: Client, starts: list[str], follows: Callable[[str, str], bool
                 seen.add(link)
                 waiting.append(link)
     return wrong
+
+
+def view_of(link: str) -> tuple[str, str, QueryDict]:
+    """Return the name of a link's view, the words in its path, and what is asked; no name where it leads nowhere."""
+    path, _, query = link.partition("?")
+    try:
+        match = resolve(path)
+    except Resolver404:
+        return "", "", QueryDict("")
+    words = "".join(value for name, value in sorted(match.kwargs.items()) if isinstance(value, str))
+    return match.view_name, words, QueryDict(query)
+
+
+def some_of_each(kind: Callable[[str], str], count: int) -> Callable[[str, str], bool]:
+    """Return what follows at most `count` links of one kind, and none that has no kind."""
+    alike = Counter[str]()
+
+    def follows(_: str, link: str) -> bool:
+        alike[kind(link)] += 1
+        return bool(kind(link)) and alike[kind(link)] <= count
+
+    return follows

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from django.db import transaction
-from django.http import QueryDict
 from django.test import Client
-from django.urls import Resolver404, resolve, reverse
+from django.urls import reverse
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +18,7 @@ from evalsite.reports.jobs import refresh_run
 from evalsite.reports.services.run_results import compute_run_results
 from judging.models import BASELINE, BASELINE_ID, EvaluatorKind, Run, RunEvaluator, RunTask, SuiteCase, System
 from tests import factories
-from tests.evalsite.reports.open_pages import opened
+from tests.evalsite.reports.open_pages import opened, some_of_each, view_of
 from tests.sizes import sized
 
 pytestmark = pytest.mark.django_db
@@ -155,30 +153,11 @@ def addresses(run: Run, systems: list[System]) -> list[str]:
     ]
 
 
-def some_of_each_kind() -> Callable[[str, str], bool]:
-    """Return what follows links as far as pages of one kind are not all alike."""
-    alike = Counter[str]()
-
-    def follows(_: str, link: str) -> bool:
-        kind = _kind(link)
-        alike[kind] += 1
-        return bool(kind) and alike[kind] <= PAGES_ALIKE
-
-    return follows
-
-
 def _kind(link: str) -> str:
     """Return what pages like this one have in common; empty for what is not about the run and its results."""
-    path, _, query = link.partition("?")
-    try:
-        match = resolve(path)
-    except Resolver404:
-        return ""
+    name, kinds, query = view_of(link)
     about = ("reports:", "judging:run-", "judging:system-", "judging:verdict-", "judging:response-", "judging:case-")
-    if not match.view_name.startswith(about):
-        return ""
-    named = "".join(value for name, value in sorted(match.kwargs.items()) if isinstance(value, str))
-    return f"{match.view_name} {named} {QueryDict(query).get('columns', '')}"
+    return f"{name} {kinds} {query.get('columns', '')}" if name.startswith(about) else ""
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -193,7 +172,7 @@ def test_every_page_and_export_of_a_random_mixture_opens(researcher: Client, mix
 
         refresh_run(run.pk)
         content = compute_run_results(run.pk, {})
-        wrong = opened(researcher, addresses(run, systems), some_of_each_kind())
+        wrong = opened(researcher, addresses(run, systems), some_of_each(_kind, PAGES_ALIKE))
         transaction.set_rollback(True)
 
     assert wrong == {}
