@@ -182,7 +182,15 @@ urlpatterns = [
     ),
     path("golden/<int:set_id>/test/<int:evaluator_id>/", golden.golden_test, name="golden-test"),
     path("golden/<int:key>/use/", button_page(golden_acts.use), name="golden-use"),
-    path("pace/<slug:slug>/exports/<slug:table>.<slug:format_name>", pace.pace_export, name="pace-export"),
+    *(
+        path(
+            f"{report}/<slug:slug>/exports/<slug:table>.<slug:format_name>",
+            pace.queue_export,
+            {"report": report},
+            name=f"{report}-export",
+        )
+        for report in pace.REPORTS
+    ),
     path("spend/", spend.spend_report, name="spend-report"),
     path("spend/exports/<slug:table>.<slug:format_name>", spend.spend_export, name="spend-export"),
 ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth.models import User
 
+from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
 from evalsite.review.addresses import number_at
 from evalsite.review.models import Annotation, Assignment, Queue, TrainingAnswer
@@ -16,6 +18,7 @@ from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
 from evalsite.review.questions.scales import Label
 from evalsite.review.queue_forms import BY_PARTS, ReasonForm
 from evalsite.review.services.items.decisions import FinalWord
+from evalsite.review.states import ErrorKind
 
 NOTE_LIMIT = 20_000
 REASON_LIMIT = 300
@@ -201,6 +204,13 @@ class AdjudicationForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         error_messages={"required": "Give a reason; it is stored with the final label."},
     )
+    errors_made = forms.MultipleChoiceField(
+        required=False,
+        choices=choices_of(ErrorKind),
+        widget=forms.CheckboxSelectMultiple,
+        label="Why annotators disagreed",
+        help_text="Counted in the report on adjudications; annotators do not see it.",
+    )
     parts = PartsField()
 
     def __init__(
@@ -215,8 +225,9 @@ class AdjudicationForm(forms.Form):
     def final_word(self) -> FinalWord:
         """Return what was decided."""
         decision, reason = self.cleaned_data["decision"], self.cleaned_data["reason"]
+        word = FinalWord("", reason, errors=self.cleaned_data["errors_made"])
         if decision == BY_PARTS:
-            return FinalWord("", reason, parts=self.cleaned_data["parts"])
+            return replace(word, parts=self.cleaned_data["parts"])
         if decision in self.labels:
-            return FinalWord(self.labels[decision], reason, adopted_id=int(decision[1:]))
-        return FinalWord("", reason, parts={LABEL: decision[1:]})
+            return replace(word, label=self.labels[decision], adopted_id=int(decision[1:]))
+        return replace(word, parts={LABEL: decision[1:]})

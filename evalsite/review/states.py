@@ -106,6 +106,16 @@ def check_transition(before: LabelledEnum, after: LabelledEnum) -> None:
         raise ReviewRefused(f"{what} that is {before} cannot become {after}.")
 
 
+class ErrorKind(LabelledEnum):
+    """Why annotators disagreed, as an adjudicator ticks it."""
+
+    SLIP = "slip", "A slip: the right label is plain"
+    MISREAD = "misread", "The guidelines say it, and were not followed"
+    SILENT = "silent", "The guidelines do not say"
+    AMBIGUOUS = "ambiguous", "The question or a response can be read in two ways"
+    TASTE = "taste", "A matter of taste: both labels can be justified"
+
+
 class LabelsOf(LabelledEnum):
     """What became of the labels that a paused person gave."""
 

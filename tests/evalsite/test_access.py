@@ -299,6 +299,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "reports:spend-report": READERS,
     "reports:spend-export": READERS_OBJECT,
     "reports:pace-export": RESEARCHERS_OBJECT,
+    "reports:adjudications-export": RESEARCHERS_OBJECT,
     "reports:judge-bias": {"get": (302, 403, 302, 302)},
     "reports:bias-export": READERS_OBJECT,
     "reports:judge-trust": {"get": (302, 403, 302, 302)},

@@ -43,6 +43,7 @@ NOT_PAGES = {  # parts of pages, and files
     *("reports:leaderboard-bundle", "reports:case-export", "reports:charts-export"),
     "reports:spend-export",
     "reports:pace-export",
+    "reports:adjudications-export",
     "reports:golden-export",
     *("reports:judge-bias", "reports:bias-export", "reports:debate-bias", "reports:debate-bias-export"),
     *("judging:import-template", "judging:esi-create", "debate:set-export", "debate:set-archive"),

@@ -30,6 +30,7 @@ class Adjudication(models.Model):
     parts = models.JSONField(default=dict)  # as in Annotation
     adopted = models.ForeignKey(Annotation, null=True, on_delete=models.SET_NULL)
     reason = models.TextField()
+    errors = models.JSONField(default=list)  # values of ErrorKind
     created_at = models.DateTimeField()
     is_blind = models.BooleanField(default=True)  # nobody had shown the adjudicator a machine verdict before
     revealed_at = models.DateTimeField(null=True)  # when the verdicts were shown; fixes the label

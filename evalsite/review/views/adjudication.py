@@ -21,7 +21,7 @@ from evalsite.review.selectors.screens.content import CANNOT_JUDGE, ItemPanel, i
 from evalsite.review.selectors.screens.waiting_items import has_seen_verdicts
 from evalsite.review.services.items.given_labels import agreed_so_far
 from evalsite.review.services.items.looks import check_may_look, note_look
-from evalsite.review.states import ItemStatus, ReviewRefused
+from evalsite.review.states import ErrorKind, ItemStatus, ReviewRefused
 from evalsite.review.views.next_items import form_parts, material_of, parts_of
 
 
@@ -74,6 +74,7 @@ def item_adjudicate(request: PageRequest, key: int) -> HttpResponse:
         "revision_form": _revision_form(request, panel),
         "parts": form_parts(panel.content.form, parts_of(request) or _known_parts(panel)),
         **material_of(request, panel.content, url=request.path),
+        "error_words": _error_words(panel.item),
         "is_decided": panel.item.status in {ItemStatus.DECIDED, ItemStatus.ADJUDICATED},
     }
     return render(request, "review/item_adjudicate.html", context)
@@ -85,6 +86,11 @@ def _read(request: PageRequest, item_id: int) -> ItemPanel:
     check_may_look(item=panel.item, person=request.user)
     note_look(item=panel.item, person=request.user, at=timezone.now(), saw_verdicts=panel.is_revealed)
     return panel
+
+
+def _error_words(item: ReviewItem) -> list[str]:
+    word = getattr(item, "adjudication", None)
+    return [] if word is None else [str(ErrorKind(value).label) for value in word.errors]
 
 
 def _revision_form(request: PageRequest, panel: ItemPanel) -> RevisionForm | None:

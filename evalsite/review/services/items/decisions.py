@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -137,6 +137,7 @@ class FinalWord:
     reason: str
     adopted_id: int | None = None
     parts: Mapping[str, str] = field(default_factory=dict)  # key -> what they said
+    errors: Sequence[str] = ()  # values of ErrorKind: why people disagreed
 
 
 @transaction.atomic
@@ -164,6 +165,7 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
         parts=decided.parts,
         adopted=adopted,
         reason=word.reason.strip(),
+        errors=list(word.errors),
         is_blind=is_blind,
         created_at=at,
     )
