@@ -26,7 +26,7 @@ COMMANDS = (
     ("report", "leaderboard", "--suite", "1"),
     ("report", "spend"),
     ("show_import", "1"),
-    ("run", "pause", "1"),
+    ("endpoint", "change", "1", "--max-concurrency", "9"),  # it writes, and the audit log says where the row is
     ("report", "--help"),
 )
 
