@@ -131,7 +131,7 @@ def requeue(act: ActionCall[ReviewItem, ReasonForm]) -> ReviewItem:
     return decisions.requeue_item(item_id=act.subject.pk, actor=act.actor, reason=act.data["reason"], at=act.at)
 
 
-@own("prioritise", form=PriorityForm, said=lambda _item: "Priority set", button="Priority", icon="arrow-up")
+@own("prioritise", form=PriorityForm, said=lambda _item: "Priority set", button="Priority", icon="lightning-charge")
 def prioritise(act: ActionCall[ReviewItem, PriorityForm]) -> ReviewItem:
     """Hand an item out before the others, or after them. Annotators see no priority."""
     return decisions.set_precedence(item=act.subject, precedence=act.data["priority"], actor=act.actor)

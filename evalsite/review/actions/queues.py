@@ -225,7 +225,7 @@ def _quota_facts(queue: Queue) -> JsonDict:
     shown=_quota_facts,
     said=lambda _queue: "Quota set",
     button="Quota of a person",
-    icon="calendar-check",
+    icon="clock",
 )
 def limit_person(act: ActionCall[Queue, QuotaForm]) -> Queue:
     """Ask one person for so many items at most, until a last day. Neither: no limit."""

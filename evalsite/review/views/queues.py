@@ -17,7 +17,7 @@ from evalsite.base.choices import choices_of
 from evalsite.base.http import PageRequest, get_view, page_of, post_view, table_response
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import COLUMNAR, CONTENT_TYPES, has_columnar_files
-from evalsite.review.actions.items import OF_ITEMS
+from evalsite.review.actions.items import ITEMS, OF_ITEMS
 from evalsite.review.models import Assignment, MailChoice, Notice, Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
@@ -42,6 +42,7 @@ MARKS = {
     "disputed": "Different labels",
 }
 TYPED = {"answer": "Question=answer", "detail": "Column=value"}
+BULK_WORDS = {"give": "Assign", "reopen": "Reopen or restore"}
 MOST_LABELS = 20  # of a scale, in a filter
 
 
@@ -159,7 +160,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
         "people_chosen": [(person.username, person.name) for person in people],
         "labels_chosen": [(label.value, label.text) for label in labels_from_json(queue.labels)][:MOST_LABELS],
         "bulk_actions": [
-            (reverse(f"review:queue-{act.verb}", args=[queue.slug]), act.verb.removesuffix("-items").replace("-", " "))
+            (reverse(f"review:queue-{act.verb}", args=[queue.slug]), _words_of(act.verb.removesuffix("-items")))
             for act in OF_ITEMS
             if request.user.has_perm(act.permission)
         ],
@@ -167,6 +168,11 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
         "closed": queue.total_count - queue.open_count,
         "formats": [*CONTENT_TYPES, *(COLUMNAR[:1] if has_columnar_files() else ())],
     }
+
+
+def _words_of(verb: str) -> str:
+    """Return what an act on items is called on the button of one item, where it has one."""
+    return ITEMS.actions[verb].options.get("button") or BULK_WORDS.get(verb) or verb.replace("-", " ")
 
 
 def items_done(request: PageRequest, _result: object) -> HttpResponse:
