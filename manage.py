@@ -53,6 +53,8 @@ OLD_COMMANDS = {  # of the release before -> what does the same now
     "edit_case": "case show, case preview, case change",
     "run_debates": "debate_set create, debate_set estimate",
     "rescore": "run rescore",
+    "export_annotations": "queue export",
+    "export_judge": "judge export",
     "import_lunar_settings": "run check-lunar, run import-lunar",
     "run_suite": "run create, run estimate, run create-esi, run estimate-esi",
     "control_run": "run pause, run resume, run cancel, run retry, run rename, run archive, run restore and run show",

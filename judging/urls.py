@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.shortcuts import redirect
 from django.urls import URLPattern, path
 
-from evalsite.base.actions.pages import button_page, form_page
+from evalsite.base.actions.pages import button_page, file_page, form_page
 from judging.actions import endpoints as endpoint_actions
 from judging.actions import judges as judge_actions
 from judging.actions import lunar_runs
@@ -155,7 +155,7 @@ asking: list[URLPattern] = [
     path("judges/new/", judges.judge_create, name="judge-create"),
     path("judges/preview/", judges.judge_preview, name="judge-preview"),
     path(Judge.PAGE, judges.judge_detail, name="judge-detail"),
-    path("judges/<int:judge_id>/judge.yaml", judges.judge_export, name="judge-export"),
+    path("judges/<int:key>/judge.yaml", file_page(judge_actions.export), name="judge-export"),
     path("judges/<int:judge_id>/prompts/", judges.judge_prompts, name="judge-prompts"),
     path("judges/<int:judge_id>/try/", judges.judge_try, name="judge-try"),
     path(

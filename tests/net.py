@@ -203,14 +203,14 @@ def _commands() -> Iterator[tuple[str, str]]:
         ("report", "leaderboard", "--run", RUN, "--mode", "corrected"),
         *(("item", "list", *queue, "--status", "split"), ("endpoint", "budgets"), ("lint_suite", "evalsite/demo/data")),
         *(("export_scores", "--run", RUN, "--format", form) for form in ("csv", "jsonl", "xlsx")),
-        *(("export_annotations", "pairs", "--format", form) for form in ("csv", "jsonl", "xlsx")),
+        *(("queue", "export", "pairs", "--format", form) for form in ("csv", "jsonl", "xlsx")),
         *(("export_debates", "1", "--format", form) for form in ("csv", "jsonl", "zip")),
-        ("export_judge", "Lexical criteria (balance)"),
+        ("judge", "export", "Lexical criteria (balance)"),
         ("export_board", *suite),
     ]
     for number, arguments in enumerate(asked):
         output = folder / f"out-{number}"
-        given = ("--output", str(output)) if arguments[0].startswith("export_") else ()
+        given = ("--output", str(output)) if "export" in " ".join(arguments[:2]) else ()
         yield " ".join(("command", *arguments)), _text(_told(*arguments, *given))
         if output.exists():
             yield " ".join(("file", *arguments)), _file_text(output.read_bytes())

@@ -35,7 +35,7 @@ from evalsite.base.actions.entries import chosen_form, perform
 from evalsite.base.actions.origins import done_through
 from evalsite.base.actions.reports import BeingComputed, NoSuchTable, Report, ReportTable
 from evalsite.base.command_base import numbered_row
-from evalsite.base.http import table_response, whole_number
+from evalsite.base.http import SentFile, table_response, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.owners import NotOwner
 from evalsite.base.refusals import Refused
@@ -222,12 +222,15 @@ def _add_listing(api: NinjaAPI, noun: Noun[Any]) -> None:
 
 
 def _add_action(api: NinjaAPI, action: Action[Any, Any], path: str, method: str = "POST") -> None:
-    def on_one(request: HttpRequest, key: int) -> HttpResponse:
+    def on_one(request: HttpRequest, key: int) -> HttpResponseBase:
         return _answer(request, action, key)
 
-    def on_none(request: HttpRequest) -> HttpResponse:
+    def on_none(request: HttpRequest) -> HttpResponseBase:
         return _answer(request, action, None)
 
+    responses = _responses(_success_of(action), "Done", (*SENT, *REFUSED, *(ONE if action.has_subject else ())))
+    if kinds := action.options.get("sends_file"):
+        responses[200] = {"description": "The file", "content": {kind: {} for kind in kinds}}
     body = {"content": {kind_of_body(action.fields): {"schema": body_schema(action.fields)}}}
     _add(
         api,
@@ -238,7 +241,7 @@ def _add_action(api: NinjaAPI, action: Action[Any, Any], path: str, method: str 
         f"{action.words}\n\nScope of the token: {scope_of(action.permission)}.",
         parameters=[IDEMPOTENCY],
         requestBody=body,
-        responses=_responses(_success_of(action), "Done", (*SENT, *REFUSED, *(ONE if action.has_subject else ()))),
+        responses=responses,
     )
 
 
@@ -392,7 +395,7 @@ def _report_answer(
     return _json({"rows": list(table.data(shown).rows)} if is_table else report.facts(shown))
 
 
-def _answer(request: HttpRequest, action: Action[Any, Any], key: int | None) -> HttpResponse:
+def _answer(request: HttpRequest, action: Action[Any, Any], key: int | None) -> HttpResponseBase:
     """Do what an action says and return the answer; the kept one where the request has been answered before."""
     _check(request, action.permission, scope_of(action.permission))
     subject = None if key is None else _subject(action.rows(_person(request)), action.noun, key)
@@ -411,6 +414,10 @@ def _answer(request: HttpRequest, action: Action[Any, Any], key: int | None) -> 
             if kept is not None and action.options.get("calls_models"):
                 kept.delete()  # what was refused may be sent again
             raise
+        if isinstance(result, SentFile):
+            if kept is not None:
+                kept.delete()  # files are sent anew
+            return result.response()
         status, location = _success_of(action), _location_of(action, result)
         body = json.dumps(action.shown(result), ensure_ascii=False, default=str)
         if kept is not None:

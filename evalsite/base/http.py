@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.middleware import HtmxDetails
 
+from evalsite.base.refusals import Refused
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, PAPER_TYPES, ExtraMissing, Table, table_bytes
 
 M = TypeVar("M", bound=Model)
@@ -136,26 +137,49 @@ def page_of(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50, cou
     return paginator.get_page(request.GET.get("page"))
 
 
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file that an act or a view sends: its name, its type and its bytes, made piece by piece as they are read."""
+
+    name: str
+    content_type: str
+    pieces: Iterable[bytes]
+
+    def response(self) -> StreamingHttpResponse:
+        """Return the download."""
+        headers = {"Content-Disposition": f'attachment; filename="{self.name}"'}
+        return StreamingHttpResponse(self.pieces, content_type=self.content_type, headers=headers)
+
+
+def table_file(table: Table, format_name: str, *, name: str) -> SentFile:
+    """Return a table as a file.
+
+    Raises:
+        KeyError: there is no such format.
+        ExtraMissing: the format needs a library that is not installed.
+        Refused: the table has too many rows for a workbook.
+    """
+    if format_name == "xlsx":
+        rows = list(islice(table.rows, MOST_WORKBOOK_ROWS + 1))
+        if len(rows) > MOST_WORKBOOK_ROWS:
+            raise Refused(TOO_MANY_ROWS, field="format")
+        table = replace(table, rows=rows)
+    kind = (CONTENT_TYPES | DATA_TYPES | PAPER_TYPES)[format_name]
+    return SentFile(f"{slugify(name)}.{format_name}", kind, table_bytes(table, format_name))
+
+
 def table_response(table: Table, format_name: str, *, file_name: str) -> HttpResponse | StreamingHttpResponse:
     """Return a download; in words why not, for a workbook of too many rows or a format that is not installed.
 
     Raises:
         KeyError: there is no such format.
     """
-    response: HttpResponse | StreamingHttpResponse
-    if format_name == "xlsx":
-        rows = list(islice(table.rows, MOST_WORKBOOK_ROWS + 1))
-        if len(rows) > MOST_WORKBOOK_ROWS:
-            return HttpResponse(TOO_MANY_ROWS, status=413, content_type=PLAIN)
-        response = HttpResponse(b"".join(table_bytes(replace(table, rows=rows), format_name)))
-    else:
-        try:
-            response = StreamingHttpResponse(table_bytes(table, format_name))
-        except ExtraMissing as refusal:
-            return HttpResponse(str(refusal), status=501, content_type=PLAIN)
-    response["Content-Type"] = (CONTENT_TYPES | DATA_TYPES | PAPER_TYPES)[format_name]
-    response["Content-Disposition"] = f'attachment; filename="{slugify(file_name)}.{format_name}"'
-    return response
+    try:
+        return table_file(table, format_name, name=file_name).response()
+    except ExtraMissing as refusal:
+        return HttpResponse(str(refusal), status=501, content_type=PLAIN)
+    except Refused as refusal:
+        return HttpResponse(str(refusal), status=413, content_type=PLAIN)
 
 
 def page_of_search(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50) -> Page[M]:

@@ -21,12 +21,14 @@ from evalsite.base.choices import choices_of
 from evalsite.base.day_fields import DayField
 from evalsite.base.http import whole_number
 from evalsite.base.json_types import JsonDict
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import OrderPolicy, PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, read_form
 from evalsite.review.questions.scales import Label, reads_highest_first, scale_from_words, words_of
 from evalsite.review.sampling import RETEST_GAP
+from evalsite.review.selectors.annotation_exports import LABEL_STUDIO
 from evalsite.review.selectors.labels.audits import AuditSubject
 from evalsite.review.selectors.screens.pages import ItemFilters, choose_members, items_matching
 from evalsite.review.services.items.claims import MOST_AT_ONCE
@@ -689,6 +691,16 @@ class AnnotationsForm(AnnotationFileForm):
         if not all(name and user for name, _, user in pairs):
             raise forms.ValidationError("Write NAME=USER: the name in the file, then the user name on this site.")
         return {name: user for name, _, user in pairs}
+
+
+class AnnotationsFileForm(forms.Form):
+    """In which form annotations are sent."""
+
+    format = forms.ChoiceField(
+        choices=[(name, name) for name in (*CONTENT_TYPES, *DATA_TYPES, LABEL_STUDIO)],
+        initial="csv",
+        help_text="label-studio: tasks as Label Studio exports them.",
+    )
 
 
 class FilePeopleForm(forms.Form):

@@ -6,7 +6,7 @@ from functools import partial
 
 from django.urls import URLPattern, path, register_converter
 
-from evalsite.base.actions.pages import act_context, button_page, form_page
+from evalsite.base.actions.pages import act_context, button_page, file_page, form_page
 from evalsite.review.actions import assignments as acts
 from evalsite.review.actions import items as item_actions
 from evalsite.review.actions import queues as queue_actions
@@ -31,7 +31,7 @@ urlpatterns: list[URLPattern] = [
         form_page(queue_actions.change_settings, "review/queue_update.html", answer=queues.queue_saved),
         name="queue-update",
     ),
-    path("queues/<slug:slug>/annotations.<str:format>", queues.queue_export, name="queue-export"),
+    path("queues/<slug:slug>/annotations.<str:format>", file_page(queue_actions.export), name="queue-export"),
     path("queues/<slug:slug>/annotations/import/", files.annotation_import, name="annotation-import"),
     path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
     path("queues/<slug:slug>/training/", items.training, name="training"),

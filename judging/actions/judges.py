@@ -8,6 +8,7 @@ from functools import partial
 from django import forms
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.utils.text import slugify
 
 from evalsite.base.actions.declarations import (
     CHANGE,
@@ -20,6 +21,7 @@ from evalsite.base.actions.declarations import (
     Noun,
     PageData,
 )
+from evalsite.base.http import SentFile
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.actions.owners import PERSON, declare_co_owners, itself
 from judging.actions.references import ENDPOINT, JUDGE, PROMPT_VERSION
@@ -28,7 +30,7 @@ from judging.judges.definitions.shipped_judges import starting_points
 from judging.judges.judge_kinds import JudgeKind
 from judging.judges.registry import KINDS
 from judging.models import Judge, ModelEndpoint, PromptVersion
-from judging.services.judge_files import JudgeFile, started_judge
+from judging.services.judge_files import JudgeFile, judge_file, started_judge
 from judging.services.judges import delete_judge, save_judge, set_judge_active
 
 
@@ -60,6 +62,7 @@ JUDGES: Noun[Judge] = Noun(
     listing=Listing(NoInput, rows=_rows, shown=judge_facts),
     references={User: PERSON, ModelEndpoint: ENDPOINT, PromptVersion: PROMPT_VERSION},
 )
+YAML = "application/yaml; charset=utf-8"
 change = partial(JUDGES.one, permission="judging.add_judge", owned=itself)
 declare_co_owners(JUDGES, permission="judging.add_judge")
 PROMPT_FIELDS: dict[str, forms.Field] = {
@@ -168,3 +171,10 @@ def delete(act: ActionCall[Judge, NoInput]) -> Judge:
     """Delete a judge that no run has used and no panel has as a member."""
     delete_judge(judge=act.subject, actor=act.actor)
     return act.subject
+
+
+@JUDGES.one("export", permission="judging.view_judge", rows=own_judges, sends_file=(YAML,))
+def export(act: ActionCall[Judge, NoInput]) -> SentFile:
+    """Send a judge as YAML, which `create` reads: name, description, kind, endpoint and all options."""
+    name = slugify(act.subject.name) or "judge"
+    return SentFile(f"{name}.yaml", YAML, [judge_file(act.subject).encode()])

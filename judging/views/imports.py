@@ -12,8 +12,8 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import now
 
 from evalsite.base.actions.declarations import ActionCall
-from evalsite.base.actions.pages import show_refusal
-from evalsite.base.http import PageRequest, get_view, page_of, post_view
+from evalsite.base.actions.pages import action_page, show_refusal
+from evalsite.base.http import PageRequest, get_view, page_of
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
 from evalsite.base.tables import CONTENT_TYPES, write_csv
@@ -59,7 +59,7 @@ def import_detail(request: PageRequest, upload_id: int) -> HttpResponse:
     return _detail(request, upload)
 
 
-@post_view("judging.add_upload")
+@action_page(check)
 def import_recheck(request: PageRequest, key: int) -> HttpResponse:
     """Read the same bytes again with other options."""
     upload = _upload(key)

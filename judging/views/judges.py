@@ -7,16 +7,16 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.text import slugify
 
 from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.entries import first_entries
-from evalsite.base.actions.pages import show_refusal
+from evalsite.base.actions.pages import action_page, show_refusal
 from evalsite.base.differences import compare
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
 from judging.actions.judges import create, own_judges, saved_words
+from judging.actions.runs import try_judge
 from judging.forms.judges import JudgeForm
 from judging.forms.prompts import JudgeTrialForm
 from judging.judges.definitions.shipped_judges import starting_points
@@ -27,7 +27,7 @@ from judging.selectors import endpoints as selectors
 from judging.selectors import judges as judge_uses
 from judging.selectors.judges import is_baseline, member_judges, needs_of
 from judging.services.evaluation.evaluator_tasks import words_of_needs
-from judging.services.judge_files import LIMITS, BadJudgeFile, judge_file, read_judge_file
+from judging.services.judge_files import LIMITS, BadJudgeFile, read_judge_file
 from judging.services.runs.prompt_previews import preview_prompt
 from judging.views.responses import ask_once
 
@@ -42,7 +42,7 @@ def judge_list(request: PageRequest) -> HttpResponse:
     return render(request, "judging/judge_list.html", {"judges": judges})
 
 
-@form_view("judging.add_judge")
+@action_page(create, form_view)
 def judge_create(request: PageRequest) -> HttpResponse:
     """Add a judge of the kind named in the address, or show the form as an uploaded file fills it in."""
     first = first_entries(create, request.GET.dict())
@@ -84,18 +84,6 @@ def _choose_kind(request: PageRequest, endpoint: ModelEndpoint | None) -> HttpRe
 def change_context(_request: PageRequest, judge: Judge) -> JsonDict:
     """Return what the page of a judge's changes shows beside the form."""
     return {"previewed": _previewed(), **_prompts(judge, judge.kind), **_context(judge)}
-
-
-@get_view("judging.view_judge")
-def judge_export(request: PageRequest, judge_id: int) -> HttpResponse:
-    """Download a judge as YAML."""
-    judge = _own_judge(judge_id)
-    name = slugify(judge.name) or "judge"
-    return HttpResponse(
-        judge_file(judge),
-        content_type="application/yaml; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}.yaml"'},
-    )
 
 
 @get_view("judging.view_judge")
@@ -143,7 +131,7 @@ def _differences(before: judge_uses.PromptUse, after: judge_uses.PromptUse) -> l
     ]
 
 
-@form_view("judging.add_run")
+@action_page(try_judge, form_view)
 def judge_try(request: PageRequest, judge_id: int) -> HttpResponse:
     """Try a judge on a response of a suite: the one the address names, else the judge's; a worker asks."""
     judge = _own_judge(judge_id)

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall
-from evalsite.base.actions.pages import show_refusal
+from evalsite.base.actions.pages import action_page, show_refusal
 from evalsite.base.http import PageRequest, form_view, get_view, page_of, post_view
 from evalsite.base.json_types import JsonDict
 from evalsite.base.owners import check_owner
@@ -183,7 +183,7 @@ def reading_of(verdict: Verdict) -> JsonDict:
 EARLIER = 10  # trials listed beside the form
 
 
-@form_view("judging.add_run")
+@action_page(try_judge, form_view)
 def response_try(request: PageRequest, response_id: int) -> HttpResponse:
     """Show the form that tries a judge on a response, and leave the asking to a worker."""
     response = _response(response_id)

@@ -24,19 +24,14 @@ COMMANDS = {
     "job-requeue": "control_job requeue",
     "job-delete": "control_job delete",
     "accounts:audit-export": "export_audit",
-    "judging:response-try": "run try",
-    "judging:judge-try": "run try",
     "judging:trial-cancel": "run cancel",
-    "judging:import-recheck": "upload check",
     "judging:language-probe": "probe_languages",
     "judging:prompt-detail": "prompt create",
-    "judging:judge-create": "judge create",
     "judging:judge-preview": "run preview",
     "debate:record-create": "import_debates",
-    "review:queue-export": "export_annotations",
     "review:annotation-import": "queue import-annotations",
 }
-LEAVE_A_TRACE = {"accounts:audit-export", "review:queue-export"}  # downloads, kept in the audit log
+LEAVE_A_TRACE = {"accounts:audit-export"}  # downloads, kept in the audit log
 
 # Each address that takes a POST and needs no command -> why.
 REASONS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,10 +28,12 @@ from evalsite.base.actions.origins import done_through
 from evalsite.base.actions.people import acting_person
 from evalsite.base.actions.reports import NoSuchTable, Report
 from evalsite.base.command_base import BadInput, JsonCommand, facts_text
+from evalsite.base.http import SentFile
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
 from evalsite.base.tables import PAPER_TYPES, table_bytes
 
+STANDARD = "-"  # standard output, where a file is to be named
 FIELD, FILE = "field_", "file_"  # before the name of a field: its entry, or the file that holds it
 
 
@@ -60,6 +63,10 @@ class NounCommand(JsonCommand):
             if action is not None:
                 whom = "act as this person" + ("" if action.options.get("needs_person") else "; default: the site")
                 added.add_argument("--by", default="", metavar="NAME", help=whom)
+            if action is not None and action.options.get("sends_file"):
+                added.add_argument(
+                    "--output", default=STANDARD, metavar="FILE", help="file to write; default: print it"
+                )
             if action is not None and action.options.get("is_long") and self.waits is not None:
                 added.add_argument("--wait", action="store_true", help="wait until it has ended, and show it")
             json_help = "print one JSON object on stdout"
@@ -91,6 +98,8 @@ class NounCommand(JsonCommand):
             return noun.detail(subject)
         entered = entered_of(action.fields, options)
         result = perform(action, subject, entered, actor=actor, at=timezone.now())
+        if isinstance(result, SentFile):
+            return {"file": result.name, "output": options["output"], "bytes": _written(result, options)}
         waits = type(self).waits
         if options.get("wait") and waits is not None:
             waits(result, bar=not options["as_json"])
@@ -100,8 +109,28 @@ class NounCommand(JsonCommand):
     def summary(self, result: JsonDict) -> str:
         if self.verb == "list":
             return facts_text(result)
+        if "output" in result:  # of a file, which may stand on standard output already
+            return "" if result["output"] == STANDARD else facts_text(result)
         action = self.noun.actions.get(self.verb)
         return action.lines(result) if action is not None else self.noun.lines(result)
+
+
+def _written(file: SentFile, options: JsonDict) -> int:
+    """Write a file, drawing on a terminal how far it is, and return its bytes. Raises: BadInput."""
+    from tqdm import tqdm
+
+    output: str = options["output"]
+    if output == STANDARD and options["as_json"]:
+        raise BadInput("Give --output a file: with --json, standard output contains the result.")
+    if output == STANDARD:
+        return sum(sys.stdout.buffer.write(piece) for piece in file.pieces)
+    try:
+        with open(output, "wb") as out, tqdm(unit="B", unit_scale=True, disable=None, leave=False) as bar:
+            for piece in file.pieces:
+                bar.update(out.write(piece))
+            return out.tell()
+    except OSError as error:
+        raise BadInput(f"Cannot write {output}: {error.strerror}.") from error
 
 
 @contextmanager

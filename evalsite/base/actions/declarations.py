@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
@@ -130,6 +130,7 @@ class ActionOptions(TypedDict, Generic[Subject, Filled], total=False):
     site itself cannot. `owned`: whose work it changes, so that only its owner, its co-owners and admins do it.
     `button`: what its button on the page of a row says, where no template places it; `icon`: the picture on it;
     `question`: what is asked before it acts; `is_offered`: whether a row has it, where not each does.
+    `sends_file`: it returns a `SentFile` of one of these types, which pages and the API send and commands write.
     `makes`: the noun of what it returns, where that is another. `leads_to`: the page that comes after the row is gone.
     """
 
@@ -143,6 +144,7 @@ class ActionOptions(TypedDict, Generic[Subject, Filled], total=False):
     is_dry: bool
     calls_models: bool
     is_secret: bool
+    sends_file: Sequence[str]
     needs_person: bool
     owned: Callable[[Subject], Owned] | None
     button: str

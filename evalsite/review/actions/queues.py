@@ -9,16 +9,20 @@ from functools import partial
 
 from django.contrib.auth.models import User
 
+from evalsite.accounts.audit import record
 from evalsite.base.actions.confirmations import ConfirmForm
 from evalsite.base.actions.declarations import DELETE, ActionCall, InvalidInput, Listing, NoInput, Noun, PageData
 from evalsite.base.command_base import facts_text
+from evalsite.base.http import SentFile, table_file
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
+from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.review.actions.references import ITEM, QUEUE
 from evalsite.review.forms import TrainAgainForm
 from evalsite.review.models import PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, check_fits, written_form
 from evalsite.review.queue_forms import (
+    AnnotationsFileForm,
     AnnotationsForm,
     FormTextForm,
     GoldColumnForm,
@@ -29,6 +33,7 @@ from evalsite.review.queue_forms import (
     QuotaForm,
     ResolveForm,
 )
+from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
 from evalsite.review.selectors.screens.pages import listed_queues, queues_of
 from evalsite.review.selectors.screens.waiting_items import possible_members, possible_members_of, quorum_warning
 from evalsite.review.services.items import gold, training_rounds
@@ -43,6 +48,7 @@ from evalsite.review.tables.queue_files import MaterialFile
 from judging.actions.owners import PERSON, declare_co_owners, itself
 from judging.specs.records.file_records import ParsedFile
 
+FILE_TYPES = (*(CONTENT_TYPES | DATA_TYPES).values(), "application/json")
 ADDS_PEOPLE = "auth.add_user"
 UPSIDE_DOWN = "The scale reads as if its highest label came first"
 HOW_TO_MEAN_IT = "Change the order, or say that the worth is as you mean it (commands and the API: order_is_meant)."
@@ -436,3 +442,13 @@ def take_annotations(act: ActionCall[Queue, AnnotationsForm]) -> JsonDict:
         queue=act.subject, file=_annotations(act.form), people=_people(act), actor=act.actor, at=act.at
     )
     return _plan_facts(act.subject, imported.plan) | {"people_added": list(imported.created)}
+
+
+@QUEUES.one("export", permission="review.change_queue", form=AnnotationsFileForm, sends_file=FILE_TYPES)
+def export(act: ActionCall[Queue, AnnotationsFileForm]) -> SentFile:
+    """Send every annotation, skip and flag of a queue: who gave it, when, what it was about, what it led to."""
+    queue, format_name = act.subject, act.data["format"]
+    record(act.actor, "annotations.exported", queue, format=format_name)
+    if format_name == LABEL_STUDIO:
+        return SentFile(f"{queue.slug}-{LABEL_STUDIO}.json", "application/json", label_studio_json(queue))
+    return table_file(annotations_table(queue), format_name, name=f"{queue.slug}-annotations")

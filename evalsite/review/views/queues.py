@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from evalsite.accounts.audit import record
 from evalsite.base.choices import choices_of
-from evalsite.base.http import PageRequest, get_view, page_of, post_view, table_response
+from evalsite.base.http import PageRequest, get_view, page_of, post_view
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import COLUMNAR, CONTENT_TYPES, has_columnar_files
 from evalsite.review.actions.items import ITEMS, OF_ITEMS
 from evalsite.review.models import Assignment, MailChoice, Notice, Queue, ReviewItem
 from evalsite.review.questions.scales import labels_from_json
-from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
 from evalsite.review.selectors.gold import gold_scores
 from evalsite.review.selectors.labels.subjects import form_of_queue
 from evalsite.review.selectors.screens import pages, waiting_items
@@ -190,20 +188,6 @@ def queue_saved(request: PageRequest, queue: Queue) -> HttpResponse:
     if warning := waiting_items.quorum_warning(queue):
         messages.warning(request, warning)
     return redirect(queue)
-
-
-@get_view("review.change_queue")
-def queue_export(request: PageRequest, slug: str, format: str) -> HttpResponse | StreamingHttpResponse:
-    """Send every answer of a queue with its provenance."""
-    queue = queue_or_404(request, slug)
-    if format not in (*CONTENT_TYPES, *COLUMNAR, LABEL_STUDIO):
-        raise Http404("No such format.")
-    record(request.user, "annotations.exported", queue, format=format)
-    if format == LABEL_STUDIO:
-        response = StreamingHttpResponse(label_studio_json(queue), content_type="application/json")
-        response["Content-Disposition"] = f'attachment; filename="{queue.slug}-{LABEL_STUDIO}.json"'
-        return response
-    return table_response(annotations_table(queue), format, file_name=f"{queue.slug}-annotations")
 
 
 @get_view("review.view_queue")

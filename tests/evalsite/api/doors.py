@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,14 +109,16 @@ def by_command(action: Action[Any, Any], example: Example, entered: JsonObject, 
     words = [action.noun.name, action.verb, *([str(example.subject.pk)] if example.subject is not None else [])]
     for name, value in entered.items():
         words += _flags(name, value, action.fields[name])
-    out = io.StringIO()
+    out, file = io.StringIO(), Path(tempfile.mkdtemp(), "file")
+    if action.options.get("sends_file"):
+        words += ["--output", str(file)]
     try:
         call_command(*words, "--by", person.username, "--json", stdout=out)
     except BadInput as refusal:
         if "may not do this" in str(refusal):
             return Outcome(False)
         return Outcome(True, refusals=[str(refusal)])
-    return Outcome(True, json.loads(out.getvalue()))
+    return Outcome(True, {"sent": file.read_text()} if file.exists() else json.loads(out.getvalue()))
 
 
 def _flags(name: str, value: object, of: Field) -> list[str]:
@@ -149,7 +152,7 @@ def by_api(action: Action[Any, Any], example: Example, entered: JsonObject, clie
         facts = answer.json()
         errors = [text for texts in (facts.get("errors") or {}).values() for text in texts]
         return Outcome(True, refusals=errors or [facts["detail"]])
-    return Outcome(True, answer.json())
+    return Outcome(True, {"sent": answer.getvalue().decode()} if answer.streaming else answer.json())
 
 
 def api_client(person: User) -> Client:

@@ -465,6 +465,7 @@ EXAMPLES: dict[str, Make] = {
     "judge retire": lambda: Example(subject=factories.judge(), shows={"is_active": False}),
     "judge restore": lambda: Example(subject=factories.judge(is_active=False), shows={"is_active": True}),
     "judge delete": _unused_judge,
+    "judge export": lambda: Example(subject=factories.judge()),
     "run try": lambda: _trial(shows={"kind": "single", "total": 1}),
     "run preview": lambda: _trial(shows={"asked_in_both_orders": False}),
     "upload create": _new_upload,

@@ -125,6 +125,14 @@ def _set_quota() -> Example:
     )
 
 
+def _exported_queue() -> Example:
+    item = factories.review_item(queue=factories.queue(slug="pairs"))
+    factories.annotation(item=item, label="1", annotator=factories.user("ada"))
+    refused = {"format": "docx"}
+    sentence = "Select a valid choice. docx is not one of the available choices."
+    return Example(subject=item.queue, entered={"format": "jsonl"}, refused=refused, sentence=sentence)
+
+
 def _changed_queue() -> Example:
     queue = factories.queue(slug="pairs", name="Pairs", guidelines="Read.")
     queue.members.add(factories.user("ben", Role.ANNOTATOR))
@@ -646,6 +654,7 @@ EXAMPLES: dict[str, Make] = {
         "paused", "archived", "A queue that is archived cannot become archived.", status="archived"
     ),
     "queue delete": _deleted_queue,
+    "queue export": _exported_queue,
     "queue restore": _queue("archived", "paused", "A queue that is paused cannot become paused.", status="paused"),
     "queue exclude-items": _of_several("exclude", "An item that is stale cannot become excluded.", reason="cut off"),
     "queue reopen-items": _several_reopened,

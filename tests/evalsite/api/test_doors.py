@@ -34,11 +34,8 @@ EXAMPLES: dict[str, Callable[[], Example]] = {
 PAGES = {
     "run create-esi": "judging:run-create",
     "run estimate-esi": "judging:run-estimate",
-    "judge create": "judging:judge-create",
     "view create": "reports:view-save",
     "debate_set import-labels": "debate:label-create",
-    "upload check": "judging:import-recheck",
-    "run try": "judging:response-try",
     "prompt create": "judging:prompt-detail",
 }
 ACTIONS = [
@@ -212,6 +209,8 @@ def test_every_change_of_a_row_with_an_owner_is_for_its_owners() -> None:
 
     assert [noun.name for noun in nouns] == ["judge", "queue", "run"]
     assert [f"{action.noun.name} {action.verb}" for action in changes if not action.options.get("owned")] == [
+        "judge export",  # changes nothing
+        "queue export",
         "queue reopen-items",  # what adjudicators do
         "queue ask-more-items",
         "queue next",  # and annotators

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -114,18 +115,22 @@ def test_a_preview_shows_what_the_page_previews() -> None:
     assert not RunEvaluator.objects.exists()
 
 
-def test_the_file_of_an_export_makes_the_judge_again(tmp_path: Path) -> None:
+def test_the_file_of_an_export_makes_the_judge_again(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     endpoint = factories.endpoint(name="local")
     options = KINDS["custom"].new_options() | {"prompt_text": "Rate {{ response }}.", "highest": 5}
     factories.judge(name="Helpful", description="It helps.", kind="custom", endpoint=endpoint, options=options)
     path, out = tmp_path / "helpful.yaml", StringIO()
 
-    call_command("export_judge", "Helpful", "--output", str(path), stdout=out)
-    call_command("export_judge", "Helpful", stdout=(printed := StringIO()))
+    call_command("judge", "export", "Helpful", "--output", str(path), stdout=out)
+    call_command("judge", "export", "Helpful")
+    sys.stdout.flush()
+    printed = capfdbinary.readouterr().out
     Judge.objects.all().delete()
     added = run_command("judge", "create", "--yaml-file", str(path))
 
-    assert (printed.getvalue(), out.getvalue()) == (path.read_text(), f"Written: {path}\n")
+    size = path.stat().st_size
+    assert out.getvalue() == f"File: helpful.yaml\nOutput: {path}\nBytes: {size}\n"
+    assert printed.strip() == path.read_bytes().strip()
     assert (added["name"], added["endpoint"], added["options"]) == ("Helpful", "local", options)
     assert Judge.objects.get().description == "It helps."
 
@@ -133,7 +138,7 @@ def test_the_file_of_an_export_makes_the_judge_again(tmp_path: Path) -> None:
 def test_export_judge_names_the_judges_that_there_are() -> None:
     factories.judge(name="Helpful")
 
-    assert refusal("export_judge", "Useful") == "There is no judge “Useful”. There are: Helpful."
+    assert refusal("judge", "export", "Useful") == "There is no judge “Useful”. There are: Helpful."
 
 
 def test_a_panel_is_added_from_options_exported_and_added_again_from_its_file(tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ def test_a_panel_is_added_from_options_exported_and_added_again_from_its_file(tm
 
     added = run_command("judge", "create", "--name", "Board", "--kind", "panel", *options)
     file = tmp_path / "board.yaml"
-    file.write_text(_exported("Board"), encoding="utf-8")
+    run_command("judge", "export", "Board", "--output", str(file))
     again = run_command("judge", "create", "--yaml-file", str(file), "--name", "Second board")
 
     members = [(member["judge"], member["weight"]) for member in added["options"]["members"]]
@@ -168,12 +173,6 @@ def test_a_panel_is_added_from_options_exported_and_added_again_from_its_file(tm
 )
 def test_a_panels_file_with_a_wrong_member_says_which(members: str, says: str) -> None:
     assert refusal("judge", "create", "--yaml", f"name: Board\nkind: panel\noptions:\n  members:\n{members}") == says
-
-
-def _exported(name: str) -> str:
-    out = StringIO()
-    call_command("export_judge", name, stdout=out)
-    return out.getvalue()
 
 
 def test_a_published_prompt_is_taken_once_it_is_said_what_its_placeholders_are() -> None:

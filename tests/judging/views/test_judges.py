@@ -338,7 +338,7 @@ def test_a_judge_is_exported_and_opened_again_as_a_new_one(client: Client, admin
 
     exported = client.get(reverse("judging:judge-export", args=[judge.pk]))
     judge.delete()
-    file = SimpleUploadedFile("helpful.yaml", exported.content)
+    file = SimpleUploadedFile("helpful.yaml", exported.getvalue())
     opened = client.post(reverse("judging:judge-create"), {"file": file})
     form = opened.context["form"]
     sent = {field.html_name: field.value() for field in form if field.value() not in (None, False)}

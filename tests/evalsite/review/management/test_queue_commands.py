@@ -26,16 +26,16 @@ def test_an_item_is_named_by_what_stands_for_it_in_its_address_too() -> None:
     assert refusal("item", "show", "nothing") == "There is no item nothing."
 
 
-def test_export_annotations_writes_what_import_annotations_reads(tmp_path: Path) -> None:
+def test_queue_export_writes_what_import_annotations_reads(tmp_path: Path) -> None:
     queue = factories.queue(slug="pairs")
     item = factories.review_item(queue=queue)
     factories.annotation(item=item, label="1", annotator=factories.user("ada"))
     path = tmp_path / "annotations.csv"
 
-    told = run_command("export_annotations", "pairs", "--output", path)
+    told = run_command("queue", "export", "pairs", "--output", path)
 
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert told == {"queue": "pairs", "output": str(path), "rows": 1, "bytes": path.stat().st_size}
+    assert told == {"file": "pairs-annotations.csv", "output": str(path), "bytes": path.stat().st_size}
     assert [(row["annotator"], row["blind_label"]) for row in rows] == [("ada", "1")]
-    assert AuditEntry.objects.get(action="annotations.exported").detail == {"format": "csv"}
+    assert AuditEntry.objects.get(action="annotations.exported").detail == {"format": "csv", "through": "command"}
