@@ -30,6 +30,7 @@ class OrderPolicy(models.TextChoices):
     URGENT = "urgent", "Most uncertain first, then random"
     GIVEN = "given", "Order of the file"
     RANDOM = "random", "Random"
+    DISPUTED = "disputed", "Most disputed first, then most uncertain"
 
 
 class Queue(Owned):
@@ -205,6 +206,7 @@ class ReviewItem(models.Model):
     shuffle = models.BigIntegerField()  # stored random number: order among equals, and the seed of the blind sides
     quorum = models.PositiveSmallIntegerField()
     answer_count = models.PositiveSmallIntegerField(default=0)
+    dispute = models.PositiveSmallIntegerField(default=0)  # how far its answers differ so far, in thousandths
     status = models.CharField(max_length=20, choices=choices_of(ItemStatus), default=ItemStatus.OPEN)
     criterion = models.CharField(max_length=100, blank=True)
     scenario = models.CharField(max_length=100, blank=True)
@@ -240,6 +242,10 @@ class ReviewItem(models.Model):
             models.Index(fields=["queue", "status", "-precedence", "-priority", "shuffle", "id"], name="item_next"),
             models.Index(fields=["queue", "status", "-precedence", "shuffle", "id"], name="item_random"),
             models.Index(fields=["queue", "status", "-precedence", "id"], name="item_given"),
+            models.Index(
+                fields=["queue", "status", "-precedence", "-dispute", "-priority", "shuffle", "id"],
+                name="item_disputed",
+            ),
             models.Index(fields=["queue", "criterion", "scenario"], name="item_filter"),
             models.Index(fields=["queue", "reason"], name="item_reason"),
             models.Index(fields=["queue", "scenario"], name="item_scenario"),

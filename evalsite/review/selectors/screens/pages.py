@@ -39,6 +39,7 @@ ORDERS = {  # in which items are handed out
     OrderPolicy.URGENT: ("-precedence", "-priority", "shuffle", "pk"),
     OrderPolicy.GIVEN: ("-precedence", "pk"),
     OrderPolicy.RANDOM: ("-precedence", "shuffle", "pk"),
+    OrderPolicy.DISPUTED: ("-precedence", "-dispute", "-priority", "shuffle", "pk"),
 }
 FINAL = (ItemStatus.DECIDED, ItemStatus.ADJUDICATED)
 HOLDING = {"live": "In progress", "lapsed": "Started and left"}

@@ -16,8 +16,8 @@ from evalsite.review.questions.forms import fields_of
 from evalsite.review.selectors.labels.subjects import form_of_item, texts_seen
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
-from evalsite.review.services.items.decisions import keep_revised_label, move_item, update_outcome
-from evalsite.review.services.items.given_labels import GivenLabel, given_label
+from evalsite.review.services.items.decisions import keep_revised_label, labelled, move_item, update_outcome
+from evalsite.review.services.items.given_labels import GivenLabel, dispute_of, given_label
 from evalsite.review.services.items.gold import judge_work
 from evalsite.review.services.items.item_locks import claim_facts, lock_item
 from evalsite.review.states import (
@@ -91,7 +91,7 @@ def record_annotation(
     )
     item.answer_count += not why
     if not update_outcome(item=item, answers=(*before, annotation), at=at) and not why:
-        item.save(update_fields=["answer_count"])
+        item.save(update_fields=["answer_count", "dispute"])
     if why:
         notify_if_stuck(item, at=at)
     if item.retest_of_id is not None and item.queue.gold_count:
@@ -153,9 +153,11 @@ def undo_annotation(*, item_id: int, annotator: User, at: datetime) -> Assignmen
     claim.save(update_fields=["status", "expires_at", "heartbeat_at", "item_open", "draft", "draft_at"])
     record(annotator, "annotation.undone", about(item), label=annotation.label)
     annotation.delete()
+    rest = labelled(answer for answer in locked.answers if answer is not annotation)
+    item.dispute = dispute_of([GivenLabel(answer.label, answer.parts) for answer in rest])
     item.answer_count -= not unable
     if item.is_open:
-        item.save(update_fields=["answer_count"])
+        item.save(update_fields=["answer_count", "dispute"])
     else:
         check_transition(ItemStatus(item.status), ItemStatus.OPEN)
         move_item(item=item, status=ItemStatus.OPEN, label="", at=at)

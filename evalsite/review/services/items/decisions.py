@@ -33,7 +33,7 @@ from evalsite.review.selectors.gold import is_gold
 from evalsite.review.selectors.screens.waiting_items import has_seen_verdicts
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
-from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, given_label, outcome_of
+from evalsite.review.services.items.given_labels import GivenLabel, agreed_parts, dispute_of, given_label, outcome_of
 from evalsite.review.services.items.item_locks import lock_item
 from evalsite.review.services.items.looks import check_may_look, note_look
 from evalsite.review.services.items.notices import notify_adjudicators
@@ -68,6 +68,7 @@ def update_outcome(*, item: ReviewItem, answers: Iterable[Annotation], at: datet
     answers = labelled(every_answer)
     unable = sum(bool(row.cannot_judge) and row.left_out_at is None for row in every_answer)
     given = [GivenLabel(annotation.label, annotation.parts) for annotation in answers]
+    item.dispute = dispute_of(given)
     decision = outcome_of(item, given, quorum=item.quorum, unable=unable)
     if item.reopened_at is not None and decision.state is ItemStatus.DECIDED:
         decision = replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
@@ -113,7 +114,7 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
     item.decided_at = at if status in {ItemStatus.DECIDED, ItemStatus.ADJUDICATED} else None
     if status == ItemStatus.ADJUDICATED:
         item.reopened_at = None
-    item.save(update_fields=["status", "label", "decided_at", "reopened_at", "quorum", "answer_count"])
+    item.save(update_fields=["status", "label", "decided_at", "reopened_at", "quorum", "answer_count", "dispute"])
     if was_open != is_open and item.retest_of_id is None:
         Assignment.objects.filter(item=item).update(item_open=is_open)
         if status == ItemStatus.NEEDS_ADJUDICATION:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
+from statistics import fmean
 
 from evalsite.review.models import Annotation, ReviewItem
 from evalsite.review.questions.answer_forms import majority_parts
@@ -56,6 +58,17 @@ def outcome_of(item: ReviewItem, given: Iterable[GivenLabel], *, quorum: int, un
     if agreed.is_decided:
         return replace(decision, state=ItemStatus.DECIDED, label=form.label(agreed.values))
     return replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
+
+
+def dispute_of(given: Sequence[GivenLabel]) -> int:
+    """Return how far people differ on an item, in thousandths from 0 to 1000: of each two of them, and each question
+    that either answered, the share of answers that are not the same. Without a form the label is the one question."""
+    shares = []
+    for first, second in combinations(given, 2):
+        questions = {*first.parts, *second.parts}
+        differing = sum(first.parts.get(key) != second.parts.get(key) for key in questions)
+        shares.append(differing / len(questions) if questions else float(first.label != second.label))
+    return round(1000 * fmean(shares)) if shares else 0
 
 
 def agreed_so_far(item: ReviewItem) -> dict[str, Answer]:

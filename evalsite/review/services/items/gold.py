@@ -231,7 +231,7 @@ def _leave_out(item_id: int, person: User, *, asks_again: bool, at: datetime) ->
         item.quorum -= 1
     if update_outcome(item=item, answers=locked.answers, at=at):
         return
-    item.save(update_fields=["answer_count", "quorum"])
+    item.save(update_fields=["answer_count", "quorum", "dispute"])
     if item.status == ItemStatus.DECIDED:
         answers = labelled(locked.answers)
         parts = agreed_parts(item, answers, label=item.label)

@@ -42,7 +42,7 @@ CLAIM_FIELDS = (
     "status", "swapped", "shown_order", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag",
     "item_open", "seen_before",
 )  # fmt: skip
-ITEM_FIELDS = ("quorum", "status", "label", "decided_at", "reopened_at", "answer_count")
+ITEM_FIELDS = ("quorum", "status", "label", "decided_at", "reopened_at", "answer_count", "dispute")
 ARCHIVED = "This queue is archived and accepts no annotations. Restore it first."
 
 
