@@ -193,18 +193,27 @@ def with_my_counts(queues: QuerySet[Queue], *, user_id: int) -> QuerySet[Counted
         gone, F("open_count") - Subquery(_quota_left(user_id))
     )  # what a quota leaves out is none of theirs
     return queues.annotate(
-        my_touched=Case(When(Exists(_quota_left(user_id)), then=beyond), default=gone),
+        my_touched=Case(When(Exists(_quotas(user_id)), then=beyond), default=gone),
         my_done=Coalesce(Subquery(submitted), 0),
         my_repeated=Coalesce(Subquery(repeated), 0),
     )
 
 
+def _quotas(user_id: int) -> QuerySet[Quota]:
+    return Quota.objects.filter(queue=OuterRef("pk"), person=user_id, items__isnull=False)
+
+
 def _quota_left(user_id: int) -> QuerySet[Quota, Any]:
     """How many items of the outer queue a quota leaves this person; no row where they have none."""
     done = Assignment.objects.filter(queue=OuterRef("queue"), annotator=user_id, status=AssignmentStatus.SUBMITTED)
-    fresh = done.filter(item__retest_of=None).order_by().values("queue").annotate(n=Count("pk")).values("n")
-    quotas = Quota.objects.filter(queue=OuterRef("pk"), person=user_id, items__isnull=False)
-    return quotas.annotate(left=Greatest(F("items") - Coalesce(Subquery(fresh), 0), 0)).values("left")
+    copies = ReviewItem.objects.filter(
+        queue=OuterRef("queue"), only_for=user_id, assignments__status=AssignmentStatus.SUBMITTED
+    )
+    n_done, n_copies = (
+        Coalesce(Subquery(rows.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
+        for rows in (done, copies)
+    )
+    return _quotas(user_id).annotate(left=Greatest(F("items") - n_done + n_copies, 0)).values("left")
 
 
 def quota_refusal(*, queue: Queue, user: User, at: datetime) -> str:
@@ -286,7 +295,7 @@ def _waiting_query(*, user_id: int) -> QuerySet[User, Any]:
     touched = Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
     queues = Queue.objects.filter(answer_filter(user_id), status=QueueStatus.OPEN, open_count__gt=0)
     left = F("open_count") - touched
-    quota = Case(When(Exists(_quota_left(user_id)), then=Least(left, Subquery(_quota_left(user_id)))), default=left)
+    quota = Case(When(Exists(_quotas(user_id)), then=Least(left, Subquery(_quota_left(user_id)))), default=left)
     counted = queues.annotate(left=quota, everything=Value(1)).order_by().values("everything")
     unread = Notice.objects.filter(person=OuterRef("pk"), read_at=None).order_by().values("person")
     return User.objects.filter(pk=user_id).values_list(
