@@ -26,6 +26,7 @@ from tests.documents import help_lines, worked_example
 
 pytestmark = [pytest.mark.flow, pytest.mark.backend_free]
 ROOT = Path(__file__).resolve().parents[3]
+FORBIDS_OTHERS = "person require-second-factor"  # comes last: nobody of a role that needs one makes a token without
 ACCOUNT = re.compile(r"^  \w+ +(demo-\w+) +(\S+)$", re.MULTILINE)
 
 
@@ -211,8 +212,9 @@ def test_demo_works_from_an_empty_folder_and_stops_without_a_trace(demo: Demo, t
     example = worked_example()
     lines = [line for line, _ in example]
     assert list(zip(lines, demo.typed(lines), strict=True)) == example
+    lines = sorted(help_lines(), key=lambda line: line.startswith(FORBIDS_OTHERS))
     with demo.commands() as run:
-        refused = {line: answer for line in help_lines() if _works_as_it_stands(line) and (answer := run(line))[0]}
+        refused = {line: answer for line in lines if _works_as_it_stands(line) and (answer := run(line))[0]}
     assert refused == {}
     runs = demo.rows("SELECT count(*) FROM judging_run")
 

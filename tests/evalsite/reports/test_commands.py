@@ -15,7 +15,10 @@ from openpyxl import load_workbook
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
+from evalsite.base.actions.declarations import declared_nouns
+from evalsite.base.actions.reports import REPORTS
 from evalsite.base.command_base import BadInput
+from evalsite.reports.management.commands.report import DECLARED
 from evalsite.reports.services.saved_views import save_view
 from tests import factories
 from tests.debate import rows
@@ -210,3 +213,9 @@ def test_report_leaderboard_takes_the_number_of_the_pages_address(scored: Scored
     by_number = as_json("report", "leaderboard", "--suite", str(scored.suite.pk), "--evaluator", str(evaluator.pk))
 
     assert by_number == as_json("report", "leaderboard", "--suite", "sums", "--evaluator", evaluator.name)
+
+
+def test_the_command_knows_every_report_that_is_declared() -> None:
+    declared_nouns()
+
+    assert DECLARED.keys() == REPORTS.keys()

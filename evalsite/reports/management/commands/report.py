@@ -39,6 +39,8 @@ DECLARED = {  # the module that declares each: what computes one takes long to l
     "arena": "debates",
     "robustness": "debates",
     "trust": "trust_reports",
+    "pace": "pace",
+    "adjudications": "adjudications",
     "golden": "golden_reports",
     "golden-comparison": "golden_reports",
     "spend": "spend",
