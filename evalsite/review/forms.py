@@ -18,6 +18,7 @@ from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
 from evalsite.review.questions.scales import Label
 from evalsite.review.queue_forms import BY_PARTS, ReasonForm
 from evalsite.review.services.items.decisions import FinalWord
+from evalsite.review.services.items.gold import GoldColumn
 from evalsite.review.states import ErrorKind
 
 NOTE_LIMIT = 20_000
@@ -116,6 +117,54 @@ class TrainingForm(AnswersForm):
             return number_at(self.cleaned_data["item"])
         except ValueError as error:
             raise forms.ValidationError("This is not an item.") from error
+
+
+TOLERANCE_HELP = "By how much a number or a value of a scale may differ from the known one and still count as right."
+
+
+class ToleranceForm(forms.Form):
+    """How near an answer has to be to the known one, and what the known ones are for."""
+
+    tolerance = forms.FloatField(required=False, min_value=0, initial=0, help_text=TOLERANCE_HELP)
+    is_training = forms.BooleanField(
+        required=False,
+        label="For the training round",
+        help_text="Everybody answers it before their first item and is then told what is right and why. It is never "
+        "handed out unawares, and what is answered to it is no data.",
+    )
+
+    def clean_tolerance(self) -> float:
+        """Return the tolerance, 0 unless it was given."""
+        return self.cleaned_data["tolerance"] or 0.0
+
+
+class GoldForm(ToleranceForm):
+    """What else is known of an item whose answer is known."""
+
+    explanation = forms.CharField(
+        required=False,
+        max_length=2_000,
+        help_text="Why this is the answer. Annotators are told once they have answered it in training, else never.",
+    )
+    field_order = ("explanation", "tolerance", "is_training")
+
+
+class GoldColumnForm(ToleranceForm):
+    """Where the file of a queue has the answers that are known."""
+
+    column = forms.CharField(
+        max_length=200,
+        help_text="The column of the queue's file with the answers: a label, or for several questions JSON. With a "
+        "column for each question (gold.rank, gold.use.a), the words before the first full stop (gold).",
+    )
+    explained_by = forms.CharField(
+        required=False, max_length=200, label="Column of explanations", help_text="Empty: none."
+    )
+    field_order = ("column", "explained_by", "tolerance", "is_training")
+
+    def wanted(self) -> GoldColumn:
+        """Return what was entered."""
+        return GoldColumn(**self.cleaned_data)
 
 
 class TrainAgainForm(ReasonForm):

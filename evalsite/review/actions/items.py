@@ -15,14 +15,13 @@ from evalsite.base.actions.declarations import Action, ActionCall, Listing, NoIn
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.actions.references import ITEM
-from evalsite.review.forms import AdjudicationForm, RevisionForm
+from evalsite.review.forms import AdjudicationForm, GoldForm, RevisionForm
 from evalsite.review.models import LEFT_OUT, Adjudication, Annotation, Assignment, GoldAnswer, Look, Queue, ReviewItem
 from evalsite.review.questions.forms import AnswerForm
 from evalsite.review.questions.label_forms import LabelForm
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.queue_forms import (
     DetailForm,
-    GoldForm,
     HandForm,
     ItemFilterForm,
     ItemsForm,

@@ -18,14 +18,13 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.review.actions.references import ITEM, QUEUE
-from evalsite.review.forms import TrainAgainForm
+from evalsite.review.forms import GoldColumnForm, TrainAgainForm
 from evalsite.review.models import PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, check_fits, written_form
 from evalsite.review.queue_forms import (
     AnnotationsFileForm,
     AnnotationsForm,
     FormTextForm,
-    GoldColumnForm,
     MaterialFileForm,
     QueueFileForm,
     QueueFilterForm,

@@ -433,3 +433,15 @@ def test_a_command_means_a_scale_that_reads_upside_down(tmp_path: Path, capsys: 
 
     told = json.loads(capsys.readouterr().out)
     assert told["worth"] == {"1: best": 0.0, "2": 1 / 3, "3": 2 / 3, "4: worst": 1.0}
+
+
+def test_texts_are_shown_in_the_direction_that_they_are_written_in() -> None:
+    ada = signed_in("ada", Role.ANNOTATOR)
+    send(signed_in("rosa", Role.RESEARCHER), "id,question,response\nq1,מה השעה?,השעה שבע.\n".encode())
+    queue = Queue.objects.get()
+    ada.post(reverse("review:item-next", args=[queue.slug]))
+
+    page = ada.get(reverse("review:item-detail", args=[Assignment.objects.get().item_id])).text
+
+    shown = re.findall(r'<div class="(?:card-body|side-body) prose"\s+(?:id="[^"]*"\s+)?dir="auto"', page)
+    assert len(shown) == 2  # the question and the response
