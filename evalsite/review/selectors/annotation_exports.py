@@ -14,8 +14,8 @@ from django.db.models import Prefetch
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import Table
 from evalsite.review.models import FinalLabel, Material, Queue, ReviewItem
-from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, Kind, letters_seen, value_text
-from evalsite.review.questions.marks import weight_of
+from evalsite.review.questions.forms import LETTERS, SWAPPED, AnswerForm, FormQuestion, Kind, letters_seen, value_text
+from evalsite.review.questions.marks import marks_in, weight_of
 from evalsite.review.questions.scales import Label, labels_from_json, meaning_of
 from evalsite.review.selectors.labels.provenance import act_rows
 from evalsite.review.selectors.labels.subjects import (
@@ -108,8 +108,7 @@ def _answers(form: AnswerForm, row: JsonDict, shown: _Shown) -> JsonDict:
     for part in form.parts:
         if part.kind is Kind.SPANS and part.key in said["answer"]:
             weight = weight_of(said["answer"][part.key], dict(part.weights))
-            place = f"response_{part.side or 'a'}" if part.marked_in == "response" else part.marked_in
-            words = len(shown.fields[place].split())
+            words = len(shown.fields[_marked_field(part)].split())
             weights = (weight, round(100 * weight / words, 2) if words else "")
             answers |= {f"{what}.{part.key}": value for what, value in zip(WEIGHTS, weights, strict=True)}
     return answers
@@ -148,6 +147,11 @@ def _shown(item: ReviewItem) -> _Shown:
     return _Shown(fields, details, labels, systems, _final_answers(item))
 
 
+def _marked_field(part: FormQuestion) -> str:
+    """Return the column that has the text which is marked."""
+    return f"response_{part.side or 'a'}" if part.marked_in == "response" else part.marked_in
+
+
 def _final_answers(item: ReviewItem) -> JsonObject:
     """Return what was decided on each question of a form, in the order of the item's responses."""
     parts: JsonObject = next((label.parts for label in item.final_labels.all()), {})
@@ -177,16 +181,20 @@ def scale_in_words(labels: Sequence[Label]) -> str:
 def label_studio_json(queue: Queue) -> Iterator[bytes]:
     """Yield the items of a queue with their annotations as Label Studio's JSON export has them, item by item."""
     emails = dict(User.objects.filter(annotations__queue=queue).values_list("username", "email"))
+    form = form_of_queue(queue)
+    questions = {part.key: part for part in form.parts} if form is not None else {}
     separator = b"["
     for _, group in groupby(_with_items(queue), key=lambda pair: pair[0]["item"]):
         acts = list(group)
-        task = _task(acts[0][1], [row for row, _ in acts], emails)
+        task = _task(acts[0][1], [row for row, _ in acts], emails, questions)
         yield separator + b"\n" + json.dumps(task, ensure_ascii=False, default=str).encode()
         separator = b","
     yield b"\n]\n" if separator == b"," else b"[]\n"
 
 
-def _task(shown: _Shown, acts: Sequence[JsonDict], emails: dict[str, str]) -> JsonDict:
+def _task(
+    shown: _Shown, acts: Sequence[JsonDict], emails: dict[str, str], questions: dict[str, FormQuestion]
+) -> JsonDict:
     first, has_several = acts[0], len(shown.systems) > 1
     data = {name: shown.fields[name] for name in ("question", "context", "reference", "criterion_text", "scale")}
     for letter, system in zip(LETTERS, shown.systems, strict=False):
@@ -197,7 +205,7 @@ def _task(shown: _Shown, acts: Sequence[JsonDict], emails: dict[str, str]) -> Js
     return {
         "id": first["item"],
         "data": data | {name: value for name, value in shown.details.items() if name not in data},
-        "annotations": [_annotation(shown, row, emails) for row in acts if row["act"]],
+        "annotations": [_annotation(shown, row, emails, questions) for row in acts if row["act"]],
         "predictions": [],
         "meta": {"queue": first["queue"], "status": first["status"], "final_label": shown.words(_final(first))},
     }
@@ -207,10 +215,10 @@ def _final(row: JsonDict) -> str:
     return str(row["adjudicated_label"] or row["final_label"])
 
 
-def _annotation(shown: _Shown, row: JsonDict, emails: dict[str, str]) -> JsonDict:
+def _annotation(shown: _Shown, row: JsonDict, emails: dict[str, str], questions: dict[str, FormQuestion]) -> JsonDict:
     name, is_answer = row["annotator"], row["act"] == ANSWERED
     label = row["revised_label"] or row["blind_label"]
-    results = list(_results(shown, row, label)) if is_answer else []
+    results = list(_results(shown, row, label, questions)) if is_answer else []
     return {
         "completed_by": {"email": emails.get(name) or name, "username": name},
         "result": results,
@@ -225,13 +233,30 @@ def _moment(value: Any) -> str | None:
     return value.isoformat() if value is not None else None
 
 
-def _results(shown: _Shown, row: JsonDict, label: str) -> Iterable[JsonDict]:
+def _marks(shown: _Shown, part: FormQuestion, value: Sequence[str]) -> Iterator[JsonDict]:
+    """Yield marks as Label Studio's labels: where they begin and end, in code points, what is marked, and as what."""
+    field = _marked_field(part)
+    about = "response" if field == "response_a" and len(shown.systems) == 1 else field
+    for mark in marks_in(value):
+        marked = {"start": mark.start, "end": mark.end, "text": shown.fields[field][mark.start : mark.end]}
+        yield {"from_name": part.key, "to_name": about, "type": "labels", "value": marked | {"labels": [mark.label]}}
+
+
+def _chosen(control: str, about: str, choices: list[str]) -> JsonDict:
+    return {"from_name": control, "to_name": about, "type": "choices", "value": {"choices": choices}}
+
+
+def _results(shown: _Shown, row: JsonDict, label: str, questions: dict[str, FormQuestion]) -> Iterable[JsonDict]:
     """Yield what a person said as results of controls: the label, the parts of its form, and the note."""
     about = "response_a" if len(shown.systems) > 1 else "response"
-    parts = json.loads(row["revised_parts"] or row["blind_parts"] or "{}")
-    choices = [("label", shown.words(label)), *((str(name), as_text(value)) for name, value in parts.items())]
-    for control, choice in choices:
-        yield {"from_name": control, "to_name": about, "type": "choices", "value": {"choices": [choice]}}
+    parts = parts_in(row["revised_parts"] or row["blind_parts"])
+    yield _chosen("label", about, [shown.words(label)])
+    for name, value in parts.items():
+        part = questions.get(name)
+        if part is not None and part.kind is Kind.SPANS:
+            yield from _marks(shown, part, value)
+        else:
+            yield _chosen(name, about, value if part is not None and part.kind is Kind.CHOICES else [as_text(value)])
     note = row["revision_note"] or row["note"]
     if note:
         yield {"from_name": "note", "to_name": about, "type": "textarea", "value": {"text": [note]}}

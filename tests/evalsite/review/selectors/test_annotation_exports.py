@@ -10,6 +10,8 @@ import pytest
 
 from evalsite.base.tables import table_bytes
 from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.questions.form_files import read_form
+from evalsite.review.questions.marks import seal_of
 from evalsite.review.questions.scales import scale_from_words
 from evalsite.review.selectors.annotation_exports import annotations_table, label_studio_json
 from evalsite.review.services.labels.file_queues import NewQueue, create_queue
@@ -98,6 +100,30 @@ def test_label_studio_json_is_read_again_with_its_raters() -> None:
     assert [(row.rater, row.label) for item in sheet.items for row in item.labels] == [("ada", "good"), ("ben", "bad")]
     assert material.value is not None
     assert [(row.question, row.response_a) for row in material.value.rows] == [("Why?", "So it is.")]
+
+
+def test_label_studio_json_holds_marks_as_labels_and_several_choices_as_choices() -> None:
+    materials = read_materials(SINGLES, "f.csv").value
+    assert materials is not None
+    text = "- {key: errors, ask: Errors?, kind: spans, labels: [minor]}\n- {key: why, ask: Why?, kind: choices, "
+    form = read_form(text + "options: [tone, facts]}")
+    new_queue = NewQueue(name="", file_name="f.csv", labels=(), quorum=2, form=form)
+    create_queue(new_queue=new_queue, material_file=materials, members=[], actor=None, at=NOON)
+    row = factories.annotation(item=ReviewItem.objects.get(), label="answered", annotator=factories.user("ada"))
+    row.parts = {"errors": [seal_of("So it is."), "3-5:minor"], "why": ["facts", "tone"]}
+    row.save()
+
+    [task] = json.loads(b"".join(label_studio_json(row.queue)))
+
+    assert task["annotations"][0]["result"][1:] == [
+        {
+            "from_name": "errors",
+            "to_name": "response",
+            "type": "labels",
+            "value": {"start": 3, "end": 5, "text": "it", "labels": ["minor"]},
+        },
+        {"from_name": "why", "to_name": "response", "type": "choices", "value": {"choices": ["facts", "tone"]}},
+    ]
 
 
 def test_label_studio_json_of_a_queue_without_annotations_is_an_empty_list() -> None:
