@@ -328,6 +328,14 @@ class QuotaForm(forms.Form):
         person.queryset = people
 
 
+def _refuse_few(form: forms.BaseForm) -> None:
+    """Refuse to ask more people about each item than are members, where somebody chooses either."""
+    members, quorum = len(form.cleaned_data.get("members") or ()), form.cleaned_data.get("quorum") or 0
+    if 0 < members < quorum and {"members", "quorum"} & {*form.changed_data}:
+        message = f"{quorum} annotators per item are more than the members chosen ({members}). Add members or ask fewer."
+        form.add_error("quorum", message)
+
+
 class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # not generic at run time
     """The people who may answer in a queue."""
 
@@ -447,6 +455,12 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
         if not 1 <= quorum <= 20:
             raise forms.ValidationError("Enter a number of annotators between 1 and 20.")
         return quorum
+
+    def clean(self) -> JsonDict:
+        """Refuse more annotators per item than there are members."""
+        cleaned: JsonDict = super().clean() or {}
+        _refuse_few(self)
+        return cleaned
 
 
 class QueueFilterForm(forms.Form):
@@ -602,6 +616,7 @@ class QueueFileForm(MaterialFileForm):
         cleaned: JsonDict = super().clean() or {}
         if cleaned.get("form") and cleaned.get("scale"):
             self.add_error("scale", "The form says what is asked, so leave the labels empty.")
+        _refuse_few(self)
         return cleaned
 
     def clean_scale(self) -> tuple[Label, ...]:

@@ -140,8 +140,8 @@ def _changed_queue() -> Example:
     kept = {"queue": "pairs", "name": "Pairs", "mode": "blind", "order": "urgent", "retest_share": 0.05}
     return Example(
         subject=queue,
-        entered={"quorum": 3, "guidelines": "Read twice.", "members": ["ada"], "shows_agreement": True},
-        shows=kept | {"quorum": 3, "guidelines_version": 2, "members": ["ada"], "shows_agreement": True},
+        entered={"quorum": 1, "guidelines": "Read twice.", "members": ["ada"], "shows_agreement": True},
+        shows=kept | {"quorum": 1, "guidelines_version": 2, "members": ["ada"], "shows_agreement": True},
         refused={"quorum": 21},
         sentence="Enter a number of annotators between 1 and 20.",
     )

@@ -404,21 +404,26 @@ def test_the_remaining_time_leaves_out_what_nobody_can_give() -> None:
     assert "without 1 that nobody is left to give" in page.text
 
 
-def test_a_quorum_above_the_number_of_members_is_warned_of_and_older_items_keep_theirs() -> None:
+def test_a_quorum_above_the_members_is_refused_and_one_above_everybody_warned_of() -> None:
     queue = factories.queue(quorum=2)
     factories.review_item(queue=queue)
     answer(queue, "1", "1")
     client, _ = signed_in("rita", Role.RESEARCHER)
-    members = list(User.objects.filter(annotations__queue=queue))
-    form = {"name": "Tone", "mode": "blind", "quorum": 3, "members": [person.pk for person in members]}
+    members = [person.pk for person in User.objects.filter(annotations__queue=queue)]
+    form, page = {"name": "Tone", "mode": "blind", "quorum": 3}, reverse("review:queue-update", args=[queue.slug])
 
-    saved = client.post(reverse("review:queue-update", args=[queue.slug]), form, follow=True)
+    refused = client.post(page, form | {"members": members})
+    saved = client.post(page, form, follow=True)
     commanded = json.loads(_printed("queue", "change", queue.slug, "--quorum", "3", "--json"))
+    named = client.post(page, form | {"members": members, "quorum": 2}, follow=True)
 
+    few = "3 annotators per item are more than the members chosen (2). Add members or ask fewer."
+    assert (refused.status_code, refused.context["form"].errors) == (400, {"quorum": [few]})
     warning = "Each item asks 3 people, and only 2 people can annotate in this queue: no item can be completed."
     assert [str(message) for message in saved.context["messages"]] == ["Queue saved", warning]
     assert commanded["warning"] == warning
     assert "3 annotations per item (items begun before: 2)" in " ".join(saved.text.split())
+    assert [str(message) for message in named.context["messages"]] == ["Queue saved"]
 
 
 def test_the_page_of_a_decided_item_offers_to_reopen_it() -> None:
