@@ -115,6 +115,7 @@ def _feedback(
     item: ReviewItem, content: ItemContent, order: str, known: GoldAnswer, answer: TrainingAnswer
 ) -> Feedback:
     labels = labels_from_json(item.subject.labels)
+    places = {part.key: place for place, part in enumerate(content.form.parts)}  # a database keeps no order of keys
 
     def words(label: str, parts: Mapping[str, object]) -> str:
         if parts:
@@ -123,7 +124,7 @@ def _feedback(
 
     return Feedback(
         answer.is_right,
-        answer.by_question,
+        dict(sorted(answer.by_question.items(), key=lambda entry: places.get(entry[0], len(places)))),
         words(answer.label, answer.parts),
         words(known.label, known.parts),
         known.explanation,

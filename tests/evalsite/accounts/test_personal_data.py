@@ -173,6 +173,7 @@ def test_no_table_names_people_in_a_way_that_nobody_thought_of() -> None:
         "review.Look.person",
         "review.MailChoice.person",
         "review.Notice.person",
+        "review.Quota.person",
     }
 
 
