@@ -332,7 +332,9 @@ def _refuse_few(form: forms.BaseForm) -> None:
     """Refuse to ask more people about each item than are members, where somebody chooses either."""
     members, quorum = len(form.cleaned_data.get("members") or ()), form.cleaned_data.get("quorum") or 0
     if 0 < members < quorum and {"members", "quorum"} & {*form.changed_data}:
-        message = f"{quorum} annotators per item are more than the members chosen ({members}). Add members or ask fewer."
+        message = (
+            f"{quorum} annotators per item are more than the members chosen ({members}). Add members or ask fewer."
+        )
         form.add_error("quorum", message)
 
 

@@ -49,8 +49,8 @@ CODE = """\
 def form_of(criterion: str) -> str:
     """Return the form's part of the tree where the choices name a criterion with levels."""
     named = f"{ASKED} Criterion: {criterion}"
-    form = FORM.replace(f'group "{ASKED}"', f"'group \"{named}\"'").replace(f"text: {ASKED}", f'text: "{named}"')
-    return form.replace("    - text: B is better\n", f'    - text: B is better\n    - paragraph: "{WORTH}"\n')
+    said = f'text: "{named}"\n    - paragraph: "{WORTH}"'
+    return FORM.replace(f'group "{ASKED}"', f"'group \"{named}\"'").replace(f"text: {ASKED}", said)
 
 
 @pytest.fixture(scope="module")

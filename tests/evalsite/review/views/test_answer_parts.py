@@ -262,7 +262,7 @@ def test_answering_by_parts_costs_no_more_queries_than_a_label(
     client, _ = signed_in("ada")
     claim = take(client, queue)
 
-    with django_assert_max_num_queries(28 + more):  # a context is looked up where a score rests on it
+    with django_assert_max_num_queries(29 + more):  # the last asks for a quota; a context where a score rests on it
         send(client, claim, HTMX, **said)
 
 
