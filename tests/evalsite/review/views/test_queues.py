@@ -144,17 +144,18 @@ def test_queue_update_changes_the_quorum_of_untouched_items_only() -> None:
         factories.review_item(queue=queue)
     answer(queue, "1")
     client, _ = signed_in("rita", Role.RESEARCHER)
-    ada = factories.user("ada", Role.ANNOTATOR)
+    people = [factories.user(name, Role.ANNOTATOR) for name in ("ada", "ben", "cleo")]
+    members = [person.pk for person in people]
 
     response = client.post(
         reverse("review:queue-update", args=[queue.slug]),
-        {"name": "New name", "guidelines": "*Read*", "mode": "debate", "quorum": "3", "members": [ada.pk]},
+        {"name": "New name", "guidelines": "*Read*", "mode": "debate", "quorum": "3", "members": members},
     )
 
     queue.refresh_from_db()
     assert response.status_code == 302
     assert (queue.name, queue.guidelines, queue.mode, queue.quorum) == ("New name", "*Read*", "debate", 3)
-    assert list(queue.members.all()) == [ada]
+    assert list(queue.members.order_by("username")) == people
     assert sorted(queue.items.values_list("answer_count", "quorum")) == [(0, 3), (1, 2)]
 
 
@@ -410,19 +411,19 @@ def test_a_quorum_above_the_members_is_refused_and_one_above_everybody_warned_of
     answer(queue, "1", "1")
     client, _ = signed_in("rita", Role.RESEARCHER)
     members = [person.pk for person in User.objects.filter(annotations__queue=queue)]
-    form, page = {"name": "Tone", "mode": "blind", "quorum": 3}, reverse("review:queue-update", args=[queue.slug])
+    form, page = {"name": "Tone", "mode": "blind", "quorum": 4}, reverse("review:queue-update", args=[queue.slug])
 
     refused = client.post(page, form | {"members": members})
     saved = client.post(page, form, follow=True)
-    commanded = json.loads(_printed("queue", "change", queue.slug, "--quorum", "3", "--json"))
+    commanded = json.loads(_printed("queue", "change", queue.slug, "--quorum", "4", "--json"))
     named = client.post(page, form | {"members": members, "quorum": 2}, follow=True)
 
-    few = "3 annotators per item are more than the members chosen (2). Add members or ask fewer."
+    few = "4 annotators per item are more than the members chosen (2). Add members or ask fewer."
     assert (refused.status_code, refused.context["form"].errors) == (400, {"quorum": [few]})
-    warning = "Each item asks 3 people, and only 2 people can annotate in this queue: no item can be completed."
+    warning = "Each item asks 4 people, and only 3 people can annotate in this queue: no item can be completed."
     assert [str(message) for message in saved.context["messages"]] == ["Queue saved", warning]
     assert commanded["warning"] == warning
-    assert "3 annotations per item (items begun before: 2)" in " ".join(saved.text.split())
+    assert "4 annotations per item (items begun before: 2)" in " ".join(saved.text.split())
     assert [str(message) for message in named.context["messages"]] == ["Queue saved"]
 
 
