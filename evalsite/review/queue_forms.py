@@ -331,7 +331,8 @@ class QuotaForm(forms.Form):
 def _refuse_few(form: forms.BaseForm) -> None:
     """Refuse to ask more people about each item than are members, where somebody chooses either."""
     members, quorum = len(form.cleaned_data.get("members") or ()), form.cleaned_data.get("quorum") or 0
-    if 0 < members < quorum and {"members", "quorum"} & {*form.changed_data}:
+    is_chosen = bool({"members", "quorum"} & {*form.changed_data}) and not is_member_search(form.data)
+    if is_chosen and 0 < members < quorum:
         message = (
             f"{quorum} annotators per item are more than the members chosen ({members}). Add members or ask fewer."
         )

@@ -23,6 +23,7 @@ def test_members_are_searched_while_typing_and_stay_ticked(site: LiveSite, signe
     page = signed_in("demo-researcher")
     page.goto(f"/review/queues/{queue}/settings/")
     page.get_by_label("Question for annotators").fill("Which one is shorter?")
+    page.get_by_label("Annotators per item").fill("2")
     page.get_by_label("Anna Annotator").check()
 
     page.get_by_label("Search people").press_sequentially("chl")
@@ -47,6 +48,7 @@ def test_members_are_searched_by_the_button_without_javascript(
     queue = make_queue(site, tmp_path, "Members without scripts", ROW)
     page = signed_in("demo-researcher", java_script_enabled=False)
     page.goto(f"/review/queues/{queue}/settings/")
+    page.get_by_label("Annotators per item").fill("1")
     page.get_by_label("Ben Annotator").check()
 
     page.get_by_label("Search people").fill("anna")
