@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from evalsite.base.actions.reports import Report, ReportColumn, ReportTable
-from evalsite.reports.forms import PaceForm
+from evalsite.reports.forms import OneQueueForm
 from evalsite.reports.selectors.adjudications import (
     AdjudicationErrors,
     ErrorCount,
@@ -61,7 +61,7 @@ REPORT = Report(
     "adjudications",
     "Why the annotators of a queue disagreed, as its adjudicators ticked it, and where the guidelines say nothing.",
     permission="review.adjudicate",  # it names annotators
-    form_class=PaceForm,
+    form_class=OneQueueForm,
     read=lambda form, _waits: errors_of_queue(form.cleaned_data["queue"]),
     facts=asdict,
     tables=(KINDS, PEOPLE, SILENT),

@@ -8,10 +8,17 @@ from django.utils import timezone
 
 from evalsite.base.actions.reports import Report, ReportColumn, ReportTable
 from evalsite.base.json_types import JsonDict
-from evalsite.reports.forms import PaceForm
+from evalsite.reports.forms import OneQueueForm
 from evalsite.reports.selectors.pace import BurnDownDay, PersonDay, QueuePace, pace_of_queue
 from evalsite.review.actions.references import QUEUE
 from evalsite.review.models import Queue
+
+LINES = ("people", "burn_down")
+
+
+def _basis(pace: QueuePace) -> str:
+    return f"Annotations of {pace.queue}."
+
 
 PEOPLE: ReportTable[QueuePace, PersonDay] = ReportTable(
     "people",
@@ -26,7 +33,7 @@ PEOPLE: ReportTable[QueuePace, PersonDay] = ReportTable(
     ),
     rows=lambda pace: pace.people,
     keys=2,
-    basis=lambda pace: f"Annotations of {pace.queue}.",
+    basis=_basis,
 )
 BURN_DOWN: ReportTable[QueuePace, BurnDownDay] = ReportTable(
     "burn-down",
@@ -37,7 +44,7 @@ BURN_DOWN: ReportTable[QueuePace, BurnDownDay] = ReportTable(
         ReportColumn("left", lambda row: row.left, "Left", "number"),
     ),
     rows=lambda pace: pace.burn_down,
-    basis=lambda pace: f"Annotations of {pace.queue}.",
+    basis=_basis,
 )
 
 
@@ -54,12 +61,11 @@ def _facts(pace: QueuePace) -> JsonDict:
     }
 
 
-LINES = ("people", "burn_down")
 REPORT = Report(
     "pace",
     "How many items and hours the people of a queue give each day, what is left, and when it is finished at that pace.",
     permission="review.adjudicate",  # it names annotators
-    form_class=PaceForm,
+    form_class=OneQueueForm,
     read=lambda form, _waits: pace_of_queue(form.cleaned_data["queue"], at=timezone.now()),
     facts=_facts,
     tables=(PEOPLE, BURN_DOWN),

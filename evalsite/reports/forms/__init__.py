@@ -272,8 +272,8 @@ class AgreementForm(ItemGroupForm):
         return filled
 
 
-class PaceForm(forms.Form):
-    """Whose pace is shown."""
+class OneQueueForm(forms.Form):
+    """Which queue a report is about."""
 
     queue = forms.ModelChoiceField(Queue.objects.all(), help_text="Slug, name or number of a queue")
 

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404
 from evalsite.accounts.audit import NamedSubject
 from evalsite.base.http import PageRequest, get_view
 from evalsite.reports.actions import adjudications, pace
-from evalsite.reports.forms import PaceForm
+from evalsite.reports.forms import OneQueueForm
 from evalsite.reports.views.pages import report_download
 from evalsite.review.models import Queue
 
@@ -21,5 +21,5 @@ def queue_export(
 ) -> HttpResponse | StreamingHttpResponse:
     """Download a table of the pace of a queue, or of why its annotators disagreed."""
     queue = get_object_or_404(Queue, slug=slug)
-    form, subject = PaceForm({"queue": queue.pk}), NamedSubject(str(queue), queue.pk)
+    form, subject = OneQueueForm({"queue": queue.pk}), NamedSubject(str(queue), queue.pk)
     return report_download(request, REPORTS[report], form, table=table, format_name=format_name, subject=subject)
