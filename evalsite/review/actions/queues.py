@@ -62,6 +62,7 @@ def queue_facts(queue: Queue) -> JsonDict:
         "status": queue.status,
         "items": queue.total_count,
         "open": queue.open_count,
+        "is_filled": bool(queue.routed_at) or not (queue.run_id or queue.debate_set_id),  # else a job still adds items
         **{name: getattr(queue, name) for name in QueueForm.CHOICES if name != "guidelines"},
         "guidelines_version": queue.guidelines_version,
         "members": list(queue.members.order_by("username").values_list("username", flat=True)),
