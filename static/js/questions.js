@@ -24,6 +24,7 @@ document.addEventListener("click", (event) => {
 });
 
 // Digits answer one question at a time, the marked one; a choice marks the next that needs an answer.
+const CHECKS = ".choices-parts:not([data-parts])"; // each of them has a key of its own
 const partsIn = (form) => [...form.querySelectorAll("[data-part]:not([hidden])")];
 const fieldsIn = (part) => [...part.querySelectorAll("input, textarea")];
 const isTicked = (field) => field.type === "radio" || field.type === "checkbox";
@@ -67,9 +68,10 @@ function refresh(form) {
 }
 
 function start() {
+  const own = document.querySelector("[data-by-parts]");
+  if (own) for (const checks of document.querySelectorAll(CHECKS)) checks.toggleAttribute("data-current", own.checked);
   for (const form of document.querySelectorAll("[data-parts]")) {
     refresh(form);
-    const own = document.querySelector("[data-by-parts]");
     const parts = own && !own.checked ? [] : partsIn(form); // who adjudicates may adopt an answer by its key
     if (parts.length && !form.querySelector("[data-current]:not([hidden])")) mark(parts.find(isOpen) || parts[0]);
   }
@@ -83,12 +85,18 @@ function freePlace(part, field) {
   }
 }
 
-// An adjudicator who chooses to answer is at the first question, who adopts an answer at none.
+// An adjudicator who chooses to answer is at the first question, or at all the checks; who adopts an answer at none.
 document.addEventListener("change", (event) => {
   if (event.target.name !== "decision") return;
   const own = event.target.hasAttribute("data-by-parts");
   for (const form of own ? [] : document.querySelectorAll("[data-parts]")) unmark(form);
   start();
+});
+
+document.addEventListener("change", (event) => {
+  const own = event.target.closest?.("[data-part]") && document.querySelector("[data-by-parts]");
+  if (own) own.checked = true;
+  if (own) start();
 });
 
 document.addEventListener("change", (event) => {
@@ -98,8 +106,6 @@ document.addEventListener("change", (event) => {
   const part = event.target.closest("[data-part]");
   if (!part) return; // a draft was put back
   if (part.dataset.group) freePlace(part, event.target);
-  const own = document.querySelector("[data-by-parts]");
-  if (own) own.checked = true;
   const parts = partsIn(form);
   const later = parts.slice(parts.indexOf(part) + 1);
   const next = [...later, ...parts].find((other) => isOpen(other) && !isOptional(other));

@@ -48,3 +48,38 @@ def test_items_of_a_level_rubric_are_answered_by_key(site: LiveSite, signed_in: 
     expect(page.locator(".part").first.get_by_label("Not met", exact=True)).to_be_checked()
     page.keyboard.press("Enter")
     expect(page.locator(".review-place")).not_to_have_text(place)
+
+
+def test_a_lead_who_adjudicates_has_the_keys_of_the_items_once_they_choose_to_answer(
+    site: LiveSite, signed_in: SignIn
+) -> None:
+    for person, keys in (("demo-ben", ["0"]), ("demo-chloe", ["1", "0"])):
+        page = signed_in(person)
+        open_levels(page)
+        place = page.locator(".review-place").inner_text()
+        for key in [*keys, "Enter"]:
+            page.keyboard.press(key)
+        expect(page.locator(".review-place")).not_to_have_text(place)
+    lead = signed_in("demo-admin")
+    lead.goto("/review/adjudications/")
+    lead.locator("tbody a[href$='/adjudicate/']").first.click()
+    lead.evaluate(PAINTED)
+    address = lead.url
+    decision, first = lead.locator("input[name=decision]"), lead.locator(".part").first
+
+    lead.keyboard.press("1")
+    expect(decision.nth(0)).to_be_checked()
+    expect(first.get_by_label("Met", exact=True)).not_to_be_checked()
+    expect(first.locator("kbd")).to_be_hidden()
+
+    lead.keyboard.press("3")  # annotate each part yourself
+    lead.keyboard.press("1")
+    expect(decision.nth(2)).to_be_checked()
+    expect(first.get_by_label("Met", exact=True)).to_be_checked()
+    expect(first.locator("kbd")).to_be_visible()
+
+    lead.keyboard.press("0")
+    lead.keyboard.press("w")
+    lead.keyboard.type("The reference asks for the first item only.")
+    lead.keyboard.press("Control+Enter")
+    expect(lead).not_to_have_url(address)
