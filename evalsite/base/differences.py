@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from rapidfuzz.distance import Indel
@@ -42,6 +44,14 @@ class Differences:
 
 
 @dataclass(frozen=True, slots=True)
+class MergedPiece:
+    """A stretch of two texts written as one: in both, only in the first (`removed`) or only in the second (`added`)."""
+
+    text: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
     """Words of both texts: the same in both, or in each its own."""
 
@@ -57,6 +67,26 @@ def compare(a: str, b: str) -> Differences | None:
         return None
     runs = _runs(words_a, words_b)
     return Differences(_pieces([(run.a, run.differs) for run in runs]), _pieces([(run.b, run.differs) for run in runs]))
+
+
+def merge(a: str, b: str) -> tuple[MergedPiece, ...]:
+    """Return two texts as one, with what only the first has before what only the second has.
+
+    Texts that are too long to compare are one removed and one added piece.
+    """
+    words_a, words_b = _WORD.findall(a), _WORD.findall(b)
+    is_long = len(words_a) + len(words_b) > MOST_WORDS
+    runs = [_Run(words_a, words_b, differs=True)] if is_long and a != b else _runs(words_a, words_b)
+    pieces: list[MergedPiece] = []
+    for differs, group in groupby(runs, key=attrgetter("differs")):
+        found = list(group)
+        removed, added = ("".join(word for run in found for word in words(run)) for words in (_FIRST, _SECOND))
+        written = [(removed, "removed"), (added, "added")] if differs else [(added, "")]
+        pieces += [MergedPiece(text, change) for text, change in written if text]
+    return tuple(pieces)
+
+
+_FIRST, _SECOND = attrgetter("a"), attrgetter("b")
 
 
 def _runs(a: Sequence[str], b: Sequence[str]) -> list[_Run]:

@@ -167,6 +167,36 @@ class GoldColumnForm(ToleranceForm):
         return GoldColumn(**self.cleaned_data)
 
 
+class GuidelinesChangeForm(forms.Form):
+    """Which two versions of a queue's guidelines are compared."""
+
+    before = forms.IntegerField(
+        required=False,
+        min_value=1,
+        help_text="A version. Empty: the one that you annotated by last, else the one before the last.",
+    )
+    after = forms.IntegerField(required=False, min_value=1, help_text="A version. Empty: the one that holds.")
+
+
+class ConfirmGuidelinesForm(forms.Form):
+    """Which version of a queue's guidelines somebody has read."""
+
+    version = forms.IntegerField(
+        widget=forms.HiddenInput, min_value=1, help_text="The version that you have read, which has to hold."
+    )
+    OPEN = ("version",)
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.held = queue.guidelines_version
+
+    def clean_version(self) -> int:
+        version: int = self.cleaned_data["version"]
+        if version != self.held:
+            raise forms.ValidationError(f"The guidelines are now version {self.held}. Read what changed first.")
+        return version
+
+
 class TrainAgainForm(ReasonForm):
     """Who answers the training round of a queue again, and why."""
 

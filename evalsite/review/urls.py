@@ -35,6 +35,7 @@ urlpatterns: list[URLPattern] = [
     path("queues/<slug:slug>/annotations/import/", files.annotation_import, name="annotation-import"),
     path("queues/<slug:slug>/next/", items.item_next, name="item-next"),
     path("queues/<slug:slug>/training/", items.training, name="training"),
+    path("queues/<slug:slug>/guidelines/", items.guidelines, name="guidelines"),
     path("audits/runs/<int:key>/", audits.audit_run, name="audit-run"),
     path("audits/debates/<int:key>/", audits.audit_debates, name="audit-debates"),
     path("audits/debates/<int:key>/send/", audits.debates_send, name="debates-send"),

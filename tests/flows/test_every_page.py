@@ -24,6 +24,7 @@ NOT_PAGES = {  # parts of pages, and files
     "judging:day-budget-set",  # the page of budgets once more, where a form is refused
     "act",  # the form of an act that says its own button: test_recipes.py
     "review:training",  # looked at, by axe too, where somebody trains: test_training_round.py
+    "review:guidelines",  # the same where somebody reads what changed: test_guidelines.py
     *("home-running", "logout", "accounts:audit-export", "judging:case-edit-trial", "judging:rubric-workbook"),
     *("judging:judge-export", "judging:picture", "judging:import-picture"),
     *("judging:import-problems", "judging:run-progress", "judging:run-rescoring", "judging:esi-files"),

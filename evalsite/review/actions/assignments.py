@@ -21,17 +21,20 @@ from evalsite.review.addresses import address_of
 from evalsite.review.forms import (
     AnnotationForm,
     CannotJudgeForm,
+    ConfirmGuidelinesForm,
     FlagForm,
+    GuidelinesChangeForm,
     RevisionForm,
     SkipForm,
     TrainingForm,
     first_annotation,
 )
-from evalsite.review.models import Assignment, GoldAnswer, Queue
+from evalsite.review.models import Assignment, GoldAnswer, GuidelinesReading, Queue
 from evalsite.review.questions.scales import labels_from_json
+from evalsite.review.selectors.guidelines import GuidelinesChange, GuidelinesVersion, change_between, unread_since
 from evalsite.review.selectors.screens.content import ItemContent, own_text, read_panel
 from evalsite.review.selectors.training_rounds import TrainingPanel, next_training, read_training
-from evalsite.review.services.items import annotation_store, claims
+from evalsite.review.services.items import annotation_store, claims, queues
 from evalsite.review.services.items.annotation_store import GivenAnnotation
 from evalsite.review.services.items.training_rounds import record_training
 from evalsite.review.states import AssignmentStatus
@@ -149,6 +152,46 @@ def answer_training(act: ActionCall[Queue, TrainingForm]) -> TrainingPanel:
         queue=act.subject, item_id=act.data["item"], person=act.person, parts=act.data["parts"], at=act.at
     )
     return _training_panel(act.subject, act.person, answer.gold)
+
+
+def _version_facts(row: GuidelinesVersion) -> JsonDict:
+    return {"version": row.version, "until": row.until.isoformat() if row.until is not None else ""}
+
+
+def _change_facts(change: GuidelinesChange) -> JsonDict:
+    return {
+        "queue": change.queue.slug,
+        "before": _version_facts(change.before),
+        "after": _version_facts(change.after),
+        "pieces": [asdict(piece) for piece in change.pieces],
+    }
+
+
+@QUEUES.one(
+    "compare-guidelines",
+    permission="review.add_annotation",
+    form=GuidelinesChangeForm,
+    is_dry=True,
+    shown=_change_facts,
+)
+def compare_guidelines(act: ActionCall[Queue, GuidelinesChangeForm]) -> GuidelinesChange:
+    """Say what changed in the guidelines of a queue from one version to another, word by word."""
+    queue, since = act.subject, unread_since(act.subject, act.actor) if act.actor is not None else None
+    after = act.data["after"] or queue.guidelines_version
+    return change_between(queue, act.data["before"] or since or max(1, after - 1), after)
+
+
+@QUEUES.one(
+    "confirm-guidelines",
+    permission="review.add_annotation",
+    needs_person=True,
+    form=ConfirmGuidelinesForm,
+    makes_form=lambda queue, _first, data: ConfirmGuidelinesForm(data, queue=queue),
+    shown=lambda reading: {"queue": reading.queue.slug, "version": reading.version},
+)
+def confirm_guidelines(act: ActionCall[Queue, ConfirmGuidelinesForm]) -> GuidelinesReading:
+    """Confirm that one has read the guidelines of a queue, which changed: no item is handed out before."""
+    return queues.confirm_guidelines(queue=act.subject, person=act.person, version=act.data["version"], at=act.at)
 
 
 def _annotation_form(claim: Assignment, _first: JsonObject, data: PageData | None) -> AnnotationForm:

@@ -105,6 +105,39 @@ class Quota(models.Model):
         return f"quota of {self.items} until {self.until}"
 
 
+class PastGuidelines(models.Model):
+    """Guidelines of a queue that were replaced; those that hold stand in the queue itself."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="past_guidelines")
+    version = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    replaced_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = "past guidelines"
+        constraints = [models.UniqueConstraint(fields=["queue", "version"], name="guidelines_version_once")]
+
+    def __str__(self) -> str:
+        return f"version {self.version}"
+
+
+class GuidelinesReading(models.Model):
+    """That somebody confirmed that they have read a version of a queue's guidelines; only the last one is kept."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="guidelines_readings")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="guidelines_readings")
+    version = models.PositiveIntegerField()
+    read_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["queue", "person"], name="guidelines_reading_once")]
+
+    def __str__(self) -> str:
+        return f"reading of version {self.version}"
+
+
 class AuditPlan(models.Model):
     """How many verdicts of a run, or debates of a set, people check at random; without one the site's share holds."""
 

@@ -18,7 +18,12 @@ from evalsite.base.actions.pages import Page, action_page, show_refusal
 from evalsite.base.http import PageRequest, form_view, get_view, post_view, whole_number
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
-from evalsite.review.actions.assignments import answer_training, assignments_of, take_next
+from evalsite.review.actions.assignments import (
+    answer_training,
+    assignments_of,
+    confirm_guidelines,
+    take_next,
+)
 from evalsite.review.models import Assignment, Queue, ReviewItem
 from evalsite.review.questions.answer_forms import ScoredForm
 from evalsite.review.questions.forms import fields_of
@@ -28,7 +33,17 @@ from evalsite.review.selectors.screens.pages import queue_to_take_from
 from evalsite.review.services.items import claims
 from evalsite.review.services.items.annotation_store import ItemGone
 from evalsite.review.services.items.claims import NewerDraft
-from evalsite.review.views.next_items import Toast, parts_of, show_again, show_gone, show_item, show_next, show_training
+from evalsite.review.views.next_items import (
+    Toast,
+    parts_of,
+    show_again,
+    show_gone,
+    show_guidelines,
+    show_item,
+    show_next,
+    show_training,
+)
+from evalsite.review.views.queues import queue_or_404
 
 STOP_POLLING = 286  # htmx ends a poll at this status
 PRECONDITION_FAILED = 412
@@ -67,6 +82,17 @@ def training(request: PageRequest, slug: str) -> HttpResponse:
         except Refused as refusal:
             show_refusal(form, refusal)
     return show_training(request, queue, form)
+
+
+@action_page(confirm_guidelines, form_view)
+def guidelines(request: PageRequest, slug: str) -> HttpResponse:
+    """Show what changed in the guidelines of a queue; who has to read it confirms that, and gets the next item."""
+    queue = queue_or_404(request, slug)
+    form = confirm_guidelines.form(queue, {}, request.POST or None)
+    if form.is_valid():
+        confirm_guidelines.carry_out(ActionCall(queue, form, request.user, timezone.now()))
+        return show_next(request, queue)
+    return show_guidelines(request, queue, form)
 
 
 @get_view("review.view_queue")

@@ -10,14 +10,16 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.forms import Form
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
+from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.differences import compare
 from evalsite.base.http import PageRequest
 from evalsite.base.json_types import JsonDict
+from evalsite.review.actions.assignments import compare_guidelines
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import (
     PAIR_SKIP_REASONS,
@@ -42,6 +44,7 @@ from evalsite.review.questions.forms import (
 from evalsite.review.questions.label_forms import LabelForm
 from evalsite.review.questions.marks import seal_of, segments
 from evalsite.review.questions.scales import TEN_KEY, Label
+from evalsite.review.selectors.guidelines import GuidelinesChange, unread_since, versions_of
 from evalsite.review.selectors.labels.subjects import ScoreSoFar, score_so_far, texts_seen
 from evalsite.review.selectors.screens.content import (
     ANSWERED,
@@ -55,14 +58,13 @@ from evalsite.review.selectors.screens.content import (
     read_panel,
 )
 from evalsite.review.selectors.screens.waiting_items import (
-    has_new_guidelines,
     progress_of,
     queues_to_answer,
     read_waiting,
     standing_of,
 )
 from evalsite.review.selectors.training_rounds import next_training, read_training, training_of
-from evalsite.review.services.items.claims import NoItemAvailable, TrainingFirst, claim_next, start_work
+from evalsite.review.services.items.claims import NoItemAvailable, ReadFirst, claim_next, start_work
 from evalsite.review.services.items.looks import note_look
 
 PANEL = "review/_item_panel.html"
@@ -99,7 +101,7 @@ def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict
         context["form"] = AnnotationForm(initial=first_annotation(panel.claim))
         context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")))
         context["heartbeat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // HEARTBEATS_PER_LEASE)
-        context["has_new_guidelines"] = has_new_guidelines(queue=panel.item.queue, user=request.user)
+        context["has_new_guidelines"] = unread_since(panel.item.queue, request.user) is not None
         context["unable_reasons"] = (*((UNFIT_RUBRIC,) if panel.content.rubric else ()), *UNABLE_REASONS)
         context["skip_reasons"] = PAIR_SKIP_REASONS if panel.content.has_several else SINGLE_SKIP_REASONS
     if panel.state == ANSWERED:
@@ -245,6 +247,8 @@ def show_item(request: PageRequest, item_id: int, *, toast: Toast | None = None,
     """Answer with an item: the panel for htmx, with the address it now has, else the whole page."""
     panel = read_panel(item_id=item_id, user=request.user, at=timezone.now())
     if panel.state == WORK and panel.claim is not None and panel.claim.heartbeat_at is None:
+        if unread_since(panel.item.queue, request.user) is not None:
+            return _led_to(request, ReadFirst.page, panel.item.queue)
         start_work(claim=panel.claim, at=timezone.now())
     if panel.state == OVERVIEW:
         note_look(item=panel.item, person=request.user, at=timezone.now())
@@ -280,11 +284,10 @@ def show_next(
     `done_id` is the item just done with.
     """
     standing = standing_of(queue=queue, user=request.user)
-    training_url = reverse("review:training", args=[queue.slug])
     try:
         claim = claim_next(queue=queue, annotator=request.user, at=timezone.now(), standing=standing)
-    except TrainingFirst:
-        return HttpResponse(headers={"HX-Redirect": training_url}) if request.htmx else redirect(training_url)
+    except ReadFirst as first:
+        return _led_to(request, first.page, queue)
     except NoItemAvailable as nothing:
         return _show_nothing(request, queue, str(nothing), toast, done_id)
     if request.htmx:
@@ -313,6 +316,35 @@ def show_training(request: PageRequest, queue: Queue, form: Form) -> HttpRespons
         context["parts"] = replace(parts, is_scored=False)
         context |= material_of(request, panel.content, url=request.get_full_path())
     return render(request, "review/training.html", context, status=400 if form.errors else 200)
+
+
+def _led_to(request: PageRequest, page: str, queue: Queue) -> HttpResponse:
+    """Answer with another page of a queue, where there is something to do before the next item."""
+    url = reverse(page, args=[queue.slug])
+    return HttpResponse(headers={"HX-Redirect": url}) if request.htmx else redirect(url)
+
+
+def show_guidelines(request: PageRequest, queue: Queue, form: Form) -> HttpResponse:
+    """Answer with what changed from one version of a queue's guidelines to another, and who has read which."""
+    chosen = compare_guidelines.form(queue, {}, request.GET)
+    if not chosen.is_valid():
+        raise Http404("No such version.")
+    change: GuidelinesChange = compare_guidelines.carry_out(ActionCall(queue, chosen, request.user, timezone.now()))
+    since = unread_since(queue, request.user)
+    context = {
+        "queue": queue,
+        "form": form,
+        "change": change,
+        "versions": versions_of(queue),
+        "choosers": [
+            ("before", "From", change.before.version),
+            ("after", "to", change.after.version),
+        ],
+        "is_unread": since is not None,
+        "shows_unread": since is not None and change.before.version <= since and change.after.until is None,
+        "readings": queue.guidelines_readings.select_related("person").order_by("-version", "person__username"),
+    }
+    return render(request, "review/guidelines.html", context, status=400 if form.errors else 200)
 
 
 def _key_of(item_id: int) -> str:

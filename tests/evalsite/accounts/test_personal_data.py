@@ -170,6 +170,7 @@ def test_no_table_names_people_in_a_way_that_nobody_thought_of() -> None:
         "accounts.SecondFactor.person",
         "api.ApiToken.owner",
         "api.KeptAnswer.owner",
+        "review.GuidelinesReading.person",
         "review.Look.person",
         "review.MailChoice.person",
         "review.Notice.person",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from evalsite.review.models import (
     Assignment,
     GoldAnswer,
     Material,
+    PastGuidelines,
     PausedPerson,
     Queue,
     ReviewItem,
@@ -329,6 +331,33 @@ def _trained() -> Example:
         shows={"item": item.address, "feedback": told},
         refused={"item": item.address},
         sentence="Choose a label first.",
+    )
+
+
+def _compared_guidelines() -> Example:
+    queue = factories.queue(slug="pairs", guidelines="Read twice.", guidelines_version=2)
+    PastGuidelines.objects.create(queue=queue, version=1, text="Read.", replaced_at=datetime(2026, 3, 2, tzinfo=UTC))
+    words = [("Read ", ""), ("twice", "added"), (".", "")]
+    return Example(
+        queue,
+        shows={
+            "queue": "pairs",
+            "before": {"version": 1, "until": "2026-03-02T00:00:00+00:00"},
+            "after": {"version": 2, "until": ""},
+            "pieces": [{"text": text, "change": change} for text, change in words],
+        },
+        refused={"before": 0},
+        sentence="Ensure this value is greater than or equal to 1.",
+    )
+
+
+def _confirmed_guidelines() -> Example:
+    return Example(
+        factories.queue(slug="pairs", guidelines="Read twice.", guidelines_version=2),
+        entered={"version": 2},
+        shows={"queue": "pairs", "version": 2},
+        refused={"version": 1},
+        sentence="The guidelines are now version 2. Read what changed first.",
     )
 
 
@@ -669,6 +698,8 @@ EXAMPLES: dict[str, Make] = {
     "queue give-items": _gave_items,
     "queue take-gold": _took_gold,
     "queue resolve-person": _resolved_person,
+    "queue compare-guidelines": _compared_guidelines,
+    "queue confirm-guidelines": _confirmed_guidelines,
     "queue next-training": _next_training,
     "queue train": _trained,
     "queue train-again": _trains_again,

@@ -216,6 +216,8 @@ def test_every_change_of_a_row_with_an_owner_is_for_its_owners() -> None:
         "queue next",  # and annotators
         "queue next-training",
         "queue train",
+        "queue compare-guidelines",
+        "queue confirm-guidelines",
     ]
 
 

@@ -361,18 +361,6 @@ def _mine_stuck(queue: Queue, user: User) -> int:
     return stuck_items(queue).filter(Exists(mine)).count()
 
 
-def has_new_guidelines(*, queue: Queue, user: User) -> bool:
-    """Return whether the guidelines have changed since this person last annotated in the queue.
-
-    No query while they have never been changed.
-    """
-    if queue.guidelines_version == 1 or not queue.guidelines:
-        return False
-    mine = Annotation.objects.filter(queue=queue, annotator=user).order_by("-created_at", "-pk")
-    read = mine.values_list("guidelines_version", flat=True).first()
-    return read is not None and read < queue.guidelines_version
-
-
 @dataclass(frozen=True, slots=True)
 class PersonProgress:
     """What one person has done in a queue."""

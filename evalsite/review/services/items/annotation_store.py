@@ -13,6 +13,7 @@ from django.db import transaction
 from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.forms import fields_of
+from evalsite.review.selectors.guidelines import version_behind
 from evalsite.review.selectors.labels.subjects import form_of_item, texts_seen
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.claims import REASON_LIMIT, TEXT_LIMIT, count_work, lease_time, notify_if_stuck
@@ -111,7 +112,7 @@ def _annotation(answer: GivenLabel, claim: Assignment, *, item: ReviewItem, at: 
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
         seen_before=claim.seen_before,
         mode=item.queue.mode,
-        guidelines_version=item.queue.guidelines_version,
+        guidelines_version=version_behind(item.queue, claim),
         asked_hash=sha256(canonical_json([item.queue.form, item.queue.guidelines, item.content_hash])).hexdigest(),
         active_seconds=claim.active_seconds,
         created_at=at,

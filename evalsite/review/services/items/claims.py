@@ -25,6 +25,7 @@ from evalsite.review.models import LEFT_OUT, Annotation, Assignment, Look, Notic
 from evalsite.review.routing import ItemArm
 from evalsite.review.sampling import RETEST_GAP, is_retest, uniform_number
 from evalsite.review.selectors.gold import gold_due
+from evalsite.review.selectors.guidelines import unread_since
 from evalsite.review.selectors.screens.content import order_for, swapped_for
 from evalsite.review.selectors.screens.pages import ORDERS
 from evalsite.review.selectors.screens.waiting_items import (
@@ -122,8 +123,16 @@ class NoItemAvailable(Refused):
     """No item for this person; the message says why and when to come back."""
 
 
-class TrainingFirst(NoItemAvailable):
+class ReadFirst(NoItemAvailable):
+    """The person has something to do on another page of the queue before the next item."""
+
+    page = "review:guidelines"
+
+
+class TrainingFirst(ReadFirst):
     """The person has training items to answer before the first item."""
+
+    page = "review:training"
 
 
 class NewerDraft(Exception):
@@ -136,12 +145,17 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
     The claim's item and the item's queue are at hand. `standing` spares reading again how the person stands.
 
     Raises:
-        TrainingFirst: they have training items to answer.
+        ReadFirst: they have training items to answer, or changed guidelines to read.
         NoItemAvailable: nothing is left for them, or the queue hands nothing out.
     """
     standing = standing or standing_of(queue=queue, user=annotator)
     if standing.may_take and next_training(queue, annotator) is not None:
         raise TrainingFirst("Answer the training items of this queue first.")
+    if standing.may_take and unread_since(queue, annotator) is not None:
+        raise ReadFirst(
+            "The guidelines have changed since your last annotation here. Read what changed, and confirm it "
+            "(commands and the API: queue compare-guidelines, then queue confirm-guidelines)."
+        )
     refusal = quota_refusal(queue=queue, user=annotator, at=at) if standing.has_quota else ""
     if standing.may_take and not refusal:
         for _ in range(MOST_TRIES):

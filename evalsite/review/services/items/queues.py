@@ -16,7 +16,15 @@ from evalsite.base.actions.deletions import delete_with_dependents, dependents_o
 from evalsite.base.json_types import JsonObject
 from evalsite.base.rows import lock_row
 from evalsite.review.blinding import blind_name, hidden_name_in
-from evalsite.review.models import LEFT_OUT, LabelTable, Queue, Quota, ReviewItem
+from evalsite.review.models import (
+    LEFT_OUT,
+    GuidelinesReading,
+    LabelTable,
+    PastGuidelines,
+    Queue,
+    Quota,
+    ReviewItem,
+)
 from evalsite.review.models.items import SHARES
 from evalsite.review.questions.scales import Label, labels_to_json
 from evalsite.review.routing import ItemArm
@@ -200,11 +208,10 @@ def update_queue(
     if fields.get("name", queue.name) != queue.name:
         check_name(fields["name"], hidden=names_behind(queue))
     changed = {name: value for name, value in fields.items() if name in allowed and getattr(queue, name) != value}
+    if "guidelines" in changed:
+        changed["guidelines_version"] = _keep_guidelines(queue, actor=actor, at=at)
     for name, value in changed.items():
         setattr(queue, name, value)
-    if "guidelines" in changed:
-        queue.guidelines_version += 1
-        changed["guidelines_version"] = queue.guidelines_version
     if changed:
         queue.save(update_fields=sorted(changed))
     if "quorum" in changed or "overlap" in changed:
@@ -222,6 +229,21 @@ def update_queue(
         detail["members"] = str(len(members))
     record(actor, "queue.changed", queue, **detail)
     return queue
+
+
+def _keep_guidelines(queue: Queue, *, actor: User | None, at: datetime) -> int:
+    """Keep the guidelines that are being replaced, and return the number of the new ones; their author knows them."""
+    PastGuidelines.objects.create(queue=queue, version=queue.guidelines_version, text=queue.guidelines, replaced_at=at)
+    version = queue.guidelines_version + 1
+    if actor is not None:
+        confirm_guidelines(queue=queue, person=actor, version=version, at=at)
+    return version
+
+
+def confirm_guidelines(*, queue: Queue, person: User, version: int, at: datetime) -> GuidelinesReading:
+    """Note that a person has read a version of a queue's guidelines."""
+    read = {"version": version, "read_at": at}
+    return GuidelinesReading.objects.update_or_create(queue=queue, person=person, defaults=read)[0]
 
 
 @transaction.atomic

@@ -14,12 +14,10 @@ from django.utils import timezone
 from evalsite.accounts.roles import Role
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, Assignment
-from evalsite.review.services.items.queues import update_queue
 from evalsite.review.states import UNDO_GRACE, ItemStatus
 from tests import factories
 from tests.debate import rows
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
-from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -407,27 +405,6 @@ def test_debate_page_and_item_page_agree_that_losing_and_finding_a_verdict_is_no
     one, two = ["A is better", "no verdict", "B is better"], ["A is better", "B is better, before: A", "B is better"]
     assert strips == [one + two] * 2
     assert changes == [["statement-1-2"]] * 2
-
-
-def test_who_annotated_under_older_guidelines_is_told_to_read_them_again() -> None:
-    queue = factories.queue(guidelines="Be kind.")
-    for _ in range(3):
-        factories.review_item(queue=queue)
-    client, _ = signed_in("ada")
-    other, _ = signed_in("ben")
-    send(client, take(client, queue))
-    told = "The guidelines have changed since your last annotation here."
-
-    update_queue(queue=queue, fields={"guidelines": "Be strict."}, members=None, actor=None, at=NOON)
-    second = take(client, queue)
-    first_of_ben = take(other, queue)
-    changed, fresh = (
-        person.get(claim.item.get_absolute_url()).text for person, claim in ((client, second), (other, first_of_ben))
-    )
-    send(client, second)
-    after = client.get(take(client, queue).item.get_absolute_url()).text
-
-    assert (told in changed, told in fresh, told in after) == (True, False, False)
 
 
 def test_the_reason_about_a_rubric_is_offered_where_there_is_one() -> None:
