@@ -37,6 +37,7 @@ class QueueMode(LabelledEnum):
 
     BLIND = "blind", "Blind: question, responses and rubric only"
     DEBATE = "debate", "With the anonymous transcript of the debate"
+    PREFILLED = "prefilled", "With a model's answers filled in on most items"
 
 
 class Viewer(StrEnum):
@@ -63,16 +64,15 @@ EVERYTHING = frozenset(ItemPart)
 _ADJUDICATOR_DECIDES = {  # nothing that a machine said, or the label would depend on it
     QueueMode.BLIND: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL},
     QueueMode.DEBATE: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL, ItemPart.TRANSCRIPT},
+    QueueMode.PREFILLED: _TASK | {ItemPart.OTHER_ANSWERS, ItemPart.FINAL_LABEL},
 }
 
-_ANNOTATOR_SEES = {
-    (QueueMode.BLIND, Stage.BEFORE_ANSWER): _TASK,
-    (QueueMode.DEBATE, Stage.BEFORE_ANSWER): _TASK | {ItemPart.TRANSCRIPT},
-    (QueueMode.BLIND, Stage.COMMITTED): _REVEALED,
-    (QueueMode.DEBATE, Stage.COMMITTED): _REVEALED,
-    (QueueMode.BLIND, Stage.QUORUM): _AFTER_QUORUM,
-    (QueueMode.DEBATE, Stage.QUORUM): _AFTER_QUORUM,
+_BEFORE_ANSWER = {  # what a claim shows filled in stands on the claim itself: it is drawn by item
+    QueueMode.BLIND: _TASK,
+    QueueMode.DEBATE: _TASK | {ItemPart.TRANSCRIPT},
+    QueueMode.PREFILLED: _TASK,
 }
+_ANSWERED = {Stage.COMMITTED: _REVEALED, Stage.QUORUM: _AFTER_QUORUM}
 
 
 def visible(viewer: Viewer, mode: QueueMode, stage: Stage) -> frozenset[ItemPart]:
@@ -89,7 +89,7 @@ def visible(viewer: Viewer, mode: QueueMode, stage: Stage) -> frozenset[ItemPart
         return EVERYTHING
     if viewer is Viewer.ADJUDICATOR:
         return _AFTER_QUORUM if stage is not Stage.BEFORE_ANSWER else _ADJUDICATOR_DECIDES[mode]
-    return _ANNOTATOR_SEES[mode, stage]
+    return _BEFORE_ANSWER[mode] if stage is Stage.BEFORE_ANSWER else _ANSWERED[stage]
 
 
 def viewer_of(*, is_member: bool, has_claimed: bool, is_adjudicating: bool, is_owner: bool) -> Viewer:

@@ -19,6 +19,7 @@ from evalsite.review.questions.scales import Label
 from evalsite.review.queue_forms import BY_PARTS, ReasonForm
 from evalsite.review.services.items.decisions import FinalWord
 from evalsite.review.services.items.gold import GoldColumn
+from evalsite.review.services.items.prefills import WantedPrefill, judges_of
 from evalsite.review.states import ErrorKind
 
 NOTE_LIMIT = 20_000
@@ -195,6 +196,44 @@ class ConfirmGuidelinesForm(forms.Form):
         if version != self.held:
             raise forms.ValidationError(f"The guidelines are now version {self.held}. Read what changed first.")
         return version
+
+
+class PrefillForm(forms.Form):
+    """Where a model's answers to the items of a queue are, and how many items go without."""
+
+    column = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="The column of the queue's file with the answers: a label, or for several questions JSON. With a "
+        "column for each question (prefill.rank, prefill.use.a), the words before the first full stop (prefill). "
+        "Annotators never see a column whose name has the word prefill.",
+    )
+    judge = forms.ChoiceField(required=False, help_text="The judge of the queue's run that answers.")
+    unfilled_share = forms.FloatField(
+        min_value=0,
+        max_value=0.9,
+        label="Share without",
+        help_text="From 0 to 0.9: of the items with answers, drawn at random, that are asked blind. How often people "
+        "agree with the answers there, and where they are filled in, shows how far the answers pull them.",
+    )
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.initial = {"unfilled_share": queue.unfilled_share} | self.initial
+        judges = judges_of(queue)
+        for name in ("judge",) if queue.source_file else ("column",):
+            del self.fields[name]
+        if not judges:
+            self.fields.pop("judge", None)
+        elif isinstance(judge := self.fields.get("judge"), forms.ChoiceField):
+            judge.choices, judge.initial = [(name, name) for name in judges], judges[0]
+            judge.required = True
+        if "column" in self.fields:
+            self.fields["column"].required = True
+
+    def wanted(self) -> WantedPrefill:
+        """Return what was entered."""
+        return WantedPrefill(**{"column": "", "judge": ""} | self.cleaned_data)
 
 
 class TrainAgainForm(ReasonForm):

@@ -24,7 +24,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.review.audit_plans import cases_for
 from evalsite.review.blinding import QueueMode
-from evalsite.review.models import OrderPolicy, PausedPerson, Queue, ReviewItem
+from evalsite.review.models import OrderPolicy, PausedPerson, Prefill, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, read_form
 from evalsite.review.questions.scales import Label, reads_highest_first, scale_from_words, words_of
 from evalsite.review.sampling import RETEST_GAP
@@ -48,6 +48,7 @@ OVERLAP_HELP = (
     "applies to items without annotations or assignments."
 )
 BY_PARTS = "parts"
+MODES_OF_ANY = [(value, text) for value, text in choices_of(QueueMode) if value != QueueMode.PREFILLED]
 SEARCH, SEARCHED = "member_search", "member_searched"  # what is typed, and what the people listed were found by
 
 
@@ -411,7 +412,8 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
         if isinstance(members, MembersField):
             members.offer(people, search=self.data.get(SEARCH, ""))
         if isinstance(mode, forms.ChoiceField):
-            mode.choices = choices_of(QueueMode)
+            has_answers = Prefill.objects.filter(item__queue=self.instance).exists() if self.instance.pk else False
+            mode.choices = choices_of(QueueMode) if has_answers else MODES_OF_ANY
         if isinstance(quorum, forms.IntegerField):
             quorum.min_value, quorum.max_value = 1, 20
             quorum.widget.attrs |= {"min": 1, "max": 20}
@@ -580,7 +582,7 @@ class QueueFileForm(MaterialFileForm):
         help_text=OVERLAP_HELP,
     )
     mode = forms.ChoiceField(
-        choices=choices_of(QueueMode), initial=QueueMode.BLIND, label="Annotation mode", widget=forms.RadioSelect
+        choices=MODES_OF_ANY, initial=QueueMode.BLIND, label="Annotation mode", widget=forms.RadioSelect
     )
     order = forms.ChoiceField(choices=OrderPolicy.choices, initial=OrderPolicy.GIVEN, label="Order of items")
     members = MembersField()

@@ -90,6 +90,19 @@ def is_retest(item_key: str, *, person: str, seed: int, share: float = RETEST_SH
     return uniform_number("retest", seed, person, item_key) < share
 
 
+UNFILLED_SHARE = 0.2  # of items with a model's answers that are asked without them
+
+
+def is_unfilled(shuffle: int, *, share: float) -> bool:
+    """Return whether nobody is shown a model's answers to the item with this stored random number.
+
+    Drawn by item, not by annotation: an item's final label is blind only if all its labels are, so the items without
+    have blind final labels and are a random sample of the queue; and the two groups have no item in common. A larger
+    share holds the smaller one.
+    """
+    return uniform_number("unfilled", shuffle) < share
+
+
 PASS_MARK = 0.7  # share of gold items that a person has to answer right
 GOLD_BLOCK = 10  # of so many items that a person is handed one at most is gold
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from math import hypot
 
 import numpy as np
 import scipy
@@ -50,7 +51,7 @@ def _share(count: float, n: int, *, units: int) -> Estimate:
     return Estimate(share, *mid_p_interval(share, units), n)
 
 
-def wilson_interval(count: float, n: int, *, level: float = LEVEL) -> tuple[float, float]:
+def wilson_interval(count: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:
     """Return Wilson's score interval of a share of n. Source: Wilson 1927."""
     z = z_value(level)
     centre, room = (count + z**2 / 2) / (n + z**2), z / (n + z**2)
@@ -61,6 +62,30 @@ def wilson_interval(count: float, n: int, *, level: float = LEVEL) -> tuple[floa
 def wilson_share(count: float, n: int) -> Estimate:
     """Return count / n with Wilson's interval; undefined for n = 0."""
     return Estimate(count / n, *wilson_interval(count, n), n) if n else undefined("There are no values yet.")
+
+
+def share_by_cluster(values: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
+    """Return the share of values that hold, with Wilson's interval of as many values as they are worth."""
+    n = len(values)
+    if not n:
+        return undefined("There are no values yet.")
+    share = sum(values) / n
+    size = effective_size(np.array(values, dtype=np.float64), clusters)
+    return Estimate(share, *wilson_interval(share * size, size), n)
+
+
+def difference_of_shares(first: Estimate, second: Estimate) -> Estimate:
+    """Return first - second of two groups without common units, with Newcombe's interval where theirs are Wilson's.
+
+    The distances of the shares to the ends of their intervals are added as errors are. Source: Newcombe 1998, no. 10.
+    """
+    ends = (first.value, first.low, first.high, second.value, second.low, second.high)
+    n = first.n + second.n
+    if any(end is None for end in ends):
+        return undefined(first.reason or second.reason, n=n)
+    value, low, high, other, other_low, other_high = (float(end) for end in ends if end is not None)
+    gap = value - other
+    return Estimate(gap, gap - hypot(value - low, other_high - other), gap + hypot(high - value, other - other_low), n)
 
 
 def mid_p_interval(share: float, n: float, *, level: float = LEVEL) -> tuple[float, float]:

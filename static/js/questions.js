@@ -73,7 +73,7 @@ function start() {
   for (const form of document.querySelectorAll("[data-parts]")) {
     refresh(form);
     const parts = own && !own.checked ? [] : partsIn(form); // who adjudicates may adopt an answer by its key
-    if (parts.length && !form.querySelector("[data-current]:not([hidden])")) mark(parts.find(isOpen) || parts[0]);
+    if (parts.length && !form.querySelector("[data-current]:not([hidden])")) mark(parts.find((part) => isOpen(part) && !isOptional(part)) || parts[0]);
   }
 }
 

@@ -11,6 +11,7 @@ from evalsite.base.json_types import JsonDict
 from evalsite.base.score_scales import COEFFICIENT, SHARE
 from evalsite.reports import jobs
 from evalsite.reports.forms import AgreementForm
+from evalsite.reports.selectors.prefill_pull import Pull
 from evalsite.reports.services.estimated_labels import EstimatedPerson
 from evalsite.reports.services.gold_people import GoldPerson
 from evalsite.reports.services.people import (
@@ -160,6 +161,22 @@ ESTIMATED: ReportTable[PeopleAgreement, EstimatedPerson] = ReportTable(
     basis=_basis,
 )
 
+PULL: ReportTable[PeopleAgreement, Pull] = ReportTable(
+    "pull",
+    "How far a model's answers pull annotators",
+    columns=(
+        ReportColumn("answered_by", lambda row: row.source),
+        ReportColumn("question", lambda row: row.key),
+        ReportColumn("text", lambda row: row.text, in_papers=False),
+        FigureColumn("filled_in", lambda row: row.prefilled),
+        FigureColumn("blind", lambda row: row.blind),
+        FigureColumn("pull", lambda row: row.pull),
+    ),
+    rows=lambda report: report.pulls,
+    keys=2,
+    basis=_basis,
+)
+
 
 def _read(form: AgreementForm, waits: bool) -> PeopleAgreement:
     queue, table = form.cleaned_data["queue"], form.cleaned_data["labels"]
@@ -179,6 +196,6 @@ REPORT = Report(
     form_class=AgreementForm,
     read=_read,
     facts=_facts,
-    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED),
+    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, PULL),
     references={Queue: QUEUE, LabelTable: LABEL_TABLE},
 )

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import Case, Count, FloatField, IntegerField, Max, Min, QuerySet, Value, When
+from django.db.models import Case, Count, FloatField, IntegerField, Max, Min, Q, QuerySet, Value, When
 from django.utils.timezone import get_default_timezone
 from numpy.typing import NDArray
 
 from evalsite.reports.selectors.options import Options, chosen
+from evalsite.review.blinding import QueueMode
 from evalsite.review.models import LEFT_OUT, Annotation, ImportedLabel, LabelledItem, LabelTable, Queue, ReviewItem
 from evalsite.review.questions.forms import Kind, OwnForm
 from evalsite.review.questions.scales import MOST_LABELS, Label, joined_scale, labels_from_json
@@ -105,9 +106,20 @@ def answered_queues() -> QuerySet[Queue]:
 
 def answers_of(queue: Queue, options: Options, *, with_left_out: bool = False) -> QuerySet[Annotation]:
     """Return the valid blind annotations of a queue under the chosen groups, without those of retest items."""
-    answers = _blind_labels(queue, with_left_out=with_left_out).exclude(item__status__in=LEFT_OUT)
-    answers = answers.exclude(item__arm=ItemArm.RETEST).filter(**of_groups(options))
-    return answers.order_by("item_id", "pk")
+    return _of_items(_blind_labels(queue, with_left_out=with_left_out), options)
+
+
+def answers_beside_models(queue: Queue, options: Options) -> QuerySet[Annotation]:
+    """Return the valid annotations of items that a model answers too, whether that was filled in or the item was drawn
+    to be blind."""
+    labels = Annotation.objects.filter(queue=queue, left_out_at=None, seen_before=False).exclude(label="")
+    labels = labels.filter(mode__in=(QueueMode.BLIND, QueueMode.PREFILLED)).exclude(assignment__prefilled_by="")
+    return _of_items(labels, options)
+
+
+def _of_items(labels: QuerySet[Annotation], options: Options) -> QuerySet[Annotation]:
+    answers = labels.exclude(item__status__in=LEFT_OUT).exclude(item__arm=ItemArm.RETEST)
+    return answers.filter(**of_groups(options)).order_by("item_id", "pk")
 
 
 def of_groups(options: Options, *, prefix: str = "item__") -> dict[str, str]:
@@ -115,9 +127,18 @@ def of_groups(options: Options, *, prefix: str = "item__") -> dict[str, str]:
     return {f"{prefix}{name}": chosen(options, name) for name in GROUPS if chosen(options, name)}
 
 
-def seen_before_count(queue: Queue) -> int:
-    """Return how many answers are left out because their authors had looked at the item as its owner."""
-    return Annotation.objects.filter(queue=queue, seen_before=True).exclude(label="").count()
+_IS_PREFILLED = Q(mode=QueueMode.PREFILLED)
+_IS_BLIND = Q(seen_before=False) & ~_IS_PREFILLED  # the transcript of a debate is said with the figures
+
+
+def left_out_counts(queue: Queue) -> dict[str, int]:
+    """Return how many answers are left out: their authors had looked at the item as its owner (`seen_before`), or saw a
+    model's answers filled in (`prefilled`)."""
+    labels = Annotation.objects.filter(queue=queue).exclude(label="")
+    counts = labels.aggregate(
+        seen=Count("pk", filter=Q(seen_before=True)), led=Count("pk", filter=_IS_PREFILLED & Q(seen_before=False))
+    )
+    return {"seen_before": counts["seen"], "prefilled": counts["led"]}
 
 
 def unable_in(queue: Queue, options: Options) -> dict[str, int]:
@@ -130,7 +151,7 @@ def unable_in(queue: Queue, options: Options) -> dict[str, int]:
 
 
 def _blind_labels(queue: Queue, *, with_left_out: bool = False) -> QuerySet[Annotation]:
-    labels = Annotation.objects.filter(queue=queue, seen_before=False).exclude(label="")
+    labels = Annotation.objects.filter(_IS_BLIND, queue=queue).exclude(label="")
     return labels if with_left_out else labels.filter(left_out_at=None)
 
 
@@ -145,7 +166,7 @@ def terms_of(queue: Queue) -> dict[str, dict[str, int]]:
 def read_answers(queue: Queue, options: Options, *, with_left_out: bool = False) -> QueueAnswers:
     """Return the blind answers of a queue. Revisions after the reveal are not agreement, so they do not count here.
 
-    Nor do answers of people who had looked at the item as its owner before.
+    Nor do answers of people who had looked at the item as its owner before, or saw a model's answers filled in.
 
     One pass over the answers serves all figures: half a million rows are read once.
     """
@@ -234,7 +255,7 @@ def _scales_of(items: QuerySet[ReviewItem], options: Options) -> _Scales:
     }
     joined = joined_scale(sorted({scale for scales in scales_by_criterion.values() for scale in scales}, key=repr))
     if len(joined) > MOST_LABELS:
-        chosen = Annotation.objects.filter(item__in=items, seen_before=False, **of_groups(options))
+        chosen = Annotation.objects.filter(_IS_BLIND, item__in=items, **of_groups(options))
         label_values = set(chosen.order_by().values_list("label", flat=True).distinct())
         joined = tuple(label for label in joined if label.value in label_values)
     return _Scales(joined, by_criterion)

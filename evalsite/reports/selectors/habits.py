@@ -7,6 +7,7 @@ from typing import Any
 
 from evalsite.reports.selectors.annotations import answers_of, of_groups
 from evalsite.reports.selectors.options import Options
+from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, Assignment, Queue
 from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.labels.machine_labels import machine_labels
@@ -50,6 +51,7 @@ def labels_in_order(queue: Queue, options: Options) -> dict[str, list[tuple[int,
 def repeats(queue: Queue, options: Options) -> list[Repeats]:
     """Return the pairs of answers that each person gave to the same item, by person, under the chosen groups."""
     labelled = Annotation.objects.filter(queue=queue, left_out_at=None).exclude(label="")
+    labelled = labelled.exclude(mode=QueueMode.PREFILLED)
     second = labelled.filter(item__arm=ItemArm.RETEST, **of_groups(options)).order_by("annotator_id", "pk")
     rows: list[Any] = list(
         second.values_list("annotator_id", "annotator__username", "label", "item__retest_of", "item")

@@ -13,10 +13,10 @@ from evalsite.reports.selectors.annotations import (
     QueueAnswers,
     ScaledAnswers,
     Times,
+    left_out_counts,
     queue_groups,
     read_answers,
     read_labels,
-    seen_before_count,
     status_counts,
     table_groups,
     terms_of,
@@ -32,6 +32,7 @@ from evalsite.reports.selectors.habits import (
     skips_of,
 )
 from evalsite.reports.selectors.options import Options
+from evalsite.reports.selectors.prefill_pull import Pull, pulls_of
 from evalsite.reports.selectors.results import PartAnswers, part_answers_of
 from evalsite.reports.services.charts import shade
 from evalsite.reports.services.estimated_labels import EstimatedReport, estimated_report
@@ -105,7 +106,7 @@ class AnswersPerItem:
 
 @dataclass(frozen=True, slots=True)
 class AgreementSummary:
-    """What was counted; `seen_before` and `unable` are left out of every figure."""
+    """What was counted; `seen_before`, `prefilled` and `unable` are left out of every figure of agreement."""
 
     items: int
     raters: int
@@ -118,6 +119,7 @@ class AgreementSummary:
     label_counts: list[LabelCount]
     answers_per_item: list[AnswersPerItem]
     seen_before: int = 0
+    prefilled: int = 0
     unable: int = 0
     unable_items: int = 0
 
@@ -282,6 +284,7 @@ class PeopleAgreement:
     retests: list[SelfAgreement] = field(default_factory=list)
     anchoring: Anchoring | None = None
     gold: GoldReport | None = None
+    pulls: list[Pull] = field(default_factory=list)
     estimated: EstimatedReport | None = None
 
 
@@ -377,13 +380,8 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
     answers = read_answers(queue, options)
     habits = compute_habits(queue, options, answers)
     report = agreement_of(answers, NamedSource(queue.slug, queue.name), queue_groups(queue))
-    unable, terms = unable_in(queue, options), terms_of(queue)
-    summary = replace(
-        report.summary,
-        seen_before=seen_before_count(queue),
-        unable=unable["unable"],
-        unable_items=unable["unable_items"],
-    )
+    terms = terms_of(queue)
+    summary = replace(report.summary, **left_out_counts(queue), **unable_in(queue, options))
     content = replace(
         report,
         summary=summary,
@@ -396,6 +394,7 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
         retests=habits.retests,
         anchoring=habits.anchoring,
         gold=_gold(queue, options),
+        pulls=pulls_of(queue, options),
     )
     return ComputedReport(content, packed_rows(answers, habits.events))
 

@@ -86,7 +86,7 @@ def assignment_detail(claim: Assignment) -> JsonDict:
     facts = assignment_facts(claim) | {"status": panel.claim.status, "annotation": panel.own_text}
     if panel.claim.heartbeat_at is None:
         return facts
-    return facts | {"state": panel.state} | content_facts(panel.content)
+    return facts | {"state": panel.state, "prefilled": panel.prefilled} | content_facts(panel.content)
 
 
 def content_facts(content: ItemContent) -> JsonDict:

@@ -18,7 +18,7 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.review.actions.references import ITEM, QUEUE
-from evalsite.review.forms import GoldColumnForm, TrainAgainForm
+from evalsite.review.forms import GoldColumnForm, PrefillForm, TrainAgainForm
 from evalsite.review.models import PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, check_fits, written_form
 from evalsite.review.queue_forms import (
@@ -37,6 +37,7 @@ from evalsite.review.selectors.screens.pages import listed_queues, queues_of
 from evalsite.review.selectors.screens.waiting_items import possible_members, possible_members_of, quorum_warning
 from evalsite.review.services.items import gold, training_rounds
 from evalsite.review.services.items.gold import TakenGold
+from evalsite.review.services.items.prefills import TakenPrefill, prefill_queue
 from evalsite.review.services.items.queues import delete_queue, set_queue_status, set_quota, update_queue
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
@@ -324,6 +325,35 @@ def take_gold(act: ActionCall[Queue, GoldColumnForm]) -> TakenGold:
     and they leave the queue.
     """
     return gold.take_gold(queue=act.subject, wanted=act.form.wanted(), actor=act.person, at=act.at)
+
+
+def _prefill_form(queue: Queue, _first: JsonObject, data: PageData | None) -> PrefillForm:
+    return PrefillForm(data, queue=queue)
+
+
+def _prefill_facts(taken: TakenPrefill) -> JsonDict:
+    queue = taken.queue
+    return {"queue": queue.slug, "filled": taken.filled, "others": taken.others, "without": queue.unfilled_share}
+
+
+@change(
+    "prefill",
+    form=PrefillForm,
+    makes_form=_prefill_form,
+    shown=_prefill_facts,
+    said=lambda taken: f"{taken.filled:,} items have a model's answers; {taken.others:,} have none",
+    button="Fill in a model's answers",
+    icon="robot",
+    is_offered=lambda queue: queue.status != QueueStatus.ARCHIVED,
+)
+def prefill(act: ActionCall[Queue, PrefillForm]) -> TakenPrefill:
+    """Let annotators begin with a model's answers, and measure how far these pull them.
+
+    The answers are in a column of the queue's file, or those of a judge of its run, or what its debates came to.
+    Annotators are told what was filled in and submit what they hold to be right. No figure or label that has to be
+    blind counts such annotations. Items of the random audit stay blind. The queue's mode ends it.
+    """
+    return prefill_queue(queue=act.subject, wanted=act.form.wanted(), actor=act.actor)
 
 
 def _again_form(queue: Queue, _first: JsonObject, data: PageData | None) -> TrainAgainForm:

@@ -14,7 +14,7 @@ from evalsite.review.addresses import address_of
 from evalsite.review.blinding import QueueMode
 from evalsite.review.questions.forms import SWAPPED
 from evalsite.review.routing import ItemArm
-from evalsite.review.sampling import PASS_MARK
+from evalsite.review.sampling import PASS_MARK, UNFILLED_SHARE
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueStatus
 from judging.models import Case, Response, RubricItem, Run, RunEvaluator
 
@@ -67,6 +67,7 @@ class Queue(Owned):
     training_count = models.PositiveIntegerField(default=0)  # items that everybody answers before their first one
     training_mark = models.FloatField(default=PASS_MARK)  # share of them to answer right; 0: everybody goes on
     shows_agreement = models.BooleanField(default=False)  # people may see how far they agree with the rest
+    unfilled_share = models.FloatField(default=UNFILLED_SHARE)  # of items with a model's answers, asked without them
 
     class Meta:
         permissions = [("adjudicate", "Can adjudicate items on which annotators disagree")]
@@ -300,6 +301,20 @@ class ReviewItem(models.Model):
         return address_of(self.pk)
 
 
+class Prefill(models.Model):
+    """What a model answers to an item: filled in for annotators where their queue's mode says so."""
+
+    item = models.OneToOneField(ReviewItem, on_delete=models.CASCADE, related_name="prefill")
+    answers = models.JSONField()  # by question, in system space: `AnswerForm.answers`
+    source = models.CharField(max_length=200)  # the judge, or the column of the queue's file
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"prefill {self.pk}"
+
+
 class Referral(models.Model):
     """Why a subject is with people: a rule of a run or debate set sent it, or its audit drew it. There may be many."""
 
@@ -367,6 +382,9 @@ class Assignment(models.Model):
     skip_reason = models.CharField(max_length=300, blank=True)
     flag = models.CharField(max_length=300, blank=True)
     seen_before = models.BooleanField(default=False)  # the person had looked at the item as its owner: not blind
+    prefilled = models.JSONField(default=dict)  # what a model answers, as it stood when the item was handed out
+    prefilled_by = models.CharField(max_length=200, blank=True)  # the judge or the column; "": no model answers it
+    shows_prefilled = models.BooleanField(default=False)  # the form began with it; else the item was drawn to be blind
     acted_at = models.DateTimeField(null=True)  # when it was answered or skipped: the last act is the one undone
     draft = models.JSONField(default=dict)
     draft_at = models.DateTimeField(null=True)
@@ -429,7 +447,7 @@ class Annotation(models.Model):
     seen_before = models.BooleanField(default=False)  # the person had looked at the item as its owner: not blind
     mode = models.CharField(
         max_length=20, choices=choices_of(QueueMode), default=QueueMode.BLIND
-    )  # the queue's, when it was given
+    )  # the queue's, when it was given; blind where nothing was filled in
     guidelines_version = models.PositiveIntegerField(default=1)  # the queue's, when it was given
     asked_hash = models.CharField(max_length=64, blank=True)  # of form, guidelines and what was shown, when given
     source_file = models.CharField(max_length=200, blank=True)  # the file that it was imported from, if it was

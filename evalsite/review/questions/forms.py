@@ -227,6 +227,11 @@ class FormQuestion:
         values = value if isinstance(value, list) else [value_text(value)]
         return ", ".join(texts.get(word, word) for word in values)
 
+    def words_in(self, texts: Mapping[str, str]) -> str:
+        """Return what fields say of it as people read it; "" where they say nothing."""
+        value = self.read(self.text_in(texts))
+        return "" if value is None else self.words(value)
+
     def digit(self, index: int) -> str:
         """Return the key that gives a choice."""
         choices = self.choices
@@ -318,7 +323,7 @@ class AnswerForm:
         Raises:
             PartsMissing: a required part is left out, or a value is not on its scale.
         """
-        values = self._readable(texts)
+        values = self.readable(texts)
         asked = list(self.shown(values))
         unread = [part for part in asked if part.text_in(texts).strip() and part.key not in values]
         missing = [part for part in asked if part.key not in values and (part.is_required or part in unread)]
@@ -329,7 +334,8 @@ class AnswerForm:
             raise PartsMissing(f"The answers have more than {ANSWER_LIMIT:,} characters. Shorten them.")
         return values
 
-    def _readable(self, texts: Mapping[str, str]) -> dict[str, Answer]:
+    def readable(self, texts: Mapping[str, str]) -> dict[str, Answer]:
+        """Return the answers that can be read from what is said, by key."""
         read = {part.key: part.read(part.text_in(texts)) for part in self.parts}
         return {key: value for key, value in read.items() if value is not None}
 
@@ -343,7 +349,7 @@ class AnswerForm:
 
     def missing(self, texts: Mapping[str, str]) -> int:
         """Return how many required questions of those asked have no answer yet."""
-        values = self._readable(texts)
+        values = self.readable(texts)
         return sum(part.is_required and part.key not in values for part in self.shown(values))
 
     def _missing(self, parts: Sequence[FormQuestion]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.tables import unescape_cell
+from evalsite.review.blinding import QueueMode
 from evalsite.review.questions.forms import MOST_RESPONSES
 from judging.specs.files.findings import Findings, Parsed, Problem, Severity
 from judging.specs.records.file_records import problem
@@ -18,7 +19,7 @@ from judging.specs.records.files.sampling import REPAIRED_TEXT
 from judging.specs.spreadsheets import Grid, column_letters, is_blank, plain_text, read_grids
 
 ANSWERED, SKIPPED, FLAGGED, UNABLE = "answered", "skipped", "flagged", "cannot judge"
-MODES = ("", "blind", "debate")
+MODES = ("", *map(str, QueueMode))
 ACTS = (ANSWERED, UNABLE, SKIPPED, FLAGGED)  # flagged: neither answered nor skipped
 NOTE_LIMIT, REASON_LIMIT, NAME_LIMIT, LABEL_LIMIT, WORD_LIMIT = 20_000, 300, 200, 20, 100
 USER_LIMIT = 150
@@ -93,6 +94,8 @@ class Act:
     guidelines_version: int | None = None
     seen_before: bool | None = None  # the person had looked at the item as an owner: not blind
     shown_order: str = ""  # in which they saw three responses or more; empty in files of earlier versions
+    prefilled: str = ""  # what a model answers, shown to them if the mode is prefilled: JSON of key -> value
+    prefilled_by: str = ""  # the judge or the column that it is from
 
     @property
     def is_answer(self) -> bool:
@@ -115,6 +118,7 @@ _OF_ACTS = {ANSWERED: ("slot", "blind_label", "answered_at"), UNABLE: ("cannot_j
 _LIMITS = {
     "note": NOTE_LIMIT, "revision_note": NOTE_LIMIT, "adjudication_reason": NOTE_LIMIT,
     "blind_parts": NOTE_LIMIT, "revised_parts": NOTE_LIMIT, "adjudicated_parts": NOTE_LIMIT,
+    "prefilled": NOTE_LIMIT, "prefilled_by": NAME_LIMIT,
     "skip_reason": REASON_LIMIT, "cannot_judge": REASON_LIMIT, "flag": REASON_LIMIT,
     "reason_text": REASON_LIMIT, "shown_order": MOST_RESPONSES,
     "blind_label": LABEL_LIMIT, "revised_label": LABEL_LIMIT, "final_label": LABEL_LIMIT,

@@ -31,7 +31,7 @@ from judging.specs.records.values import as_text
 LIMITS = {"key": 200, "criterion": 100, "scenario": 100, "language": 40, "system_a": 200, "system_b": 200}
 TEXT_LIMIT = 200_000
 CRITERION_TEXTS = ("criterion_text", "criterion_description", "rubric")  # what the criterion means, in words
-_SHOWN_TO_NOBODY = "gold"  # a word of columns that say what is right, and so are no reference to be shown
+_SHOWN_TO_NOBODY = {"gold", "prefill"}  # words of columns that say what is right, or what a model says: no references
 _RESPONSES = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
 
 
@@ -117,9 +117,9 @@ def read_materials(
 
 
 def _is_hidden(column: str, options: RecordOptions) -> bool:
-    """Return whether a column says what is right or why, so that no annotator may see it; unless somebody said what it
+    """Return whether a column says what is right or why, so that no annotator may see it, unless somebody said what it
     is."""
-    return _SHOWN_TO_NOBODY in names.compared(column).split("_") and column not in options.columns
+    return column not in options.columns and not _SHOWN_TO_NOBODY.isdisjoint(names.compared(column).split("_"))
 
 
 def _answer_of(records: FileRecords) -> str:

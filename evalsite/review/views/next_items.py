@@ -99,7 +99,7 @@ def context_of(request: PageRequest, panel: ItemPanel, **extra: Any) -> JsonDict
         context["position"] = queue_position_of(item=panel.item, user=request.user, at=timezone.now())
     if panel.state == WORK and panel.claim is not None:
         context["form"] = AnnotationForm(initial=first_annotation(panel.claim))
-        context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")))
+        context["parts"] = form_parts(panel.content.form, _typed(panel, extra.get("form")), panel.prefilled)
         context["heartbeat_seconds"] = max(2, settings.REVIEW_LEASE_SECONDS // HEARTBEATS_PER_LEASE)
         context["has_new_guidelines"] = unread_since(panel.item.queue, request.user) is not None
         context["unable_reasons"] = (*((UNFIT_RUBRIC,) if panel.content.rubric else ()), *UNABLE_REASONS)
@@ -119,6 +119,7 @@ class PartRow:
     number: int
     text: str
     choices: tuple[tuple[Label, str, str], ...]
+    prefilled: str = ""  # what a model answers, in words, where the form began with it
 
     @property
     def key_name(self) -> str:
@@ -174,12 +175,12 @@ class FormParts:
         return any(key == TEN_KEY for row in self.rows for _, key, _ in row.choices)
 
 
-def form_parts(form: AnswerForm, texts: Mapping[str, str]) -> FormParts:
-    """Return the questions of a form with what is said of each by key."""
+def form_parts(form: AnswerForm, texts: Mapping[str, str], prefilled: Mapping[str, str] | None = None) -> FormParts:
+    """Return the questions of a form with what is said of each by key, and what was filled in before."""
     texts = {key: text for part in form.parts for key, text in _field_texts(part, texts).items()}
     questions = [row for part in form.parts for row in part.rows]
     rows = tuple(
-        PartRow(part, number, texts.get(part.key, ""), part_choices(part))
+        PartRow(part, number, texts.get(part.key, ""), part_choices(part), part.words_in(prefilled or {}))
         for number, part in enumerate(questions, start=1)
     )
     score = score_so_far(form, texts)

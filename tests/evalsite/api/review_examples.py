@@ -287,6 +287,20 @@ def _took_gold() -> Example:
     )
 
 
+def _prefilled() -> Example:
+    queue = factories.queue(slug="pairs", source_file="a.csv")
+    texts = {"question": "What is 2+2?", "response_a": "Four.", "response_b": "Five."}
+    material = Material.objects.create(queue=queue, key="p1", is_pair=True, details={"prefill": "1"}, **texts)
+    item = factories.review_item(queue=queue, material=material)
+    return Example(
+        item.queue,
+        entered={"column": "prefill", "unfilled_share": 0.1},
+        shows={"queue": "pairs", "filled": 1, "others": 0, "without": 0.1},
+        refused={"column": "why"},
+        sentence="No item of this queue has an answer there that its form takes.",
+    )
+
+
 def _resolved_person() -> Example:
     queue = factories.queue(slug="pairs", gold_count=1)
     person = factories.user("zoe", Role.ANNOTATOR)
@@ -697,6 +711,7 @@ EXAMPLES: dict[str, Make] = {
     ),
     "queue give-items": _gave_items,
     "queue take-gold": _took_gold,
+    "queue prefill": _prefilled,
     "queue resolve-person": _resolved_person,
     "queue compare-guidelines": _compared_guidelines,
     "queue confirm-guidelines": _confirmed_guidelines,

@@ -12,10 +12,10 @@ from judging.models import EvaluatorKind, Score
 CHUNK = 5_000
 
 
-def machine_labels(*, queue: Queue, item_ids: Collection[int]) -> dict[int, str]:
+def machine_labels(*, queue: Queue, item_ids: Collection[int], judge: str = "") -> dict[int, str]:
     """Return the machine's label by item; items on which machines came to nothing are left out.
 
-    Of several judges the run's first counts, a judge before rules.
+    Of several judges the one that is named, else the run's first counts, a judge before rules.
     """
     items = queue.items.filter(pk__in=item_ids)
     if queue.run_id is None and is_preference(labels_from_json(queue.labels)):
@@ -29,6 +29,7 @@ def machine_labels(*, queue: Queue, item_ids: Collection[int]) -> dict[int, str]
     responses = items.values("response_a")
     scores = Score.objects.filter(run=queue.run_id, response__in=responses, share__isnull=False)
     scores = scores.exclude(evaluator__kind=EvaluatorKind.INDEX).order_by("-evaluator__position", "-pk")
+    scores = scores.filter(evaluator__name=judge) if judge else scores
     rows = scores.values_list("response_id", "evaluator__criterion", "share", "verdict_id")
     ranked = sorted(rows.iterator(CHUNK), key=lambda row: row[3] is not None)  # what comes last, counts
     shares = {(response_id, criterion): share for response_id, criterion, share, _ in ranked if share is not None}

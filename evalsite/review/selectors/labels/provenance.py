@@ -59,6 +59,8 @@ _PATHS = {  # column: path from a claim
     "flag": "flag",
     "mode": "annotation__mode",
     "guidelines_version": "annotation__guidelines_version",
+    "prefilled": "prefilled",
+    "prefilled_by": "prefilled_by",
 }
 _NULLABLE = frozenset(
     {"inclusion_probability", "retest_of", "settled_at", "adjudicated_at", "slot", "answered_at", "seconds"}
@@ -123,6 +125,7 @@ def _typed(row: JsonDict) -> JsonDict:
         ),
         "blind_parts": parts_text(row["annotation__parts"]),
         "revised_parts": parts_text(row["annotation__revised_parts"]),
+        "prefilled": parts_text(row["prefilled"]),
         "adjudicated_parts": parts_text(row["item__adjudication__parts"]),
         "subject_id": row["item__subject_id"],
         **{name: shown_value(row, name, prefix="item__") for name in SHOWN},

@@ -23,7 +23,7 @@ from evalsite.review.questions.answer_forms import (
 from evalsite.review.questions.form_files import form_hash, form_of_definition, size_stored
 from evalsite.review.questions.forms import LETTERS, AnswerForm, letters_seen
 from evalsite.review.questions.label_forms import label_form
-from evalsite.review.questions.scales import COMPARED, JUDGEMENT, PREFERENCE, Label, labels_from_json
+from evalsite.review.questions.scales import COMPARED, JUDGEMENT, PREFERENCE, Label, label_on, labels_from_json
 from evalsite.review.selectors.labels.content_labels import Content
 from evalsite.review.subject_keys import (
     KeyFrame,
@@ -209,6 +209,22 @@ def parts_in(text: str) -> JsonDict:
     except ValueError:
         return {}
     return values if isinstance(values, dict) else {}
+
+
+def texts_in_file(item: ReviewItem, column: str) -> dict[str, str]:
+    """Return the answers to an item's form that its file has, by key: a label or JSON in a column, or a column for each
+    question, `column.key`."""
+    details = item.material.details if item.material is not None else {}
+    text = str(details.get(column) or "").strip()
+    form = form_of_item(item)
+    only, *others = form.parts
+    prefix = f"{column}."
+    texts = {name.removeprefix(prefix): str(value) for name, value in details.items() if name.startswith(prefix)}
+    for key, value in parts_in(text).items():
+        texts[key] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if not others and only.key not in texts:
+        texts[only.key] = label_on((*only.choices, *form.labels), text) or text
+    return {key: value for key, value in texts.items() if value.strip()}
 
 
 def tree_of(subject: Subject) -> NodeSpec | None:

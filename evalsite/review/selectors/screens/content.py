@@ -39,6 +39,7 @@ from evalsite.review.questions.scales import (
 from evalsite.review.sampling import uniform_number
 from evalsite.review.selectors.labels.subjects import (
     ShownSubject,
+    answers_seen,
     form_of_item,
     load_subject,
     subject_of,
@@ -420,6 +421,14 @@ class ItemPanel:
     @property
     def draft(self) -> JsonDict:
         return self.claim.draft if self.claim is not None else {}
+
+    @property
+    def prefilled(self) -> dict[str, str]:
+        """What a model answers and the form began with, as its fields hold it, by key; nothing of a blind item."""
+        if self.claim is None or not self.claim.shows_prefilled:
+            return {}
+        form = self.content.form
+        return form.texts(answers_seen(form, self.claim.prefilled, order=self.order))
 
     @property
     def draft_at(self) -> str:

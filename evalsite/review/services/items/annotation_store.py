@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
+from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Annotation, Assignment, ReviewItem
 from evalsite.review.questions.forms import fields_of
 from evalsite.review.selectors.guidelines import version_behind
@@ -111,12 +112,20 @@ def _annotation(answer: GivenLabel, claim: Assignment, *, item: ReviewItem, at: 
         parts=answer.parts,
         seconds=max(0.0, (at - claim.claimed_at).total_seconds()),
         seen_before=claim.seen_before,
-        mode=item.queue.mode,
+        mode=_mode_of(claim, item),
         guidelines_version=version_behind(item.queue, claim),
         asked_hash=sha256(canonical_json([item.queue.form, item.queue.guidelines, item.content_hash])).hexdigest(),
         active_seconds=claim.active_seconds,
         created_at=at,
     )
+
+
+def _mode_of(claim: Assignment, item: ReviewItem) -> QueueMode:
+    """Return what somebody was shown before they answered."""
+    if claim.shows_prefilled:
+        return QueueMode.PREFILLED
+    mode = QueueMode(item.queue.mode)
+    return QueueMode.BLIND if mode is QueueMode.PREFILLED else mode
 
 
 def _given(answer: GivenAnnotation, item: ReviewItem, claim: Assignment | None) -> GivenLabel:

@@ -21,11 +21,24 @@ from django.db.models.functions import Coalesce
 from evalsite.accounts.audit import record
 from evalsite.base.json_types import JsonDict
 from evalsite.base.refusals import Refused
-from evalsite.review.models import LEFT_OUT, Annotation, Assignment, Look, NoticeKind, OrderPolicy, Queue, ReviewItem
+from evalsite.review.blinding import QueueMode
+from evalsite.review.models import (
+    LEFT_OUT,
+    Annotation,
+    Assignment,
+    Look,
+    NoticeKind,
+    OrderPolicy,
+    Prefill,
+    Queue,
+    ReviewItem,
+)
+from evalsite.review.questions.forms import fields_of
 from evalsite.review.routing import ItemArm
-from evalsite.review.sampling import RETEST_GAP, is_retest, uniform_number
+from evalsite.review.sampling import RETEST_GAP, is_retest, is_unfilled, uniform_number
 from evalsite.review.selectors.gold import gold_due
 from evalsite.review.selectors.guidelines import unread_since
+from evalsite.review.selectors.labels.subjects import answers_seen, form_of_item
 from evalsite.review.selectors.screens.content import order_for, swapped_for
 from evalsite.review.selectors.screens.pages import ORDERS
 from evalsite.review.selectors.screens.waiting_items import (
@@ -242,16 +255,38 @@ def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
     }
     if claim is not None or item.retest_of_id is not None:  # what is handed out otherwise was never looked at
         lease["seen_before"] = has_looked(item=item, person=annotator)
-    if claim is None:
-        sides = {
-            "swapped": swapped_for(item=item, person_id=annotator.pk),
-            "shown_order": order_for(item=item, person_id=annotator.pk),
-        }
-        return Assignment.objects.create(item=item, queue_id=item.queue_id, annotator=annotator, **sides, **lease)
+    is_first = claim is None
+    claim = claim or _first_claim(item, annotator)
     for name, value in lease.items():
         setattr(claim, name, value)
-    claim.save(update_fields=list(lease))
+    claim.save(update_fields=None if is_first else list(lease))
     return claim
+
+
+def _first_claim(item: ReviewItem, person: User) -> Assignment:
+    """Return a claim that is not stored yet: in which order its person sees the responses, and what is filled in."""
+    claim = Assignment(item=item, queue_id=item.queue_id, annotator=person)
+    claim.swapped = swapped_for(item=item, person_id=person.pk)
+    claim.shown_order = order_for(item=item, person_id=person.pk)
+    if item.queue.mode == QueueMode.PREFILLED:
+        _fill_in(claim)
+    return claim
+
+
+def _fill_in(claim: Assignment) -> None:
+    """Note what a model answers, and begin the person's draft with it unless the item was drawn to be blind.
+
+    Items of the random audit are always blind. A copy of an item is shown as the item itself.
+    """
+    first = claim.item.retest_of or claim.item
+    prefill = Prefill.objects.filter(item=first).first()
+    if prefill is None or first.arm == ItemArm.AUDIT:
+        return
+    claim.prefilled, claim.prefilled_by = prefill.answers, prefill.source
+    claim.shows_prefilled = not is_unfilled(first.shuffle, share=claim.item.queue.unfilled_share)
+    if claim.shows_prefilled:
+        form = form_of_item(claim.item, order=claim.order)
+        claim.draft = fields_of(form.texts(answers_seen(form, prefill.answers, order=claim.order)))
 
 
 def lease_time() -> timedelta:
@@ -503,10 +538,7 @@ def _check_hand(locked: LockedItem, person: User, *, reason: str, at: datetime) 
 def _hand(locked: LockedItem, person: User, *, reason: str, at: datetime) -> Assignment:
     _check_hand(locked, person, reason=reason, at=at)
     item, claim = locked.item, locked.claim_of(person)
-    if claim is None:
-        claim = Assignment(item=item, queue_id=item.queue_id, annotator=person)
-        claim.swapped = swapped_for(item=item, person_id=person.pk)
-        claim.shown_order = order_for(item=item, person_id=person.pk)
+    claim = claim or _first_claim(item, person)
     claim.token, claim.status, claim.item_open = uuid.uuid4(), AssignmentStatus.LEASED, True
     claim.claimed_at, claim.expires_at, claim.heartbeat_at = at, at + HANDED_TIME, None
     claim.seen_before = has_looked(item=item, person=person)

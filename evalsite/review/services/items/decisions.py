@@ -145,7 +145,8 @@ class FinalWord:
 def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: datetime) -> ReviewItem:
     """Store the final human word on an item that people disagree about, or that nobody is left to answer.
 
-    The label is blind where the adjudicator has been shown no machine verdict of the item.
+    The label is blind where the adjudicator has been shown no machine verdict of the item, and no annotation that began
+    with a model's answers.
 
     Raises:
         ReviewRefused: it is closed, they annotated it or hold it themselves, no reason, or a label off the scale.
@@ -156,7 +157,8 @@ def adjudicate_item(*, item_id: int, adjudicator: User, word: FinalWord, at: dat
     adopted = item.annotations.filter(pk=word.adopted_id, label=word.label).first() if word.adopted_id else None
     decided = _decided(item, word, adopted)
     check_label(_facts(item), decided.label)
-    is_blind = item.queue.mode == QueueMode.BLIND and not has_seen_verdicts(item=item, person=adjudicator)
+    is_led = item.queue.mode == QueueMode.DEBATE or item.annotations.filter(mode=QueueMode.PREFILLED).exists()
+    is_blind = not is_led and not has_seen_verdicts(item=item, person=adjudicator)
     check_may_look(item=item, person=adjudicator)
     note_look(item=item, person=adjudicator, at=at, saw_verdicts=False)
     Adjudication.objects.create(

@@ -10,9 +10,8 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.review.models import Annotation, GoldAnswer, NoticeKind, PausedPerson, Queue, ReviewItem
-from evalsite.review.questions.scales import label_on
 from evalsite.review.selectors.gold import gold_scores, is_too_low
-from evalsite.review.selectors.labels.subjects import form_of_item, parts_in
+from evalsite.review.selectors.labels.subjects import texts_in_file
 from evalsite.review.selectors.screens.waiting_items import HELD
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.decisions import FinalWord, adjudicate_item, exclude_item, labelled, update_outcome
@@ -115,11 +114,10 @@ def take_gold(*, queue: Queue, wanted: GoldColumn, actor: User, at: datetime) ->
     items = queue.items.filter(status=ItemStatus.OPEN, retest_of=None, material__isnull=False).order_by("pk")
     taken, refusals = 0, dict[str, None]()
     for item in items.select_related("material", "queue", "subject__rubric_item"):
-        word = _word_in(item, wanted.column)
-        if word is None:
+        if not (texts := texts_in_file(item, wanted.column)):
             continue
         try:
-            _take(item, word, wanted, actor, at)
+            _take(item, FinalWord("", REASON, parts=texts), wanted, actor, at)
         except ReviewRefused as refusal:
             refusals[f"{item.material}: {refusal}"] = None
         else:
@@ -145,22 +143,6 @@ def _take(item: ReviewItem, word: FinalWord, wanted: GoldColumn, actor: User, at
     )
     if wanted.is_training:
         exclude_item(item_id=item.pk, actor=actor, reason=TRAINS, at=at)
-
-
-def _word_in(item: ReviewItem, column: str) -> FinalWord | None:
-    """Return the known answer that the file has of an item; None where it has none."""
-    details = item.material.details if item.material is not None else {}
-    text = str(details.get(column) or "").strip()
-    form = form_of_item(item)
-    only, *others = form.parts
-    prefix = f"{column}."
-    texts = {name.removeprefix(prefix): str(value) for name, value in details.items() if name.startswith(prefix)}
-    for key, value in parts_in(text).items():
-        texts[key] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-    if not others and only.key not in texts:
-        texts[only.key] = label_on((*only.choices, *form.labels), text) or text
-    texts = {key: value for key, value in texts.items() if value.strip()}
-    return FinalWord("", REASON, adopted_id=None, parts=texts) if texts else None
 
 
 def judge_work(*, queue: Queue, person: User, at: datetime) -> PausedPerson | None:

@@ -19,6 +19,7 @@ from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import InvalidInput
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import Adjudication, Annotation, Assignment, NoticeKind, Provenance, Queue, ReviewItem
+from evalsite.review.selectors.labels.subjects import parts_in
 from evalsite.review.services.items.claims import repeat_item
 from evalsite.review.services.items.decisions import keep_revised_label, labelled
 from evalsite.review.services.items.final_labels import drop_final_labels, keep_final_label, majority_provenance
@@ -40,7 +41,7 @@ CLAIM_STATUS = {
 }
 CLAIM_FIELDS = (
     "status", "swapped", "shown_order", "claimed_at", "expires_at", "active_seconds", "skip_reason", "flag",
-    "item_open", "seen_before",
+    "item_open", "seen_before", "prefilled", "prefilled_by", "shows_prefilled",
 )  # fmt: skip
 ITEM_FIELDS = ("quorum", "status", "label", "decided_at", "reopened_at", "answer_count", "dispute")
 ARCHIVED = "This queue is archived and accepts no annotations. Restore it first."
@@ -216,6 +217,8 @@ def _write_claim(claim: Assignment, act: Act, *, is_open: bool) -> None:
     claim.active_seconds = act.active_seconds or 0.0
     claim.skip_reason, claim.flag = act.skip_reason, act.flag
     claim.seen_before = bool(act.seen_before)
+    claim.prefilled, claim.prefilled_by = parts_in(act.prefilled), act.prefilled_by
+    claim.shows_prefilled = act.mode == QueueMode.PREFILLED
 
 
 def _annotation(act: Act, claim: Assignment, file: str) -> Annotation:

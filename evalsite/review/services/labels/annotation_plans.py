@@ -374,6 +374,8 @@ def _completed(act: Act, stored: Act) -> Act:
         blind_parts=act.blind_parts or stored.blind_parts,
         revised_parts=act.revised_parts or stored.revised_parts,
         mode=act.mode or stored.mode,
+        prefilled=act.prefilled or stored.prefilled,
+        prefilled_by=act.prefilled_by or stored.prefilled_by,
         guidelines_version=stored.guidelines_version if act.guidelines_version is None else act.guidelines_version,
         seen_before=stored.seen_before if act.seen_before is None else act.seen_before,
     )
