@@ -220,16 +220,13 @@ class PrefillForm(forms.Form):
     def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.initial = {"unfilled_share": queue.unfilled_share} | self.initial
-        judges = judges_of(queue)
-        for name in ("judge",) if queue.source_file else ("column",):
+        asked = "column" if queue.source_file else "judge" if queue.run_id is not None else ""
+        for name in {"column", "judge"} - {asked}:
             del self.fields[name]
-        if not judges:
-            self.fields.pop("judge", None)
-        elif isinstance(judge := self.fields.get("judge"), forms.ChoiceField):
-            judge.choices, judge.initial = [(name, name) for name in judges], judges[0]
-            judge.required = True
-        if "column" in self.fields:
-            self.fields["column"].required = True
+        if asked:
+            self.fields[asked].required = True
+        if isinstance(judge := self.fields.get("judge"), forms.ChoiceField):
+            judge.choices = lambda: [(name, name) for name in judges_of(queue)]  # read where it is shown
 
     def wanted(self) -> WantedPrefill:
         """Return what was entered."""
