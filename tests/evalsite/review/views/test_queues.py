@@ -74,7 +74,7 @@ def test_queue_detail_has_a_fixed_number_of_queries(count: int, django_assert_nu
     client, _ = signed_in("rita", Role.RESEARCHER)
     cache.clear()  # the scenarios of a queue are remembered
 
-    with django_assert_num_queries(30):
+    with django_assert_num_queries(31):
         page = client.get(reverse("review:queue-detail", args=[queue.slug]))
 
     assert page.status_code == 200
@@ -173,7 +173,7 @@ def test_queue_update_lists_few_people_and_who_is_ticked_in_a_fixed_number_of_qu
     queue.members.set(people[-1:])
     client, rita = signed_in("rita", Role.RESEARCHER)
 
-    with django_assert_num_queries(8 + (count == 60)):
+    with django_assert_num_queries(9 + (count == 60)):
         page = client.get(reverse("review:queue-update", args=[queue.slug])).content.decode()
 
     boxes = re.findall(MEMBER_BOX, page)
