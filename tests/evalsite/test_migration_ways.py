@@ -97,4 +97,4 @@ def test_a_database_at_every_head_has_nothing_to_do(tmp_path: Path) -> None:
         assert tables() == before
         assert [user.username for user in User.objects.all()] == ["of-before"]
         recorded = MigrationRecorder(connection).applied_migrations()
-        assert ("judging", "0001_squashed_0039") in recorded
+        assert ("judging", "0001_squashed_0042") in recorded

@@ -55,6 +55,9 @@ class Migration(migrations.Migration):
         ('judging', '0037_import_stop_reasons'),
         ('judging', '0038_undone_imports'),
         ('judging', '0039_numbered_prompts'),
+        ('judging', '0040_at_stake'),
+        ('judging', '0041_call_hour_tokens'),
+        ('judging', '0042_owners'),
     ]
 
     initial = True
@@ -226,6 +229,8 @@ class Migration(migrations.Migration):
                     ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                     ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='judges', to='judging.modelendpoint')),
                     ('description', models.TextField(blank=True)),
+                    ('co_owners', models.ManyToManyField(blank=True, related_name='co_owned_%(class)ss', to=settings.AUTH_USER_MODEL)),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
                 ],
             ),
             migrations.CreateModel(
@@ -379,6 +384,7 @@ class Migration(migrations.Migration):
                     ('unheard_calls', models.PositiveIntegerField(default=0)),
                     ('case_count', models.PositiveIntegerField(null=True)),
                     ('archived_at', models.DateTimeField(null=True)),
+                    ('co_owners', models.ManyToManyField(blank=True, related_name='co_owned_%(class)ss', to=settings.AUTH_USER_MODEL)),
                 ],
                 options={
                     'indexes': [models.Index(fields=['status', 'created_at'], name='run_status'), models.Index(fields=['suite', 'kind', 'status'], name='run_suite')],
@@ -394,6 +400,7 @@ class Migration(migrations.Migration):
                     ('expires_at', models.DateTimeField()),
                     ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leases', to='judging.run')),
                     ('in_flight', models.PositiveIntegerField(default=0)),
+                    ('at_stake', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
                 ],
             ),
             migrations.CreateModel(
@@ -663,6 +670,8 @@ class Migration(migrations.Migration):
                     ('seconds', models.FloatField()),
                     ('endpoint', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='call_hours', to='judging.modelendpoint')),
                     ('unheard', models.DecimalField(decimal_places=6, default=0, max_digits=16)),
+                    ('completion_tokens', models.PositiveBigIntegerField(default=0)),
+                    ('prompt_tokens', models.PositiveBigIntegerField(default=0)),
                 ],
                 options={
                     'indexes': [models.Index(fields=['hour'], name='call_hour')],
@@ -725,6 +734,7 @@ class Migration(migrations.Migration):
                     ('amount', models.DecimalField(decimal_places=6, max_digits=14)),
                     ('endpoint', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='day_holds', to='judging.modelendpoint')),
                     ('lease', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='day_holds', to='judging.lease')),
+                    ('at_stake', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('lease', 'endpoint'), name='day_hold_once')],

@@ -16,13 +16,15 @@ class Migration(migrations.Migration):
         ('reports', '0004_share_links'),
         ('reports', '0005_official_board'),
         ('reports', '0006_saved_views'),
+        ('reports', '0007_scores_of_saved_views'),
+        ('reports', '0008_stored_gates'),
     ]
 
     initial = True
 
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ('judging', '0023_text_search'),
+        ('judging', '0042_owners'),
     ]
 
     operations = [
@@ -87,6 +89,25 @@ class Migration(migrations.Migration):
                 options={
                     'default_permissions': ('add',),
                     'constraints': [models.UniqueConstraint(fields=('suite', 'created_by', 'name'), name='view_named_once')],
+                },
+            ),
+            migrations.CreateModel(
+                name='StoredGate',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('rule', models.CharField(max_length=200)),
+                    ('mode', models.CharField(max_length=20)),
+                    ('evaluator', models.CharField(max_length=160)),
+                    ('badge', models.CharField(max_length=64, unique=True)),
+                    ('verdict', models.CharField(max_length=20)),
+                    ('words', models.CharField(max_length=300)),
+                    ('checked_at', models.DateTimeField()),
+                    ('created_at', models.DateTimeField()),
+                    ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('suite', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='gates', to='judging.suite')),
+                ],
+                options={
+                    'default_permissions': ('add',),
                 },
             ),
         ]),

@@ -1,5 +1,7 @@
 """The tables for an empty database; one with data goes the way of what this replaces."""
 
+from importlib import import_module
+
 import django.db.models.deletion
 import evalsite.review.blinding
 import evalsite.review.routing
@@ -8,6 +10,8 @@ from django.conf import settings
 from django.db import migrations, models
 
 from evalsite.base.new_tables import NewTables
+
+lead_acts = import_module("evalsite.review.migrations.0030_lead_acts")
 
 
 class Migration(migrations.Migration):
@@ -36,6 +40,18 @@ class Migration(migrations.Migration):
         ('review', '0021_heartbeat_of_claims'),
         ('review', '0022_labels_of_uploads'),
         ('review', '0023_threshold_looks'),
+        ('review', '0024_owners'),
+        ('review', '0025_forms_of_queues'),
+        ('review', '0026_subjects_go_with_their_case'),
+        ('review', '0027_items_of_several_responses'),
+        ('review', '0028_lapsed_certificates'),
+        ('review', '0029_gold_items'),
+        ('review', '0030_lead_acts'),
+        ('review', '0031_overlap_and_quotas'),
+        ('review', '0032_training_rounds'),
+        ('review', '0033_adjudication_errors'),
+        ('review', '0034_order_by_dispute'),
+        ('review', '0035_guidelines_versions'),
     ]
 
     initial = True
@@ -43,7 +59,7 @@ class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         ('debate', '0008_plain_words'),
-        ('judging', '0036_day_budgets'),
+        ('judging', '0042_owners'),
     ]
 
     operations = [
@@ -113,6 +129,7 @@ class Migration(migrations.Migration):
                     ('figures', models.JSONField()),
                     ('issued_at', models.DateTimeField()),
                     ('issued_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('lapsed_at', models.DateTimeField(null=True)),
                 ],
                 options={
                     'indexes': [models.Index(fields=['evaluator_name', '-issued_at'], name='certificate_name')],
@@ -223,7 +240,7 @@ class Migration(migrations.Migration):
                     ('created_at', models.DateTimeField()),
                     ('routed_at', models.DateTimeField(null=True)),
                     ('source_file', models.CharField(blank=True, max_length=200)),
-                    ('order', models.CharField(choices=[('urgent', 'Most uncertain first, then random'), ('given', 'Order of the file'), ('random', 'Random')], default='urgent', max_length=20)),
+                    ('order', models.CharField(choices=[('urgent', 'Most uncertain first, then random'), ('given', 'Order of the file'), ('random', 'Random'), ('disputed', 'Most disputed first, then most uncertain')], default='urgent', max_length=20)),
                     ('retest_share', models.FloatField(default=0.05)),
                     ('shows_agreement', models.BooleanField(default=False)),
                     ('debate_set', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='queue', to='debate.debateset')),
@@ -232,6 +249,14 @@ class Migration(migrations.Migration):
                     ('question', models.CharField(blank=True, max_length=300)),
                     ('guidelines_version', models.PositiveIntegerField(default=1)),
                     ('audit_strata', models.JSONField(blank=True, default=list)),
+                    ('co_owners', models.ManyToManyField(blank=True, related_name='co_owned_%(class)ss', to=settings.AUTH_USER_MODEL)),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL)),
+                    ('form', models.JSONField(blank=True, default=dict)),
+                    ('gold_count', models.PositiveIntegerField(default=0)),
+                    ('gold_mark', models.FloatField(default=0.7)),
+                    ('overlap', models.FloatField(default=1.0)),
+                    ('training_count', models.PositiveIntegerField(default=0)),
+                    ('training_mark', models.FloatField(default=0.7)),
                 ],
                 options={
                     'permissions': [('adjudicate', 'Can adjudicate items on which annotators disagree')],
@@ -241,7 +266,7 @@ class Migration(migrations.Migration):
                 name='Notice',
                 fields=[
                     ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                    ('kind', models.CharField(choices=[('assigned', 'Assigned to you'), ('split', 'Needs adjudication'), ('done', 'Queue complete'), ('flagged', 'Item flagged'), ('stuck', 'No annotator left'), ('run_ended', 'Run ended'), ('run_paused', 'Run paused')], max_length=20)),
+                    ('kind', models.CharField(choices=[('assigned', 'Assigned to you'), ('split', 'Needs adjudication'), ('done', 'Queue complete'), ('flagged', 'Item flagged'), ('person_paused', 'Annotator paused'), ('not_qualified', 'Training not passed'), ('stuck', 'No annotator left'), ('run_ended', 'Run ended'), ('run_paused', 'Run paused')], max_length=20)),
                     ('count', models.PositiveIntegerField(default=1)),
                     ('created_at', models.DateTimeField()),
                     ('read_at', models.DateTimeField(null=True)),
@@ -273,6 +298,7 @@ class Migration(migrations.Migration):
                     ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='materials', to='review.queue')),
                     ('details', models.JSONField(default=dict)),
                     ('turns', models.JSONField(default=dict)),
+                    ('more', models.JSONField(default=list)),
                 ],
                 options={
                     'constraints': [models.UniqueConstraint(fields=('queue', 'key'), name='material_once')],
@@ -309,9 +335,11 @@ class Migration(migrations.Migration):
                     ('response_b', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='judging.response')),
                     ('subject', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='items', to='review.subject')),
                     ('decided_at', models.DateTimeField(null=True)),
+                    ('precedence', models.SmallIntegerField(default=0)),
+                    ('dispute', models.PositiveSmallIntegerField(default=0)),
                 ],
                 options={
-                    'indexes': [models.Index(fields=['queue', 'status', '-priority', 'shuffle', 'id'], name='item_next'), models.Index(fields=['queue', 'status', 'shuffle', 'id'], name='item_random'), models.Index(fields=['queue', 'status', 'id'], name='item_given'), models.Index(fields=['queue', 'criterion', 'scenario'], name='item_filter'), models.Index(fields=['queue', 'reason'], name='item_reason'), models.Index(fields=['queue', 'scenario'], name='item_scenario')],
+                    'indexes': [models.Index(fields=['queue', 'criterion', 'scenario'], name='item_filter'), models.Index(fields=['queue', 'reason'], name='item_reason'), models.Index(fields=['queue', 'scenario'], name='item_scenario'), models.Index(fields=['queue', 'status', '-precedence', '-priority', 'shuffle', 'id'], name='item_next'), models.Index(fields=['queue', 'status', '-precedence', 'shuffle', 'id'], name='item_random'), models.Index(fields=['queue', 'status', '-precedence', 'id'], name='item_given'), models.Index(fields=['queue', 'status', '-precedence', '-dispute', '-priority', 'shuffle', 'id'], name='item_disputed')],
                     'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('only_for', None), ('retest_of', None)), models.Q(('only_for__isnull', False), ('retest_of__isnull', False)), _connector='OR'), name='item_retest_for_one_person'), models.UniqueConstraint(fields=('retest_of', 'only_for'), name='item_retest_once'), models.CheckConstraint(condition=models.Q(models.Q(('material', None), ('response_a__isnull', False)), models.Q(('material__isnull', False), ('response_a', None), ('response_b', None)), _connector='OR'), name='item_shows_responses_or_material'), models.UniqueConstraint(condition=models.Q(('retest_of', None)), fields=('queue', 'subject'), name='item_subject_once')],
                 },
             ),
@@ -351,6 +379,7 @@ class Migration(migrations.Migration):
                     ('seen_before', models.BooleanField(default=False)),
                     ('acted_at', models.DateTimeField(null=True)),
                     ('heartbeat_at', models.DateTimeField(null=True)),
+                    ('shown_order', models.CharField(blank=True, max_length=6)),
                 ],
                 options={
                     'indexes': [models.Index(fields=['item', 'status', 'expires_at'], name='assignment_live'), models.Index(fields=['annotator', 'queue', 'item_open', 'status'], name='assignment_mine'), models.Index(fields=['queue', 'annotator', 'status'], name='assignment_progress'), models.Index(fields=['queue', 'item_open', 'status', 'expires_at'], name='assignment_queue'), models.Index(fields=['queue', 'annotator', '-acted_at'], name='assignment_last_act')],
@@ -383,10 +412,12 @@ class Migration(migrations.Migration):
                     ('parts', models.JSONField(default=dict)),
                     ('cannot_judge', models.CharField(blank=True, max_length=300)),
                     ('revised_parts', models.JSONField(default=dict)),
+                    ('asked_hash', models.CharField(blank=True, max_length=64)),
+                    ('left_out_at', models.DateTimeField(null=True)),
                 ],
                 options={
                     'indexes': [models.Index(fields=['annotator', 'created_at'], name='annotation_mine'), models.Index(fields=['queue', 'created_at'], name='annotation_queue')],
-                    'constraints': [models.UniqueConstraint(fields=('item', 'annotator'), name='annotation_once'), models.UniqueConstraint(fields=('item', 'slot'), name='annotation_slot_once'), models.CheckConstraint(condition=models.Q(models.Q(('cannot_judge', ''), ('slot__isnull', False), models.Q(('label', ''), _negated=True)), models.Q(('label', ''), ('revised_label', ''), ('slot', None), models.Q(('cannot_judge', ''), _negated=True)), _connector='OR'), name='annotation_label_or_cannot_judge')],
+                    'constraints': [models.UniqueConstraint(fields=('item', 'annotator'), name='annotation_once'), models.UniqueConstraint(fields=('item', 'slot'), name='annotation_slot_once'), models.CheckConstraint(condition=models.Q(models.Q(('cannot_judge', ''), ('left_out_at', None), ('slot__isnull', False), models.Q(('label', ''), _negated=True)), models.Q(('cannot_judge', ''), ('left_out_at__isnull', False), ('slot', None), models.Q(('label', ''), _negated=True)), models.Q(('label', ''), ('revised_label', ''), ('slot', None), models.Q(('cannot_judge', ''), _negated=True)), _connector='OR'), name='annotation_label_or_cannot_judge')],
                 },
             ),
             migrations.CreateModel(
@@ -406,6 +437,7 @@ class Migration(migrations.Migration):
                     ('revision_note', models.TextField(blank=True)),
                     ('parts', models.JSONField(default=dict)),
                     ('revised_parts', models.JSONField(default=dict)),
+                    ('errors', models.JSONField(default=list)),
                 ],
             ),
             migrations.CreateModel(
@@ -417,8 +449,8 @@ class Migration(migrations.Migration):
                     ('criterion', models.CharField(blank=True, max_length=200)),
                     ('labels', models.JSONField()),
                     ('created_at', models.DateTimeField()),
-                    ('case', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='judging.case')),
-                    ('rubric_item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='judging.rubricitem')),
+                    ('case', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.case')),
+                    ('rubric_item', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judging.rubricitem')),
                     ('judge', models.CharField(blank=True, max_length=20)),
                     ('content_key', models.CharField(blank=True, max_length=64)),
                 ],
@@ -587,5 +619,99 @@ class Migration(migrations.Migration):
                     'constraints': [models.UniqueConstraint(fields=('version_key', 'alpha', 'tolerance'), name='threshold_plan_once'), models.CheckConstraint(condition=models.Q(('looks__gte', 1), ('looks__lte', 5)), name='threshold_plan_has_few_looks')],
                 },
             ),
+            migrations.CreateModel(
+                name='GoldAnswer',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('label', models.CharField(max_length=20)),
+                    ('parts', models.JSONField(default=dict)),
+                    ('explanation', models.TextField(blank=True)),
+                    ('tolerance', models.FloatField(default=0)),
+                    ('created_at', models.DateTimeField()),
+                    ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='gold', to='review.reviewitem')),
+                    ('is_training', models.BooleanField(default=False)),
+                ],
+            ),
+            migrations.CreateModel(
+                name='PausedPerson',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('right', models.PositiveIntegerField()),
+                    ('answered', models.PositiveIntegerField()),
+                    ('paused_at', models.DateTimeField()),
+                    ('labels', models.CharField(choices=[('undecided', 'Not decided yet'), ('left-in', 'Left in'), ('left-out', 'Left out of every figure and decision'), ('asked-again', 'Left out, and asked of other people again')], default=evalsite.review.states.LabelsOf['UNDECIDED'], max_length=20)),
+                    ('resolved_at', models.DateTimeField(null=True)),
+                    ('resumed_at', models.DateTimeField(null=True)),
+                    ('person', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='pauses', to=settings.AUTH_USER_MODEL)),
+                    ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='paused_people', to='review.queue')),
+                    ('resolved_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                    ('in_training', models.BooleanField(default=False)),
+                ],
+                options={
+                    'default_permissions': (),
+                    'constraints': [models.UniqueConstraint(condition=models.Q(('resumed_at', None)), fields=('queue', 'person'), name='person_paused_once')],
+                },
+            ),
+            migrations.CreateModel(
+                name='Quota',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('items', models.PositiveIntegerField(null=True)),
+                    ('until', models.DateField(null=True)),
+                    ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='quotas', to=settings.AUTH_USER_MODEL)),
+                    ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='quotas', to='review.queue')),
+                ],
+                options={
+                    'default_permissions': (),
+                    'constraints': [models.UniqueConstraint(fields=('queue', 'person'), name='quota_once')],
+                },
+            ),
+            migrations.CreateModel(
+                name='TrainingAnswer',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('label', models.CharField(max_length=20)),
+                    ('parts', models.JSONField(default=dict)),
+                    ('by_question', models.JSONField()),
+                    ('answered_at', models.DateTimeField()),
+                    ('gold', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='training_answers', to='review.goldanswer')),
+                    ('person', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='training_answers', to=settings.AUTH_USER_MODEL)),
+                ],
+                options={
+                    'default_permissions': (),
+                    'constraints': [models.UniqueConstraint(fields=('gold', 'person'), name='training_answer_once')],
+                },
+            ),
+            migrations.CreateModel(
+                name='GuidelinesReading',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('version', models.PositiveIntegerField()),
+                    ('read_at', models.DateTimeField()),
+                    ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='guidelines_readings', to=settings.AUTH_USER_MODEL)),
+                    ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='guidelines_readings', to='review.queue')),
+                ],
+                options={
+                    'default_permissions': (),
+                    'constraints': [models.UniqueConstraint(fields=('queue', 'person'), name='guidelines_reading_once')],
+                },
+            ),
+            migrations.CreateModel(
+                name='PastGuidelines',
+                fields=[
+                    ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                    ('version', models.PositiveIntegerField()),
+                    ('text', models.TextField(blank=True)),
+                    ('replaced_at', models.DateTimeField()),
+                    ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='past_guidelines', to='review.queue')),
+                ],
+                options={
+                    'verbose_name_plural': 'past guidelines',
+                    'default_permissions': (),
+                    'constraints': [models.UniqueConstraint(fields=('queue', 'version'), name='guidelines_version_once')],
+                },
+            ),
         ]),
+        migrations.RunPython(lead_acts.add, lead_acts.remove),
     ]
