@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -221,10 +222,10 @@ def test_every_change_of_a_row_with_an_owner_is_for_its_owners() -> None:
     ]
 
 
-def differing(states: Iterable[list[Any]]) -> list[Any]:
+def differing(states: Iterable[Iterable[Any]]) -> list[Any]:
     """Return what not all of these lists hold."""
-    first, *others = states
-    return [each for other in others for each in [*first, *other] if first.count(each) != other.count(each)]
+    first, *others = map(Counter, states)
+    return [each for other in others for each in (first | other).elements() if first[each] != other[each]]
 
 
 def without_numbers(facts: object) -> str:
