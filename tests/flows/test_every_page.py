@@ -164,14 +164,17 @@ def _import_labels(site: LiveSite, folder: Path) -> str:
     return str(told(site, "labels", "create", "--file", str(path), "--name", "From elsewhere")["table"])
 
 
+SEEN = None if IS_WHOLE else Seen()  # by all walks of a process: who looks changes no colour and no size
+
+
 def walk(page: Page, addresses: dict[str, str]) -> dict[str, list[str]]:
     """Return the faults of the pages that have any; in the gate axe-core looks once at what looks the same."""
-    wrong, seen = {}, None if IS_WHOLE else Seen()
+    wrong = {}
     for name, address in addresses.items():
         answer = page.goto(address)
         ok = answer is not None and answer.ok
         found = (
-            faults(page, laptop=True, is_dark_too=True, seen=seen) if ok else [f"answered {answer and answer.status}"]
+            faults(page, laptop=True, is_dark_too=True, seen=SEEN) if ok else [f"answered {answer and answer.status}"]
         )
         wrong[f"{name} {address}"] = found
     return {name: found for name, found in wrong.items() if found}
