@@ -14,7 +14,7 @@ from typing import Any
 
 from evalsite.base.json_types import JsonDict, JsonObject
 from judging.specs.files.bundles import Bundle
-from judging.specs.files.findings import Findings, error_rule, shorten
+from judging.specs.files.findings import Findings, error_rule, shorten, warning_rule
 from judging.specs.pictures.picture_rows import MAX_IMAGES, TOO_MANY_IMAGES, ImageSource, read_images
 from judging.specs.shown_content import ROLE_WORDS, heading_of
 from judging.specs.types import ImageSpec
@@ -22,6 +22,7 @@ from judging.specs.types import ImageSpec
 BAD_MESSAGES = error_rule(
     "bad-messages", 'Write a list of messages, each as {"role": "user", "content": "…"} with a text or a list of parts.'
 )
+LEFT_OUT_AUDIO = warning_rule("left-out-audio", "Recordings are not stored. A transcript as text is.")
 MAX_TURNS = 500
 MESSAGE_FIELDS = ("messages", "conversation", "conversations")
 RESPONSE_MESSAGE_FIELDS = ("response_messages",)
@@ -31,6 +32,7 @@ ROLES: Mapping[str, str] = {
     **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot", "function_call"), "assistant"),
     **dict.fromkeys(("tool", "function", "observation"), "tool"),
 }
+_AUDIO_PARTS = frozenset({"audio", "audio_url", "input_audio", "output_audio"})
 _IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})
 
 
@@ -124,6 +126,10 @@ class _TurnReader:
             kind = str(part.get("type", ""))
             if isinstance(part.get("text"), str):
                 return [{"text": part["text"]}]
+            if kind in _AUDIO_PARTS or "input_audio" in part or "audio" in part:
+                message = f"{self.source.owner}: a recording in message {number} is left out."
+                self.findings.add(LEFT_OUT_AUDIO, self.source.file, self.source.location, message)
+                return [{"text": "[audio left out]"}]
             if kind in _IMAGE_PARTS or "image" in part or "image_url" in part:
                 images = read_images(self.bundle, self.findings, self.source, [part])
                 self.images += images

@@ -178,6 +178,7 @@ class Material(models.Model):
     system_b = models.CharField(max_length=200, blank=True)
     more = models.JSONField(default=list)  # responses C to F: [[text, system], ...]
     turns = models.JSONField(default=dict)  # question, response_a to response_f of chats, in the stored form
+    images = models.JSONField(default=dict)  # of the same, the images that they show: ImageSpec of each `Picture`
     details = models.JSONField(default=dict)  # columns that nothing reads: shown to leads, never to annotators
 
     class Meta:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 
-from evalsite.base.json_types import JsonDict, JsonObject
+from evalsite.base.json_types import JsonDict
 from evalsite.review.questions.forms import LETTERS, MOST_RESPONSES
 from evalsite.review.tables.label_files import LabelFile, LabelFileReader, item_key, made_names
 from judging.specs.files.findings import Problem, Severity
+from judging.specs.pictures.picture_formats import PictureFile
 from judging.specs.records import names
 from judging.specs.records.collected import Collected
 from judging.specs.records.column_roles import CHOSEN
@@ -53,6 +54,7 @@ class MaterialRow:
     language: str = ""
     more: tuple[tuple[str, str], ...] = ()  # text and system of the responses C to F
     turns: JsonDict = field(default_factory=dict)  # question, response_a to response_f of chats, in the stored form
+    images: JsonDict = field(default_factory=dict)  # of the same, those that they show: ImageSpec
     details: JsonDict = field(default_factory=dict)  # what nothing reads; annotators never see it
     place: str = ""  # in the file
 
@@ -75,6 +77,7 @@ class MaterialFile:
     rows: tuple[MaterialRow, ...]
     size: int
     labels: LabelFile | None = None
+    pictures: Mapping[str, PictureFile] = field(default_factory=dict)  # by hash
 
     @property
     def is_pair(self) -> bool:
@@ -113,7 +116,7 @@ def read_materials(
     size = len(rows[0].texts)
     problems += [*_kept(name, hidden), *_unused_scale(name, has_scale, size == 2)]
     with_labels = label_file if label_file is not None and label_file.n_labels and not labels.has_errors else None
-    return ParsedFile(MaterialFile(tuple(rows), size, with_labels), tuple(problems), records.columns)
+    return ParsedFile(MaterialFile(tuple(rows), size, with_labels, records.pictures), tuple(problems), records.columns)
 
 
 def _is_hidden(column: str, options: RecordOptions) -> bool:
@@ -224,9 +227,12 @@ class _MaterialReader:
             key = details.get(self.records.column_of(Holds.ROW_ID)) or _key_of(case.key, responses)
         text = next((name for name in details if names.compared(name) in CRITERION_TEXTS), "")
         texts = [row.text for row in responses]
-        turns = {"question": case.messages} | {
-            f"response_{letter}": row.messages for letter, row in zip(LETTERS, responses, strict=False)
+        shown = {
+            "question": case,
+            **{f"response_{letter}": row for letter, row in zip(LETTERS, responses, strict=False)},
         }
+        if not responses:  # what is reviewed is a text alone
+            shown = {"response_a": case}
         systems = ["" if row.system in self.made_names else row.system for row in responses]
         return MaterialRow(
             key=as_text(key),
@@ -242,7 +248,8 @@ class _MaterialReader:
             criterion_text=as_text(details.pop(text, "")),
             scenario=as_text(case.fields.get("scenario")),
             language=as_text(case.fields.get("lang")),
-            turns={name: list(map(_without_images, messages)) for name, messages in turns.items() if messages},
+            turns={name: list(row.messages) for name, row in shown.items() if row.messages},
+            images={name: [asdict(image) for image in row.images] for name, row in shown.items() if row.images},
             details=details,
             place=place.at,
         )
@@ -278,12 +285,6 @@ class _MaterialReader:
             used.add(row.key)
 
 
-def _without_images(turn: JsonObject) -> JsonDict:
-    """Return a turn with a word in the place of each image: a queue's file brings none."""
-    parts = [{"text": "[image]"} if "image" in part else part for part in turn["parts"]]
-    return {**turn, "parts": parts}
-
-
 def _key_of(case: str, responses: Sequence[ResponseRecord]) -> str:
     """Return the key of an item whose case has several: with its systems, and attempts after the first."""
     return item_key(case, *responses)[: LIMITS["key"]]
@@ -293,7 +294,7 @@ def _why_unfit(row: MaterialRow, used: set[str]) -> str:
     if row.key in used:
         return f"The id {row.key!r} occurs twice."
     for letter, text in zip(LETTERS, row.texts, strict=False):
-        if not text.strip():
+        if not text.strip() and f"response_{letter}" not in row.images:
             return f"The response {letter} is empty."
         if len(text) > TEXT_LIMIT:
             return f"The response {letter} has more than {TEXT_LIMIT:,} characters."

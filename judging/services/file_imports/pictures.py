@@ -37,6 +37,15 @@ def use_pictures(*, batch: ImportBatch, at: datetime) -> None:
     )
 
 
+def store_pictures(*, files: Mapping[str, PictureFile], at: datetime) -> None:
+    """Store at once the images that are not stored yet. Within a transaction."""
+    stored = stored_digests(files)
+    for part in _parts([file for digest, file in sorted(files.items()) if digest not in stored]):
+        encoded = [(file.digest, encode_picture(file.data)) for file in part]
+        rows = [Picture(digest=key, media_type=row.media_type, data=row.data, created_at=at) for key, row in encoded]
+        Picture.objects.bulk_create(rows, ignore_conflicts=True)
+
+
 def stored_digests(digests: Iterable[str]) -> set[str]:
     """Return those of the hashes whose images are stored."""
     ordered, stored = sorted(digests), set[str]()

@@ -9,10 +9,12 @@ from typing import TypeVar
 from evalsite.base.json_types import JsonDict
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, Parsed, Problem, Severity
-from judging.specs.files.source_files import source_of
+from judging.specs.files.source_files import HeldFiles, source_of
+from judging.specs.pictures.picture_formats import PictureFile
 from judging.specs.pictures.picture_rows import shelf_of
 from judging.specs.records.collected import Collected
 from judging.specs.records.collector import Collector, CollectorOptions
+from judging.specs.records.files.containers import Expansion
 from judging.specs.records.files.part_reading import read_parts
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import CaseInput, Place, ResponseRow
@@ -82,6 +84,7 @@ class FileRecords:
     collected: Collected | None
     problems: list[Problem]
     parts: Sequence[Part]
+    pictures: Mapping[str, PictureFile]  # that rows name, by hash
 
     @property
     def columns(self) -> tuple[ColumnUse, ...]:
@@ -99,16 +102,20 @@ class FileRecords:
 
 def read_file(data: bytes, name: str, options: RecordOptions) -> FileRecords:
     """Return the records of a file, with warnings by kind."""
-    findings, bundle = Findings(), Bundle({})
-    shelf_of(bundle).is_cut = True  # images that rows name are not looked for
-    parts = read_parts([source_of(name, data)], options.encoding, findings)
+    findings = Findings()
+    expansion = Expansion(findings)
+    expansion.add(source_of(name, data))
+    bundle = Bundle(HeldFiles(list(expansion.files.values())))
+    shelf_of(bundle).is_cut = True  # what an archive lacks, or a table alone names, is left out and said
+    parts = read_parts([source_of(name, data)], options.encoding, Findings() if findings.has_errors else findings)
     collector = RowCollector(bundle, findings, options.of_collector())
     is_read = not findings.has_errors
     reading = read_recognised(parts if is_read else (), bundle, options, findings, collector=collector)
     problems = list(findings.as_tuple())
     if reading.collected is not None:
         problems += _remarks(name, reading.collected)
-    return FileRecords(name, options, reading.taken, collector, reading.collected, problems, parts)
+    pictures = shelf_of(bundle).files
+    return FileRecords(name, options, reading.taken, collector, reading.collected, problems, parts, pictures)
 
 
 def _remarks(name: str, collected: Collected) -> list[Problem]:

@@ -70,7 +70,7 @@ def test_read_turns_of_one_message_has_its_text_alone() -> None:
             "Case 7: the role of message 1 is none of system, user, assistant, tool.",
         ),
         ([{"role": "user"}], "Case 7: message 1 has no content."),
-        ([{"role": "user", "content": [{"type": "audio"}]}], "Case 7: a part of message 1 is neither text nor image."),
+        ([{"role": "user", "content": [{"type": "video"}]}], "Case 7: a part of message 1 is neither text nor image."),
         ([{"role": "assistant", "tool_calls": [{}]}], "Case 7: a tool call of message 1 has no name."),
     ],
 )

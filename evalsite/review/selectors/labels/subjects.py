@@ -70,12 +70,7 @@ class Question:
 
     text: str
     context: str
-    turns: Sequence[JsonDict] = ()
-
-    @property
-    def content(self) -> ShownContent:
-        """What pages show of it."""
-        return shown_content(self.text, (), self.turns, picture_url)
+    content: ShownContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +253,26 @@ def _material_subject(material: Material, *, criterion: str) -> ShownSubject:
             text,
             text_hash(text),
             system,
-            shown_content(text, (), material.turns.get(f"response_{letter}", ()), picture_url),
+            _shown(material, f"response_{letter}", text),
         )
         for letter, (text, system) in zip(LETTERS, material.responses, strict=False)
     )
-    question = Question(material.question, material.context, material.turns.get("question", ()))
+    question = Question(material.question, material.context, _shown(material, "question", material.question))
     return ShownSubject(question, material.reference, answers, _tree_of(material, criterion), criterion)
+
+
+def _shown(material: Material, name: str, text: str) -> ShownContent:
+    return shown_content(text, material.images.get(name, ()), material.turns.get(name, ()), picture_url)
+
+
+def _hash_of(material: Material, name: str, text: str) -> str:
+    """Return the hash of a response; of a text alone it is that of the text, as a benchmark's is."""
+    images = material.images.get(name)
+    return content_hash([text, *_images(images)]) if images else text_hash(text)
+
+
+def _images(images: Sequence[JsonDict]) -> list[JsonDict]:
+    return [{"images": [[image["digest"], image["alt"]] for image in images]}] if images else []
 
 
 def _tree_of(material: Material, criterion: str) -> JsonDict | None:
@@ -355,11 +364,15 @@ def material_facts(
 
     What is asked by another form is another subject, and so are three responses or more in another order.
     """
-    texts = [text_hash(text) for text, _ in material.responses]
+    texts = [
+        _hash_of(material, f"response_{letter}", text)
+        for letter, (text, _) in zip(LETTERS, material.responses, strict=False)
+    ]
+    pictures = _images(material.images.get("question", ()))
     part = part_json(_tree_of(material, criterion), criterion)
     if form:
         part = canonical_json([form_hash(form), part.decode(), *(texts if material.more else ())])
-    prompt_hash = content_hash([material.question, material.context, ""])
+    prompt_hash = content_hash([material.question, material.context, "", *pictures])
     return SubjectFacts(
         key=subject_key(
             prompt_hash=prompt_hash,
@@ -376,7 +389,7 @@ def material_facts(
         judge="",
         labels=tuple(labels),
         content_hash=shown_hash(
-            prompt_hash=content_hash([material.question, material.context]),
+            prompt_hash=content_hash([material.question, material.context, *pictures]),
             text_hashes=texts,
             part=part,
             criterion=criterion,

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from evalsite.accounts.audit import record
-from evalsite.base.json_types import JsonObject
+from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.rows import lock_row
 from evalsite.review.blinding import QueueMode
 from evalsite.review.models import FinalLabel, Material, OrderPolicy, Queue, ReviewItem
@@ -27,6 +27,7 @@ from evalsite.review.services.labels.label_tables import SOURCE_LIMIT, LabelOrig
 from evalsite.review.services.referrals.run_referrals import store_subjects
 from evalsite.review.states import QueueStatus, ReviewRefused
 from evalsite.review.tables.queue_files import MaterialFile, MaterialRow
+from judging.services.file_imports.pictures import store_pictures
 
 BATCH = 1_000
 KEYS_SHOWN = 3
@@ -95,6 +96,7 @@ def create_queue(
 def _store_rows(
     queue: Queue, material_file: MaterialFile, *, file_name: str, actor: User | None, at: datetime
 ) -> Queue:
+    store_pictures(files=material_file.pictures, at=at)
     rows = iter(material_file.rows)
     while batch := list(islice(rows, BATCH)):
         materials = Material.objects.bulk_create(_material(queue, row) for row in batch)
@@ -147,8 +149,8 @@ def add_items(
     return added
 
 
-def _asked(material: Material) -> tuple[str, list[tuple[str, str]]]:
-    return material.question, [(text, system) for text, system in material.responses]
+def _asked(material: Material) -> tuple[str, list[tuple[str, str]], JsonDict]:
+    return material.question, [(text, system) for text, system in material.responses], material.images
 
 
 def _neutral_name(materials: MaterialFile) -> str:
@@ -176,6 +178,7 @@ def _material(queue: Queue, row: MaterialRow) -> Material:
         system_a=row.system_a,
         system_b=row.system_b,
         turns=row.turns,
+        images=row.images,
         details=row.details,
     )
 

@@ -46,6 +46,7 @@ ROW: dict[str, Any] = {
     "revised_label": "", "revised_parts": "",
     "revision_note": "", "revised_at": None, "skip_reason": "", "cannot_judge": "", "flag": "",
     "mode": "debate", "guidelines_version": 3, "seen_before": False, "shown_order": "",
+    "prefilled": "", "prefilled_by": "",
 }  # fmt: skip
 
 
