@@ -528,7 +528,8 @@ class MaterialFileForm(KeptFileForm):
 
     file = SizedFileField(
         label="File",
-        help_text="A table of questions with one or two responses each, or the export of an annotation tool.",
+        help_text="A table of questions with one or two responses each, or the export of an annotation tool; with "
+        "pictures beside it in a ZIP.",
     )
     meanings = PairsField(
         label="What the values of a preference mean", required=False, help_text="Such as A=1, B=2, tie=0."
