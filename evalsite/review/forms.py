@@ -219,7 +219,7 @@ class PrefillForm(forms.Form):
 
     def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.initial = {"unfilled_share": queue.unfilled_share} | self.initial
+        self.initial = {"unfilled_share": queue.unfilled_share, **self.initial}
         asked = "column" if queue.source_file else "judge" if queue.run_id is not None else ""
         for name in {"column", "judge"} - {asked}:
             del self.fields[name]

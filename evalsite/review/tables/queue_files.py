@@ -227,7 +227,7 @@ class _MaterialReader:
             key = details.get(self.records.column_of(Holds.ROW_ID)) or _key_of(case.key, responses)
         text = next((name for name in details if names.compared(name) in CRITERION_TEXTS), "")
         texts = [row.text for row in responses]
-        shown = {
+        shown: dict[str, CaseRecord | ResponseRecord] = {
             "question": case,
             **{f"response_{letter}": row for letter, row in zip(LETTERS, responses, strict=False)},
         }
