@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict
 from evalsite.review.addresses import number_at
-from evalsite.review.models import Annotation, Assignment, Queue, TrainingAnswer
+from evalsite.review.models import Annotation, Assignment, Queue, ReviewItem, TrainingAnswer
 from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
 from evalsite.review.questions.scales import Label
 from evalsite.review.queue_forms import BY_PARTS, ReasonForm
@@ -283,6 +283,32 @@ class FlagForm(forms.Form):
     text = forms.CharField(
         max_length=REASON_LIMIT, required=False, label="Problem", help_text="Empty: the flag is removed."
     )
+
+
+class CommentForm(forms.Form):
+    """What is said of an item."""
+
+    text = forms.CharField(
+        max_length=NOTE_LIMIT,
+        label="Comment",
+        widget=forms.Textarea(attrs={"rows": 3}),
+        error_messages={"required": "Write a comment."},
+    )
+
+
+class AnnotatorCommentForm(CommentForm):
+    """What a lead says to an annotator of an item."""
+
+    person = forms.ModelChoiceField(
+        User.objects.none(), empty_label=None, help_text="Who has the item, or has had it.", label="Annotator"
+    )
+    field_order = ("person", "text")
+
+    def __init__(self, *arguments: Any, item: ReviewItem, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        person = self.fields["person"]
+        if isinstance(person, forms.ModelChoiceField):
+            person.queryset = User.objects.filter(assignments__item=item).order_by("username")
 
 
 class RevisionForm(AnswersForm):

@@ -66,6 +66,7 @@ urlpatterns: list[URLPattern] = [
     ),
     path("items/<item:item_id>/skip/", items.item_page(acts.skip, goes_on=True), name="item-skip"),
     path("items/<item:item_id>/flag/", items.item_page(acts.flag), name="item-flag"),
+    path("items/<item:item_id>/comment/", items.item_page(acts.comment), name="item-comment"),
     path("items/<item:item_id>/score/", items.item_score, name="item-score"),
     path("items/<item:item_id>/draft/", items.item_draft, name="item-draft"),
     path("items/<item:item_id>/heartbeat/", items.item_heartbeat, name="item-heartbeat"),

@@ -200,6 +200,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "review:item-skip": REVIEWERS_ACT,
     "review:item-cannot-judge": REVIEWERS_ACT,
     "review:item-flag": REVIEWERS_ACT,
+    "review:item-comment": REVIEWERS_ACT,
     "review:item-draft": {"post": (403, 409, 409, 409)},
     "review:item-heartbeat": {"post": (403, 286, 286, 286)},
     "review:item-undo": REVIEWERS_ACT,

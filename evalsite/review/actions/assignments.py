@@ -15,12 +15,13 @@ from evalsite.base.actions.declarations import ActionCall, Filled, Listing, NoIn
 from evalsite.base.choices import choices_of
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
-from evalsite.review.actions.items import form_facts
+from evalsite.review.actions.items import comment_facts, form_facts
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.addresses import address_of
 from evalsite.review.forms import (
     AnnotationForm,
     CannotJudgeForm,
+    CommentForm,
     ConfirmGuidelinesForm,
     FlagForm,
     GuidelinesChangeForm,
@@ -72,6 +73,7 @@ def assignment_facts(claim: Assignment) -> JsonDict:
         "status": claim.status,
         "flag": claim.flag,
         "skip_reason": claim.skip_reason,
+        "comments": comment_facts(claim),
         "annotation": own_text(annotation, labels, swapped=claim.swapped) if annotation is not None else "",
     }
 
@@ -250,6 +252,13 @@ def _flag_form(claim: Assignment, _first: JsonObject, data: PageData | None) -> 
 def flag(act: ActionCall[Assignment, FlagForm]) -> Assignment:
     """Tell the owner of the queue what is wrong with an item. It can still be annotated."""
     return claims.flag_item(item_id=act.subject.item_id, annotator=act.person, text=act.data["text"], at=act.at)
+
+
+@say("comment", form=CommentForm, said=lambda _claim: "Sent to the owner of the queue")
+def comment(act: ActionCall[Assignment, CommentForm]) -> Assignment:
+    """Write to the owner of the queue about an item. No other annotator reads it; the answer comes as a notice."""
+    item_id, text = act.subject.item_id, act.data["text"]
+    return claims.comment_on_item(item_id=item_id, annotator=act.person, text=text, author=act.person, at=act.at)
 
 
 @change("undo", shown=assignment_detail, said=lambda _claim: "Undone; change your annotation and submit it again")

@@ -15,7 +15,7 @@ from evalsite.base.actions.declarations import Action, ActionCall, Listing, NoIn
 from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.actions.references import ITEM
-from evalsite.review.forms import AdjudicationForm, GoldForm, RevisionForm
+from evalsite.review.forms import AdjudicationForm, AnnotatorCommentForm, GoldForm, RevisionForm
 from evalsite.review.models import LEFT_OUT, Adjudication, Annotation, Assignment, GoldAnswer, Look, Queue, ReviewItem
 from evalsite.review.questions.forms import AnswerForm
 from evalsite.review.questions.label_forms import LabelForm
@@ -193,6 +193,30 @@ def give(act: ActionCall[ReviewItem, HandForm]) -> Assignment:
     """Reserve an item for a person for one day; it is the next one they get."""
     person, reason = act.data["person"], act.data["reason"]
     return claims.hand_item(item_id=act.subject.pk, person=person, actor=act.actor, reason=reason, at=act.at)
+
+
+def comment_facts(claim: Assignment) -> list[JsonDict]:
+    """Return what an annotator and the leads said to each other of an item, in order."""
+    return [{"by": "lead" if by_lead else "annotator", "text": text, "at": at} for by_lead, text, at in claim.comments]
+
+
+def _comment_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> AnnotatorCommentForm:
+    return AnnotatorCommentForm(data, item=item)
+
+
+@own(
+    "comment",
+    form=AnnotatorCommentForm,
+    makes_form=_comment_form,
+    shown=lambda claim: claim_facts(claim) | {"comments": comment_facts(claim)},
+    said=lambda claim: f"Sent to {claim.annotator.username}",
+    button="Write to an annotator",
+    icon="chat-square-text",
+)
+def comment(act: ActionCall[ReviewItem, AnnotatorCommentForm]) -> Assignment:
+    """Write to an annotator about an item, or answer what they flagged. They get a notice; no other annotator does."""
+    person, text = act.data["person"], act.data["text"]
+    return claims.comment_on_item(item_id=act.subject.pk, annotator=person, text=text, author=act.actor, at=act.at)
 
 
 def _withdraw_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> WithdrawForm:

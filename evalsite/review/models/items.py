@@ -382,6 +382,7 @@ class Assignment(models.Model):
     active_seconds = models.FloatField(default=0)  # at work on the item, idle time left out
     skip_reason = models.CharField(max_length=300, blank=True)
     flag = models.CharField(max_length=300, blank=True)
+    comments = models.JSONField(default=list)  # between the person and the leads: [[by a lead, text, time], ...]
     seen_before = models.BooleanField(default=False)  # the person had looked at the item as its owner: not blind
     prefilled = models.JSONField(default=dict)  # what a model answers, as it stood when the item was handed out
     prefilled_by = models.CharField(max_length=200, blank=True)  # the judge or the column; "": no model answers it

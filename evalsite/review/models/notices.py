@@ -13,6 +13,7 @@ class NoticeKind(models.TextChoices):
     NEEDS_ADJUDICATION = "split", "Needs adjudication"
     DONE = "done", "Queue complete"
     FLAGGED = "flagged", "Item flagged"
+    COMMENTED = "commented", "New comment"
     PERSON_PAUSED = "person_paused", "Annotator paused"
     NOT_QUALIFIED = "not_qualified", "Training not passed"
     STUCK = "stuck", "No annotator left"

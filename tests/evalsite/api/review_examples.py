@@ -375,6 +375,18 @@ def _confirmed_guidelines() -> Example:
     )
 
 
+def _commented() -> Example:
+    item, zoe = _item(), factories.user("zoe", Role.ANNOTATOR)
+    claim = claim_next(queue=item.queue, annotator=zoe, at=timezone.now())
+    return Example(
+        claim.item,
+        entered={"person": "zoe", "text": "It is whole."},
+        shows={"assignment": claim.pk, "person": "zoe"},
+        refused={"person": "zoe"},
+        sentence="Write a comment.",
+    )
+
+
 def _trains_again() -> Example:
     queue, item = _trains()
     person = factories.user("zoe", Role.ANNOTATOR)
@@ -737,6 +749,10 @@ EXAMPLES: dict[str, Make] = {
         skip_reason="not my field",
     ),
     "assignment flag": lambda: Example(_own_claim(), {"text": "cut off"}, {"flag": "cut off", "status": "leased"}),
+    "assignment comment": lambda: Example(
+        _own_claim(), {"text": "Is this cut off?"}, {"status": "leased"}, {}, "Write a comment."
+    ),
+    "item comment": _commented,
     "assignment undo": _undone,
     "assignment reveal": _seen,
     "assignment revise": _revised_own,

@@ -519,7 +519,7 @@ class Remark:
 def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
     """Return flags, reasons for skipping and for not judging by item, the oldest claim first. One query."""
     unable = Annotation.objects.filter(item__in=items, label="").values("assignment")  # a join would read all of them
-    has_remark = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | Q(pk__in=unable)
+    has_remark = Q(status=AssignmentStatus.SKIPPED) | ~Q(flag="") | ~Q(comments=[]) | Q(pk__in=unable)
     claims = Assignment.objects.filter(has_remark, item__in=items).select_related("annotator", "annotation")
     claims = claims.order_by("claimed_at", "pk")
     by_item: dict[int, list[Remark]] = {}
@@ -528,6 +528,9 @@ def remarks_on(items: Collection[int]) -> dict[int, list[Remark]]:
         remarks = by_item.setdefault(claim.item_id, [])
         if claim.flag:
             remarks.append(Remark(name, "Flagged", claim.flag))
+        for by_lead, text, _ in claim.comments:
+            wrote = (f"a lead, to {name}", "Answered") if by_lead else (name, "Commented")
+            remarks.append(Remark(*wrote, text))
         if claim.status == AssignmentStatus.SKIPPED:
             remarks.append(Remark(name, "Skipped", claim.skip_reason))
         annotation = getattr(claim, "annotation", None)

@@ -55,7 +55,7 @@ from evalsite.review.selectors.training_rounds import next_training
 from evalsite.review.services.items.audit_subjects import about
 from evalsite.review.services.items.item_locks import LockedItem, claim_facts, lock_item, with_claims
 from evalsite.review.services.items.looks import has_looked
-from evalsite.review.services.items.notices import notify, notify_adjudicators
+from evalsite.review.services.items.notices import notify, notify_adjudicators, notify_owners
 from evalsite.review.states import (
     AssignmentStatus,
     ItemStatus,
@@ -415,6 +415,31 @@ def flag_item(*, item_id: int, annotator: User, text: str, at: datetime) -> Assi
     record(annotator, "item.flagged", about(locked.item), text=claim.flag)
     if claim.flag:
         notify_adjudicators(queue=locked.item.queue, kind=NoticeKind.FLAGGED, at=at)
+    return claim
+
+
+@transaction.atomic
+def comment_on_item(*, item_id: int, annotator: User, text: str, author: User | None, at: datetime) -> Assignment:
+    """Add to what an annotator and the leads say to each other of an item, and tell the other side.
+
+    No other annotator reads it. Whoever is not the annotator writes as a lead.
+
+    Raises:
+        ReviewRefused: the annotator never had the item.
+    """
+    locked = lock_item(item_id)
+    claim, queue = locked.claim_of(annotator), locked.item.queue
+    if claim is None:
+        raise ReviewRefused("Comments are on items that somebody has, or has had.")
+    by_lead = author != annotator
+    claim.comments = [*claim.comments, [by_lead, text.strip()[:TEXT_LIMIT], at.isoformat()]]
+    claim.save(update_fields=["comments"])
+    record(author, "item.commented", about(locked.item), annotator=annotator.username)
+    if by_lead:
+        page = locked.item.get_absolute_url()
+        notify(people=[annotator], kind=NoticeKind.COMMENTED, subject=queue, page=page, at=at)
+    else:
+        notify_owners(queue=queue, kind=NoticeKind.COMMENTED, at=at)
     return claim
 
 

@@ -27,6 +27,7 @@ SENTENCES = {
     NoticeKind.ASSIGNED: "You were added to the review queue “{name}”.",
     NoticeKind.NEEDS_ADJUDICATION: "Annotators disagree on an item of “{name}”; it needs adjudication.",
     NoticeKind.FLAGGED: "An item of “{name}” was flagged.",
+    NoticeKind.COMMENTED: "There is a new comment on an item of “{name}”.",
     NoticeKind.STUCK: "An item of “{name}” has no annotator left: decide it, exclude it or add people.",
     NoticeKind.PERSON_PAUSED: "An annotator of “{name}” was paused ({detail}). Decide what becomes of their labels.",
     NoticeKind.NOT_QUALIFIED: "An annotator of “{name}” did not pass the training round ({detail}). "
@@ -44,13 +45,20 @@ def sentence_of(notice: Notice) -> str:
 
 
 def notify(
-    *, people: Iterable[User], kind: NoticeKind, subject: Queue | Run | DebateSet, at: datetime, detail: str = ""
+    *,
+    people: Iterable[User],
+    kind: NoticeKind,
+    subject: Queue | Run | DebateSet,
+    at: datetime,
+    detail: str = "",
+    page: str = "",
 ) -> None:
     """Leave a notice for each person; a second one of the kind counts up the first while it is unread.
 
-    Called inside a transaction. Everybody takes the rows in the same order, so that nobody waits in a circle.
+    `page` is the address that it leads to, where that is not the subject's. Called inside a transaction. Everybody
+    takes the rows in the same order, so that nobody waits in a circle.
     """
-    person_ids, address = sorted({person.pk for person in people}), subject.get_absolute_url()
+    person_ids, address = sorted({person.pk for person in people}), page or subject.get_absolute_url()
     unread = Notice.objects.filter(person_id__in=person_ids, kind=kind, address=address, read_at=None)
     notified_ids = set(unread.select_for_update().order_by("person_id").values_list("person_id", flat=True))
     unread.update(count=F("count") + 1, detail=detail)
@@ -76,7 +84,7 @@ def notify_adjudicators(*, queue: Queue, kind: NoticeKind, at: datetime, detail:
     )
 
 
-def notify_owners(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str) -> None:
+def notify_owners(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str = "") -> None:
     """Tell the owners of a queue; everybody who may adjudicate where it has none."""
     owners = [*filter(None, [queue.created_by]), *queue.co_owners.all()]
     if owners:
