@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('review', '0035_guidelines_versions'),
+        ('review', '0037_pictures_of_files'),
     ]
 
     operations = [
