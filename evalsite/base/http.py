@@ -107,8 +107,11 @@ class CountedPaginator(_AnyPaginator):
         return Page(self._items.filter(pk__in=list(chosen)), number, self)
 
 
+MOST_FOUND = 10_000  # rows of a search that can be paged through; whoever wants others searches for more
+
+
 class SearchPaginator(_AnyPaginator):
-    """A paginator of what a slow search finds: its keys are read once, for count and page alike."""
+    """A paginator of what a slow search finds: its first keys are read once, for count and page alike."""
 
     def __init__(self, items: QuerySet[Any], per_page: int) -> None:
         super().__init__(items, per_page)
@@ -116,18 +119,24 @@ class SearchPaginator(_AnyPaginator):
 
     @cached_property
     def keys(self) -> list[int]:
-        """The keys of all rows found, in their order."""
-        return list(self._items.values_list("pk", flat=True))
+        """The keys of the rows found, in their order, and one more where there are more than can be paged through."""
+        return list(self._items.values_list("pk", flat=True)[: MOST_FOUND + 1])
 
     @property
     def count(self) -> int:
-        return len(self.keys)
+        return min(len(self.keys), MOST_FOUND)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether more was found than can be paged through."""
+        return len(self.keys) > MOST_FOUND
 
     def page(self, number: int | str) -> Page[Any]:
         """Return the page of this number. Raises: InvalidPage."""
         number = self.validate_number(number)
         start = (number - 1) * self.per_page
-        return Page(self._items.filter(pk__in=self.keys[start : start + self.per_page]), number, self)
+        end = min(start + self.per_page, self.count)
+        return Page(self._items.filter(pk__in=self.keys[start:end]), number, self)
 
 
 def page_of(request: HttpRequest, items: QuerySet[M], *, per_page: int = 50, count: int | None = None) -> Page[M]:

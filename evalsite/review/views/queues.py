@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.base.choices import choices_of
-from evalsite.base.http import PageRequest, get_view, page_of, post_view
+from evalsite.base.http import PageRequest, get_view, page_of, page_of_search, post_view
 from evalsite.base.json_types import JsonDict
 from evalsite.base.tables import COLUMNAR, CONTENT_TYPES, has_columnar_files
 from evalsite.review.actions.items import ITEMS, OF_ITEMS
@@ -124,8 +124,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
     filters = pages.ItemFilters.read(request.GET)
     now = timezone.now()
     items = pages.items_of(queue=queue, filters=filters, at=now)
-    count = None if filters.is_set else queue.items.count()
-    page = page_of(request, items, count=count)
+    page = page_of_search(request, items) if filters.is_set else page_of(request, items, count=queue.items.count())
     listed = [item.pk for item in page.object_list]
     people = pages.remembered("people", queue, lambda: waiting_items.people_of(queue=queue))
     holders, remarks_by_item = waiting_items.holders_of(listed, at=now), waiting_items.remarks_on(listed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import RequestFactory
 
 from evalsite.base.http import MOST_WORKBOOK_ROWS, page_of, page_of_search, table_response
@@ -48,6 +49,22 @@ def test_page_of_search_searches_once(django_assert_num_queries: Any) -> None:
         rows = list(page.object_list)
 
     assert (rows, page.paginator.count) == (expected[50:75], len(expected))
+
+
+def test_page_of_search_pages_through_the_first_rows_found_and_says_that_there_are_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evalsite.base.http.MOST_FOUND", 60)
+    System.objects.bulk_create(System(name=f"{number:03d}", created_at=factories.NOON) for number in range(61))
+    request = RequestFactory().get("/", {"page": 9, "size": 25})
+
+    last = page_of_search(request, System.objects.order_by("name"))
+    shown = render_to_string("_pagination.html", {"page_obj": last}, request)
+    whole = page_of_search(request, System.objects.filter(name__lt="060").order_by("name"))
+
+    assert [row.name for row in last.object_list] == [f"{number:03d}" for number in range(50, 60)]
+    assert "51–60 of more than 60; search for more to see the others" in shown
+    assert (whole.paginator.count, whole.paginator.has_more) == (60, False)  # type: ignore[attr-defined]
 
 
 def _page(items: Any, number: int) -> Any:
