@@ -40,10 +40,12 @@ def add_parts() -> None:
 def _queue_pace(queue: Queue) -> JsonDict:
     from evalsite.reports.actions.adjudications import REPORT  # late, as below
     from evalsite.reports.selectors.pace import pace_of_queue
+    from evalsite.reports.services.charts import burn_down_chart
     from evalsite.review.selectors.screens.pages import remembered
 
     pace = remembered("pace", queue, lambda: pace_of_queue(queue, at=timezone.now()))
-    return {"queue": queue, "pace": pace, "adjudications": [(table.name, table.title) for table in REPORT.tables]}
+    tables = [(table.name, table.title) for table in REPORT.tables]
+    return {"queue": queue, "pace": pace, "chart": burn_down_chart(pace), "adjudications": tables}
 
 
 def _import_labels(ids: list[int]) -> JsonDict:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from evalsite.base.score_scales import SHARE, ScoreScale
 from evalsite.reports.services.report_content import ReportContent
+
+if TYPE_CHECKING:
+    from evalsite.reports.selectors.pace import QueuePace
 
 WIDTH, HEIGHT = 480, 280
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 30, 46  # margins
@@ -195,6 +200,25 @@ def thinned(points: Sequence[Point], most: int = 200) -> list[Point]:
 def highest(values: Iterable[float], *, least: float) -> float:
     """Return the highest of the values, `least` where all are lower."""
     return max([least, *values])
+
+
+def burn_down_chart(pace: QueuePace) -> Chart | None:
+    """Return what was left of a queue by day, and a guide to the day that finishes it; None before the first day."""
+    if not pace.burn_down:
+        return None
+    first, last = pace.burn_down[0], pace.burn_down[-1]
+    start = first.day - timedelta(days=1)
+    left = [Point(start.toordinal(), first.left + first.annotations)]
+    left += [Point(row.day.toordinal(), row.left, says=f"{row.day:%d %b %Y}: {row.left:,}") for row in pace.burn_down]
+    series = [Series("left at the end of the day", left, has_dots=True)]
+    end = last.day
+    if pace.finishes_on is not None:
+        end = max(last.day, pace.finishes_on)
+        series.append(Series("at this pace", [left[-1], Point(end.toordinal(), 0)], tone="guide"))
+    shown = sorted({start, end} | ({last.day} if 4 * (end - last.day) > end - start else set()))
+    days = Axis("Day", start.toordinal(), end.toordinal(), [(day.toordinal(), f"{day:%d %b}") for day in shown])
+    annotations = round_axis("Annotations left", high=max(left[0].y, 1.0), word=lambda at: f"{at:,g}")
+    return draw("Burn-down", days, annotations, series)
 
 
 def _placed(point: Point, x: Axis, y: Axis, frame: _Frame) -> PlacedPoint:

@@ -9,6 +9,7 @@ import pytest
 from evalsite.accounts.roles import Role
 from evalsite.reports.actions.pace import PEOPLE
 from evalsite.reports.selectors.pace import BurnDownDay, PersonDay, pace_of_queue
+from evalsite.reports.services.charts import burn_down_chart
 from evalsite.review.models import ReviewItem
 from tests import factories
 from tests.factories import NOON
@@ -40,6 +41,12 @@ def test_pace_of_queue_adds_up_days_and_says_when_the_queue_is_finished() -> Non
     )
     assert pace.burn_down == (BurnDownDay(day, 2, 6), BurnDownDay(day + timedelta(days=1), 1, 5))
     assert (pace.left, pace.per_day, pace.finishes_on) == (5, 1.0, day + timedelta(days=7))
+    # 8 days from the one before the first are 400 units wide, 8 annotations 204 high
+    chart = burn_down_chart(pace)
+    assert chart is not None
+    assert [line.path for line in chart.lines] == ["58.0,30.0 108.0,81.0 158.0,106.5", "158.0,106.5 458.0,234.0"]
+    days = [f"{day + timedelta(days=n):%d %b}" for n in (-1, 1, 7)]
+    assert [(tick.at, tick.text) for tick in chart.x_ticks] == list(zip((58.0, 158.0, 458.0), days, strict=True))
     assert next(iter(PEOPLE.data(pace).rows)) == {
         "day": (day + timedelta(days=1)).isoformat(),
         "person": "ben",
@@ -57,3 +64,4 @@ def test_pace_of_queue_says_no_day_while_nobody_works() -> None:
     pace = pace_of_queue(queue, at=NOON)
 
     assert (pace.left, pace.per_day, pace.finishes_on, pace.people, pace.burn_down) == (2, None, None, (), ())
+    assert burn_down_chart(pace) is None
