@@ -85,6 +85,42 @@ function freePlace(part, field) {
   }
 }
 
+// Responses are dragged into their order, the best first: let go, each has the place at which it lies.
+document.addEventListener("pointerdown", (event) => {
+  const part = event.target.closest?.("[data-drag]")?.closest("[data-part]");
+  if (!part) return;
+  event.preventDefault();
+  const ranked = [...part.closest("[data-parts]").querySelectorAll(`[data-group="${part.dataset.group}"]`)];
+  const others = ranked.filter((other) => other !== part);
+  let order = null;
+  const dragging = new AbortController();
+  const during = (kind, act) => document.addEventListener(kind, act, { signal: dragging.signal });
+  const show = (target, where) => {
+    for (const other of others) other.removeAttribute("data-drop");
+    if (target) target.dataset.drop = where;
+  };
+  const end = () => {
+    dragging.abort();
+    show(null);
+  };
+  during("pointermove", ({ clientY }) => {
+    const isAbove = ({ top, height }) => clientY < top + height / 2;
+    const place = others.findIndex((other) => isAbove(other.getBoundingClientRect()));
+    order = place < 0 ? [...others, part] : [...others.slice(0, place), part, ...others.slice(place)];
+    show(others.at(place), place < 0 ? "after" : "before");
+  });
+  during("pointercancel", end);
+  during("pointerup", () => {
+    end();
+    if (!order) return;
+    const start = ranked[0].previousSibling;
+    start.after(...order);
+    for (const [place, one] of order.entries()) one.querySelector(`input[value="${place + 1}"]`).checked = true;
+    const chosen = part.querySelector("input:checked");
+    for (const kind of ["input", "change"]) chosen.dispatchEvent(new Event(kind, { bubbles: true }));
+  });
+});
+
 // An adjudicator who chooses to answer is at the first question, or at all the checks; who adopts an answer at none.
 document.addEventListener("change", (event) => {
   if (event.target.name !== "decision") return;

@@ -1,4 +1,4 @@
-"""A ranking of four responses in the browser: placed by keys alone, and by touch on a phone."""
+"""A ranking of four responses in the browser: placed by keys alone, by dragging, and by touch on a phone."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ def test_four_responses_are_ranked_by_keys_and_on_a_phone(live_server: Any, brow
     phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
     rank_by_touch(signed_in(browser, live_server.url, "ben", **phone))
 
-    for name, seen in (("ada", "cabd"), ("ben", "dcba")):
-        annotation = Annotation.objects.get(annotator__username=name)
-        letters = letters_stored(annotation.assignment.order)
-        assert annotation.parts["rank"] == [letters[side] for side in seen]
+    for name, rankings in (("ada", ["cabd", "dbca"]), ("ben", ["dcba"])):
+        annotations = Annotation.objects.filter(annotator__username=name).order_by("pk")
+        letters = [letters_stored(annotation.assignment.order) for annotation in annotations]
+        assert [annotation.parts["rank"] for annotation in annotations] == [
+            [stored[side] for side in seen] for stored, seen in zip(letters, rankings, strict=True)
+        ]
 
 
 def write(page: Page, fours: Path) -> None:
@@ -93,6 +95,38 @@ def rank_by_keys(page: Page) -> None:
     keys.press("3")
     keys.press("Enter")
     expect(page.locator(".review-place")).to_contain_text("2 of 2")
+    rank_by_mouse(page)
+
+
+def rank_by_mouse(page: Page) -> None:
+    """Drag the last response before the first, and the first to the end."""
+    drag(page, "d", "a", above=True)
+    assert places(page) == "dabc"
+    drag(page, "a", "c", above=False)
+    assert places(page) == "dbca"
+    look(page, "ranking-dragged")
+    page.keyboard.press("Enter")
+    expect(page.locator(".review-own")).to_be_visible()
+
+
+def drag(page: Page, letter: str, other: str, *, above: bool) -> None:
+    """Take a response by its handle to the upper or lower end of another one, and let it go."""
+    page.locator(f"[data-part]:has(input[name='part-rank.{letter}']) [data-drag]").hover()
+    page.mouse.down()
+    target = page.locator(f"[data-part]:has(input[name='part-rank.{other}'])").bounding_box()
+    assert target is not None
+    page.mouse.move(target["x"] + 20, target["y"] + (2 if above else target["height"] - 2), steps=4)
+    expect(page.locator("[data-drop]")).to_have_count(1)
+    page.mouse.up()
+    expect(page.locator("[data-drop]")).to_have_count(0)
+
+
+def places(page: Page) -> str:
+    """Return the letters of the responses by their chosen places, which is how they lie."""
+    chosen = [(page.locator(f"input[name='part-rank.{letter}']:checked").input_value(), letter) for letter in "abcd"]
+    lie = page.locator("[data-group] input[value='1']").evaluate_all("fields => fields.map((field) => field.name)")
+    assert [name[-1] for name in lie] == [letter for _, letter in sorted(chosen)]
+    return "".join(letter for _, letter in sorted(chosen))
 
 
 def rank_by_touch(page: Page) -> None:
