@@ -193,6 +193,37 @@ class QueryForm(forms.Form):
         return filters.query
 
 
+class ViewForm(QueryForm):
+    """A filter to keep, and the name that it is kept under."""
+
+    name = forms.CharField(max_length=80, label="Name", help_text="One that is taken gets the new filter.")
+
+    @property
+    def consequences(self) -> str:
+        """What is kept, as a page says before it is."""
+        return f"Filter: {self['query'].value()}"
+
+    def clean_query(self) -> str:
+        """Refuse to keep no filter at all."""
+        if query := super().clean_query():
+            return query
+        raise forms.ValidationError("Set a filter first: without one, all items are shown anyway.")
+
+
+class ViewNameForm(forms.Form):
+    """One of the views that are kept with a queue."""
+
+    OPEN = ("name",)
+
+    name = forms.ChoiceField(label="View")
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        names = self.fields["name"]
+        assert isinstance(names, forms.ChoiceField)
+        names.choices = [(name, name) for name in sorted(queue.views)]
+
+
 class ItemsForm(QueryForm):
     """Some items of a queue: those that are named, or all that filters choose."""
 
@@ -481,6 +512,19 @@ class ItemFilterForm(forms.Form):
     text = forms.CharField(required=False, max_length=100, help_text="Part of the question, or of an answer in a file.")
     person = forms.CharField(required=False, max_length=150, help_text="Who annotated, skipped or holds them.")
     status = forms.ChoiceField(required=False, choices=[("", "All"), *choices_of(ItemStatus)])
+    view = forms.CharField(required=False, max_length=80, help_text="A view that is kept with the queue, by its name.")
+
+    def clean(self) -> JsonDict:
+        """Refuse a view that the queue does not have."""
+        cleaned: JsonDict = super().clean() or {}
+        if view := cleaned.get("view"):
+            queue = Queue.objects.filter(slug=cleaned.get("queue")).first()
+            if queue is None:
+                self.add_error("queue", "Name the queue that the view is kept with.")
+            elif view not in queue.views:
+                known = ", ".join(sorted(queue.views)) or "none"
+                self.add_error("view", f"The queue has no view of this name. There are: {known}.")
+        return cleaned
 
 
 class FormField(forms.CharField):

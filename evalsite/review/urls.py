@@ -45,7 +45,7 @@ urlpatterns: list[URLPattern] = [
             form_page(action, "act.html", context=partial(act_context, action), answer=queues.items_done),
             name=f"queue-{action.verb}",
         )
-        for action in item_actions.OF_ITEMS
+        for action in (*item_actions.OF_ITEMS, queue_actions.keep_view)
     ),
     path(
         "queues/<slug:slug>/release/",

@@ -215,6 +215,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "review:queue-reopen-items": RESEARCHERS_ACT,
     "review:queue-requeue-items": RESEARCHERS_ACT,
     "review:queue-prioritise-items": RESEARCHERS_ACT,
+    "review:queue-save-view": RESEARCHERS_ACT,
     "review:queue-set-detail-items": RESEARCHERS_ACT,
     "review:queue-take-back-items": RESEARCHERS_ACT,
     "review:item-reopen": RESEARCHERS_ACT,

@@ -31,6 +31,8 @@ from evalsite.review.queue_forms import (
     QueueForm,
     QuotaForm,
     ResolveForm,
+    ViewForm,
+    ViewNameForm,
 )
 from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
 from evalsite.review.selectors.screens.pages import listed_queues, queues_of
@@ -38,7 +40,7 @@ from evalsite.review.selectors.screens.waiting_items import possible_members, po
 from evalsite.review.services.items import gold, training_rounds
 from evalsite.review.services.items.gold import TakenGold
 from evalsite.review.services.items.prefills import TakenPrefill, prefill_queue
-from evalsite.review.services.items.queues import delete_queue, set_queue_status, set_quota, update_queue
+from evalsite.review.services.items.queues import delete_queue, save_view, set_queue_status, set_quota, update_queue
 from evalsite.review.services.labels.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.labels.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
 from evalsite.review.services.labels.file_queues import AddedItems, add_items, create_queue
@@ -77,6 +79,7 @@ def _detail(queue: Queue) -> JsonDict:
         "labels": labels,
         **asked,
         "guidelines": queue.guidelines,
+        "views": queue.views,
         "warning": quorum_warning(queue),
     }
 
@@ -240,6 +243,35 @@ def limit_person(act: ActionCall[Queue, QuotaForm]) -> Queue:
     return set_quota(
         queue=act.subject, person=data["person"], items=data["items"], until=data["until"], actor=act.actor
     )
+
+
+def _kept_views(queue: Queue) -> JsonDict:
+    return {"queue": queue.slug, "views": queue.views}
+
+
+def _view_name_form(queue: Queue, _first: JsonObject, data: PageData | None) -> ViewNameForm:
+    return ViewNameForm(data, queue=queue)
+
+
+@change("save-view", form=ViewForm, shown=_kept_views, said=lambda _queue: "View saved")
+def keep_view(act: ActionCall[Queue, ViewForm]) -> Queue:
+    """Keep a filter of a queue's items under a name, for all who lead the queue."""
+    return save_view(queue=act.subject, name=act.data["name"], query=act.data["query"], actor=act.actor)
+
+
+@change(
+    "delete-view",
+    form=ViewNameForm,
+    makes_form=_view_name_form,
+    shown=_kept_views,
+    said=lambda _queue: "View deleted",
+    button="Delete a view",
+    icon="trash",
+    is_offered=lambda queue: bool(queue.views),
+)
+def drop_view(act: ActionCall[Queue, ViewNameForm]) -> Queue:
+    """Forget a view of a queue's items. The items are left as they are."""
+    return save_view(queue=act.subject, name=act.data["name"], query="", actor=act.actor)
 
 
 @QUEUES.new("check-form", permission="review.add_queue", form=FormTextForm, is_dry=True, shown=_asked)

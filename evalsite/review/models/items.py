@@ -67,6 +67,7 @@ class Queue(Owned):
     training_count = models.PositiveIntegerField(default=0)  # items that everybody answers before their first one
     training_mark = models.FloatField(default=PASS_MARK)  # share of them to answer right; 0: everybody goes on
     shows_agreement = models.BooleanField(default=False)  # people may see how far they agree with the rest
+    views = models.JSONField(default=dict, blank=True)  # filters that were saved, by name, as addresses say them
     unfilled_share = models.FloatField(default=UNFILLED_SHARE)  # of items with a model's answers, asked without them
 
     class Meta:

@@ -488,6 +488,26 @@ def _counted_items() -> Example:
     )
 
 
+def _kept_view() -> Example:
+    return Example(
+        factories.queue(slug="pairs", views={"ada": "person=ada"}),
+        entered={"name": "disputed", "query": "status=split&disputed=1"},
+        shows={"queue": "pairs", "views": {"ada": "person=ada", "disputed": "status=split&disputed=1"}},
+        refused={"name": "all", "query": ""},
+        sentence="Set a filter first: without one, all items are shown anyway.",
+    )
+
+
+def _dropped_view() -> Example:
+    return Example(
+        factories.queue(slug="pairs", views={"ada": "person=ada", "open": "status=open"}),
+        entered={"name": "ada"},
+        shows={"queue": "pairs", "views": {"open": "status=open"}},
+        refused={"name": "ben"},
+        sentence="Select a valid choice. ben is not one of the available choices.",
+    )
+
+
 def _gave_items() -> Example:
     item = _item()
     factories.user("ada", Role.ANNOTATOR)
@@ -718,6 +738,8 @@ EXAMPLES: dict[str, Make] = {
     "queue prioritise-items": _all_of_a_filter({"priority": 3}),
     "queue set-detail-items": _all_of_a_filter({"name": "scenario", "value": "law"}),
     "queue count-items": _counted_items,
+    "queue save-view": _kept_view,
+    "queue delete-view": _dropped_view,
     "queue take-back-items": _of_several(
         "take-back", "This item was not sent by hand, so it cannot be withdrawn. You can pause its queue."
     ),

@@ -16,6 +16,7 @@ from django.db.models import CharField, Count, F, Max, Min, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from django.http import QueryDict
+from django.utils import timezone
 
 from evalsite.base.json_types import JsonDict
 from evalsite.review.models import Annotation, Assignment, Material, OrderPolicy, Queue, ReviewItem
@@ -276,10 +277,16 @@ def question_of(item: ReviewItem) -> str:
     return line if len(line) <= QUESTION_LENGTH else f"{line[:QUESTION_LENGTH].rstrip()}…"
 
 
-def listed_items(*, queue: str = "", status: str = "", text: str = "", person: str = "") -> QuerySet[ReviewItem]:
-    """Return the items of a queue, or of all: of one status, with a text, and with one person, or any."""
+def listed_items(
+    *, queue: str = "", status: str = "", text: str = "", person: str = "", view: str = ""
+) -> QuerySet[ReviewItem]:
+    """Return the items of a queue, or of all: of one status, with a text, with one person, in a view; or any."""
     chosen = {name: value for name, value in (("queue__slug", queue), ("status", status)) if value}
     items = ReviewItem.objects.filter(_holds(text) if text else Q(), **chosen)
+    if view:
+        stored = Queue.objects.get(slug=queue)
+        kept = items_matching(queue=stored, query=stored.views[view], at=timezone.now())
+        items = items.filter(pk__in=kept.order_by().values("pk"))
     if person:
         claims = Assignment.objects.exclude(status=AssignmentStatus.WITHDRAWN).filter(annotator__username=person)
         items = items.filter(pk__in=claims.values("item_id"))

@@ -258,6 +258,16 @@ def set_quota(*, queue: Queue, person: User, items: int | None, until: date | No
 
 
 @transaction.atomic
+def save_view(*, queue: Queue, name: str, query: str, actor: User | None) -> Queue:
+    """Keep a filter of a queue's items under a name, in place of one that has it; without a filter the name goes."""
+    queue = lock_row(Queue, queue.pk)
+    queue.views = {key: kept for key, kept in queue.views.items() if key != name} | ({name: query} if query else {})
+    queue.save(update_fields=["views"])
+    record(actor, "queue.view_saved" if query else "queue.view_deleted", queue, view=name, query=query)
+    return queue
+
+
+@transaction.atomic
 def delete_queue(*, queue: Queue, actor: User | None) -> Queue:
     """Delete a queue with its items, annotations and final labels.
 
