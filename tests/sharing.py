@@ -28,8 +28,9 @@ REVIEWING = tuple(
 BY_THEMSELVES = tuple(  # flows that look at no demo
     f"tests/flows/test_{name}.py"
     for name in (
-        *("answer_parts", "compared_review", "form_queue", "gold_queue", "golden_study", "item_images"),
-        *("ranking_queue", "sign_on", "span_queue", "threshold", "trust"),
+        *("answer_parts", "compared_review", "first_label", "form_queue", "gold_queue", "golden_study", "guidelines"),
+        *("item_images", "prefilled_queue", "question_kinds", "ranking_queue", "sign_on", "span_queue", "threshold"),
+        *("training_round", "trust"),
     )
 )
 BY_IDENTITY = "tests/judging/sandbox/test_attacks.py"  # all attacks under one identity are one fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, ReviewItem
@@ -48,7 +48,7 @@ def test_a_models_answers_are_confirmed_or_changed_by_keys_and_their_pull_is_sho
 def make(page: Page) -> None:
     """Make a queue of a file, and fill in what a column says; the last item is drawn to be blind."""
     page.goto("/review/queues/new/")
-    file = {"name": "a.csv", "mimeType": "text/csv", "buffer": PAIRS.encode()}
+    file = FilePayload(name="a.csv", mimeType="text/csv", buffer=PAIRS.encode())
     page.locator("input[type=file]").set_input_files(file)
     page.locator("textarea[name=form]").fill(FORM)
     page.get_by_label("Annotators per item").fill("2")
@@ -118,6 +118,6 @@ def read(page: Page) -> None:
     expect(rows.filter(has_text="What is it about?")).to_contain_text("66.7%")
     assert faults(page) == []
     look(page, "prefill-pull")
-    page.set_viewport_size(PHONE)
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     look(page, "prefill-pull-phone")

@@ -9,6 +9,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from evalsite.base.json_types import JsonDict
 from evalsite.reports.selectors.annotations import (
     QueueAnswers,
     ScaledAnswers,
@@ -381,7 +382,8 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
     habits = compute_habits(queue, options, answers)
     report = agreement_of(answers, NamedSource(queue.slug, queue.name), queue_groups(queue))
     terms = terms_of(queue)
-    summary = replace(report.summary, **left_out_counts(queue), **unable_in(queue, options))
+    counted: JsonDict = {**left_out_counts(queue), **unable_in(queue, options)}
+    summary = replace(report.summary, **counted)
     content = replace(
         report,
         summary=summary,

@@ -223,12 +223,8 @@ def test_annotations_of_one_item_do_not_pass_for_several_items() -> None:
     (row,) = compute_agreement(queue.pk, {}).content.pulls
 
     low = 1 - 1.959964**2 / (2 + 1.959964**2)  # Wilson's end for 2 of 2
-    assert (row.prefilled.n, row.prefilled.low, row.prefilled.high) == (20, pytest.approx(low, abs=1e-6), 1.0)
-    assert (row.pull.value, row.pull.low, row.pull.high) == (
-        0,
-        pytest.approx(low - 1, abs=1e-6),
-        pytest.approx(1 - low, abs=1e-6),
-    )
+    assert [row.prefilled.n, row.prefilled.low, row.prefilled.high] == pytest.approx([20, low, 1.0], abs=1e-6)
+    assert [row.pull.value, row.pull.low, row.pull.high] == pytest.approx([0, low - 1, 1 - low], abs=1e-6)
 
 
 FORM = """
