@@ -106,7 +106,7 @@ def rank_by_mouse(page: Page) -> None:
     assert places(page) == "dbca"
     look(page, "ranking-dragged")
     page.keyboard.press("Enter")
-    expect(page.locator(".review-own")).to_be_visible()
+    expect(page.get_by_role("heading", name="2 annotated")).to_be_visible()
 
 
 def drag(page: Page, letter: str, other: str, *, above: bool) -> None:
