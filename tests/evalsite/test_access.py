@@ -191,7 +191,7 @@ TABLE: dict[str, dict[str, tuple[int, int, int, int]]] = {
     "review:audit-run": RESEARCHERS_OBJECT,
     "review:audit-debates": RESEARCHERS_OBJECT,
     "review:item-next": REVIEWERS_ACT,
-    "review:guidelines": {"get": (403, 200, 200, 200), "post": (403, 400, 400, 400)},
+    "review:guidelines": {"get": (403, 404, 404, 404), "post": (403, 404, 404, 404)},
     "review:training": {"get": (403, 404, 404, 404), "post": (403, 404, 404, 404)},
     "review:adjudication-list": RESEARCHERS,
     "review:item-detail": REVIEWERS_OBJECT,
