@@ -16,7 +16,7 @@ from evalsite.review.addresses import number_at
 from evalsite.review.models import Annotation, Assignment, Queue, ReviewItem, TrainingAnswer
 from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
 from evalsite.review.questions.scales import Label
-from evalsite.review.queue_forms import BY_PARTS, ReasonForm
+from evalsite.review.queue_forms import BY_PARTS, QueryForm, ReasonForm
 from evalsite.review.services.items.decisions import FinalWord
 from evalsite.review.services.items.gold import GoldColumn
 from evalsite.review.services.items.prefills import WantedPrefill, judges_of
@@ -196,6 +196,37 @@ class ConfirmGuidelinesForm(forms.Form):
         if version != self.held:
             raise forms.ValidationError(f"The guidelines are now version {self.held}. Read what changed first.")
         return version
+
+
+class ViewForm(QueryForm):
+    """A filter to keep, and the name that it is kept under."""
+
+    name = forms.CharField(max_length=80, label="Name", help_text="One that is taken gets the new filter.")
+
+    @property
+    def consequences(self) -> str:
+        """What is kept, as a page says before it is."""
+        return f"Filter: {self['query'].value()}"
+
+    def clean_query(self) -> str:
+        """Refuse to keep no filter at all."""
+        if query := super().clean_query():
+            return query
+        raise forms.ValidationError("Set a filter first: without one, all items are shown anyway.")
+
+
+class ViewNameForm(forms.Form):
+    """One of the views that are kept with a queue."""
+
+    OPEN = ("name",)
+
+    name = forms.ChoiceField(label="View")
+
+    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        names = self.fields["name"]
+        assert isinstance(names, forms.ChoiceField)
+        names.choices = [(name, name) for name in sorted(queue.views)]
 
 
 class PrefillForm(forms.Form):

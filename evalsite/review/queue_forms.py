@@ -193,37 +193,6 @@ class QueryForm(forms.Form):
         return filters.query
 
 
-class ViewForm(QueryForm):
-    """A filter to keep, and the name that it is kept under."""
-
-    name = forms.CharField(max_length=80, label="Name", help_text="One that is taken gets the new filter.")
-
-    @property
-    def consequences(self) -> str:
-        """What is kept, as a page says before it is."""
-        return f"Filter: {self['query'].value()}"
-
-    def clean_query(self) -> str:
-        """Refuse to keep no filter at all."""
-        if query := super().clean_query():
-            return query
-        raise forms.ValidationError("Set a filter first: without one, all items are shown anyway.")
-
-
-class ViewNameForm(forms.Form):
-    """One of the views that are kept with a queue."""
-
-    OPEN = ("name",)
-
-    name = forms.ChoiceField(label="View")
-
-    def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        names = self.fields["name"]
-        assert isinstance(names, forms.ChoiceField)
-        names.choices = [(name, name) for name in sorted(queue.views)]
-
-
 class ItemsForm(QueryForm):
     """Some items of a queue: those that are named, or all that filters choose."""
 

@@ -1,5 +1,10 @@
 // The questions of a form: which of them is answered by keys, what is shown after which answer, and what is still needed.
 
+// What a script changes is told as if somebody had changed it.
+function tell(field) {
+  for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
+}
+
 // The number of a rubric's item switches it: met, then not met, then met again.
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-switch]");
@@ -7,7 +12,7 @@ document.addEventListener("click", (event) => {
   const [met, notMet] = button.closest("fieldset").querySelectorAll("input[type=radio]");
   const chosen = met.checked ? notMet : met;
   chosen.checked = true;
-  for (const kind of ["input", "change"]) chosen.dispatchEvent(new Event(kind, { bubbles: true }));
+  tell(chosen);
   button.scrollIntoView({ block: "nearest" });
 });
 
@@ -18,8 +23,7 @@ document.addEventListener("click", (event) => {
     const [met, notMet] = part.querySelectorAll("input[type=radio]");
     if (met.checked || notMet.checked) continue;
     notMet.checked = true;
-    notMet.dispatchEvent(new Event("input", { bubbles: true }));
-    notMet.dispatchEvent(new Event("change", { bubbles: true }));
+    tell(notMet);
   }
 });
 
@@ -113,11 +117,9 @@ document.addEventListener("pointerdown", (event) => {
   during("pointerup", () => {
     end();
     if (!order) return;
-    const start = ranked[0].previousSibling;
-    start.after(...order);
+    ranked[0].previousSibling.after(...order);
     for (const [place, one] of order.entries()) one.querySelector(`input[value="${place + 1}"]`).checked = true;
-    const chosen = part.querySelector("input:checked");
-    for (const kind of ["input", "change"]) chosen.dispatchEvent(new Event(kind, { bubbles: true }));
+    tell(part.querySelector("input:checked"));
   });
 });
 
@@ -131,8 +133,9 @@ document.addEventListener("change", (event) => {
 
 document.addEventListener("change", (event) => {
   const own = event.target.closest?.("[data-part]") && document.querySelector("[data-by-parts]");
-  if (own) own.checked = true;
-  if (own) start();
+  if (!own) return;
+  own.checked = true;
+  start();
 });
 
 document.addEventListener("change", (event) => {
@@ -168,7 +171,7 @@ document.addEventListener("click", (event) => {
   const field = button && document.querySelector("textarea[name=form]");
   if (!field) return;
   field.value = button.dataset.startForm;
-  for (const kind of ["input", "change"]) field.dispatchEvent(new Event(kind, { bubbles: true }));
+  tell(field);
 });
 
 start();

@@ -18,7 +18,7 @@ from evalsite.base.json_types import JsonDict, JsonObject
 from evalsite.base.refusals import Refused
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.review.actions.references import ITEM, QUEUE
-from evalsite.review.forms import GoldColumnForm, PrefillForm, TrainAgainForm
+from evalsite.review.forms import GoldColumnForm, PrefillForm, TrainAgainForm, ViewForm, ViewNameForm
 from evalsite.review.models import PausedPerson, Queue, ReviewItem
 from evalsite.review.questions.form_files import BadForm, check_fits, written_form
 from evalsite.review.queue_forms import (
@@ -31,8 +31,6 @@ from evalsite.review.queue_forms import (
     QueueForm,
     QuotaForm,
     ResolveForm,
-    ViewForm,
-    ViewNameForm,
 )
 from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
 from evalsite.review.selectors.screens.pages import listed_queues, queues_of
