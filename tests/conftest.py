@@ -111,10 +111,11 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
     "evalsite/serving/test_broker.py",
     "evalsite/serving/test_locations.py",
     "evalsite/serving/test_gunicorn_conf.py",
+    "evalsite/test_old_commands.py",  # words of refusals
 )
 
 
-TWICE = tuple(f"flows/test_{name}.py" for name in ("import_to_board", "settled_disagreement", "client"))
+TWICE = tuple(f"flows/test_{name}.py" for name in ("import_to_board", "settled_disagreement"))
 BACKEND_FREE_FOLDERS = {"views", "management"}  # HTML and text; every address is asked in test_hostile_queries
 STATEFUL = {"db", "django_db_setup", "postgres", "redis_server", "own_redis"}  # without them a test meets no backend
 

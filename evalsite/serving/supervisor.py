@@ -30,6 +30,7 @@ STOP_SECONDS = 12.0  # beyond the time that a worker waits for the calls it has 
 RESTART_SECONDS = 1.0
 LONGEST_RESTART_SECONDS = 30.0
 WATCH_SECONDS = 0.2
+BROKER_WATCH_SECONDS = 1.0  # each look is a connection of its own
 _PARENT_DIED = 1  # prctl's PR_SET_PDEATHSIG
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -60,7 +61,7 @@ class Supervisor:
     is_ready: Callable[[], bool] = lambda: True
     output: IO[str] | None = None  # where the children write; None: where this process writes
     stopping: bool = False
-    broker_restart_at: float = 0.0
+    broker_look_at: float = 0.0
     broker_restarts: int = 0
 
     def run(self, *, on_start: Callable[[], None], on_ready: Callable[[], None]) -> None:
@@ -109,7 +110,7 @@ class Supervisor:
             elif child.process.poll() is not None:
                 logger.warning("serving.child_died name=%s code=%s", child.name, child.process.returncode)
                 child.put_off()
-        if self.broker is not None and time.monotonic() >= self.broker_restart_at:
+        if self.broker is not None and time.monotonic() >= self.broker_look_at:
             self._watch_broker(self.broker)
 
     def _start_again(self, child: Child) -> None:
@@ -123,14 +124,14 @@ class Supervisor:
         """Start the broker again where it died. While it cannot start, such as on a full disk, the pages go on."""
         try:
             if broker.is_alive():
-                self.broker_restarts = 0
+                self.broker_restarts, self.broker_look_at = 0, time.monotonic() + BROKER_WATCH_SECONDS
                 return
             logger.warning("serving.broker_died")
             broker.start()
         except (BrokerUnavailable, OSError) as error:
             wait = min(LONGEST_RESTART_SECONDS, RESTART_SECONDS * 2 ** min(self.broker_restarts, 5))
             logger.warning("serving.broker_not_started again_in_seconds=%s error=%s", wait, error)
-            self.broker_restarts, self.broker_restart_at = self.broker_restarts + 1, time.monotonic() + wait
+            self.broker_restarts, self.broker_look_at = self.broker_restarts + 1, time.monotonic() + wait
 
     def _stop_all(self) -> None:
         for child in reversed(self.children):

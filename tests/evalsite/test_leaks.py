@@ -19,9 +19,11 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.urls.resolvers import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
 from debate.models import Agent, Debate, Statement
 from evalsite.accounts.roles import Role
+from evalsite.base import template_tags
 from evalsite.review.models import Annotation, Assignment, Material, Queue, ReviewItem
 from evalsite.review.states import ItemStatus, QueueMode
 from judging.models import Judge, ModelEndpoint, Run, RunEvaluator, Score, System, Verdict
@@ -217,8 +219,9 @@ def change_everything_hidden(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_address_of_the_site_tells_an_annotator_what_is_hidden(mode: str) -> None:
+def test_no_address_of_the_site_tells_an_annotator_what_is_hidden(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = build(mode)
+    monkeypatch.setattr(template_tags, "now", lambda moment=timezone.now(): moment)  # "1 minute ago" stays so
 
     texts = walked(world)
     opened = [address for address in texts if not texts[address].startswith(REFUSED) and " as " not in address]

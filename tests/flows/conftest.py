@@ -124,9 +124,9 @@ def close_pages(browser: Browser) -> None:
         context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(django_db_setup: None) -> Iterator[LiveSite]:
-    """Return a running demo; nothing starts where there is no browser."""
+    """Return a running demo, which ends with the flows; nothing starts where there is no browser."""
     find_chromium()
     folder = Path(tempfile.mkdtemp(prefix="evalsite-flow-"))
     try:
@@ -142,7 +142,7 @@ def site(django_db_setup: None) -> Iterator[LiveSite]:
 
 @pytest.fixture(scope="session")
 def shared_site(django_db_setup: None) -> LiveSite:
-    """Return the one demo of all processes of this run: the first that asks starts it, the end of the run ends it."""
+    """Return the one demo of all processes of this run: the first that asks starts it, the last that asks ends it."""
     with databases.alone("shared-demo"):
         if databases.SHARED_DEMO.exists():
             facts = json.loads(databases.SHARED_DEMO.read_text())
@@ -158,6 +158,7 @@ def shared_site(django_db_setup: None) -> LiveSite:
 def end_shared_site() -> None:
     """Stop the demo that the processes of this run shared, and remove its data."""
     facts = json.loads(databases.SHARED_DEMO.read_text())
+    databases.SHARED_DEMO.unlink()
     with suppress(ProcessLookupError):
         os.kill(facts["pid"], signal.SIGINT)
     deadline = time.monotonic() + 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests import databases
 from tests.evalsite.test_access import TABLE
 from tests.flows.axe import AXE, faults
-from tests.flows.conftest import LiveSite, SignIn, expect_item
+from tests.flows.conftest import LiveSite, SignIn, end_shared_site, expect_item
 from tests.flows.examples import lengthen_names, make_examples, told
 from tests.page_walk import name_of, pages_by_name
 
@@ -89,6 +90,18 @@ def take(page: Page, queue: str) -> None:
 def site(shared_site: LiveSite) -> LiveSite:
     """Return a demo beside that of the other flows, for the processes that share these tests out."""
     return shared_site
+
+
+@pytest.fixture(autouse=True)
+def leave(request: pytest.FixtureRequest, site: LiveSite) -> Iterator[None]:
+    """End the demo once all processes of the run have left the last of these tests."""
+    yield
+    with databases.alone("every-page"):
+        kept = databases.FOLDER / "every-page-left"
+        count = 1 + (int(kept.read_text()) if kept.exists() else 0)
+        kept.write_text(f"{count}")
+        if count == sum(item.path == request.path for item in request.session.items):
+            end_shared_site()
 
 
 @dataclass(frozen=True, slots=True)
