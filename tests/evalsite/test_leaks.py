@@ -221,7 +221,8 @@ def change_everything_hidden(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_no_address_of_the_site_tells_an_annotator_what_is_hidden(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = build(mode)
-    monkeypatch.setattr(template_tags, "now", lambda moment=timezone.now(): moment)  # "1 minute ago" stays so
+    moment = timezone.now()
+    monkeypatch.setattr(template_tags, "now", lambda: moment)  # "1 minute ago" stays so
 
     texts = walked(world)
     opened = [address for address in texts if not texts[address].startswith(REFUSED) and " as " not in address]
