@@ -154,7 +154,7 @@ class ColumnQuestions(ColumnRoles):
     def _counts_systems(self, name: str) -> bool:
         """Return whether a column names a system in each row, and few of them again."""
         column = self.columns[name]
-        named = [value for value in column.values if names.is_model(as_text(value))]
+        named = [value for value in column.values if isinstance(value, str) and names.is_model(value)]
         is_system = self.roles.get(name) is Holds.SYSTEM or len(named) * 3 > len(column.values)
         return is_system and len(column.distinct) * 2 > len(column.values)
 

@@ -105,7 +105,7 @@ _TABLE: Mapping[Holds, str] = {
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
     " 标准答案, 参考答案, 正确答案, 正解",
     Holds.ANSWER: "answer, answers, answer_text, 答案",
-    Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer, prediction,"
+    Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer, model_patch, prediction,"
     " predicted, predicted_answer, generation, generated_text, generated_answer, actual_output, reply, candidate,"
     " outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer, output_text, response_text,"
     " response_output, responses, completions, generations, predictions, output_completion,"

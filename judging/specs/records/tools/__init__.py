@@ -33,6 +33,15 @@ def _shape(kind: str, tool: str, fits: Callable[[Part], bool], refusal: str, ran
     return Shape(kind, tool, fits, "", rank=rank, refusal=refusal)
 
 
+def _is_survey(part: Part) -> bool:
+    """Return whether a table is what a survey's site exports: it numbers the people, or says when each replied."""
+    if part.has("Respondent ID", "Collector ID") or part.has("ResponseId", "RecordedDate", "StartDate"):
+        return True
+    first = part.columns[0].lower() if part.columns else ""
+    is_dated = first in ("timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "タイムスタンプ")
+    return is_dated and sum(name.endswith((" ", "?", "]", "？")) for name in part.columns) * 2 >= len(part.columns) - 2
+
+
 _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is sent the wrong way
     _shape(
         "answer-reviews",
@@ -61,6 +70,13 @@ _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is
         ),
         "these are labels as a labelling platform keeps them, which are not read. Bring a table with a row for each "
         "label: id, text, rater, label.",
+    ),
+    _shape(
+        "survey",
+        "Qualtrics, Google Forms, SurveyMonkey",
+        _is_survey,
+        "these are replies to a survey, a row for each person, which are not read. Bring a row for each person and "
+        "item: item, rater, label.",
     ),
     _shape(
         "notebook",

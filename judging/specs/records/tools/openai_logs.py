@@ -1,7 +1,8 @@
-"""OpenAI evals' logs, requests and results of OpenAI's and Anthropic's batches, and rows for fine-tuning."""
+"""OpenAI evals' logs and output items, requests and results of OpenAI's and Anthropic's batches, and rows for fine-tuning."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from evalsite.base.types import JsonDict, JsonObject
@@ -18,7 +19,20 @@ from judging.specs.records.neutral import (
     as_value,
 )
 from judging.specs.records.parts import Form, Part, UploadParts
-from judging.specs.records.shapes import CASES, BadRow, Opinion, Reply, Shape, Stands, Told, ToolRow, read_rows, share
+from judging.specs.records.shapes import (
+    CASES,
+    BadRow,
+    Opinion,
+    Reply,
+    Said,
+    Shape,
+    Stands,
+    Told,
+    ToolRow,
+    judged,
+    read_rows,
+    share,
+)
 from judging.specs.records.tools.arenas import pair, reply_of
 from judging.specs.records.values import (
     as_id,
@@ -37,6 +51,7 @@ from judging.specs.turns import MAX_TURNS
 
 _EVENT = frozenset({"run_id", "sample_id", "type", "data"})
 _NO_SCORES = frozenset({"choice", "sampled", "expected", "picked", "prompt", "options", "usage", "model"})
+_GRADER_ID = re.compile(r"-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$")
 _BATCH_EXPORT = "Bring the file of requests and the file of results together; replies alone go to a stored benchmark."
 
 
@@ -171,6 +186,55 @@ def _read_metrics(log: _Evals, place: Place, data: JsonObject, response: int) ->
         if name in _NO_SCORES or is_judged or not isinstance(value, bool | int | float):
             continue
         log.collector.score(ScoreRecord(response, name, as_number(value), share(name, value), place=place))
+
+
+@Shape(
+    "openai-eval-items",
+    "OpenAI Evals API: output items of a run",
+    lambda part: part.is_records and {"datasource_item", "results", "sample"} <= part.keys_of_all(),
+    "rows with `datasource_item`, `results` and `sample`",
+    rank=80,
+    export="Bring the list of output items (GET /v1/evals/EVAL/runs/RUN/output_items), as JSON or a line each.",
+    comes="Each item is a case with its sample as response; string checks are scores, graders that are models judges.",
+    stays="Settings of the call. An item whose sample failed has no response, and is counted.",
+)
+def _read_eval_items(part: Part, collector: Collector, upload: UploadParts) -> None:
+    run = first_text(*(row.fields.get("run_id") for row in part.sample))
+    collector.log(LogRecord(part.file, "OpenAI Evals API", name=run or part.stem))
+    read_rows(part, collector, upload, _eval_item)
+
+
+def _eval_item(row: ToolRow) -> Told:
+    item, sample = row.fields_of("datasource_item"), row.fields_of("sample")
+    item = object_of(item.get("item")) or item
+    turns = Messages(row.collector, row.place)
+    asked = turns.turns("", sample.get("input"))
+    if not asked:
+        raise BadRow("The item has no sample, or one without input.")
+    row.read.add("object")
+    kept = {name: value for name, value in item.items() if value not in [turn.get("content") for turn in asked]}
+    case = CaseRecord(row.id("datasource_item_id", "id"), messages=asked, metadata=details(kept, ()))
+    system = as_text(sample.get("model"))
+    output = turns.turns("", sample.get("output"))
+    why = first_text(at(sample, "error.message"), at(sample, "error.code"))
+    if why or not output:
+        return Told(case, [Reply(ResponseRecord(system), failure=why or "the sample has no output")])
+    tokens = first_count(at(sample, "usage.completion_tokens"))
+    response = _response(output, system, sample.get("finish_reason"), tokens)
+    said = [_graded(result) for result in row.objects("results")]
+    response.metadata = row.rest()
+    return Told(case, [Reply(response, said)])
+
+
+def _graded(result: JsonObject) -> Said:
+    """Return what a grader says: a score or, of one that asked a model, a verdict with the model's reply as reason."""
+    name = _GRADER_ID.sub("", first_text(result.get("name"), result.get("type"))) or "grader"
+    sample = object_of(result.get("sample"))
+    reason = "\n".join(content_text(turn.get("content")) for turn in objects(sample.get("output")))
+    passed, value = result.get("passed"), as_number(result.get("score", result.get("passed")))
+    scale = share(name, passed if value in (0, 1) else value)  # a model that scores has a range of its own
+    kept = details({"passed": passed, "judge_model": sample.get("model")}, ())
+    return judged(bool(sample), name, value, scale, reason, kept)
 
 
 def _is_requests(part: Part) -> bool:

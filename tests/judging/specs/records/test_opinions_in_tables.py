@@ -340,6 +340,10 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
             "this is a leaderboard: it has figures of systems (elo)",
         ),
         (
+            [{"texts": [{"text": f"It is {n}.", "by": "oak-7b"}], "choice": n, "worker": "w"} for n in (0, 1)],
+            "which columns hold responses? It has: texts, choice, worker.",
+        ),
+        (
             [{"id": "1", "prompt": "P?", "response": "R.", "marks": [{"name": "depth", "value": "yes"}]}],
             "marks holds objects with what seem to be opinions: depth.",
         ),

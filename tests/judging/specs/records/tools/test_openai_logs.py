@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -48,6 +49,46 @@ def test_ideals_stand_in_the_raw_sample_and_errors_are_no_responses() -> None:
     assert told(found["cases"], "prompt", "references") == [("Why?", ["So", "Thus"])]
     assert told(found["responses"], "attempt", "text") == [(0, "So"), (1, "Hm")]
     assert warned(files) == {"failed-sample": 1}
+
+
+def _item(number: int, results: list[Fields], **sample: Any) -> Fields:
+    asked = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": f"Why {number}?"}]
+    given: Fields = {"input": asked, "output": [{"role": "assistant", "content": f"So {number}."}], "model": "bot"}
+    return {
+        "object": "eval.run.output_item",
+        "id": f"item_{number}",
+        "run_id": "run_1",
+        "datasource_item_id": number,
+        "datasource_item": {"input": f"Why {number}?", "ground_truth": "So."},
+        "results": results,
+        "sample": given | {"finish_reason": "stop", "usage": {"completion_tokens": 2}, "error": None} | sample,
+    }
+
+
+def test_output_items_of_the_evals_api_bring_cases_responses_scores_and_verdicts() -> None:
+    reply = [{"role": "assistant", "content": "Good. 6"}]
+    check: Fields = {
+        "name": "String check-a2486074-d803-4445-b431-ad2262e85d47",
+        "score": 1.0,
+        "passed": True,
+        "sample": None,
+    }
+    model = {"name": "Tone", "score": 6, "passed": True, "sample": {"output": reply, "model": "grader"}}
+    items = [
+        _item(0, [check, model]),
+        _item(1, [check | {"score": 0.0, "passed": False}], error={"code": "rate_limit", "message": "too many"}),
+    ]
+    files = {"items.json": json.dumps({"object": "list", "data": items, "has_more": False})}
+
+    found = stored(files)
+
+    assert kinds(files) == ["openai-eval-items"]
+    assert told(found["cases"], "id", "references") == [("0", ["So."]), ("1", ["So."])]
+    assert [turn["role"] for turn in found["cases"][0]["messages"]] == ["system", "user"]
+    assert told(found["responses"], "case", "system", "text", "stop") == [("0", "bot", "So 0.", "stop")]
+    assert told(found["scores"], "grader", "value", "scale") == [("String check", 1.0, [0, 1])]
+    assert told(found["verdicts"], "judge", "value", "scale", "reason") == [("Tone", 6.0, [None, None], "Good. 6")]
+    assert warned(files) == {"failed-sample": 1, "scale-unknown": 1}
 
 
 def _reply(id_: str, body: Fields, status: int = 200) -> Fields:

@@ -19,6 +19,11 @@ pytestmark = pytest.mark.backend_free
         ({"cells": [{"source": []}], "nbformat": 4}, "Jupyter notebook"),
         ([{"data_row": {"id": "d"}, "projects": {}}], "labelling platform"),
         ([{"source": "Why?", "quality": 1, "quality-metadata": {"class-name": "good"}}], "labelling platform"),
+        (
+            [{"Timestamp": "2024/01/01", "Email Address": "a@x.org", "How good is it? [1]": "Good"}],
+            "replies to a survey",
+        ),
+        ([{"StartDate": "d", "RecordedDate": "d", "ResponseId": "R_1", "Q1": "Good"}], "replies to a survey"),
         ([{"Submission 1": "a", "Submission 2": "b", "Speaker 1 - Initial Evaluation": {}}], "debate_set import"),
     ],
 )
