@@ -88,11 +88,14 @@ def is_rubric(bundle: Bundle, path: str) -> bool:
     if document:
         items = document.get("items")
         first = items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
-        keys = {
-            key for key, value in (document | first).items() if key not in _OF_LISTS or isinstance(value, list | dict)
-        }
-        return _names_rubric(keys) or _is_criteria_map(document)
-    return _names_rubric(_first_keys(bundle.read(path)))
+        return _has_rubric(document | first) or _is_criteria_map(document)
+    return _has_rubric(_first_object(bundle.read(path)))
+
+
+def _has_rubric(entry: JsonDict) -> bool:
+    return _names_rubric(
+        {key for key, value in entry.items() if key not in _OF_LISTS or isinstance(value, list | dict)}
+    )
 
 
 def _names_rubric(keys: set[str]) -> bool:
@@ -142,15 +145,15 @@ def _document(data: bytes) -> JsonDict:
     return value if isinstance(value, dict) else {}
 
 
-def _first_keys(data: bytes) -> set[str]:
-    """Return the keys of the first object of JSON Lines or of a list."""
+def _first_object(data: bytes) -> JsonDict:
+    """Return the first object of JSON Lines or of a list; an empty one where there is none."""
     text = data[:_HEAD_BYTES].decode("utf-8-sig", "replace").lstrip().removeprefix("[").lstrip()
     try:
         value, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
-        return set()
-    return set(value) if isinstance(value, dict) else set()
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _holds_scaleeval(bundle: Bundle, path: str) -> bool:
-    return _first_keys(bundle.read(path)) >= {"prompt", "response"}
+    return _first_object(bundle.read(path)).keys() >= {"prompt", "response"}

@@ -105,9 +105,9 @@ _TABLE: Mapping[Holds, str] = {
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
     " 标准答案, 参考答案, 正确答案, 正解",
     Holds.ANSWER: "answer, answers, answer_text, 答案",
-    Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer, model_patch, prediction,"
-    " predicted, predicted_answer, generation, generated_text, generated_answer, actual_output, reply, candidate,"
-    " outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer, output_text, response_text,"
+    Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer, model_patch,"
+    " prediction, predicted, predicted_answer, generation, generated_text, generated_answer, actual_output, reply,"
+    " candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer, output_text, response_text,"
     " response_output, responses, completions, generations, predictions, output_completion,"
     " output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0, Antwort,"
     " réponse, respuesta, 回答, 模型回答, system_output, system_summary, generated_summary"
@@ -248,7 +248,9 @@ _MODEL = re.compile(
 _RESPONSE_OF = re.compile(r"(.{2,})[_. -](?:response|output|answer|completion|pred|prediction)s?", re.IGNORECASE)
 PROVIDER_HEADER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)  # of promptfoo: "[provider] prompt"
 
-_CONTAINER = re.compile(r"^(?:doc|vars|inputs|row|example|data|fields|testCase|question|request|Input|Answer)\.(?=.)")
+_CONTAINER = re.compile(
+    r"^(?:(?:doc|vars|inputs|row|example|data|fields|testCase|question|request|Input|Answer)\.|evaluated_model_)(?=.)"
+)
 SETTINGS = ("parameters", "params", "config", "args", "metadata", "meta", "settings", "hyperparameters")  # beside rows
 CONTAINERS = ("doc", "vars", "inputs", "row", "example", "data", "fields", "question", "request")
 _OF_SCORES = re.compile(r"(?:scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # "scores.Factuality"

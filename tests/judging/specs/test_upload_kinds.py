@@ -59,6 +59,7 @@ def test_own_kinds_lists_what_others_build_on_first() -> None:
         ("tasks.jsonl", b'{"prompt": "p", "checklist": ["a"]}', False),
         ("QA.jsonl", b'{"id": 1, "question": "q", "answer": "a"}', False),
         ("notes.csv", b"a,b", False),
+        ("rows.jsonl", b'{"asked": "q", "wrote": "r", "criteria": "tone"}', False),
         ("x.jsonl", b"{", False),
     ],
 )

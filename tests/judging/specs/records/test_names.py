@@ -14,6 +14,7 @@ from judging.specs.records.names import Holds
         ("Question ID", "question_id"),
         ("questionId", "question_id"),
         ("doc.question_id", "question_id"),
+        ("evaluated_model_gold_answer", "gold_answer"),
         ("inputs.row.user-input", "user_input"),
         ("\ufeffId\u200b", "id"),
         ("latencyMs", "latency_ms"),
