@@ -1,4 +1,4 @@
-"""OpenAI evals' logs and output items, requests and results of OpenAI's and Anthropic's batches, and rows for fine-tuning."""
+"""OpenAI evals' logs and output items, OpenAI's and Anthropic's batches, and rows for fine-tuning."""
 
 from __future__ import annotations
 
