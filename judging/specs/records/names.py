@@ -105,13 +105,13 @@ _TABLE: Mapping[Holds, str] = {
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
     " 标准答案, 参考答案, 正确答案, 正解",
     Holds.ANSWER: "answer, answers, answer_text, 答案",
-    Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer, model_patch,"
-    " prediction, predicted, predicted_answer, generation, generated_text, generated_answer, actual_output, reply,"
-    " candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer, output_text, response_text,"
-    " response_output, responses, completions, generations, predictions, output_completion,"
-    " output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0, Antwort,"
-    " réponse, respuesta, 回答, 模型回答, system_output, system_summary, generated_summary"
-    " | text, result, summary, hyp",
+    Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer,"
+    " model_patch, prediction, predicted, predicted_answer, generation, generated_text, generated_answer,"
+    " actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer,"
+    " output_text, response_text, response_output, responses, completions, generations, predictions,"
+    " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
+    " Antwort, réponse, respuesta, 回答, 模型回答, system_output, system_summary, generated_summary | text, result,"
+    " summary, hyp",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
