@@ -20,16 +20,6 @@ FORMS = re.compile(r"""<form[^>]*method="post"[^>]*>""", re.S)
 OWN_FORMS = ("/logout/", "/password/", "/preferences/", "/tokens/")
 
 
-@pytest.fixture
-def viewer() -> Client:
-    make_objects()
-    colleague = factories.user("zq-colleague", Role.ANNOTATOR)
-    factories.annotation(item=ReviewItem.objects.get(pk=1), label="correct", annotator=colleague)
-    client = Client(raise_request_exception=False)
-    client.force_login(factories.user("vera", Role.VIEWER))
-    return client
-
-
 def _pages(viewer: Client) -> dict[str, str]:
     """Return every page that a viewer may open, by its address."""
     found = {}
@@ -44,31 +34,29 @@ def _pages(viewer: Client) -> dict[str, str]:
     return found
 
 
-def test_pages_of_a_viewer_link_only_to_what_a_viewer_may_open(viewer: Client) -> None:
+def test_pages_of_a_viewer_link_to_what_they_may_open_have_no_form_that_changes_and_name_no_annotator() -> None:
+    make_objects()
+    colleague = factories.user("zq-colleague", Role.ANNOTATOR)
+    factories.annotation(item=ReviewItem.objects.get(pk=1), label="correct", annotator=colleague)
+    viewer = Client(raise_request_exception=False)
+    viewer.force_login(factories.user("vera", Role.VIEWER))
+
     pages = _pages(viewer)
+
     links: dict[str, str] = {}
     for address, text in pages.items():
         for link in LINKS.findall(text):
             path = urlsplit(urljoin(address, unescape(link)))
             if not path.path.startswith("/static/"):
                 links.setdefault(f"{path.path}?{path.query}", address)
-
     refused = sorted(f"{page} -> {link}" for link, page in links.items() if viewer.get(link).status_code == 403)
-
-    assert len(pages) > 30
-    assert "\n".join(refused) == ""
-
-
-def test_pages_of_a_viewer_have_no_form_that_changes_anything(viewer: Client) -> None:
     forms = {
         (address, form)
-        for address, text in _pages(viewer).items()
+        for address, text in pages.items()
         for form in FORMS.findall(text)
         if not any(own in form for own in OWN_FORMS) and not address.startswith(OWN_FORMS)
     }
-
+    assert len(pages) > 30
+    assert "\n".join(refused) == ""
     assert forms == set()
-
-
-def test_pages_of_a_viewer_name_no_annotator(viewer: Client) -> None:
-    assert [address for address, text in _pages(viewer).items() if "zq-colleague" in text] == []
+    assert [address for address, text in pages.items() if "zq-colleague" in text] == []

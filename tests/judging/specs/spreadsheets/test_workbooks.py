@@ -248,7 +248,7 @@ def test_rows_of_a_sheet_with_a_document_type_are_refused() -> None:
 def test_rows_take_no_more_memory_for_more_rows() -> None:
     def peak(count: int) -> int:
         row = '<row r="{0}"><c r="A{0}"><v>{0}</v></c><c r="B{0}" t="inlineStr"><is><t>{1}</t></is></c></row>'
-        data = sheet("".join(row.format(n, "text " * 40) for n in range(1, count)))
+        data = sheet("".join(row.format(n, "text " * 400) for n in range(1, count)))
         tracemalloc.start()
         (grid,) = read_grids(data, "book.xlsx", Findings("book.xlsx"))
         assert sum(1 for _ in grid.rows) == count - 1
@@ -256,9 +256,9 @@ def test_rows_take_no_more_memory_for_more_rows() -> None:
         tracemalloc.stop()
         return peak_bytes
 
-    # Rows that were held would take 12,000 x (200 bytes of text and 150 of objects) = 4.2 MB more. The parser keeps an
+    # Rows that were held would take 2,000 x (2,000 bytes of text and 150 of objects) = 4.3 MB more. The parser keeps an
     # emptied element of about 100 bytes for each; what is not collected yet differs by up to a megabyte.
-    assert peak(15_000) < peak(3000) + 3_000_000
+    assert peak(3000) < peak(1000) + 2_000_000
 
 
 def test_read_grids_refuses_the_strict_dialect_in_words() -> None:
