@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Exists, F, FilteredRelation, Max, Min, OuterRef, Q, QuerySet, Sum
@@ -357,17 +358,20 @@ def pace_of(*, queue: Queue | None = None, is_pair: bool = False) -> Pace:
     Each is read from the end of an index.
     """
     if queue is not None:
-        times = _times(Annotation.objects.filter(queue=queue).order_by("-created_at")[:RECENT])
+        times = _times(Annotation.objects.filter(queue=queue).order_by("-created_at").values_list(*_SPENT)[:RECENT])
         if times:
             return Pace(median(times), "the median of this queue")
-    newest = Annotation.objects.order_by("-pk").select_related("item__subject")[:LOOKED_AT]
-    times = _times(row for row in newest if row.item.subject.is_pair == is_pair)[:RECENT]
+    newest = Annotation.objects.order_by("-pk").values_list(*_SPENT, "item__subject__is_pair")[:LOOKED_AT]
+    times = _times(spent for *spent, row_is_pair in newest if row_is_pair == is_pair)[:RECENT]
     kind = "comparisons" if is_pair else "single responses"
     return Pace(median(times), f"the median of the latest annotations of {kind} on this site") if times else Pace()
 
 
-def _times(annotations: Iterable[Annotation]) -> list[float]:
-    spent = (row.seconds if row.active_seconds is None else row.active_seconds for row in annotations if row.label)
+_SPENT = ("label", "seconds", "active_seconds")
+
+
+def _times(annotations: Iterable[Sequence[Any]]) -> list[float]:
+    spent = (seconds if active is None else active for label, seconds, active in annotations if label)
     return [seconds for seconds in spent if seconds is not None]
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evalsite.review.selectors.waiting_items import CountedQueue
 
 SCENARIOS_SECONDS, FIGURES_SECONDS = 300, 60
-LARGE = 20_000  # items, over all of which nothing is added up at each opening of a page
+LARGE = 2_000  # items, over all of which nothing is added up at each opening of a page
 Figures = TypeVar("Figures")
 QUESTION_LENGTH = 140
 MEMBERS_LISTED = 20
