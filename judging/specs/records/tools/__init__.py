@@ -39,7 +39,8 @@ def _is_survey(part: Part) -> bool:
         return True
     first = part.columns[0].lower() if part.columns else ""
     is_dated = first in ("timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "タイムスタンプ")
-    return is_dated and sum(name.endswith((" ", "?", "]", "？")) for name in part.columns) * 2 >= len(part.columns) - 2
+    questions = sum(name.endswith(("?", "]", "？")) for name in part.columns)
+    return is_dated and questions > 0 and questions * 2 >= len(part.columns) - 2
 
 
 _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is sent the wrong way

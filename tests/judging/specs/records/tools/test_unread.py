@@ -32,3 +32,9 @@ def test_known_files_that_are_not_read_are_refused_by_name(rows: object, name: s
 
     assert reading.collected is None
     assert [name in finding.message for finding in reading.findings.as_tuple()] == [True]
+
+
+def test_a_table_that_is_dated_and_asks_nobody_is_no_survey() -> None:
+    reading = read({"file.json": json.dumps([{"Timestamp": "2024/01/01", "question": "Name who wrote it."}])})
+
+    assert [taken.shape.kind for taken in reading.taken] == ["table"]
