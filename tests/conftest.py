@@ -56,7 +56,7 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
     "judging/sandbox/",
     "debate/protocol/",
     "judging/statistics/",
-    "flows/",  # browsers see the same HTML; TWICE says which bring import, workers and locks to a browser or a program
+    "flows/",  # browsers see the same HTML; TWICE says which bring import, workers and locks to a browser
     "providers/",  # replies of providers over HTTP
     "evalsite/base/rich_text/",
     "evalsite/base/template_tags/",

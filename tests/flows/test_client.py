@@ -41,7 +41,6 @@ def outcome(site: LiveSite, token: str, *arguments: str, **more: str) -> subproc
     return subprocess.run(command, env=environment | {"SITE_TOKEN": token}, capture_output=True, text=True)
 
 
-@pytest.mark.backend_free
 def test_the_scripts_of_the_help_page_run_with_a_token_only(site: LiveSite, tmp_path: Path) -> None:
     rows, people, _, tests = FENCE.findall((documents.FOLDER / "client.md").read_text())
     script, test = tmp_path / "script.py", tmp_path / "test_bays.py"
@@ -117,7 +116,6 @@ print(json.dumps({
     }
 
 
-@pytest.mark.backend_free
 def test_a_token_without_the_scope_and_entries_that_are_wrong_are_refused_in_the_words_of_the_page(
     site: LiveSite,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Exists, F, FilteredRelation, Max, Min, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus
 from debate.protocol.setups import Method, Perturbation
@@ -358,21 +359,20 @@ def pace_of(*, queue: Queue | None = None, is_pair: bool = False) -> Pace:
     Each is read from the end of an index.
     """
     if queue is not None:
-        times = _times(Annotation.objects.filter(queue=queue).order_by("-created_at").values_list(*_SPENT)[:RECENT])
+        times = _times(Annotation.objects.filter(queue=queue).order_by("-created_at").values_list(*_TIME)[:RECENT])
         if times:
             return Pace(median(times), "the median of this queue")
-    newest = Annotation.objects.order_by("-pk").values_list(*_SPENT, "item__subject__is_pair")[:LOOKED_AT]
-    times = _times(spent for *spent, row_is_pair in newest if row_is_pair == is_pair)[:RECENT]
+    newest = Annotation.objects.order_by("-pk").values_list(*_TIME, "item__subject__is_pair")[:LOOKED_AT]
+    times = _times(time for *time, row_is_pair in newest if row_is_pair == is_pair)[:RECENT]
     kind = "comparisons" if is_pair else "single responses"
     return Pace(median(times), f"the median of the latest annotations of {kind} on this site") if times else Pace()
 
 
-_SPENT = ("label", "seconds", "active_seconds")
+_TIME = ("label", Coalesce("active_seconds", "seconds"))
 
 
 def _times(annotations: Iterable[Sequence[Any]]) -> list[float]:
-    spent = (seconds if active is None else active for label, seconds, active in annotations if label)
-    return [seconds for seconds in spent if seconds is not None]
+    return [seconds for label, seconds in annotations if label and seconds is not None]
 
 
 def unrouted_runs() -> QuerySet[Run]:

@@ -211,9 +211,9 @@ def _eval_item(row: ToolRow) -> Told:
     asked = turns.turns("", sample.get("input"))
     if not asked:
         raise BadRow("The item has no sample, or one without input.")
-    row.read.add("object")
-    kept = {name: value for name, value in item.items() if value not in [turn.get("content") for turn in asked]}
-    case = CaseRecord(row.id("datasource_item_id", "id"), messages=asked, metadata=details(kept, ()))
+    texts = [turn.get("content") for turn in asked]
+    kept = details(item, {name for name, value in item.items() if value in texts})
+    case = CaseRecord(row.id("datasource_item_id", "id"), messages=asked, metadata=kept)
     system = as_text(sample.get("model"))
     output = turns.turns("", sample.get("output"))
     why = first_text(at(sample, "error.message"), at(sample, "error.code"))
@@ -222,7 +222,7 @@ def _eval_item(row: ToolRow) -> Told:
     tokens = first_count(at(sample, "usage.completion_tokens"))
     response = _response(output, system, sample.get("finish_reason"), tokens)
     said = [_graded(result) for result in row.objects("results")]
-    response.metadata = row.rest()
+    response.metadata = row.rest("object")
     return Told(case, [Reply(response, said)])
 
 
