@@ -29,18 +29,17 @@ def revoke_tokens(sender: object, *, person: User, **extra: Any) -> None:
 
 
 @receiver(run_stopped)
-def announce_run(sender: object, *, run_id: int, **extra: Any) -> None:
+def announce_run(sender: object, *, run_id: int, at_budget: bool, **extra: Any) -> None:
     """Say that a run finished or paused by itself, and that it did so at its budget."""
     from evalsite.api.webhooks import Event, announce
     from judging.models import Run
     from judging.models.runs import RunStatus
-    from judging.services.leases import RAISE_BUDGET
 
     run, at = Run.objects.get(pk=run_id), timezone.now()
     data = {"run": run.pk, "name": run.name, "status": run.status, "reason": run.status_reason}
     data |= {"done": run.done, "failed": run.failed, "total": run.total, "address": run.get_absolute_url()}
     announce(Event.RUN_PAUSED if run.status == RunStatus.PAUSED else Event.RUN_FINISHED, data=data, at=at)
-    if run.status == RunStatus.PAUSED and run.status_reason.endswith(RAISE_BUDGET):
+    if at_budget:
         announce(Event.BUDGET_REACHED, data=data, at=at)
 
 

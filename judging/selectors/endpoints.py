@@ -167,6 +167,16 @@ class Target:
     endpoint_id: int
     config: EndpointConfig
     price: lanes.Price | None
+    key_variable: str = ""  # of the environment; empty: usually without a key
+
+    @property
+    def missing_key(self) -> str:
+        """Why the key that the endpoint names is not there where this process runs; empty where it is or none is."""
+        if not self.key_variable or self.config.api_key:
+            return ""
+        return key_refusal(self.key_variable) or (
+            f"The environment variable {self.key_variable} is not set in the environment of the site."
+        )
 
     @property
     def is_lexical(self) -> bool:
@@ -268,7 +278,7 @@ def target_of(endpoint: ModelEndpoint) -> Target:
     price = None
     if config.kind is EndpointKind.OPENAI:
         price = lanes.price_for(base_url=config.base_url, model=config.model, override=override)
-    return Target(endpoint_id=endpoint.pk, config=config, price=price)
+    return Target(endpoint_id=endpoint.pk, config=config, price=price, key_variable=endpoint.key_variable)
 
 
 def unpriced(targets: Iterable[Target]) -> list[str]:

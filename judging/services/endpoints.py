@@ -43,7 +43,6 @@ from judging.models import DayHold, ModelEndpoint
 from judging.selectors.endpoints import (
     Target,
     address_policy,
-    config_of,
     key_refusal,
     price_missing,
     target_of,
@@ -339,26 +338,17 @@ class EndpointTrial:
 
 def try_endpoint(*, endpoint: ModelEndpoint, at: datetime) -> EndpointTrial:
     """Send a short request and one with a picture, and return what the endpoint takes; the result is kept."""
-    config = config_of(endpoint)
-    problem = _missing_key(endpoint, config)
-    if problem:
-        trial, capabilities = EndpointTrial(works=False, problem=problem), config.capabilities
+    target = target_of(endpoint)
+    config = target.config
+    if target.missing_key:
+        trial, capabilities = EndpointTrial(works=False, problem=target.missing_key), config.capabilities
     else:
-        trial, capabilities = _ask(target_of(endpoint), at)
+        trial, capabilities = _ask(target, at)
     trial = replace(trial, at=at.isoformat())
     endpoint.last_test, endpoint.capabilities = asdict(trial), asdict(capabilities)
     rows = unchanged_endpoints(config).filter(pk=endpoint.pk)  # none where it was edited meanwhile
     rows.update(capabilities=endpoint.capabilities, last_test=json.loads(json.dumps(endpoint.last_test)))
     return trial
-
-
-def _missing_key(endpoint: ModelEndpoint, config: EndpointConfig) -> str:
-    refusal = key_refusal(endpoint.key_variable) if endpoint.key_variable else ""
-    if refusal:
-        return refusal
-    if endpoint.key_variable and not config.api_key:
-        return f"The environment variable {endpoint.key_variable} is not set in the environment of the site."
-    return ""
 
 
 class _NotSent(Exception):

@@ -461,6 +461,8 @@ class CallRequests(TaskWork):
             same_request.recipients.extend(pending.recipients)
         elif pending.endpoint in self.blocked():
             self._put_back(pending)
+        elif missing := pending.target.missing_key:
+            self._stop("endpoint", f"{pending.endpoint} cannot be asked. {missing} Correct that, then resume the run.")
         elif not self.stopping:
             self.held_back[pending.key] = pending
 

@@ -258,9 +258,6 @@ def reserve(*, lease: Lease, call_amounts: Sequence[tuple[int, Decimal]], at: da
     return carried
 
 
-RAISE_BUDGET = "Raise it or cancel the run."  # how what is said of a run that stopped at its own budget ends
-
-
 def shortage(
     *, lease: Lease, call_amounts: Collection[tuple[int, Decimal]], at: datetime
 ) -> day_budgets.Shortage | None:
@@ -274,7 +271,7 @@ def shortage(
     if affordable or not run_left:
         return day_budgets.shortage(affordable, at=at) if affordable else day_budgets.Shortage("budget")
     cost, rest = (day_budgets.plain_dollars(usd) for usd in (min(usd for _, usd in call_amounts), run_left))
-    reason = f"The next call can cost ${cost}, and ${rest} of the budget is left. {RAISE_BUDGET}"
+    reason = f"The next call can cost ${cost}, and ${rest} of the budget is left. Raise it or cancel the run."
     return day_budgets.Shortage("budget", reason)
 
 

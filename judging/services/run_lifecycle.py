@@ -42,13 +42,16 @@ def start_run(*, run_id: int, at: datetime) -> Run | None:
 
 
 @transaction.atomic
-def pause_run(*, run_id: int, actor: User | None, reason: str = "") -> Run:
-    """Stop handing out tasks; calls in flight are still stored.
+def pause_run(*, run_id: int, actor: User | None, reason: str = "", at_budget: bool = False) -> Run:
+    """Stop handing out tasks; calls in flight are still stored. `at_budget`: because its own budget is reached.
 
     Raises:
         RunRefused: the run is not active.
     """
-    return _move(run_id, RunStatus.PAUSED, actor, "run.paused", reason)
+    run = _move(run_id, RunStatus.PAUSED, actor, "run.paused", reason)
+    if actor is None:
+        signals.run_stopped.send(sender=Run, run_id=run.pk, at_budget=at_budget)
+    return run
 
 
 @transaction.atomic
@@ -166,7 +169,7 @@ def finish_run_if_complete(*, run_id: int, at: datetime) -> bool:
     run.started_at = run.started_at or at
     run.save(update_fields=["status", "finished_at", "status_reason", "resume_at", "started_at"])
     executor_for(run).finish(run=run, at=at)
-    signals.run_stopped.send(sender=Run, run_id=run.pk)
+    signals.run_stopped.send(sender=Run, run_id=run.pk, at_budget=False)
     transaction.on_commit(lambda: signals.run_finished.send_robust(sender=Run, run_id=run.pk, kind=run.kind))
     return True
 
@@ -178,8 +181,6 @@ def _move(run_id: int, status: RunStatus, actor: User | None, action: str, reaso
     run.resume_at, run.postponed_since, run.crashes = None, None, 0
     run.save(update_fields=["status", "status_reason", "resume_at", "postponed_since", "crashes"])
     record(actor, action, run, **({"reason": reason} if reason else {}))
-    if status == RunStatus.PAUSED and actor is None:
-        signals.run_stopped.send(sender=Run, run_id=run.pk)
     return run
 
 

@@ -60,6 +60,12 @@ class NounCommand(JsonCommand):
             declared_nouns()
         super().run_from_argv(argv)
 
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        """Return the parser; it knows what all apps declare where Python calls the command, which names no program."""
+        if not prog_name:
+            declared_nouns()
+        return super().create_parser(prog_name, subcommand, **options)
+
     def add_own_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         for verb, words, fields in self._verbs():

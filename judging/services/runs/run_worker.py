@@ -35,7 +35,7 @@ MAX_RUNS = 50  # that a worker has in work at once
 LOOK_SECONDS = 1.0  # between two looks for runs that wait
 IDLE_SECONDS = 0.05
 PAUSES = {
-    "budget": f"The budget is reached. {leases.RAISE_BUDGET}",
+    "budget": "The budget is reached. Raise it or cancel the run.",
     "unpriced": "A price is unknown, so the budget cannot be applied. Enter the prices of the endpoint, then resume.",
 }
 PROMPT_CHANGED = (
@@ -212,7 +212,7 @@ class _RunWork:
             elif ended == "unread" and persistently(finish):
                 return ended  # these were the last ones
             elif ended in PAUSES or self.engine.reason:
-                self._pause(self.engine.reason or PAUSES[ended])
+                self._pause(self.engine.reason or PAUSES[ended], at_budget=ended == "budget")
         persistently(finish)
         return ended
 
@@ -256,8 +256,9 @@ class _RunWork:
         resume_at = day_budgets.next_day(at)
         persistently(partial(run_lifecycle.wait_until, run_id=self.run.pk, resume_at=resume_at, reason=reason))
 
-    def _pause(self, reason: str) -> None:
+    def _pause(self, reason: str, *, at_budget: bool = False) -> None:
+        pause = partial(run_lifecycle.pause_run, run_id=self.run.pk, actor=None, reason=reason, at_budget=at_budget)
         try:
-            persistently(partial(run_lifecycle.pause_run, run_id=self.run.pk, actor=None, reason=reason))
+            persistently(pause)
         except RunRefused:  # another worker paused it, or its owner cancelled it
             logger.info("judging.pause_skipped run_id=%s", self.run.pk)

@@ -31,7 +31,6 @@ from evalsite.base.types import JsonDict, Refused
 from evalsite.review.services.decisions import move_item
 from evalsite.review.states import ItemStatus
 from judging.services import run_lifecycle
-from judging.services.leases import RAISE_BUDGET
 from tests import factories
 from tests.factories import NOON
 from tests.judging.services.run_rows import judged_run, work
@@ -190,8 +189,7 @@ def test_runs_that_finish_and_that_pause_at_their_budget_are_announced(receiver:
     work(run)
     other = factories.run(name="Dear", status="running", failed=0)
 
-    next_call = "The next call can cost $2, and $1 of the budget is left."
-    run_lifecycle.pause_run(run_id=other.pk, actor=None, reason=f"{next_call} {RAISE_BUDGET}")
+    run_lifecycle.pause_run(run_id=other.pk, actor=None, reason="$1 of the budget is left.", at_budget=True)
     third = factories.run(status="running", failed=0)
     run_lifecycle.pause_run(run_id=third.pk, actor=factories.user("ada"))  # by a person: nobody needs to be told
 

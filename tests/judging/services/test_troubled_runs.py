@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from judging.llm.client import NO_KEY
 from judging.llm.lanes import RetryPolicy
-from judging.models import Call, Lease, ModelEndpoint, Run, RunTask, Verdict
+from judging.models import Call, Lease, ModelEndpoint, Run, RunTask, System, Verdict
 from judging.models.runs import RunStatus
 from judging.services import leases, long_jobs, run_lifecycle
 from judging.services.evaluator_tasks import GradingExecutor
@@ -64,6 +64,33 @@ def test_the_same_hopeless_error_pauses_the_run_and_what_waits_stays_waiting(fak
     assert set(RunTask.objects.values_list("status", "tries")) == {("waiting", 0)}
     assert 5 <= fake_llm.stats()["calls"] <= 8
     assert Call.objects.filter(error_kind="key").count() == run.calls_made == fake_llm.stats()["calls"]
+
+
+def test_a_key_that_is_not_set_pauses_the_run_before_anything_is_asked(
+    fake_llm: FakeLLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOWHERE_API_KEY", raising=False)
+    run = judged_run(cases=6, url=fake_llm.url)
+    ModelEndpoint.objects.update(key_variable="NOWHERE_API_KEY")
+    name = ModelEndpoint.objects.get().name
+
+    assert (work(run), run.status, run.failed, run.done, run.calls_made) == ("endpoint", RunStatus.PAUSED, 0, 0, 0)
+    assert run.status_reason == (
+        f"{name} cannot be asked. The environment variable NOWHERE_API_KEY is not set in the environment of the "
+        "site. Correct that, then resume the run."
+    )
+    assert (fake_llm.stats()["calls"], set(RunTask.objects.values_list("status", "tries"))) == (0, {("waiting", 0)})
+
+    monkeypatch.setenv("NOWHERE_API_KEY", "k")
+    run_lifecycle.resume_run(run_id=run.pk, actor=None)
+    assert (work(run), run.status, run.done) == ("empty", RunStatus.FINISHED, 6)
+    monkeypatch.delenv("NOWHERE_API_KEY")  # nor is a key needed where every call was made before
+    of_run = run.evaluators.get()
+    choice = EvaluatorChoice(judge=of_run.judge, rubric=of_run.rubric)
+    again = create_run(
+        plan=RunPlan(suite=run.suite, systems=list(System.objects.all()), evaluators=[choice]), actor=None, at=NOON
+    )
+    assert (work(again), again.done, again.calls_made) == ("empty", 6, 0)
 
 
 def test_a_hopeless_error_of_single_requests_fails_them_alone(fake_llm: FakeLLM) -> None:
