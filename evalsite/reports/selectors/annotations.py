@@ -132,6 +132,8 @@ def answers_of(queue: Queue, options: Options, *, with_left_out: bool = False) -
 def answers_beside_models(queue: Queue, options: Options) -> QuerySet[Annotation]:
     """Return the valid annotations of items that a model answers too, whether that was filled in or the item was drawn
     to be blind."""
+    if not Assignment.objects.filter(queue=queue).exclude(prefilled_by="").exists():
+        return Annotation.objects.none()  # half a million rows are not joined for nothing
     labels = Annotation.objects.filter(queue=queue, left_out_at=None, seen_before=False).exclude(label="")
     labels = labels.filter(mode__in=(QueueMode.BLIND, QueueMode.PREFILLED)).exclude(assignment__prefilled_by="")
     return _of_items(labels, options)
@@ -443,7 +445,8 @@ class RevealedAnswer:
 def skips_of(queue: Queue, options: Options) -> list[tuple[int, str]]:
     """Return (item, person) of every skip under the chosen groups."""
     skipped = Assignment.objects.filter(queue=queue, status=AssignmentStatus.SKIPPED, **of_groups(options))
-    return list(skipped.order_by("item_id", "pk").values_list("item_id", "annotator__username"))
+    rows = skipped.order_by().values_list("item_id", "pk", "annotator__username")
+    return [(item, name) for item, _, name in sorted(rows)]  # few of many, which the database would put in order first
 
 
 def repeats(queue: Queue, options: Options) -> list[tuple[str, list[tuple[str, str, int, int]]]]:
@@ -472,6 +475,8 @@ def repeats(queue: Queue, options: Options) -> list[tuple[str, list[tuple[str, s
 
 def revealed_answers(queue: Queue, options: Options) -> list[RevealedAnswer]:
     """Return every answer whose author saw the verdicts."""
+    if not Annotation.objects.filter(queue=queue, revealed_at__isnull=False).exists():
+        return []
     rows: list[Any] = list(
         answers_of(queue, options)
         .filter(revealed_at__isnull=False)

@@ -82,6 +82,8 @@ def part_answers_of(queue: Queue, options: Options, *, with_left_out: bool = Fal
     A part is known by its criterion and its key: where each case has a rubric of its own, parts of one key
     are in one table.
     """
+    if not Annotation.objects.filter(queue=queue).exclude(parts={}).exists():
+        return []
     annotations = _read(answers_of(queue, options, with_left_out=with_left_out).exclude(parts={}))
     busiest = sorted(annotations, key=lambda key: -len(annotations[key].values))[:MAX_PARTS]
     items = ReviewItem.objects.select_related("queue", "subject__rubric_item")
