@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evalsite.base.types import JsonObject
 from judging.grading.grades import Note, ResponseGrade
 from judging.grading.rubric_tree import ScoreStatus
 
@@ -26,6 +27,7 @@ _PLAIN_MODES: dict[str, Callable[[Sequence[float]], float]] = {
     "max": max,
     "min": min,
 }
+Points = Mapping[str, tuple[float, float]]  # (got, total) by metric
 _AVG_MAX = re.compile(r"avg_max_([1-9][0-9]{0,8})")
 
 
@@ -125,7 +127,7 @@ class CaseAttempts:
     key: str
     lang: str
     question_type: str
-    attempts: Sequence[Mapping[str, tuple[float, float]]]
+    attempts: Sequence[Points]
     full_score: float = 1.0
     max_score: float | None = None
     min_score: float | None = None
@@ -189,15 +191,18 @@ class _Ledger:
         return sorted(rows, key=lambda row: -row.full_score)
 
 
-def metric_points(grade: ResponseGrade) -> dict[str, tuple[float, float]]:
-    """Return (got, total) by metric; a custom metric goes by its real_metric_type, replacing a metric of that name."""
-    points: dict[str, tuple[float, float]] = {}
-    for criterion in grade.criteria:
-        name = criterion.name
-        if name == "customized":
-            name = str(criterion.detail.get("real_metric_type", "custom"))
-        points[name] = (criterion.got or 0.0, criterion.total)
-    return points
+def criterion_metric(criterion: JsonObject) -> str:
+    """Return the metric of a stored criterion; a custom metric goes by its real_metric_type."""
+    name = str(criterion["name"])
+    return str(criterion.get("detail", {}).get("real_metric_type", "custom")) if name == "customized" else name
+
+
+def metric_points(criteria: Iterable[JsonObject]) -> Points:
+    """Return the points by metric of one attempt's stored criteria; the later one of two of a name counts."""
+    return {
+        criterion_metric(criterion): (float(criterion.get("got") or 0.0), float(criterion["total"]))
+        for criterion in criteria
+    }
 
 
 def suite_report(cases: Iterable[CaseAttempts], *, group_size: int = 10) -> SuiteReport:

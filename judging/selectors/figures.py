@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from evalsite.base.types import JsonObject
-from judging.grading.grades import CriterionGrade, ResponseGrade
-from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
-from judging.grading.rubric_tree import ScoreStatus
-from judging.models import Case, EvaluatorKind, Run, RunEvaluator, Score, System
+from judging.grading.reports import CaseAttempts, Points, ReportRow, SuiteReport, metric_points, suite_report
+from judging.models import Case, EvaluatorKind, Run, RunEvaluator, Score, Suite, System
+from judging.selectors.benchmarks import case_filters
+from judging.specs.selections import selection_from_json
 
 ORIGINAL_GROUP = 10  # attempts whose best counts, in the original program's table
 _AVG_MAX = re.compile(r"avg_max_([1-9][0-9]{0,8})")
@@ -33,31 +33,30 @@ class Figures:
 
 def run_figures(run: Run) -> list[Figures]:
     """Return the figures of every grader and judge, system by system."""
-    systems = list(run.systems.order_by("name"))
-    cases = list(Case.objects.filter(suites=run.suite_id).order_by("links__position").distinct())
+    systems, cases = list(run.systems.order_by("name")), run_cases(run)
     return [
-        figures
-        for evaluator in run.evaluators.order_by("position")
-        for figures in _figures_of(run, evaluator, systems, cases)
+        _figures_of(evaluator, system, cases) for evaluator in run.evaluators.order_by("position") for system in systems
     ]
 
 
-def _figures_of(
-    run: Run, evaluator: RunEvaluator, systems: Sequence[System], cases: Sequence[Case]
-) -> Iterable[Figures]:
-    rules = evaluator.kind == EvaluatorKind.GRADER
-    for system in systems:
-        scores = Score.objects.filter(evaluator=evaluator, response__system=system).select_related("response")
-        ordered = scores.order_by("response__attempt", "pk").defer("response__text", "response__metadata")
-        by_prompt: dict[int, list[Score]] = defaultdict(list)
-        for score in ordered if rules else ordered.defer("detail"):
-            by_prompt[score.response.prompt_id].append(score)
-        all_scores = [score for prompt_scores in by_prompt.values() for score in prompt_scores]
-        complete = sum(score.status == ScoreStatus.COMPLETE for score in all_scores)
-        rows, left_out = _rule_rows(run, cases, by_prompt) if rules else (_judge_rows(cases, by_prompt), ())
-        yield Figures(
-            evaluator.name, system.name, evaluator.is_baseline, complete, len(all_scores) - complete, rows, left_out
-        )
+def run_cases(run: Run) -> list[Case]:
+    """Return the cases that a run is about in their order: what it leaves out of its suite is no missing response."""
+    part = case_filters(selection_from_json(run.options.get("selection") or {}))
+    return list(Case.objects.filter(links__suite=run.suite_id, **part).order_by("links__position"))
+
+
+def _figures_of(evaluator: RunEvaluator, system: System, cases: Sequence[Case]) -> Figures:
+    scores = Score.objects.filter(evaluator=evaluator, response__system=system)
+    by_prompt: dict[int, list[float | None]] = defaultdict(list)
+    for prompt_id, share in scores.values_list("response__prompt_id", "share"):
+        by_prompt[prompt_id].append(share)
+    shares = [share for prompt_shares in by_prompt.values() for share in prompt_shares]
+    complete = sum(share is not None for share in shares)
+    head = (evaluator.name, system.name, evaluator.is_baseline, complete, len(shares) - complete)
+    if evaluator.kind != EvaluatorKind.GRADER:
+        return Figures(*head, _judge_rows(cases, by_prompt))
+    report = rule_report(evaluator, system_id=system.pk, cases=cases)
+    return Figures(*head, report.rows, report.left_out)
 
 
 def group_size(*, mode: str, compat: bool) -> int:
@@ -70,29 +69,35 @@ def group_size(*, mode: str, compat: bool) -> int:
     return 10**9 if mode == "max" else 1
 
 
-def _rule_rows(
-    run: Run, cases: Sequence[Case], by_prompt: Mapping[int, Sequence[Score]]
-) -> tuple[tuple[ReportRow, ...], tuple[str, ...]]:
+def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case]) -> SuiteReport:
+    """Return the table of a rule grader for one system; a case with an attempt that has no score is left out."""
+    run = evaluator.run
+    scores = Score.objects.filter(evaluator=evaluator, response__system=system_id).order_by("response__attempt", "pk")
+    by_prompt: dict[int, list[Points | None]] = defaultdict(list)
+    rows = scores.values_list("response__prompt_id", "share", "detail")
+    for prompt_id, share, detail in rows.iterator(chunk_size=2000):
+        by_prompt[prompt_id].append(None if share is None else metric_points(detail.get("criteria", ())))
     graded: list[CaseAttempts] = []
     ungraded: list[str] = []
     for case in cases:
-        scores = by_prompt.get(case.prompt_id, [])
-        if any(score.status != ScoreStatus.COMPLETE for score in scores):
+        attempts = by_prompt.get(case.prompt_id, [])
+        decided = [points for points in attempts if points is not None]
+        if len(decided) < len(attempts):
             ungraded.append(case.key)
         else:
-            graded.append(_attempts(case, scores, default_full=run.suite.full_score))
+            graded.append(_attempts(case, decided, suite=run.suite))
     size = group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat")))
     report = suite_report(graded, group_size=size)
-    return report.rows, (*ungraded, *report.left_out)
+    return replace(report, left_out=(*ungraded, *report.left_out))
 
 
-def _attempts(case: Case, scores: Sequence[Score], *, default_full: float) -> CaseAttempts:
+def _attempts(case: Case, attempts: Sequence[Points], *, suite: Suite) -> CaseAttempts:
     return CaseAttempts(
         key=case.key,
         lang=case.lang,
         question_type=case.question_type,
-        attempts=[metric_points(_grade(score)) for score in scores],
-        full_score=default_full if case.full_score is None else case.full_score,
+        attempts=attempts,
+        full_score=suite.full_score if case.full_score is None else case.full_score,
         max_score=_bound(case.grading, "max_score"),
         min_score=_bound(case.grading, "min_score"),
     )
@@ -103,26 +108,11 @@ def _bound(grading: JsonObject, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _grade(score: Score) -> ResponseGrade:
-    criteria = tuple(
-        CriterionGrade(entry["name"], entry["got"], entry["total"], detail=entry["detail"])
-        for entry in score.detail["criteria"]
-    )
-    return ResponseGrade(
-        got=score.detail["got"],
-        total=score.detail["total"],
-        score=score.value,
-        full_score=score.full or 0.0,
-        status=ScoreStatus.COMPLETE,
-        criteria=criteria,
-    )
-
-
-def _judge_rows(cases: Sequence[Case], by_prompt: Mapping[int, Sequence[Score]]) -> tuple[ReportRow, ...]:
+def _judge_rows(cases: Sequence[Case], by_prompt: Mapping[int, Sequence[float | None]]) -> tuple[ReportRow, ...]:
     """Return means of shares over cases, each case the mean of its attempts, with the deviation between cases."""
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     for case in cases:
-        case_shares = [score.share for score in by_prompt.get(case.prompt_id, []) if score.share is not None]
+        case_shares = [share for share in by_prompt.get(case.prompt_id, []) if share is not None]
         if case_shares:
             for row in (("overall", ""), ("language", case.lang), ("type", case.question_type)):
                 shares[row].append(fmean(case_shares))

@@ -24,7 +24,7 @@ from evalsite.review.models import Annotation, Queue, ReviewItem
 from evalsite.review.questions.forms import IN_LISTS, AnswerForm, FormQuestion, Kind, value_text
 from evalsite.review.selectors.final_labels import SubjectLabel, criterion_of, labels_on_case
 from evalsite.review.selectors.subjects import TREES, form_of_item, own_parts_of
-from judging.grading.reports import reduce_scores
+from judging.grading.reports import criterion_metric, reduce_scores
 from judging.grading.rubric_tree import BadRubric, is_scored_leaf, walk
 from judging.judges.kinds.generic import is_penalty, leaf_share
 from judging.models import (
@@ -36,7 +36,6 @@ from judging.models import (
     Response,
     RubricItem,
     RunEvaluator,
-    RunTask,
     Score,
     SuiteCase,
     System,
@@ -44,6 +43,7 @@ from judging.models import (
     Verdict,
 )
 from judging.selectors.benchmarks import prompts_with, responses_with
+from judging.selectors.runs import tasks_of
 from judging.specs.selections import selection_from_json
 from judging.specs.turns import heading_of, text_of
 from judging.specs.types import NodeSpec
@@ -174,8 +174,6 @@ class CaseFacts:
     question_type: str
     full_score: float
     null_share: float
-    max_score: float | None = None
-    min_score: float | None = None
 
     def matches(self, options: Options) -> bool:
         """Whether the filters of a report keep this case."""
@@ -228,17 +226,13 @@ def suite_cases(evaluator: RunEvaluator) -> list[CaseFacts]:
         "case__question_type",
         "case__full_score",
         "case__null_score",
-        "case__grading__max_score",
-        "case__grading__min_score",
     )
     cases = []
-    for pk, key, prompt_id, scenario, lang, kind, full, null, most, least in rows.iterator(
-        chunk_size=CASE_SCORES_CHUNK
-    ):
+    for pk, key, prompt_id, scenario, lang, kind, full, null in rows.iterator(chunk_size=CASE_SCORES_CHUNK):
         points = suite.full_score if full is None else full
         nothing = suite.null_score if null is None else null
         share = nothing / points if points else 0.0
-        cases.append(CaseFacts(pk, key, prompt_id, scenario, lang, kind, points, share, _number(most), _number(least)))
+        cases.append(CaseFacts(pk, key, prompt_id, scenario, lang, kind, points, share))
     return cases
 
 
@@ -349,7 +343,7 @@ def _attempts(evaluator: RunEvaluator, systems: Mapping[int, int], prompts: Mapp
                 yield systems[system_id], prompts[prompt_id], number, response_id, nan if share is None else share
 
     scored = Score.objects.filter(only, evaluator=evaluator).values_list(*fields, "share")
-    open_tasks = RunTask.objects.filter(only, evaluator=evaluator).exclude(status=TaskStatus.DONE)
+    open_tasks = tasks_of(evaluator).filter(only).exclude(status=TaskStatus.DONE)
     without = open_tasks.annotate(share=Value(None, FloatField())).values_list(*fields, "share")
     scored_attempts, waiting = (
         np.fromiter(read(rows.iterator(chunk_size=CASE_SCORES_CHUNK)), ATTEMPT) for rows in (scored, without)
@@ -376,10 +370,6 @@ def _reduced(attempts: np.ndarray, systems: int, prompts: int, mode: str) -> tup
     firsts[cells] = attempts["response"][starts]
     shape = (systems, prompts)
     return values.reshape(shape), firsts.reshape(shape)
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 RESPONSE_FACTS_CHUNK = 1_000  # texts at a time
@@ -586,7 +576,6 @@ def labels_of_people(
     return labels
 
 
-CUSTOM = "customized"
 SHARE = np.dtype([("response", "i8"), ("system", "i8"), ("prompt", "i8"), ("criterion", "i4"), ("share", "f8")])
 
 

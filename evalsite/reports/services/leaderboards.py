@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from evalsite.base.formats import ScoreScale
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict
 from evalsite.reports.selectors.leaderboards import Options, evaluators_version, evaluators_with_run
 from evalsite.reports.selectors.results import (
     FILTERS,
-    CaseFacts,
     SuiteScores,
-    criterion_metric,
     read_newest_scores,
     read_scores,
     response_lengths,
@@ -26,9 +24,9 @@ from evalsite.reports.services.charts import shade
 from evalsite.reports.services.snapshots import ReportContent, ReportKind, figure
 from evalsite.review.selectors.audits import ends_of_strata
 from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_evaluators
-from judging.grading.reports import METRIC_ROWS_NOTE, SHARE_ROWS_NOTE, CaseAttempts, reduce_scores, suite_report
-from judging.models import RunEvaluator, Score
-from judging.selectors.figures import group_size
+from judging.grading.reports import METRIC_ROWS_NOTE, SHARE_ROWS_NOTE, reduce_scores
+from judging.models import RunEvaluator
+from judging.selectors.figures import group_size, rule_report, run_cases
 from judging.selectors.judges import score_scale_of
 from judging.statistics.estimates import Estimate, Floats, Interval, MeanKind, undefined, with_interval, within
 from judging.statistics.estimators.boards import (
@@ -579,22 +577,17 @@ LEADERBOARD = ReportKind("leaderboard", _data_version, _rows_to_read, compute_le
 COMPARISON = ReportKind("comparison", _data_version, _rows_to_read, compute_comparison)
 
 
-GROUPED_AS_THE_RUN = "groups-1"  # part of the version: tables of other groups are computed again
-
-Points = dict[str, tuple[float, float]]  # got and total by metric
+GROUPED_AS_THE_RUN = "groups-2"  # part of the version: tables of other groups or cases are computed again
 
 
 def compute_breakdown(evaluator_id: int, options: Options) -> ReportContent:
     """Return the rows of the grading report for each system."""
     [evaluator] = evaluators_with_run([evaluator_id])
-    cases = suite_cases(evaluator)
     run = evaluator.run
-    size = group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat")))
+    cases = run_cases(run)
     tables = []
-    for pk, name in evaluator.run.systems.order_by("name", "pk").values_list("pk", "name"):
-        points = _points_of(evaluator, pk)
-        undecided = [case.key for case in cases if None in points.get(case.prompt_id, [])]
-        report = suite_report(_attempts(cases, points), group_size=size)
+    for pk, name in run.systems.order_by("name", "pk").values_list("pk", "name"):
+        report = rule_report(evaluator, system_id=pk, cases=cases)
         rows = [
             {
                 "dimension": row.dimension,
@@ -607,51 +600,22 @@ def compute_breakdown(evaluator_id: int, options: Options) -> ReportContent:
             }
             for row in report.rows
         ]
-        left_out = [*undecided, *report.left_out]
-        tables.append({"system_id": pk, "system": name, "groups": report.groups, "left_out": left_out, "rows": rows})
+        tables.append(
+            {
+                "system_id": pk,
+                "system": name,
+                "groups": report.groups,
+                "left_out": list(report.left_out),
+                "rows": rows,
+            }
+        )
     is_best_of_all = run.suite.attempt_reduce_mode == "max" and not run.options.get("compat")
     return {
-        "group_size": size,
+        "group_size": group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat"))),
         "is_best_of_all": is_best_of_all,
         "notes": [SHARE_ROWS_NOTE, METRIC_ROWS_NOTE],
         "tables": tables,
     }
-
-
-def _points_of(evaluator: RunEvaluator, system_id: int) -> dict[int, list[Points | None]]:
-    """Return the points of each attempt in order, by prompt; None where an attempt was not decided."""
-    scores = (
-        Score.objects.filter(evaluator=evaluator, response__system_id=system_id)
-        .order_by("response__prompt_id", "response__attempt")
-        .values_list("response__prompt_id", "share", "detail")
-    )
-    points_by_prompt: dict[int, list[Points | None]] = {}
-    for prompt_id, share, detail in scores.iterator(chunk_size=2000):
-        points_by_prompt.setdefault(prompt_id, []).append(None if share is None else _points(detail))
-    return points_by_prompt
-
-
-def _points(detail: JsonObject) -> Points:
-    points: Points = {}
-    for criterion in detail.get("criteria", ()):
-        points[criterion_metric(criterion)] = (float(criterion.get("got") or 0.0), float(criterion["total"]))
-    return points
-
-
-def _attempts(cases: list[CaseFacts], points: Mapping[int, list[Points | None]]) -> Iterator[CaseAttempts]:
-    for case in cases:
-        attempts = points.get(case.prompt_id, [])
-        decided = [attempt for attempt in attempts if attempt is not None]
-        if len(decided) == len(attempts):
-            yield CaseAttempts(
-                key=case.key,
-                lang=case.lang,
-                question_type=case.question_type,
-                attempts=decided,
-                full_score=case.full_score,
-                max_score=case.max_score,
-                min_score=case.min_score,
-            )
 
 
 def _breakdown_version(evaluator_id: int, options: Options) -> str:

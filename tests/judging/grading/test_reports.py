@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from judging.grading.grades import CriterionGrade, ResponseGrade
+from evalsite.base.types import JsonDict
 from judging.grading.reports import CaseAttempts, ReportRow, metric_points, suite_report
-from judging.grading.rubric_tree import ScoreStatus
 
 
 def near(value: float) -> Any:
@@ -75,10 +74,9 @@ def test_suite_report_of_nothing_has_no_rows() -> None:
 
 
 def test_metric_points_books_a_custom_metric_under_its_real_type() -> None:
-    criteria = (
-        CriterionGrade("unit_test", 1.0, 2.0),
-        CriterionGrade("customized", 0.5, 1.0, detail={"real_metric_type": "keywords"}),
-    )
-    graded = ResponseGrade(1.5, 3.0, 0.5, 1.0, ScoreStatus.COMPLETE, criteria)
+    criteria: list[JsonDict] = [
+        {"name": "unit_test", "got": 1.0, "total": 2.0},
+        {"name": "customized", "got": 0.5, "total": 1.0, "detail": {"real_metric_type": "keywords"}},
+    ]
 
-    assert metric_points(graded) == {"unit_test": (1.0, 2.0), "keywords": (0.5, 1.0)}
+    assert metric_points(criteria) == {"unit_test": (1.0, 2.0), "keywords": (0.5, 1.0)}

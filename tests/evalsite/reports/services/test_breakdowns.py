@@ -85,3 +85,18 @@ def test_compute_breakdown_groups_attempts_as_the_run_page_does(
 
     assert table["rows"][0]["mean"] == mean
     assert [(row["name"], row["mean"]) for row in table["rows"]] == [(row.name, row.mean) for row in figures.rows]
+
+
+@pytest.mark.parametrize("selection", [{"limit": 1, "drawn": ["a"]}, {"scenarios": ["tides"]}])
+def test_a_run_of_a_part_of_its_suite_counts_points_of_that_part_only(selection: dict[str, Any]) -> None:
+    cases = [factories.case(key="a", scenario="tides"), factories.case(key="b", scenario="docks")]
+    run = factories.run(suite=factories.suite(cases=cases), options={"selection": selection})
+    rules, ada = factories.evaluator(run=run, done=1), factories.system("ada")
+    run.systems.add(ada)
+    grade(rules, cases[0].prompt, ada, attempt=0, keywords=(1.0, 2.0))
+
+    (table,) = compute_breakdown(rules.pk, {})["tables"]
+    (figures,) = run_figures(run)
+
+    assert [(row["mean"], row["full"], row["cases"]) for row in table["rows"][:1]] == [(0.5, 1.0, 1)]
+    assert [(row.mean, row.full_score, row.cases) for row in figures.rows[:1]] == [(0.5, 1.0, 1)]
