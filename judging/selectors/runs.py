@@ -302,6 +302,13 @@ def rate_per_minute(pace: Sequence[Sequence[float]], *, at: datetime) -> float |
     return 60 * ended / seconds if ended > 0 else None
 
 
+def tasks_of(evaluator: RunEvaluator) -> QuerySet[RunTask]:
+    """Return the tasks in which an evaluator judges; those of an ESI run belong to its index."""
+    if evaluator.run.kind == RunKind.ESI:
+        return RunTask.objects.filter(run=evaluator.run_id)
+    return RunTask.objects.filter(evaluator=evaluator)
+
+
 def list_tasks(*, run: Run, evaluator_id: int | None, failure: str = "", status: str = "") -> QuerySet[RunTask]:
     """Return a run's tasks with what they are about, in the order they were planned.
 

@@ -609,12 +609,6 @@ def _of_rules(evaluator: RunEvaluator, criteria: Criteria) -> Iterator[Row]:
                 yield response, system, prompt, criteria[criterion_metric(criterion)], float(got) / float(total)
 
 
-def criterion_metric(criterion: JsonObject) -> str:
-    """Return the metric of a stored criterion of a rule grader; a custom grader names its own."""
-    name = str(criterion["name"])
-    return str(criterion.get("detail", {}).get("real_metric_type", "custom")) if name == CUSTOM else name
-
-
 def _judged(evaluator: RunEvaluator, criteria: Criteria) -> Iterator[Row]:
     leaves = _Leaves.of(evaluator)
     for title in (leaf.title for tree in leaves.by_key.values() for leaf in tree.values()):

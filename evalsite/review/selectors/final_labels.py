@@ -39,7 +39,8 @@ from evalsite.review.subject_keys import KeyFrame, is_turned
 from judging.grading.rubric_tree import Value
 from judging.judges.registry import KINDS
 from judging.judges.subjects import JudgeSubject
-from judging.models import Case, Prompt, Response, RunEvaluator, RunTask, Score
+from judging.models import Case, Prompt, Response, RunEvaluator, Score
+from judging.selectors.runs import tasks_of
 from judging.stored_content import tree_from_json
 
 SCORING = {  # options of judges that make other scores of the same parts
@@ -348,7 +349,7 @@ def _of_response(pk: int, content: _Content, criterion: str, label: KnownLabel, 
 
 def responses_of(evaluator: RunEvaluator, referred: Iterable[int] = ()) -> list[int]:
     """Return the responses that an evaluator scored or is to score, and those that its run referred."""
-    tasks = RunTask.objects.filter(evaluator=evaluator, response__isnull=False).order_by()
+    tasks = tasks_of(evaluator).filter(response__isnull=False).order_by()
     response_ids = {pk for pk in tasks.values_list("response_id", flat=True) if pk is not None}
     scores = Score.objects.filter(evaluator=evaluator).order_by()
     return sorted({*referred, *response_ids, *scores.values_list("response_id", flat=True)})

@@ -178,3 +178,21 @@ def test_results_by_judge_name_the_baseline_and_have_no_spread_of_one_score(scor
     ] * 4
     assert "no response" not in page.text
     assert [line["status"] for line in lines if line["system"] == "ada" and line["score"] is None] == ["baseline"] * 4
+
+
+def test_a_verdict_that_could_not_be_parsed_in_an_esi_run_is_no_missing_response() -> None:
+    cases = [factories.case(), factories.case()]
+    run = factories.run(suite=factories.suite(cases=cases), kind=RunKind.ESI)
+    accuracy = factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name="Accuracy", total=2, done=1, failed=1)
+    index = factories.evaluator(run=run, kind=EvaluatorKind.INDEX, name="ESI", total=2, done=1, failed=1)
+    ada = factories.system("ada")
+    run.systems.add(ada)
+    for case, status, share in zip(cases, ("done", "failed"), (1.0, None), strict=True):
+        response = factories.response(prompt=case.prompt, system=ada)
+        factories.task(evaluator=index, response=response, status=status)
+        if share is not None:
+            factories.score(evaluator=accuracy, response=response, share=share)
+
+    (row,) = compute_leaderboard(accuracy.pk, {})["rows"]
+
+    assert (row["figures"]["raw"]["value"], row["scored"], row["unscored"], row["missing"]) == (1.0, 1, 1, 0)
