@@ -455,7 +455,7 @@ EXAMPLES: dict[str, Make] = {
     "run send-results": _sent_results(),
     "run count-results": _sent_results(annotations_at_most=2),
     "debate_set create": lambda: _wished_debates(shows={"criterion": "helpfulness", "method": "debate"}),
-    "debate_set estimate": lambda: _wished_debates(shows={"debates": 2}),
+    "debate_set estimate": lambda: _wished_debates(shows={"debates": 2, "cost_at_most": "0.000000"}),
     "debate_set import-labels": _debate_labels,
     "debate_set delete-labels": _deleted_labels,
     "debate_set export": lambda: Example(
