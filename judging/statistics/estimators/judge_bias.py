@@ -287,21 +287,22 @@ def rogan_gladen(
 
     `cases` are those of the labelled and of the unlabelled items; without them each item is a case of its own. The
     interval is the delta method's, from the three binomial variances, in which items of one case count as fewer than
-    they are. Undefined without both kinds of human label, or for a judge no better than chance. Source: Rogan and
-    Gladen 1978.
+    they are. Undefined without both kinds of human label, or for a judge no better than chance; the rates of what has
+    labels are told all the same. Source: Rogan and Gladen 1978.
 
     Raises:
         ValueError: labels, scores and cases differ in number.
     """
     y, f, others = (np.asarray(values, dtype=bool) for values in (human, judge_labelled, judge_unlabelled))
-    if not y.any() or y.all() or not others.size:
+    sensitivity = float(f[y].mean()) if y.any() else None
+    specificity = float((~f[~y]).mean()) if not y.all() else None
+    if sensitivity is None or specificity is None or not others.size:
         reason = "Needs judged items without a label, and human labels of both kinds."
-        return RoganGladen(undefined(reason, n=y.size), None, None)
-    sensitivity, specificity, positive = float(f[y].mean()), float((~f[~y]).mean()), float(others.mean())
+        return RoganGladen(undefined(reason, n=y.size), sensitivity, specificity)
     power = sensitivity + specificity - 1
     if power <= 0:
         return RoganGladen(undefined("The judge is no better than chance.", n=y.size), sensitivity, specificity)
-    raw = (positive + specificity - 1) / power
+    raw = (float(others.mean()) + specificity - 1) / power
     groups = list(range(y.size)) if cases is None else list(cases)
     of_right = _variance(f[y], [group for group, is_right in zip(groups, y, strict=True) if is_right])
     of_wrong = _variance(~f[~y], [group for group, is_right in zip(groups, y, strict=True) if not is_right])

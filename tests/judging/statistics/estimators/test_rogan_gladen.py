@@ -28,3 +28,10 @@ def test_rogan_gladen_counts_items_of_one_case_as_fewer() -> None:
     error = (0.0024 + (4 / 7) ** 2 * 0.01 + (3 / 7) ** 2 * 0.16 / 9) ** 0.5 / 0.7
     reach = 1.959963984540054 * error
     assert [estimate.value, estimate.low, estimate.high] == pytest.approx([4 / 7, 4 / 7 - reach, 4 / 7 + reach])
+
+
+def test_rogan_gladen_tells_the_rates_of_labelled_items_where_all_items_are_labelled() -> None:
+    corrected = rogan_gladen([True, True, False], [True, False, False], [])
+
+    assert (corrected.sensitivity, corrected.specificity, corrected.estimate.value) == (0.5, 1.0, None)
+    assert rogan_gladen([True, True], [True, False], [True]).sensitivity == 0.5
