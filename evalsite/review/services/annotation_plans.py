@@ -17,11 +17,10 @@ from evalsite.review.selectors.subjects import form_of_item, label_of_parts, par
 from evalsite.review.services.decisions import MOST_ANSWERS, GivenLabel, outcome_of
 from evalsite.review.states import ItemOutcome, ItemStatus, outcome
 from evalsite.review.tables.annotations import SKIPPED, Act, ActsOfItem, AnnotationFile, ItemRecord, LocatedAct, group
-from judging.specs.files.findings import Problem, Severity
+from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.records.file_records import problem
 
 CHUNK = 500
-MOST_PROBLEMS = 200
 KEPT_HERE = ("criterion", "scenario", "language", "reason", "arm", "inclusion_probability")
 FORMER_KINDS = {"debate": PAIR, "verdict": RESPONSE, "score": RESPONSE}  # in files of earlier versions
 Identity = tuple[str, str, str, str, str, str]
@@ -122,7 +121,7 @@ def plan_import(*, queue: Queue, file: AnnotationFile, people: PeopleChoice, at:
             item = stored[match.item_id] if match.item_id is not None else None
             first = stored[match.first_id] if match.first_id is not None else item
             planner.compare(item_acts, item, here.get(match.item_id or 0), first, match.first_id)
-    plan.problems = plan.problems[:MOST_PROBLEMS]
+    plan.problems = said_once(plan.problems)
     return plan
 
 
@@ -158,12 +157,10 @@ class _Planner:
     tells_all: bool
 
     def say(self, location: str, text: str, *, hint: str = "", offending: str = "") -> None:
-        if len(self.plan.problems) < MOST_PROBLEMS:
-            self.plan.problems.append(problem(self.file, location, text, hint=hint, offending=offending, code="import"))
+        self.plan.problems.append(problem(self.file, location, text, hint=hint, offending=offending, code="import"))
 
     def warn(self, location: str, text: str) -> None:
-        if len(self.plan.problems) < MOST_PROBLEMS:
-            self.plan.problems.append(Problem(Severity.WARNING, self.file, location, text, code="import"))
+        self.plan.problems.append(Problem(Severity.WARNING, self.file, location, text, code="import"))
 
     def look_for_people(self, items: Iterable[ActsOfItem]) -> tuple[str, ...]:
         """Return the people whom this site does not know, and say what to do about them."""

@@ -42,7 +42,7 @@ from judging.llm.chat import canonical_json
 from judging.models import Response, Suite, Upload
 from judging.services.file_imports.imports import ImportRefused, refusal_message
 from judging.services.registries import RecordStore
-from judging.specs.files.findings import Problem, Severity
+from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.records.collected import Collected, preference_json
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
@@ -57,7 +57,6 @@ from judging.specs.records.values import moment_of
 
 BATCH = 2_000
 CHUNK = 5_000
-MOST_PROBLEMS = 200
 CRITERION_LIMIT = 200
 CHOICES = {value: choice for choice, value in PREFERENCE_VALUES.items()}
 _OF_GOLD, _TURN, _STRENGTH, _TURNED, _LABEL = "gold", "turn", "strength", "turned", "label"  # names of details
@@ -195,7 +194,7 @@ def store_imported_labels(  # noqa: PLR0913 as `StoreRecords` has it
     keeper = _Keeper(upload, suite, cases, actor, at)
     stored = [keeper.store(table, is_blind=is_blind or table.is_gold) for table in tables.together()]
     if keeper.problems:
-        problems = tuple(keeper.problems[:MOST_PROBLEMS])
+        problems = tuple(said_once(keeper.problems))
         raise ImportRefused(refusal_message(problems), problems)
     if keeper.new:
         labels_imported.send(sender=LabelTable)

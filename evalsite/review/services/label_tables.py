@@ -73,12 +73,11 @@ from evalsite.review.tables.queue_files import MaterialFile, MaterialRow
 from judging.llm.chat import canonical_json
 from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator
 from judging.services.file_imports.pictures import store_pictures
-from judging.specs.files.findings import Problem, Severity
+from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.records.file_records import ParsedFile, problem
 from judging.specs.records.parts import RecordOptions
 
 BATCH = 2_000
-MOST_PROBLEMS = 200
 WAITING = (ItemStatus.OPEN, ItemStatus.NEEDS_ADJUDICATION)
 SOURCE_LIMIT = 200
 CHUNK = 5_000
@@ -150,7 +149,7 @@ def plan_labels(upload: LabelUpload) -> ParsedFile[LabelPlan]:
         rows, name = plan.file.items, upload.file_name
         subjects = labelled_subjects(evaluator=upload.evaluator, rows=rows, file=name, problems=plan.problems)
         _compare(plan, subjects, upload)
-    plan.problems = plan.problems[:MOST_PROBLEMS]
+    plan.problems = said_once(plan.problems)
     return ParsedFile(plan, tuple(plan.problems), parsed.columns)
 
 

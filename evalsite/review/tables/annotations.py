@@ -27,7 +27,7 @@ from evalsite.review.questions.forms import (
 )
 from evalsite.review.questions.scales import label_on
 from evalsite.review.states import QueueMode
-from judging.specs.files.findings import Findings, Parsed, Problem, Severity
+from judging.specs.files.findings import Findings, Parsed, Problem, Severity, said_once
 from judging.specs.records.file_records import problem
 from judging.specs.records.files.csv_parts import REPAIRED_TEXT
 from judging.specs.records.files.json_parts import json_rows
@@ -141,7 +141,6 @@ ACTS = (ANSWERED, UNABLE, SKIPPED, FLAGGED)  # flagged: neither answered nor ski
 NOTE_LIMIT, REASON_LIMIT, NAME_LIMIT, LABEL_LIMIT, WORD_LIMIT = 20_000, 300, 200, 20, 100
 USER_LIMIT = 150
 MOST_ROWS = 600_000
-MOST_PROBLEMS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +300,7 @@ def read_annotations(data: bytes, name: str, form: OwnForm | None = None) -> Par
         )
     items = tuple(reader.grouped(rows))
     if any(finding.severity is Severity.ERROR for finding in reader.problems):
-        return Parsed(None, tuple(reader.problems[:MOST_PROBLEMS]))
+        return Parsed(None, tuple(said_once(reader.problems)))
     return Parsed(AnnotationFile(name, items, tells_all=not reader.has_tasks), tuple(reader.problems))
 
 

@@ -9,11 +9,10 @@ from datetime import datetime
 from evalsite.base.types import JsonObject
 from evalsite.review.questions.scales import COMPARED, PREFERENCE, Label, label_on, labels_in_order, scale_of_labels
 from evalsite.review.subject_keys import turned_label
-from judging.specs.files.findings import Problem, Severity, shorten
+from judging.specs.files.findings import Problem, Severity, said_once, shorten
 from judging.specs.records import names
 from judging.specs.records.collected import Collected
 from judging.specs.records.file_records import (
-    MOST_PROBLEMS,
     FileRecords,
     ParsedFile,
     columns_in,
@@ -146,7 +145,7 @@ def read_labels(
         declared = PREFERENCE
     reader = LabelFileReader(records, declared, about)
     found = reader.read()
-    problems = (*records.problems, *reader.problems[:MOST_PROBLEMS])
+    problems = (*records.problems, *said_once(reader.problems))
     if any(row.severity is Severity.ERROR for row in problems):
         return ParsedFile(None, problems, records.columns)
     return ParsedFile(found, problems, records.columns)

@@ -9,13 +9,12 @@ from dataclasses import asdict, dataclass, field, fields
 from evalsite.base.types import JsonDict
 from evalsite.review.questions.forms import LETTERS, MOST_RESPONSES
 from evalsite.review.tables.label_files import LabelFile, LabelFileReader, item_key, made_names
-from judging.specs.files.findings import Problem, Severity
+from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.pictures import PictureFile
 from judging.specs.records import names
 from judging.specs.records.collected import Collected
 from judging.specs.records.column_questions import CHOSEN
 from judging.specs.records.file_records import (
-    MOST_PROBLEMS,
     FileRecords,
     ParsedFile,
     columns_in,
@@ -107,7 +106,7 @@ def read_materials(
         return ParsedFile(None, tuple(records.problems), records.columns)
     reader = _MaterialReader(records)
     rows = reader.rows()
-    problems = [*records.problems, *reader.problems[:MOST_PROBLEMS]]
+    problems = [*records.problems, *said_once(reader.problems)]
     if any(row.severity is Severity.ERROR for row in problems):
         return ParsedFile(None, tuple(problems), records.columns)
     labels = LabelFileReader(records)

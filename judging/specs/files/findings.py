@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -138,21 +138,28 @@ class Findings:
             for (severity, code), count in sorted(self.counts.items())
             if count > LISTED_PER_CODE
         ]
-        return (*self._alike(), *hidden)
+        return (*said_once(self.listed, of_rows=self.of_rows), *hidden)
 
-    def _alike(self) -> Iterator[Problem]:
-        """Yield the listed problems; many of one kind in a file are one, with their number and first rows."""
-        groups: dict[tuple[str, str, object], list[Problem]] = {}
-        for number, problem in enumerate(self.listed):
-            kind = _VARYING.sub("", problem.message) if problem.code in self.of_rows else number
-            groups.setdefault((problem.file, problem.code, kind), []).append(problem)
-        for problems in groups.values():
-            if len(problems) <= LISTED_ALIKE:
-                yield from problems
-            else:
-                places = ", ".join(problem.place for problem in problems[:LISTED_ALIKE])
-                message = f"{problems[0].message} It is so in {len(problems):,} rows (first: {places})."
-                yield replace(problems[0], message=message)
+
+def said_once(problems: Iterable[Problem], *, of_rows: Container[str] | None = None) -> list[Problem]:
+    """Return the first problems; many that say the same of rows of a file are one, with their number and first rows.
+
+    `of_rows`: the codes of what may be so in each row; all where there are none.
+    """
+    groups: dict[tuple[str, str, object], list[Problem]] = {}
+    for number, problem in enumerate(problems):
+        is_of_rows = of_rows is None or problem.code in of_rows
+        kind = _VARYING.sub("", problem.message) if is_of_rows else number
+        groups.setdefault((problem.file, problem.code, kind), []).append(problem)
+    said: list[Problem] = []
+    for alike in groups.values():
+        if len(alike) <= LISTED_ALIKE:
+            said.extend(alike)
+        else:
+            places = ", ".join(problem.place for problem in alike[:LISTED_ALIKE])
+            message = f"{alike[0].message} It is so in {len(alike):,} rows (first: {places})."
+            said.append(replace(alike[0], message=message))
+    return said if of_rows is not None else said[:LISTED_PER_CODE]
 
 
 INVISIBLE = warning_rule("invisible-character", "Type the id again to remove it.")

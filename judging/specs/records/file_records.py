@@ -128,7 +128,6 @@ def places(group: WarningGroup) -> str:
 
 T = TypeVar("T")
 
-MOST_PROBLEMS = 200
 _UNSAID = frozenset(  # warnings of imports that mean nothing where no benchmark is made
     (
         *("ids-made", "no-reference", "null-response", "scale-from-use", "text-only-items"),

@@ -180,3 +180,13 @@ def test_read_annotations_reads_columns_in_any_order_and_ignores_further_ones() 
     facts, act = typed(ROW)
     assert parsed.value is not None
     assert [(one.facts, one.acts) for one in parsed.value.items] == [(facts, (LocatedAct("line 2", act),))]
+
+
+def test_what_is_missing_in_every_row_is_said_once() -> None:
+    parsed = read_annotations(
+        written([ROW | {"item": number, "saw_swapped": None} for number in range(1, 6)], "csv"), "a.csv"
+    )
+
+    assert [str(problem) for problem in parsed.problems] == [
+        "a.csv, line 2: saw_swapped is missing. It is so in 5 rows (first: line 2, line 3, line 4)."
+    ]
