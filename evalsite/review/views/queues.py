@@ -113,6 +113,8 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
         context["form_parts"] = form.parts if form is not None else ()
         return render(request, "review/queue_detail.html", context)
     context = _standing(queue)
+    if queue.status == QueueStatus.OPEN and not waiting_items.is_member(queue=queue, user=request.user):
+        context["refusal"] = waiting_items.why_nothing_for(queue=queue, user=request.user, at=timezone.now())
     answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25)
     context["page_obj"] = answers
     context["answers"] = [

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.models import PausedPerson, Queue, ReviewItem
 from evalsite.review.selectors.annotation_exports import MATERIAL_COLUMNS
 from evalsite.review.services.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.claims import claim_next, repeat_item
@@ -330,6 +330,23 @@ def test_queue_detail_says_that_a_queue_is_paused(client: Client) -> None:
 
     assert "This queue is paused: no items are handed out until it is resumed. 1 item waits." in texts[0]
     assert "This queue is paused. No items are handed out until its owner resumes it; 1 item waits for you." in texts[1]
+
+
+@pytest.mark.parametrize(
+    ("in_training", "why"),
+    [(False, "Your work in this queue is paused."), (True, "You did not pass the training of this queue.")],
+)
+def test_queue_mine_says_why_nothing_is_handed_out_to_a_person(client: Client, in_training: bool, why: str) -> None:
+    ada, queue = factories.user("ada", Role.ANNOTATOR), factories.queue()
+    factories.review_item(queue=queue)
+    PausedPerson.objects.create(queue=queue, person=ada, right=1, answered=10, paused_at=NOON, in_training=in_training)
+    client.force_login(ada)
+
+    page = client.get(queue.get_absolute_url()).content.decode()
+
+    assert why in page
+    assert 'id="start-button"' not in page
+    assert "Your progress" not in page
 
 
 def test_queue_mine_lists_annotations_by_their_question(client: Client) -> None:
