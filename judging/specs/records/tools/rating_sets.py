@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import Holds, strongest
+from judging.specs.records.names import Holds, compared, strongest
 from judging.specs.records.neutral import CaseRecord, LabelRecord, ResponseRecord, Scale, VerdictRecord
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import (
@@ -458,6 +458,14 @@ _MARK = re.compile(r"</?v>")  # around the words of an error
 _NO_ERROR = "no-error"
 _WEIGHTS = {"major": 5.0, "critical": 5.0, "minor": 1.0, "neutral": 0.0, _NO_ERROR: 0.0}
 _SCALE: Scale = (-25.0, 0.0)
+_LIST = "target_errors"  # of a row that has its errors in it
+_NAMES = {  # of columns as they are compared, where tables name them otherwise
+    **{name: name for name in ("system", "source", "target", "rater", "category", "severity", "doc", _LIST)},
+    "mt": "system",
+    "mt_engine": "system",
+    "annotator_id": "rater",
+    "error_category": "category",
+}
 _PUNCTUATION, _NO_TRANSLATION = 0.1, 25.0
 
 
@@ -469,11 +477,20 @@ def _weight(category: str, severity: str) -> float | None:
     return _PUNCTUATION if weight == 1.0 and kind == "fluency/punctuation" else weight
 
 
+def _renamed(fields: JsonDict) -> JsonDict:
+    return {_NAMES.get(compared(name), name): value for name, value in fields.items()}
+
+
+def _is_mqm(part: Part) -> bool:
+    keys = {_NAMES.get(compared(name), "") for name in part.keys_of_all()}
+    return {"system", "source", "target", "rater"} <= keys and ({"category", "severity"} <= keys or _LIST in keys)
+
+
 @Shape(
     "mqm",
     "MQM: errors in translations",
-    lambda part: part.has("system", "source", "target", "category", "severity", "rater"),
-    "columns system, rater, source, target, category and severity",
+    _is_mqm,
+    "columns system (MT), rater (Annotator_ID), source, target, category and severity, or a list target_errors",
     tool_name="WMT MQM",
     export="Take a table with a row for each error (mqm_*.tsv), as the WMT shared tasks publish them.",
     comes="Sources are cases and translations responses. What each person marked in a translation is one label: the "
@@ -484,33 +501,43 @@ def _read_mqm(part: Part, collector: Collector, upload: UploadParts) -> None:
     ratings: dict[tuple[int, str], LabelRecord] = {}
     weights: dict[tuple[int, str], float] = defaultdict(float)
     for place, fields in part.placed():
-        row = ToolRow(part, collector, upload, place, fields)
+        row = ToolRow(part, collector, upload, place, _renamed(fields))
         case = collector.case(place, _case(row))
         translation = _MARK.sub("", row.text("target"))
         response = ResponseRecord(row.system("system"), translation, is_same_if_equal=True)
         number = collector.response(place, case, response) if case is not None else None
         if case is None or number is None:
             continue
-        rater, category, severity = row.text("rater").strip(), row.text("category"), row.text("severity")
-        key = severity.strip().lower().replace("_", "-").replace(" ", "-")
+        rater = row.text("rater").strip()
         rating = LabelRecord(case, rater, "", number, "MQM", scale=_SCALE, place=place)
         rating = ratings.setdefault((number, rater), rating)
-        weight = _weight(category, key)
-        if weight is None:
-            collector.leave_out("annotation", f"{severity}: a severity without a weight", place)
-        elif key != _NO_ERROR:
-            error = {"category": category, "severity": severity, "marked": row.text("target", "source")}
-            weights[number, rater] += weight
-            rating.metadata.setdefault("errors", []).append(error | row.rest("source", "doc", "doc_id", "seg_id"))
+        for category, severity, marked in _errors(row):
+            key = severity.strip().lower().replace("_", "-").replace(" ", "-") if category or severity else _NO_ERROR
+            weight = _weight(category, key)
+            if weight is None:
+                collector.leave_out("annotation", f"{severity}: a severity without a weight", place)
+            elif key != _NO_ERROR:
+                error = {"category": category, "severity": severity, "marked": marked}
+                weights[number, rater] += weight
+                rating.metadata.setdefault("errors", []).append(error | row.rest("source", "doc", "doc_id", "seg_id"))
     for identity, rating in ratings.items():
         rating.label = f"{0 - weights[identity]:.6g}"
         collector.label(rating)
 
 
+def _errors(row: ToolRow) -> list[tuple[str, str, str]]:
+    """Return category, severity and marked words of the errors in the list of a row; else of the one that it is."""
+    listed = [_renamed(error) for error in row.objects(_LIST)]
+    if _LIST in row.fields:
+        said = [[as_text(error.get(name)) for name in ("category", "severity", "term")] for error in listed]
+        return [(category, severity, term) for category, severity, term in said]
+    return [(row.text("category"), row.text("severity"), row.text("target", "source"))]
+
+
 def _case(row: ToolRow) -> CaseRecord:
     """Return the source of a translation, under the number of its segment."""
     case = CaseRecord(row.id("seg_id", "globalSegId", "segment_id"), _MARK.sub("", row.text("source")))
-    case.metadata = {name: as_text(row.fields[name]) for name in ("doc", "doc_id") if row.fields.get(name)}
+    case.metadata = {name: as_text(row.fields[name]) for name in ("doc", "doc_id", "SEG_ID") if row.fields.get(name)}
     return case
 
 

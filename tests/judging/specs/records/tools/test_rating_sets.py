@@ -354,3 +354,37 @@ def test_a_choice_between_two_outputs_is_a_preference() -> None:
     document = stored({"set.json": [_instance(1, shown, quality={"individual_human_scores": ["model_b"]})]})
 
     assert told(document["preferences"], "choice", "by", "criterion") == [("B", "human 1", "quality")]
+
+
+_OTHER_NAMES = """SEG_ID\tDoc\tSource\tTarget\tMT\tTagged_Target\tError Category\tSeverity\tAnnotator_ID
+1\tdoc1\tThe rain stops.\tDer Regen hört.\toak_run1\tDer Regen <t>hört</t>.\tAccuracy - Mistranslation\tMajor\t51
+1\tdoc2\tIt rains.\tEs regnet.\toak_run1\t\t\t\t51
+"""
+
+
+def test_the_errors_of_tables_with_other_names_are_labels_of_translations() -> None:
+    document = stored({"oak.tsv": _OTHER_NAMES})
+
+    assert told(document["cases"], "prompt", "references") == [("The rain stops.", []), ("It rains.", [])]
+    assert told(document["responses"], "system", "text") == [
+        ("oak_run1", "Der Regen hört."),
+        ("oak_run1", "Es regnet."),
+    ]
+    assert told(document["labels"], "rater", "label", "criterion") == [("51", "-5", "MQM"), ("51", "0", "MQM")]
+
+
+def test_the_errors_in_lists_of_a_row_are_one_label() -> None:
+    errors = [
+        {"term": "hört", "error_category": "Wrong term", "severity": "Major"},
+        {"term": ".", "error_category": "Punctuation", "severity": "Minor"},
+    ]
+    row = {"source": "The rain stops.", "target": "Der Regen hört.", "MT_Engine": "oak", "Annotator_ID": 51}
+
+    document = stored(
+        {"oak.json": [row | {"target_errors": errors}, row | {"source": "It rains.", "target_errors": []}]}
+    )
+
+    assert told(document["labels"], "case", "system", "rater", "label") == [
+        ("1", "oak", "51", "-6"),
+        ("2", "oak", "51", "0"),
+    ]
