@@ -115,8 +115,20 @@ ROLES: Mapping[str, str] = {
     **dict.fromkeys(("system", "developer"), "system"),
     **dict.fromkeys(("user", "human", "prompter", "customer"), "user"),
     **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot", "chatbot", "agent", "function_call"), "assistant"),
-    **dict.fromkeys(("tool", "function", "observation"), "tool"),
+    **dict.fromkeys(("tool", "function", "observation", "environment"), "tool"),
 }
+
+
+def speaker_of(turn: JsonObject) -> str:
+    """Return who speaks in a turn, as it says it itself."""
+    return str(next((turn[key] for key in ("role", "from", "speaker") if key in turn), ""))
+
+
+def role_of(turn: JsonObject) -> str:
+    """Return the role of a turn as it is stored: system, user, assistant or tool. An "Agent (Thought)" is an agent."""
+    return ROLES.get(speaker_of(turn).partition(" (")[0].strip().lower(), "")
+
+
 _AUDIO_PARTS = frozenset({"audio", "audio_url", "input_audio", "output_audio"})
 _IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})
 
@@ -183,14 +195,15 @@ class _TurnReader:
         if not isinstance(entry, dict):
             self.report(f"{self.source.owner}: message {number} is no object.", entry)
             return None
-        role = str(entry.get("role", entry.get("from", ""))).strip().lower()
-        if role not in ROLES:
+        role = role_of(entry)
+        if not role:
             words = ", ".join(ROLE_WORDS)
-            self.report(f"{self.source.owner}: the role of message {number} is none of {words}.", role)
+            self.report(f"{self.source.owner}: the role of message {number} is none of {words}.", speaker_of(entry))
             return None
         content = content_of(entry)
         parts = [part for entry_part in _listed(content) for part in self._part(entry_part, number)]
-        turn: JsonDict = {"role": ROLES[role], "parts": parts}
+        turn: JsonDict = {"role": role, "parts": parts}
+        turn |= {"name": speaker_of(entry)} if "(" in speaker_of(entry) else {}
         calls = [tool_call for call in _listed(entry.get("tool_calls")) if (tool_call := self._call(call, number))]
         if calls:
             turn["calls"] = calls

@@ -27,11 +27,10 @@ from judging.specs.records.values import (
     objects,
     parsed,
     references,
-    role_of,
     texts,
     user_turns,
 )
-from judging.specs.turns import content_of
+from judging.specs.turns import content_of, role_of
 
 ASKS = (Holds.PROMPT, Holds.TURNS)
 ANSWERS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
@@ -82,7 +81,7 @@ class CaseReader:
         self.lists = {self.columns.index(name) for name in (*self.choices, *self.contexts)}
         self.is_asking, self.is_answered = mapping.has(*ASKS), mapping.has(*ANSWERS)
         turns = self.one[Holds.TURNS]
-        replies = bool(turns) and mapping.columns[turns].is_recorded
+        replies = bool(turns) and mapping.columns[turns].is_recorded(mapping.has(Holds.SYSTEM))
         self.has_own_replies = replies and not self.is_answered
 
     @property
@@ -199,7 +198,7 @@ class CaseReader:
     def _set_question(self, place: Place, fields: JsonObject, row: CaseRecord) -> None:
         """Set what is asked: turns, or a prompt below an instruction; a system's text is a turn before it."""
         asked = in_one_list(exchanges(parsed(self.value(fields, Holds.TURNS))))
-        if isinstance(asked, list) and not is_messages(asked) and any(isinstance(turn, dict) for turn in asked):
+        if isinstance(asked, list) and not is_messages(asked) and any(isinstance(turn, dict | list) for turn in asked):
             self.collector.bad_row(place, f"The turns in {self.one[Holds.TURNS]} do not say who speaks.")
         last = self._prompt(fields, row) if self.one[Holds.PROMPT] or not asked else ""
         if not isinstance(asked, list) or not asked:

@@ -30,8 +30,8 @@ from judging.specs.records.values import (
     named_numbers,
     objects,
     reply_in,
-    role_of,
 )
+from judging.specs.turns import role_of
 
 CHOSEN, BY_NAME, BY_VALUES, BY_WORD = "chosen", "by its name", "by its values", "by a word of its name"
 ASKS = (Holds.PROMPT, Holds.TURNS)
@@ -104,7 +104,7 @@ class ColumnRoles:
     def is_recorded(self) -> bool:
         """Return whether the conversations of the table have what a system said in them."""
         turns = self.mapping.one(Holds.TURNS)
-        return bool(turns) and self.columns[turns].is_recorded
+        return bool(turns) and self.columns[turns].is_recorded(self.has(Holds.SYSTEM))
 
 
 class ColumnQuestions(ColumnRoles):
@@ -128,14 +128,18 @@ class ColumnQuestions(ColumnRoles):
         ]
         is_lost = self._labels_nothing()
         texts = [name for name in rest if self._may_respond(name) or (is_lost and self.columns[name].is_text)]
-        labels = [name for name in rest if self.columns[name].is_labels and name not in texts]
+        labels = [name for name in rest if name not in texts and self._may_label(name)]
         is_said = any(names.may_be_of_responses(name) or self._is_named_response(name) for name in texts)
         is_told = self.is_told or not (len(texts) > 1 or is_said or (texts and is_judged))
         is_guessed = BY_NAME in {self.mapping.why[name] for name in self.mapping.all(Holds.RESPONSES_OF)}
-        if self.has(*says) or (turns and self.columns[turns].mostly(ends_in_reply)):
+        if self.has(*says) or (turns and (self.columns[turns].mostly(ends_in_reply) or self._is_conversed())):
             is_open = (is_guessed or is_lost) and bool(texts) and not self.is_told
         elif is_about and not self.has(*ASKS) and len(labels) > 1 and not texts:
-            self._ask_for(Holds.LABEL, Holds.LABELS_OF, [] if any(map(names.is_rating, self.free())) else labels)
+            self._ask_for(
+                Holds.LABEL,
+                Holds.LABEL if self.is_rated() else Holds.LABELS_OF,
+                [] if any(map(names.is_rating, self.free())) else labels,
+            )
             return
         else:
             is_asked = self.has(*ASKS) or (self.has(Holds.REFERENCE) and is_about and not texts)
@@ -148,6 +152,12 @@ class ColumnQuestions(ColumnRoles):
             hint = "Say it with --map prompt=COLUMN or --map case=COLUMN."
             page_hint = f"Choose {Holds.PROMPT.label} or {Holds.CASE.label} for one of them under Columns."
             self.put(UNKNOWN_COLUMNS, message, hint, page_hint)
+
+    def _may_label(self, name: str) -> bool:
+        return self.columns[name].is_labels and not self.columns[name].is_sentences
+
+    def _is_conversed(self) -> bool:
+        return self.is_recorded() and self.has(Holds.SYSTEM)
 
     def _judges_responses(self, name: str) -> bool:
         """Return whether a column is a metric by its name, or holds objects with opinions."""
@@ -215,12 +225,11 @@ class ColumnQuestions(ColumnRoles):
         self._ask_about_ids()
         self._ask_whose_lists()
         self._ask_about_ratings()
-        name = self.mapping.one(Holds.LABEL)
+        of_two = names.systems_beside({names.compared(name): name for name in self.columns})
+        name = self.mapping.one(Holds.LABEL) or next(filter(names.chooses, self.free() if of_two else ()), "")
         words = self.columns[name].distinct if name and not self.has(*RESPONDS) else set()
         is_judged = self.has(Holds.PREFERENCE, Holds.LABELS_OF)
-        labels = [
-            name for name in self.free() if names.is_rating(name) and 1 < len(self.columns[name].distinct) <= MOST_SIDES
-        ]
+        labels = [name for name in self.free() if names.is_rating(name) and self._is_of_sides(name)]
         choosing = self.choosing() or labels if self.has(Holds.RESPONSE_A) and not is_judged else []
         if choosing:
             self._ask_for(Holds.PREFERENCE, Holds.LABELS_OF, choosing)
@@ -229,10 +238,13 @@ class ColumnQuestions(ColumnRoles):
             self.ask_which(name, Holds.REFERENCE, Holds.LABEL, f"right to answer {asked}, or what a person said")
         if any(names.names_a_side(word) or names.degree(word) is not None for word in words):
             message = f"the values of {name} name two responses, which the table does not have."
-            hint = "Say which columns hold them: --map response-a=COLUMN --map response-b=COLUMN."
-            page_hint = f"Choose {Holds.RESPONSE_A.label} and {Holds.RESPONSE_B.label} under Columns."
+            hint = "Bring them beside it. If columns hold them, say --map response-a=COLUMN --map response-b=COLUMN."
+            page_hint = f"Bring them beside it, or choose {Holds.RESPONSE_A.label} and {Holds.RESPONSE_B.label}."
             self.put("unknown-sides", message, hint, page_hint)
         self._ask_about_choices()
+
+    def _is_of_sides(self, name: str) -> bool:
+        return self.columns[name].mostly(_says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES
 
     def _ask_about_choices(self) -> None:
         """Ask where an answer may count the texts of a list that nothing names as choices."""
@@ -319,15 +331,12 @@ class ColumnQuestions(ColumnRoles):
                 hint = f"Say it with {option(role, f'{name}.{next(iter(nameless))}')}."
                 page_hint = f"Import it by command, which takes an entry by its path, or write the text into {name}."
                 self.put("object-in-role", message, hint, page_hint)
-        self._ask_whose_steps()
-        if self.has(*ASKS) and not self.has(*RESPONDS):
-            self._ask_about_objects_alike()
-        self._ask_about_lists()
-        self._ask_about_turns()
-        self._ask_who_says()
-        self._ask_for_cases()
-        self._ask_about_names()
-        self._ask_whose_settings()
+        for ask in (
+            *(self._ask_whose_steps, self._ask_whose_context, self._ask_about_errors, self._ask_about_objects_alike),
+            *(self._ask_about_lists, self._ask_about_turns, self._ask_who_says, self._ask_for_cases),
+            *(self._ask_about_names, self._ask_whose_settings, self._ask_whose_scores),
+        ):
+            ask()
         if self.is_recorded() and not (self.has(*RESPONDS, Holds.SYSTEM) or self.upload.options.system):
             turns = self.mapping.one(Holds.TURNS)
             if not self.columns[turns].mostly(ends_in_reply):
@@ -347,6 +356,38 @@ class ColumnQuestions(ColumnRoles):
         if name and names.rank(name, Holds.ANSWER) and self.columns[name].mostly(_has_steps):
             self.ask_which(name, Holds.RESPONSE, Holds.REFERENCE, "what a system did, or the reference")
 
+    def _ask_whose_context(self) -> None:
+        """Ask where a file that is named after a model has texts beside its prompts, and no responses."""
+        contexts = self.mapping.all(Holds.CONTEXT) if self.has(*ASKS) and not self.has(*RESPONDS) else []
+        for name in contexts if names.is_model(self.part.stem) else ():
+            if self.columns[name].is_text:
+                said = f"what {self.part.stem} wrote, after which the file is named, or what is asked about"
+                self.ask_which(name, Holds.RESPONSE, Holds.CONTEXT, said)
+
+    def _ask_about_errors(self) -> None:
+        """Ask where each row has a response and an error, which would leave all of them out."""
+        response = self.mapping.one(Holds.RESPONSE)
+        for name in self.mapping.all(Holds.ERROR) if response else ():
+            rows = [(row.fields.get(response), row.fields.get(name)) for row in self.part.sample]
+            if names.compared(name) not in ("status", "success") and all(_is_word(a) and _is_word(b) for a, b in rows):
+                said = "why no sample has a response, or said of the responses that are there"
+                self.ask_which(name, Holds.ERROR, Holds.DETAIL, said)
+
+    def _ask_whose_scores(self) -> None:
+        """Ask where scores stand beside prompts, and no responses: lists of numbers, or shares that differ."""
+        is_named = self.has(Holds.SYSTEM) or self.upload.options.system
+        is_open = self.has(*ASKS) and not self.has(*RESPONDS, Holds.LABEL, Holds.RATER)
+        for name in filter(names.is_score, self.free() if is_open else ()):
+            column, about = self.columns[name], names.compared(name).removesuffix("_score")
+            is_share = not is_named and column.mostly(_is_share) and len(column.distinct) > 1
+            is_of_row = names.is_about_row(about) or names.has_word(name, Holds.REFERENCE)
+            if (is_share or column.mostly(_are_numbers)) and not is_of_row and self.mapping.why.get(name) != CHOSEN:
+                message = f"{name} seems to say how good responses are, which the table does not have."
+                hint = "Bring them beside it, or name their system with --system NAME. To keep it as a detail, "
+                page_hint = f"Bring them beside it, or write their system. To keep it, choose {Holds.DETAIL.label}."
+                self.put("unknown-scores", message, f"{hint}say {option(Holds.DETAIL, name)}.", page_hint)
+                return
+
     def _ask_whose_settings(self) -> None:
         """Ask where objects beside responses name several systems and no column does: metadata with a model."""
         is_open = self.has(Holds.RESPONSE) and not (self.has(Holds.SYSTEM) or self.upload.options.system)
@@ -364,7 +405,8 @@ class ColumnQuestions(ColumnRoles):
     def _ask_about_objects_alike(self) -> None:
         """Ask where columns hold objects with the same entries, one a text: the responses of systems may be in them."""
         alike: dict[frozenset[str], list[str]] = {}
-        for name in self.free():
+        is_open = self.has(*ASKS) and not self.has(*RESPONDS)
+        for name in self.free() if is_open else ():
             keys = {frozenset(value) if isinstance(value, dict) else frozenset() for value in self.columns[name].values}
             if len(keys) == 1 and any(map(_said_in, objects(self.columns[name].values)[:1])):
                 alike.setdefault(keys.pop(), []).append(name)
@@ -601,6 +643,15 @@ def is_grade(value: object) -> bool:
 def _is_place(value: object) -> bool:
     """Return whether a value may count a choice: a whole number, or a letter."""
     return type(value) is int or (isinstance(value, str) and re.fullmatch(r"[A-J]", value.strip()) is not None)
+
+
+def _is_share(value: object) -> bool:
+    number = number_of(value)
+    return number is not None and 0 <= number <= 1 and not isinstance(value, bool)
+
+
+def _are_numbers(value: object) -> bool:
+    return len(listed(value)) > 1 and all(isinstance(entry, int | float) for entry in listed(value))
 
 
 def _are_grades(value: object) -> bool:

@@ -125,7 +125,7 @@ class _Resolver(ColumnQuestions):
         """Find the two responses of a row that compares two, and their systems."""
         if self.has(*RESPONDS):
             return
-        by_key = {names.compared(name): name for name in self.free()}
+        by_key = {names.compared(names.system_of_responses(name) or name): name for name in self.free()}
         for first, second in names.PAIRS:
             beside = {first[:-1] + chr(ord(first[-1]) - 1), second[:-1] + chr(ord(second[-1]) + 1)}
             if {first, second} <= set(by_key) and beside.isdisjoint(by_key):  # three are choices: a, b, c, d
@@ -254,6 +254,9 @@ class _Resolver(ColumnQuestions):
         named = self.named(Holds.RESPONSE_TURNS) + self.named(Holds.TURNS)
         turns = [name for name in named if self.columns[name].mostly(is_messages)]
         turns = [name for name in turns if self.named(Holds.RESPONSE_TURNS) or self.columns[name].mostly(is_reply)]
+        if not (turns or self.has(Holds.TURNS) or self.strong(Holds.RESPONSE)) and self.strong(Holds.SYSTEM):
+            turns = [name for name in self.free() if self.columns[name].is_recorded(is_named=True)]
+            turns = turns if len(turns) == 1 else []
         self._give(Holds.RESPONSE_TURNS, turns)
         strong = [name for name in self.strong(Holds.RESPONSE) if not self.columns[name].mostly(are_digits)]
         strong = strong or [
@@ -511,6 +514,8 @@ class _Resolver(ColumnQuestions):
         roles = {name: [role for role, words in names.WORDS.items() if words & said[name]] for name in unknown}
         for role in names.WORDS:
             found = [name for name in unknown if roles[name][:1] == [role] and self._is_by_word(name, role, said[name])]
+            if found and role is Holds.REFERENCE:  # a case may expect several things: expected_category beside it
+                found += [name for name in self.free() if names.is_about_row(name) and names.has_word(name, role)]
             is_open = not self.has(
                 role, *(RESPONDS if role is Holds.RESPONSE else ASKS if role is Holds.PROMPT else ())
             )
@@ -525,7 +530,9 @@ class _Resolver(ColumnQuestions):
         if role is Holds.SYSTEM:
             is_opinion = any(names.rank(word, role) for word in words for role in _OPINIONS)
             return self.has(*RESPONDS) and not (is_opinion or column.is_sentences or self.has(Holds.SYSTEM_A))
-        return column.is_prose if role is Holds.PROMPT else self.has(*ASKS) and not column.holds_objects
+        if role is Holds.PROMPT:
+            return column.is_prose
+        return self.has(*ASKS) and not (column.holds_objects or self._is_constant(name))
 
     def _find_case(self) -> None:
         """Find the id of the case; an id of which one prompt has several is that of a row."""

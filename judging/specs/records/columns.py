@@ -22,8 +22,8 @@ from judging.specs.records.values import (
     named_numbers,
     objects,
     parsed,
-    role_of,
 )
+from judging.specs.turns import role_of
 
 UNKNOWN_COLUMNS = "unknown-columns"  # code of the question which columns hold responses or labels, or what is asked
 SAMPLES = 3  # cells that are shown of a column
@@ -103,13 +103,12 @@ class Column:
         """The highest scores that the values say, as 4/5 does."""
         return {top for value in self.values if (top := top_of(value)) is not None}
 
-    @property
-    def is_recorded(self) -> bool:
-        """Whether the values are conversations with what a system said in them: they end with a reply, or tools are
-        called in most."""
-        return self.mostly(ends_in_reply) or (
-            self.mostly(is_messages) and sum(map(_calls_tools, self.values)) * 2 > len(self.values)
-        )
+    def is_recorded(self, is_named: bool) -> bool:
+        """Return whether the values are conversations with what a system said in them: they end with a reply, tools are
+        called in most, or a column names the system that replied."""
+        roles = {"tool", "assistant"} if is_named else {"tool"}
+        said = sum(not roles.isdisjoint(map(role_of, objects(value))) for value in self.values)
+        return self.mostly(ends_in_reply) or (self.mostly(is_messages) and said * 2 > len(self.values))
 
 
 @dataclass(slots=True)
@@ -152,10 +151,6 @@ def _shown(column: Column) -> tuple[str, ...]:
 def ends_in_reply(turns: object) -> bool:
     """Return whether a value is a conversation whose last turn is an assistant's."""
     return is_messages(turns) and isinstance(turns, list) and len(turns) > 1 and role_of(turns[-1]) == "assistant"
-
-
-def _calls_tools(turns: object) -> bool:
-    return is_messages(turns) and any(role_of(turn) == "tool" for turn in objects(turns))
 
 
 def is_reply(turns: object) -> bool:

@@ -1,4 +1,4 @@
-"""The one table of names that people and tools give to columns, by the role of the column, in six languages.
+"""The one table of names that people and tools give to columns, by the role of the column, in seven languages.
 
 A name that people bring stands here and nowhere else. Names are compared as `compared` writes them.
 """
@@ -91,12 +91,13 @@ _TABLE: Mapping[Holds, str] = {
     Holds.PROMPT: "prompt, question, query, instruction, user_input, input, problem, question_text, displayed_text,"
     " user_prompt, user_message, user_query, input_text, prompt_text, prompt_raw, input_0_content, input_1_content,"
     " messages_0_content, arguments_gen_args_0_arg_0, arguments_0_0, arguments_0, question_body, stem, full_text,"
-    " Frage, Fragestellung, Aufgabe, consigne, pregunta, 问题, 题目, 提问, 質問,"
-    " problem_text, problem_statement, inputs | request, task, text, ctx, sentence, claim"
+    " Frage, Fragestellung, Aufgabe, consigne, pregunta, pergunta, 问题, 题目, 提问, 質問, ques, instr,"
+    " task_description, problem_description,"
+    " problem_text, problem_statement, inputs | request, task, text, questions, ctx, sentence, claim"
     " | source, src, source_text, source_document, article, dialogue, document",
     Holds.TURNS: "messages, conversation, conversations, turns, chat_history, history, conversation_input, dialogue,"
     " context | questions",
-    Holds.SYSTEM_TEXT: "system_prompt, system, instructions, custom_system_prompt, system_message",
+    Holds.SYSTEM_TEXT: "system_prompt, system, instructions, custom_system_prompt, system_message, test_case_prompt",
     Holds.CONTEXT: "context, contexts, retrieved_contexts, retrieval_context, passage, passages, documents, background,"
     " source_text, article, Kontext, 上下文 | document, material, body, story",
     Holds.CONTEXT_ROLE: "context_role",
@@ -105,21 +106,22 @@ _TABLE: Mapping[Holds, str] = {
     " expected_response, ideal, solution, solutions, lSolutions, correct_answer, ref, gt_answer, ground_truth_answer,"
     " reference_output, answer_key, answer_idx, answer_index, target_scores, correct_option, correct_index,"
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
-    " refr, tgt, true, 标准答案, 参考答案, 正确答案, 正解",
-    Holds.ANSWER: "answer, answers, answer_text, 答案",
+    " refr, tgt, true, true_answer, human_translation, reference_translation, esperado, resposta_correta,"
+    " 标准答案, 参考答案, 正确答案, 正解",
+    Holds.ANSWER: "answer, answers, answer_text, final_answer, 答案",
     Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer,"
     " model_patch, prediction, predicted, predicted_answer, generation, generated_text, generated_answer,"
     " actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer,"
-    " output_text, response_text, response_output, responses, completions, generations, predictions,"
+    " output_text, response_text, response_output, prompt_response, responses, completions, generations, predictions,"
     " actual_answer, actual_response,"
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
-    " Antwort, réponse, respuesta, 回答, 模型回答, system_output, system_summary, generated_summary | text, result,"
-    " summary, hyp | pred, preds",
+    " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, system_output, system_summary, generated_summary"
+    " | text, result, summary, hyp | pred, preds",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
-    " provider_id, target_model, llm, llm_name, Modell, System, modèle, modelo, 模型, 系统, モデル"
-    " | provider, app, deployment, engine, target_label",
+    " provider_id, target_model, evaluated_model, llm, llm_name, Modell, System, modèle, modelo, 模型, 系统, モデル"
+    " | provider, app, deployment, engine, target_label, agent_name",
     Holds.ATTEMPT: "attempt, epoch, sample_index, repeat, trial, index_of_choice, attempt_index, repeat_index, Versuch"
     " | sample",
     Holds.ROW_ID: "row_id, pair_id, annotation_id, answer_id, response_id, ans_id, comparison_id, record_id",
@@ -145,8 +147,8 @@ _TABLE: Mapping[Holds, str] = {
     Holds.SCENARIO: "scenario, scenario_code, category, Kategorie, catégorie",
     Holds.TYPE: "type, question_type",
     Holds.LANGUAGE: "lang, language, locale, Sprache, langue",
-    Holds.SPLIT: "split, datasplit, subset, dataset, domain, topic, difficulty, tags, metadata, subject, task_name,"
-    " section, task, level, source, Thema",
+    Holds.SPLIT: "split, datasplit, subset, dataset, benchmark, domain, topic, difficulty, tags, metadata, subject,"
+    " task_name, section, task, level, source, Thema",
     Holds.CHOICES: "choices, options, endings, alternatives, alternativas, answer_choices, answer_options",
     Holds.IMAGE: "image, images",
     Holds.RESPONSE_IMAGE: "response_image",
@@ -210,7 +212,7 @@ FAILED_STATUS = frozenset(
 )
 
 WORDS: Mapping[Holds, frozenset[str]] = {  # where one column alone has such a word in its name
-    Holds.REFERENCE: frozenset({"reference", "ref", "expected", "gold", "truth", "ideal"}),
+    Holds.REFERENCE: frozenset({"reference", "ref", "expected", "gold", "golden", "truth", "ideal"}),
     Holds.PROMPT: frozenset({"question", "prompt", "query"}),
     Holds.RESPONSE: frozenset({"answer", "response", "output", "reply", "completion", "prediction", "pred"}),
     Holds.SYSTEM: frozenset({"model", "system", "provider", "generator"}),
@@ -223,7 +225,7 @@ _ABOUT_WORDS = (  # of columns that say something about a row and are no text of
     "name version metric verdict level points weight feedback judge judgment judgement winner label type "
     "category format length count number rank confidence template metadata meta index file path hash subject "
     "topic domain split lang language correct rationale evidence citation license keywords summary facts entity "
-    "entities steps test tests entry subcategory subdomain subtopic subtag"
+    "entities steps test tests entry subcategory subdomain subtopic subtag granularity provenance"
 )
 _ABOUT = frozenset(_ABOUT_WORDS.split())
 _MEDIA = frozenset({"video", "audio", "image", "img", "picture", "photo", "figure", "clip", "speech", "screenshot"})
@@ -619,7 +621,12 @@ def chooses(name: str) -> bool:
     return compared(name).rpartition("_")[2] in _CHOOSES
 
 
+def has_word(name: str, role: Holds) -> bool:
+    """Return whether a name has a word of a role."""
+    return not WORDS[role].isdisjoint(compared(name).split("_"))
+
+
 def says_reference(name: str) -> bool:
     """Return whether a name has a word of references, and is not about passages or rows."""
-    words = set(compared(name).split("_"))
-    return not words.isdisjoint(WORDS[Holds.REFERENCE]) and "context" not in words and not is_about_row(name)
+    is_context = "context" in compared(name).split("_")
+    return has_word(name, Holds.REFERENCE) and not (is_context or is_about_row(name))

@@ -40,10 +40,9 @@ from judging.specs.records.values import (
     is_missing,
     parsed,
     reply_in,
-    role_of,
 )
 from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber, ShareText
-from judging.specs.turns import content_of, text_of
+from judging.specs.turns import content_of, role_of, text_of
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
@@ -361,8 +360,7 @@ class _Reader:
         """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts."""
         value = _texts_of(value)
         if not _is_texts(value) or row.attempt is not None:
-            _set_reply(row, value)
-            yield row
+            yield set_reply(row, value)
             return
         replies = value if isinstance(value, list) else []
         asked = self.collector.prompt_messages(case) if len(replies) > 1 else []
@@ -377,9 +375,7 @@ class _Reader:
         for name, system in self.systems.items():
             value = fields.get(name)
             if not self._is_null(place, value):
-                row = ResponseRecord(system)
-                _set_reply(row, value)
-                number = self.collector.response(place, case, row)
+                number = self.collector.response(place, case, set_reply(ResponseRecord(system), value))
                 for score in self.scales:
                     if grader := names.said_of(score, system):
                         self._score(place, number, fields, score, grader)
@@ -401,7 +397,9 @@ class _Reader:
         case, response = about
         for name in self.scales:
             self._score(place, response, fields, name)
-        if self.labels:
+        if self.labels and response is None and self.is_single:
+            self.collector.leave_out("label", "there is no response", place)
+        elif self.labels:
             self._label(place, about, fields, more)
             if response is None and self.cases.is_asking and not self.cases.is_answered:
                 self.collector.warn_once("text-only-items", place, str(case))
@@ -527,11 +525,10 @@ class _Reader:
             value = fields.get(header)
             name = self.text(fields, system) or (names.system_named(value) if isinstance(value, dict) else "")
             if not name:
-                name = names.bare(header)
+                name = names.system_of_responses(header) or names.bare(header)
                 self.collector.warn_once("systems-from-header", self.part.place(), header)
             if not self._is_null(place, value):
-                row = ResponseRecord(name, is_same_if_equal=True)
-                _set_reply(row, _texts_of(value))
+                row = set_reply(ResponseRecord(name, is_same_if_equal=True), _texts_of(value))
                 numbers.append(self.collector.response(place, case, row))
                 for score in self.scales:
                     if grader := names.said_of_side(score, header):
@@ -630,8 +627,8 @@ def _texts_of(value: object) -> object:
     return texts if len(texts) > 1 else texts[0]
 
 
-def _set_reply(row: ResponseRecord, value: object) -> None:
-    """Set the response to a text, to the last turn of a short conversation, or to a whole one."""
+def set_reply(row: ResponseRecord, value: object) -> ResponseRecord:
+    """Return the response with a text, to the last turn of a short conversation, or to a whole one."""
     turns = in_one_list(parsed(value)) if not isinstance(value, str) or value[:2] in ("[{", "[ ", "[\n") else value
     if not is_messages(turns) or not isinstance(turns, list):
         row.text = as_text(value)
@@ -639,3 +636,4 @@ def _set_reply(row: ResponseRecord, value: object) -> None:
         row.text = content_text(content_of(turns[-1]))
     else:
         row.messages = turns
+    return row

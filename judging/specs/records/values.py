@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from evalsite.base.types import JsonDict, JsonObject, json_writer
 from judging.specs.records.neutral import as_value
-from judging.specs.turns import ROLES
+from judging.specs.turns import ROLES, role_of
 
 _AS_JSON = json_writer(ensure_ascii=False)
 _MOST_CHARACTERS = 2_000_000  # of a cell that may be a printed list
@@ -188,10 +188,7 @@ def _exchange(entry: object) -> object:
 
 
 def _is_turn(entry: object) -> bool:
-    if not isinstance(entry, dict):
-        return False
-    role = next((entry[key] for key in ("role", "from", "speaker") if key in entry), None)
-    return isinstance(role, str) and role.strip().lower() in ROLES
+    return isinstance(entry, dict) and bool(role_of(entry))
 
 
 def user_turns(entries: Iterable[object]) -> list[JsonDict]:
@@ -209,12 +206,6 @@ def conversation(asked: Sequence[object], replies: Sequence[object]) -> list[Jso
             turns.append({"role": "assistant", "content": as_text(replies[number])})
     turns += [{"role": "assistant", "content": as_text(reply)} for reply in replies[len(questions) :]]
     return turns
-
-
-def role_of(turn: JsonObject) -> str:
-    """Return the role of a turn as it is stored: system, user, assistant or tool."""
-    role = next((turn[key] for key in ("role", "from", "speaker") if key in turn), "")
-    return ROLES.get(str(role).strip().lower(), "")
 
 
 def content_text(content: object) -> str:

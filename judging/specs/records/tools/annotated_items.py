@@ -24,9 +24,9 @@ from judging.specs.records.values import (
     object_of,
     parsed,
     references,
-    role_of,
     texts,
 )
+from judging.specs.turns import role_of
 
 _ABOUT_RESPONSES = (Holds.SECONDS, Holds.COST, Holds.TOKENS)
 _REPLIES = ("choices.0.message", "generations.0.0.text")  # of raw replies of models, as tracers keep them

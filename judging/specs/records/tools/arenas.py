@@ -36,10 +36,9 @@ from judging.specs.records.values import (
     parsed,
     references,
     reply_in,
-    role_of,
     user_turns,
 )
-from judging.specs.turns import content_of, text_of
+from judging.specs.turns import content_of, role_of, text_of
 
 
 def side(column: str, text: object, system: str = "", **more: object) -> Reply:

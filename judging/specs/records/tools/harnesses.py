@@ -41,9 +41,9 @@ from judging.specs.records.values import (
     objects,
     parsed,
     references,
-    role_of,
     texts,
 )
+from judging.specs.turns import role_of
 
 _COUNTS = ("num_", "predicted_index")  # the second one is the place of a choice
 _ABOUT_THE_CALL = (*_COUNTS, "finish_reason_", "inference_", "training_", "batch_size", "prompt_truncated", "max_prob")

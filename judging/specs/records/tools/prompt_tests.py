@@ -27,10 +27,10 @@ from judging.specs.records.values import (
     objects,
     parsed,
     references,
-    role_of,
     texts,
 )
 from judging.specs.rubrics.rubric_tables import ALIASES, CODE_CHECKS, ID_COLUMNS, RATED_CHECKS
+from judging.specs.turns import role_of
 
 _promptfoo = partial(
     Shape,

@@ -6,6 +6,7 @@ import re
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
+from judging.specs.records.names import Holds
 from judging.specs.records.neutral import CaseRecord, Choice, CriterionRecord, Giver, ResponseRecord, Scale
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import (
@@ -22,6 +23,7 @@ from judging.specs.records.shapes import (
     Verdict,
     read_rows,
 )
+from judging.specs.records.tables import set_reply
 from judging.specs.records.tools.arenas import side, winner
 from judging.specs.records.values import as_number, as_text, at, details, object_of, parsed, references, texts
 
@@ -54,11 +56,11 @@ def healthbench(row: ToolRow) -> Told:
         )
         for line in row.objects("rubrics")
     ]
-    row.read.update(("completion", "model"))
+    completion = row.get("completion", row.named(Holds.RESPONSE))
+    row.read.add("model")
     case.metadata = row.rest() | ({"tags": tags} if tags else {})
     case.metadata |= details(row.fields_of("ideal_completions_data"), ("ideal_completion",))
-    completion = row.fields.get("completion")
-    replies = [Reply(ResponseRecord(row.system("model"), completion))] if isinstance(completion, str) else []
+    replies = [Reply(set_reply(ResponseRecord(row.system("model")), completion))] if completion else []
     return Told(case, replies, rubric=rubric)
 
 

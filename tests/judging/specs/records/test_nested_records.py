@@ -223,8 +223,8 @@ def test_reads_takes_tables_of_pandas_by_column_and_with_a_schema(text: str) -> 
             "t.csv",
             "question_id,model_a,winner,judge\n81,oak,model_b,author_2\n82,oak,tie,author_2\n",
             [
-                "t.csv: the values of winner name two responses, which the table does not have. Say which columns hold "
-                "them: --map response-a=COLUMN --map response-b=COLUMN."
+                "t.csv: the values of winner name two responses, which the table does not have. Bring them beside "
+                "it. If columns hold them, say --map response-a=COLUMN --map response-b=COLUMN."
             ],
         ),
         (
@@ -519,3 +519,44 @@ def test_reads_takes_words_for_nothing_in_all_rows_for_no_responses(rows: list[s
     assert read(lines({"input": "P?", "output": "None"}, {"input": "Q?", "output": "Elbe."}), "t.jsonl")[
         "responses"
     ] == [response("t", "None"), response("t", "Elbe.", case="2")]
+
+
+def test_reads_takes_a_conversation_beside_its_system_for_the_response_also_where_the_user_ends_it() -> None:
+    turns = [("user", "Hi."), ("assistant", "Hello."), ("user", "Bye.")]
+    row = {"id": "1", "transcript": [{"role": role, "content": text} for role, text in turns], "evaluated_model": "oak"}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert [(row["system"], len(row["messages"])) for row in document["responses"]] == [("oak", 3)]
+    assert "responses" not in read(lines({"id": "1", "transcript": row["transcript"]}), "t.jsonl")
+
+
+def test_reads_refuses_turns_in_lists_that_do_not_say_who_speaks() -> None:
+    row = {"instance_id": "i1", "instruction": "Mend it.", "history": [[{"source": "agent", "action": "edit"}]]}
+
+    assert refused(lines(row), "t.jsonl") == ["t.jsonl, line 1: The turns in history do not say who speaks."]
+
+
+def test_reads_takes_the_steps_of_an_agent_by_what_it_did_in_each() -> None:
+    steps = [("Agent (Thought)", "I look."), ("Agent (Action)", "look()"), ("Environment", "A river.")]
+    row = {"id": "1", "task_description": "Find the river.", "agent_name": "oak"}
+    row |= {"conversation": [{"speaker": who, "text": text} for who, text in steps]}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert [turn["role"] for turn in document["responses"][0]["messages"]] == ["assistant", "assistant", "tool"]
+    assert (document["systems"], document["cases"][0]["prompt"]) == (["oak"], "Find the river.")
+
+
+def test_reads_takes_turns_of_any_name_beside_a_prompt_and_a_system_for_the_response() -> None:
+    turns = [{"role": role, "content": text} for role, text in (("user", "Mend it."), ("assistant", "I look."))]
+    row = {
+        "id": "1",
+        "task": "Mend it.",
+        "model": "oak",
+        "structured_turns": [*turns, {"role": "user", "content": "?"}],
+    }
+
+    (said,) = read(lines(row), "t.jsonl")["responses"]
+
+    assert (said["system"], len(said["messages"])) == ("oak", 3)

@@ -617,3 +617,40 @@ def test_reads_asks_what_several_references_with_a_score_each_are() -> None:
         "t.jsonl: expected_response may be what expected_score judges, or the reference. Say which: --map "
         "response=expected_response or --map reference=expected_response."
     ]
+
+
+def test_reads_asks_about_errors_that_all_responses_have() -> None:
+    rows = [BESIDE | {"id": str(number), "error_message": "No mistake was found."} for number in (1, 2)]
+
+    assert refused(lines(*rows), "t.jsonl") == [
+        "t.jsonl: error_message may be why no sample has a response, or said of the responses that are there. Say "
+        "which: --map error=error_message or --map detail=error_message."
+    ]
+
+
+def test_reads_leaves_out_labels_of_responses_that_are_not_there() -> None:
+    rows = [BESIDE | {"label": "good"}, BESIDE | {"id": "2", "response": None, "label": "bad"}]
+
+    collected = reading({"t.jsonl": lines(*rows)}).collected
+
+    assert collected is not None
+    assert [row["label"] for row in collected.document()["labels"]] == ["good"]
+    assert ("label", "there is no response", 1) in collected.left_out()
+
+
+def test_reads_asks_for_labels_by_criterion_where_a_column_names_the_rater() -> None:
+    rows = [
+        {"annotator_name": "ann", "task_id": str(number), "model_name": "oak", "finished": said, "looping": said}
+        for number, said in enumerate(["No", "Yes"])
+    ]
+
+    assert "--map label=finished --map label=looping." in refused(lines(*rows), "t.jsonl")[0]
+
+
+def test_reads_asks_for_the_responses_that_a_preference_is_of() -> None:
+    row = {"id": "1", "model_a": "oak", "model_b": "elm", "human_winner": "model_b", "judge_pick": "A"}
+
+    assert refused(lines(row, row | {"id": "2"}), "t.jsonl") == [
+        "t.jsonl: the values of human_winner name two responses, which the table does not have. Bring them beside it. "
+        "If columns hold them, say --map response-a=COLUMN --map response-b=COLUMN."
+    ]

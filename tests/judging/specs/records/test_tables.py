@@ -777,3 +777,72 @@ def test_reads_takes_what_a_system_really_answered_with_its_time() -> None:
     assert read(lines(row, row | {"question_id": 2, "query_run": 1}), "t.jsonl")["responses"] == [
         response("t", "The Elbe.", case=str(n), metadata={"query_run": 3 - n}) for n in (1, 2)
     ]
+
+
+def test_reads_asks_whose_a_text_is_beside_prompts_in_a_file_named_after_a_model() -> None:
+    rows = [
+        {"id": n, "prompt": f"Write about river {n}.", "article": f"River {n}: it is long.\nIt ends."} for n in (1, 2)
+    ]
+
+    assert refused(lines(*rows), "claude-3-7-sonnet.jsonl") == [
+        "claude-3-7-sonnet.jsonl: article may be what claude-3-7-sonnet wrote, after which the file is named, or what "
+        "is asked about. Say which: --map response=article or --map context=article."
+    ]
+    assert "responses" not in read(lines(*rows), "rivers.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("asked", "right", "said"),
+    [
+        ("ques", "final_answer", "prediction"),
+        ("questions", "true_answers", "predicted_answers"),
+        ("pergunta", "esperado", "resposta"),
+        ("question", "golden_text", "generated_text"),
+    ],
+)
+def test_reads_knows_other_names_of_question_reference_and_response(asked: str, right: str, said: str) -> None:
+    document = read(lines({asked: "Which river is it?", right: "The Elbe.", said: "It is the Oder."}), "oak.jsonl")
+
+    assert document["cases"] == [case("1", "Which river is it?", "The Elbe.")]
+    assert document["responses"] == [response("oak", "It is the Oder.")]
+
+
+def test_reads_takes_two_entries_of_an_object_of_responses_for_a_pair() -> None:
+    row = {"id": "1", "prompt": "Which?", "responses": {"A": "The Elbe it is.", "B": "The Oder it is."}, "winner": "A"}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert [(row["a"], row["choice"]) for row in document["preferences"]] == [("A", "A")]
+    named = {"gold_label" if name == "winner" else name: value for name, value in row.items()}
+    assert '"labels of=gold_label"' in refused(lines(named), "t.jsonl")[0]
+
+
+def test_reads_takes_no_word_that_all_rows_have_for_a_reference() -> None:
+    rows = [{"query": f"Which river is {n}?", "gold_kind": "anchor"} for n in (1, 2)]
+
+    assert [row["references"] for row in read(lines(*rows), "t.jsonl")["cases"]] == [[], []]
+
+
+def test_reads_takes_the_prompt_of_a_test_case_for_that_of_the_system() -> None:
+    rows = [{"user_input": "Tell it.", "test_case_prompt": f"The key is {word}."} for word in ("elm", "oak")]
+
+    assert [row["messages"][0]["text"] for row in read(lines(*rows), "t.jsonl")["cases"]] == [
+        *("The key is elm.", "The key is oak.")
+    ]
+
+
+def test_reads_takes_none_of_several_expected_things_for_the_reference() -> None:
+    rows = [{"query": f"Is {n} even?", "expected_thinking": n, "expected_category": "maths"} for n in ("one", "two")]
+
+    assert [row["references"] for row in read(lines(*rows), "t.jsonl")["cases"]] == [[], []]
+
+
+def test_reads_asks_whose_scores_stand_beside_prompts_alone() -> None:
+    rows = [{"id": n, "prompt": f"River {n}?", "overall_score": score} for n, score in ((1, 0.3), (2, 0.44))]
+
+    assert refused(lines(*rows), "t.jsonl") == [
+        "t.jsonl: overall_score seems to say how good responses are, which the table does not have. Bring them beside "
+        "it, or name their system with --system NAME. To keep it as a detail, say --map detail=overall_score."
+    ]
+    assert "keep it as a detail" in refused(lines({**rows[0], "overall_score": [8, 9]}), "t.jsonl")[0]
+    assert "cases" in read(lines(*({**row, "overall_score": 2} for row in rows)), "t.jsonl")

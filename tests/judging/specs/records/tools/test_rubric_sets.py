@@ -24,6 +24,15 @@ def test_healthbench_without_an_ideal_completion() -> None:
     ]
 
 
+def test_a_reply_beside_a_rubric_is_a_response() -> None:
+    row: Fields = {"prompt": ASKED, "prompt_id": "h1", "rubrics": [{"criterion": "Advises rest", "points": 5}]}
+    row["prompt_response"] = [{"role": "assistant", "content": "Rest."}]
+
+    document = stored({"oak.jsonl": [row]})
+
+    assert told(document["responses"], "case", "system", "text") == [("h1", "oak", "Rest.")]
+
+
 def test_healthbench_meta_has_labels_of_physicians() -> None:
     row: Fields = {
         "prompt": ASKED,
