@@ -64,6 +64,11 @@ class ColumnRoles:
             page_hint = f"Choose {first.label} or {second.label} for {name} under Columns."
             self.put("two-roles", f"{name} may be {said}.", hint, page_hint)
 
+    def ask_or_keep(self, name: str, code: str, message: str, hint: str, role: Holds = Holds.DETAIL) -> None:
+        """Ask for another file; the column may be left as it is too."""
+        page_hint = f"{hint}choose {role.label} for {name}."
+        self.put(code, message, f"{hint}say {option(role, name)}.", page_hint)
+
     def names_of_all(self) -> str:
         """Return the names of the columns, for a question."""
         return ", ".join(filter(None, self.columns))
@@ -203,8 +208,7 @@ class ColumnQuestions(ColumnRoles):
 
     def _is_named_response(self, name: str) -> bool:
         """Return whether a name has a word of responses, where no other column can be the reference."""
-        words = set(names.compared(name).split("_"))
-        return not (self.has(Holds.REFERENCE) or words.isdisjoint(names.WORDS[Holds.RESPONSE]))
+        return names.has_word(name, Holds.RESPONSE) and not self.has(Holds.REFERENCE)
 
     def _labels_nothing(self) -> bool:
         """Return whether labels are there and nothing that they may be of."""
@@ -212,11 +216,11 @@ class ColumnQuestions(ColumnRoles):
 
     def _may_respond(self, name: str) -> bool:
         """Return whether a column may hold what systems wrote: texts, or short ones with a word for it in the name."""
-        column, words = self.columns[name], set(names.compared(name).split("_"))
+        column = self.columns[name]
         return not names.is_of_media(name) and (
             column.is_prose
             or (names.is_model(name) and not (column.is_numbers and self.has(*RESPONDS)))
-            or (column.is_worded and not words.isdisjoint(names.WORDS[Holds.RESPONSE]))
+            or (column.is_worded and names.has_word(name, Holds.RESPONSE))
         )
 
     def _ask_about_labels(self) -> None:
@@ -497,8 +501,7 @@ class ColumnQuestions(ColumnRoles):
             self._ask_about_ranks()
         for name, message in found:
             hint = "Bring a row for each of them. To keep them as a detail, "
-            page_hint = f"{hint}choose {Holds.DETAIL.label} for {name}."
-            self.put("lists", f"{message}.", f"{hint}say {option(Holds.DETAIL, name)}.", page_hint)
+            self.ask_or_keep(name, "lists", f"{message}.", hint)
 
     def _ask_about_opinions(self) -> None:
         """Ask where objects beside responses hold scores or preferences, which only a path reads."""
@@ -519,9 +522,7 @@ class ColumnQuestions(ColumnRoles):
             if found and self.mapping.why[name] != CHOSEN:
                 message = f"{name} has {', '.join(found)} in its turns, which is not read."
                 hint = "Bring a row for each turn that is judged, with the conversation up to it. To leave it out, "
-                role = self.roles[name]
-                page_hint = f"{hint}choose {role.label} for {name}."
-                self.put("lists", message, f"{hint}say {option(role, name)}.", page_hint)
+                self.ask_or_keep(name, "lists", message, hint, self.roles[name])
 
     def _ask_who_says(self) -> None:
         """Ask where raters have names of models, or judges those of people."""
@@ -554,9 +555,8 @@ class ColumnQuestions(ColumnRoles):
             values = self.columns[name].values
             if values and (names.ranks(name) or {as_text(value) for value in values} <= headers):
                 hint = "Bring a row for each two responses, with which is better. If it does not, "
-                page_hint = f"{hint}choose {Holds.DETAIL.label} for {name}."
                 message = f"{name} seems to say the order of responses, which is not read."
-                self.put("unknown-ranks", message, f"{hint}say {option(Holds.DETAIL, name)}.", page_hint)
+                self.ask_or_keep(name, "unknown-ranks", message, hint)
 
     def _said_of_lists(self, name: str) -> str:
         """Return what lists beside responses seem to hold that is not read; empty where nothing says it."""

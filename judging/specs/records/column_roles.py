@@ -159,8 +159,7 @@ class _Resolver(ColumnQuestions):
             weak = [name for name in self.named(Holds.PROMPT) if not names.is_source(name)]
             self._give(Holds.PROMPT, [name for name in weak if self._is_weak_prompt(name)])
         if not self.has(*ASKS):
-            words = names.WORDS[Holds.PROMPT]
-            found = [name for name in self._unknown_texts() if not words.isdisjoint(names.compared(name).split("_"))]
+            found = [name for name in self._unknown_texts() if names.has_word(name, Holds.PROMPT)]
             self._give(Holds.PROMPT, found if len(found) == 1 else [], BY_WORD)
         is_source_known = len(self.upload.parts) == 1 and self.strong(Holds.REFERENCE)  # else of cases that others ask
         if not self.has(*ASKS) and (self.strong(Holds.RESPONSE) or self._says_who_responded() or is_source_known):
@@ -410,7 +409,8 @@ class _Resolver(ColumnQuestions):
         """Find preferences, labels and scores."""
         if self.has(Holds.RESPONSE_A):
             sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
-            of_sides = [[name for name in self._numbers() if names.said_of_side(name, side)] for side in sides]
+            numbers = [name for name in self.free() if self.columns[name].is_numbers]
+            of_sides = [[name for name in numbers if names.said_of_side(name, side)] for side in sides]
             self._give(Holds.SCORE, [name for found in of_sides for name in found if all(of_sides)])
             chosen = [name for name in self._preferences() if self.columns[name].is_labels]
             is_said = any(names.chooses(name) or names.is_strong(name, Holds.PREFERENCE) for name in chosen)
@@ -435,9 +435,6 @@ class _Resolver(ColumnQuestions):
             self._give_only(Holds.LABEL, plain or given or (graded if is_answered and len(graded) == 1 else []))
         if is_answered:
             self._give(Holds.SCORE, [name for name in scores if name not in self.roles])
-
-    def _numbers(self) -> list[str]:
-        return [name for name in self.free() if self.columns[name].is_numbers]
 
     def _is_graded_in_words(self, name: str) -> bool:
         """Return whether the values are grades in words: CORRECT, INCORRECT."""
