@@ -539,7 +539,7 @@ def test_reads_refuses_turns_in_lists_that_do_not_say_who_speaks() -> None:
 
 def test_reads_takes_the_steps_of_an_agent_by_what_it_did_in_each() -> None:
     steps = [("Agent (Thought)", "I look."), ("Agent (Action)", "look()"), ("Environment", "A river.")]
-    row = {"id": "1", "task_description": "Find the river.", "agent_name": "oak"}
+    row: JsonDict = {"id": "1", "task_description": "Find the river.", "agent_name": "oak"}
     row |= {"conversation": [{"speaker": who, "text": text} for who, text in steps]}
 
     document = read(lines(row), "t.jsonl")
