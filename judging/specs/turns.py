@@ -119,14 +119,14 @@ ROLES: Mapping[str, str] = {
 }
 
 
-def speaker_of(turn: JsonObject) -> str:
+def raw_role_of(turn: JsonObject) -> str:
     """Return who speaks in a turn, as it says it itself."""
     return str(next((turn[key] for key in ("role", "from", "speaker") if key in turn), ""))
 
 
 def role_of(turn: JsonObject) -> str:
     """Return the role of a turn as it is stored: system, user, assistant or tool. An "Agent (Thought)" is an agent."""
-    return ROLES.get(speaker_of(turn).partition(" (")[0].strip().lower(), "")
+    return ROLES.get(raw_role_of(turn).partition(" (")[0].strip().lower(), "")
 
 
 _AUDIO_PARTS = frozenset({"audio", "audio_url", "input_audio", "output_audio"})
@@ -198,12 +198,12 @@ class _TurnReader:
         role = role_of(entry)
         if not role:
             words = ", ".join(ROLE_WORDS)
-            self.report(f"{self.source.owner}: the role of message {number} is none of {words}.", speaker_of(entry))
+            self.report(f"{self.source.owner}: the role of message {number} is none of {words}.", raw_role_of(entry))
             return None
         content = content_of(entry)
         parts = [part for entry_part in _listed(content) for part in self._part(entry_part, number)]
         turn: JsonDict = {"role": role, "parts": parts}
-        turn |= {"name": speaker_of(entry)} if "(" in speaker_of(entry) else {}
+        turn |= {"name": raw_role_of(entry)} if "(" in raw_role_of(entry) else {}
         calls = [tool_call for call in _listed(entry.get("tool_calls")) if (tool_call := self._call(call, number))]
         if calls:
             turn["calls"] = calls
