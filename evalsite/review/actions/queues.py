@@ -272,7 +272,7 @@ def check_form(act: ActionCall[None, FormTextForm]) -> JsonDict:
 
 
 def _settings_form(queue: Queue, _first: JsonObject, data: PageData | None) -> QueueForm:
-    return QueueForm(data, instance=copy(queue), people=possible_members())  # it writes into its own instance
+    return QueueForm(data, instance=copy(queue), people=possible_members(queue))  # it writes into its own instance
 
 
 @change("change", form=QueueForm, makes_form=_settings_form)

@@ -71,7 +71,7 @@ change = partial(TEAMS.one, permission="review.change_queue", owned=itself)
 
 
 def _form(team: Team | None, _first: JsonObject, data: PageData | None) -> TeamForm:
-    return TeamForm(data, instance=copy(team), people=possible_members())  # it writes into its own instance
+    return TeamForm(data, instance=copy(team), people=possible_members(team))  # it writes into its own instance
 
 
 @TEAMS.new(

@@ -30,7 +30,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Greatest, Least
 from django.utils import timezone
 
-from evalsite.review.models import Annotation, Assignment, Look, Notice, PausedPerson, Queue, Quota, ReviewItem
+from evalsite.review.models import Annotation, Assignment, Look, Notice, PausedPerson, Queue, Quota, ReviewItem, Team
 from evalsite.review.routing import GOLD_BLOCK, RETEST_GAP
 from evalsite.review.states import AssignmentStatus, ItemStatus, QueueFacts, QueueStatus, why_nothing
 from judging.selectors.prepared_queries import PreparedQuery
@@ -58,11 +58,14 @@ TOUCHED = (  # the item does not come back to this person
 )
 
 
-def possible_members() -> QuerySet[User]:
-    """Return the active people who may answer."""
+def possible_members(group: Queue | Team | None = None) -> QuerySet[User]:
+    """Return the active people who may answer, and who is a member of a queue or team already."""
     answer = Permission.objects.filter(codename="add_annotation", content_type__app_label="review")
     allowed = Q(groups__permissions__in=answer) | Q(user_permissions__in=answer) | Q(is_superuser=True)
-    return User.objects.filter(allowed, is_active=True).distinct().order_by("username", "pk")
+    chosen = Q(allowed, is_active=True)
+    if group is not None:
+        chosen |= Q(pk__in=group.members.values("pk"))
+    return User.objects.filter(chosen).distinct().order_by("username", "pk")
 
 
 def possible_members_of(queue: Queue) -> QuerySet[User]:

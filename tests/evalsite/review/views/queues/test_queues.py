@@ -462,3 +462,15 @@ def _printed(name: str, *arguments: str) -> str:
     out = io.StringIO()
     call_command(name, *arguments, stdout=out)
     return out.getvalue()
+
+
+def test_a_queue_changes_though_a_member_left_the_site_and_keeps_its_members() -> None:
+    ada, ben = factories.user("ada", Role.ANNOTATOR), factories.user("ben", Role.ANNOTATOR)
+    queue = factories.queue(quorum=1)
+    queue.members.set([ada, ben])
+    User.objects.filter(pk=ben.pk).update(is_active=False)
+
+    _printed("queue", "change", queue.slug, "--guidelines", "Read slowly.", "--json")
+
+    queue.refresh_from_db()
+    assert (queue.guidelines, set(queue.members.all())) == ("Read slowly.", {ada, ben})
