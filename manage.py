@@ -8,7 +8,7 @@ import sys
 
 from evalsite.serving.locations import NoSite, use_demo
 
-BAD_INPUT = 2
+BAD_INPUT, ENOUGH = 2, 141  # as shells call a program that SIGPIPE ended
 OLD_COMMANDS = {  # of the release before -> what does the same now
     "add_endpoint": "endpoint create, endpoint change, endpoint test and endpoint forget",
     "day_budget": "endpoint budgets, endpoint set-budget",
@@ -106,10 +106,16 @@ def main() -> None:
     try:
         if told := use_demo(sys.argv, os.environ):
             sys.stderr.write(f"{told}\n")
-        execute_from_command_line(sys.argv)
+        try:
+            execute_from_command_line(sys.argv)
+        finally:
+            sys.stdout.flush()
     except (NoSite, ImproperlyConfigured) as refusal:
         sys.stderr.write(f"{refusal}\n")
         sys.exit(BAD_INPUT)
+    except BrokenPipeError:  # who read what is printed has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else it is flushed once more at the end
+        sys.exit(ENOUGH)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ so that live claims and answers together never exceed the quorum.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -601,7 +602,7 @@ def hand_items(
 ) -> str:
     """Keep a slot of each of these items of a queue for a person, where they may have one; the rest stays as it is.
 
-    Returns what to say of it: how many items went to them, and why others did not, each reason once.
+    Returns what to say of it: how many items went to them, and how many others did not, by reason.
 
     Raises:
         ReviewRefused: nothing was chosen, too much at once, or none of the items can be theirs.
@@ -611,13 +612,13 @@ def hand_items(
     )  # locked in this order
     if not 0 < len(item_ids) <= MOST_AT_ONCE:
         raise ReviewRefused(f"Choose at least one item and at most {MOST_AT_ONCE:,}.")
-    handed, refusals = 0, dict[str, None]()
+    handed, refusals = 0, Counter[str]()
     for item_id in list(ordered_ids):
         locked = lock_item(item_id)
         try:
             _hand(locked, person, reason=reason, at=at)
         except ReviewRefused as refusal:
-            refusals[str(refusal)] = None
+            refusals[str(refusal)] += 1
         else:
             _record(locked, "item.handed", person, actor, reason)
             handed += 1
@@ -625,7 +626,8 @@ def hand_items(
         raise ReviewRefused(" ".join(refusals) or "None of these items is in this queue.")
     notify(people=[person], kind=NoticeKind.ASSIGNED, subject=queue, at=at)
     items = "1 item" if handed == 1 else f"{handed:,} items"
-    return " ".join([f"{items} assigned to {person.username}; they stay reserved for one day.", *refusals])
+    others = [f"{count:,} not: {reason}" for reason, count in refusals.items()]
+    return " ".join([f"{items} assigned to {person.username}; they stay reserved for one day.", *others])
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal, never in a pipe or beside JSON. Waiting for runs from the command line."""
+"""Progress bars: on a terminal, never in a pipe or beside JSON. Waiting for runs, and readers that go."""
 
 from __future__ import annotations
 
@@ -48,6 +48,23 @@ def test_progress_bar_is_drawn_on_a_terminal_only(own_database: str, tmp_path: P
 
     assert "comparing" in drawn
     assert (beside_json, piped) == ("", "")
+
+
+def test_a_command_whose_reader_has_enough_ends_without_a_traceback(tmp_path: Path) -> None:
+    environment = {**os.environ, "EVALSITE_SECRET_KEY": "only-for-a-test", "EVALSITE_DATA_DIR": str(tmp_path)}
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, "manage.py", "help", "--commands"],
+        cwd=REPOSITORY,
+        env=environment,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+
+    assert (ended.returncode, ended.stderr) == (141, b"")
 
 
 @pytest.mark.django_db

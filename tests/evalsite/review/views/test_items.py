@@ -654,7 +654,7 @@ def test_queue_give_items_hands_the_chosen_items_and_says_what_it_could_not() ->
     assert list(Assignment.objects.filter(annotator=ada, status="leased").values_list("item", flat=True)) == [
         items[0].pk
     ]
-    told = "1 item assigned to ada; they stay reserved for one day. This person has already annotated this item."
+    told = "1 item assigned to ada; they stay reserved for one day. 1 not: This person has already annotated this item."
     assert told in page
     assert nothing == {"items": ["Choose at least one item and at most 2,000."]}
     assert list(others) == ["items"]
