@@ -141,7 +141,7 @@ def addresses(run: Run, systems: list[System]) -> list[str]:
         reverse(f"reports:{name}", args=[run.suite_id]) for name in ("results-detail", "leaderboard-compare")
     )
     graders = [row.pk for row in run.evaluators.all()]
-    pairs = [(first.pk, second.pk) for first, second in pairwise(systems) if run.total]
+    pairs = [(first.pk, second.pk) for first, second in pairwise(systems) if run.done]
     return [
         run.get_absolute_url(),
         *(f"{results}?columns={columns}" for columns in ("systems", "judges", "runs")),
