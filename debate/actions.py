@@ -36,7 +36,7 @@ from evalsite.base.tables import CONTENT_TYPES, ZIP
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.actions.progress import wait_for_run
 from judging.actions.references import SUITE, SYSTEM
-from judging.actions.run_reports import audit_report, run_facts
+from judging.actions.run_reports import audit_report, dollars, run_facts
 from judging.actions.uploads import UPLOADS
 from judging.models import Suite, System, Upload
 from judging.services.judges import ensure_baselines
@@ -154,8 +154,8 @@ def estimate(act: ActionCall[None, DebateSetForm]) -> JsonDict:
         "calls_at_least": found.calls_least,
         "calls_at_most": found.calls_most,
         "calls_already_made": found.made,
-        "cost_at_least": None if found.cost_least is None else f"{found.cost_least:.6f}",
-        "cost_at_most": None if found.cost_most is None else f"{found.cost_most:.6f}",
+        "cost_at_least": dollars(found.cost_least),
+        "cost_at_most": dollars(found.cost_most),
         "unpriced": list(found.unpriced),
         "seconds_at_least": found.seconds_least,
         "seconds_at_most": found.seconds_most,

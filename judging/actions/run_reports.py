@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db.models import Count
@@ -116,11 +117,16 @@ def audit_report(cost: PeopleCost | None) -> JsonDict:
     }
 
 
+def dollars(amount: Decimal | None) -> str | None:
+    """Return what an estimate tells programs of an amount in USD; None where it is unknown."""
+    return None if amount is None else f"{amount:.6f}"
+
+
 estimate_report = columns(  # what a run would ask and cost
     *("tasks", "calls", "reused as calls_already_made", "prompt_tokens", "unpriced", "seconds"),
     "unseen as responses_judged_without_images",
-    cost=lambda estimate: None if estimate.cost is None else f"{estimate.cost:.6f}",
-    most_cost=lambda estimate: None if estimate.most is None else f"{estimate.most:.6f}",
+    cost=lambda estimate: dollars(estimate.cost),
+    most_cost=lambda estimate: dollars(estimate.most),
     cannot_be_asked=lambda estimate: {
         part.name: {"responses": part.not_possible, "sample": part.sample}
         for part in estimate.evaluators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -138,18 +138,18 @@ class Findings:
             for (severity, code), count in sorted(self.counts.items())
             if count > LISTED_PER_CODE
         ]
-        return (*said_once(self.listed, of_rows=self.of_rows), *hidden)
+        return (*_alike_as_one(self.listed, lambda problem: problem.code in self.of_rows), *hidden)
 
 
-def said_once(problems: Iterable[Problem], *, of_rows: Container[str] | None = None) -> list[Problem]:
-    """Return the first problems; many that say the same of rows of a file are one, with their number and first rows.
+def said_once(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the first problems of rows; many that say the same are one, with their number and first rows."""
+    return _alike_as_one(problems, lambda _: True)[:LISTED_PER_CODE]
 
-    `of_rows`: the codes of what may be so in each row; all where there are none.
-    """
+
+def _alike_as_one(problems: Iterable[Problem], is_of_row: Callable[[Problem], bool]) -> list[Problem]:
     groups: dict[tuple[str, str, object], list[Problem]] = {}
     for number, problem in enumerate(problems):
-        is_of_rows = of_rows is None or problem.code in of_rows
-        kind = _VARYING.sub("", problem.message) if is_of_rows else number
+        kind = _VARYING.sub("", problem.message) if is_of_row(problem) else number
         groups.setdefault((problem.file, problem.code, kind), []).append(problem)
     said: list[Problem] = []
     for alike in groups.values():
@@ -159,7 +159,7 @@ def said_once(problems: Iterable[Problem], *, of_rows: Container[str] | None = N
             places = ", ".join(problem.place for problem in alike[:LISTED_ALIKE])
             message = f"{alike[0].message} It is so in {len(alike):,} rows (first: {places})."
             said.append(replace(alike[0], message=message))
-    return said if of_rows is not None else said[:LISTED_PER_CODE]
+    return said
 
 
 INVISIBLE = warning_rule("invisible-character", "Type the id again to remove it.")

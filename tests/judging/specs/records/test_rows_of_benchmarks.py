@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.judging.specs.records.test_tables import case, lines, read, reading, refused, response, said
@@ -692,3 +694,67 @@ def test_reads_takes_turns_and_replies_as_gemini_keeps_them() -> None:
 
     assert document["cases"] == [case("k1", "Which river?")]
     assert document["responses"] == [response("oak", "The Elbe.", "k1")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "right", "said"),
+    [
+        ("ques", "final_answer", "prediction"),
+        ("questions", "true_answers", "predicted_answers"),
+        ("pergunta", "esperado", "resposta"),
+        ("question", "golden_text", "generated_text"),
+    ],
+)
+def test_reads_knows_other_names_of_question_reference_and_response(asked: str, right: str, said: str) -> None:
+    document = read(lines({asked: "Which river is it?", right: "The Elbe.", said: "It is the Oder."}), "oak.jsonl")
+
+    assert document["cases"] == [case("1", "Which river is it?", "The Elbe.")]
+    assert document["responses"] == [response("oak", "It is the Oder.")]
+
+
+def test_reads_takes_two_entries_of_an_object_of_responses_for_a_pair() -> None:
+    row = {"id": "1", "prompt": "Which?", "responses": {"A": "The Elbe it is.", "B": "The Oder it is."}, "winner": "A"}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert [(row["a"], row["choice"]) for row in document["preferences"]] == [("A", "A")]
+    named = {"gold_label" if name == "winner" else name: value for name, value in row.items()}
+    assert '"labels of=gold_label"' in refused(lines(named), "t.jsonl")[0]
+
+
+def test_reads_takes_no_word_that_all_rows_have_for_a_reference() -> None:
+    rows = [{"query": f"Which river is {n}?", "gold_kind": "anchor"} for n in (1, 2)]
+
+    assert [row["references"] for row in read(lines(*rows), "t.jsonl")["cases"]] == [[], []]
+
+
+def test_reads_takes_the_prompt_of_a_test_case_for_that_of_the_system() -> None:
+    rows = [{"user_input": "Tell it.", "test_case_prompt": f"The key is {word}."} for word in ("elm", "oak")]
+
+    assert [row["messages"][0]["text"] for row in read(lines(*rows), "t.jsonl")["cases"]] == [
+        *("The key is elm.", "The key is oak.")
+    ]
+
+
+def test_reads_takes_none_of_several_expected_things_for_the_reference() -> None:
+    rows = [{"query": f"Is {n} even?", "expected_thinking": n, "expected_category": "maths"} for n in ("one", "two")]
+
+    assert [row["references"] for row in read(lines(*rows), "t.jsonl")["cases"]] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("row", "prompt", "reference"),
+    [
+        ({"src": "It rained all day long.", "tgt": "Rain."}, "It rained all day long.", "Rain."),
+        ({"id": 1, "article": "It rained all day long.", "reference": "Rain."}, "It rained all day long.", "Rain."),
+        ({"inputs": "Sum it up.", "targets": "Rain."}, "Sum it up.", "Rain."),
+        ({"problemid": 1, "unit": "m", "problem_text": "How far?", "solution": "9"}, "How far?", "9"),
+        ({"question": "Which?", "answer": 2, "a0": "elk", "a1": "tern", "a2": "oak"}, "Which?", "oak"),
+        ({"id": 1, "question": "Which?", "label": "B", "alternatives": ["elk", "tern"]}, "Which?", "tern"),
+        ({"question": "Which?", "answer": "b", "a": "elk", "b": "tern", "c": "oak"}, "Which?", "tern"),
+    ],
+)
+def test_reads_knows_the_names_of_published_sets(row: Mapping[str, object], prompt: str, reference: str) -> None:
+    assert [(case["id"], case["prompt"], case["references"]) for case in read(lines(row), "t.jsonl")["cases"]] == [
+        ("1", prompt, [reference])
+    ]
