@@ -251,7 +251,8 @@ class QueueAccess:
 
     may_take: bool  # the queue is open, and open to them
     has_quota: bool = field(default=False, kw_only=True)  # that may be used up, or a last day
-    unfinished: tuple[int, ...]  # open items that they took and left in the middle
+    begun: tuple[int, ...]  # open items that they took and left in the middle
+    assigned: tuple[int, ...] = field(default=(), kw_only=True)  # open items that wait for them, and they never saw
     progress: Progress
 
 
@@ -259,22 +260,23 @@ def standing_of(*, queue: Queue, user: User) -> QueueAccess:
     """Return how this person stands in the queue, in one query."""
     rows = _STANDING.rows(queue_id=queue.pk, user_id=user.pk)
     if not rows:
-        return QueueAccess(may_take=False, unfinished=(), progress=Progress(0, 0))
+        return QueueAccess(may_take=False, begun=(), progress=Progress(0, 0))
     status, may_answer, has_quota = rows[0][:3]
     return QueueAccess(
         has_quota=bool(has_quota),
         may_take=status == QueueStatus.OPEN and bool(may_answer),
-        unfinished=tuple(row[-1] for row in rows if row[-1] is not None),
-        progress=_progress_from(*rows[0][3:-1]),
+        begun=tuple(item for *_, seen_at, item in rows if item is not None and seen_at is not None),
+        assigned=tuple(item for *_, seen_at, item in rows if item is not None and seen_at is None),
+        progress=_progress_from(*rows[0][3:-2]),
     )
 
 
 def _standing_query(*, queue_id: int, user_id: int) -> QuerySet[Queue, Any]:
-    """One row for each item that they left in the middle, or one without an item."""
+    """One row for each item that they hold, or one without an item."""
     mine = Q(assignments__annotator=user_id, assignments__item_open=True, assignments__status__in=HELD)
     counted = with_my_counts(Queue.objects.filter(pk=queue_id), user_id=user_id)
-    rows = counted.annotate(begun=FilteredRelation("assignments", condition=mine)).order_by("begun__item_id")
-    return rows.values_list("status", *_ways_in(user_id), *COUNTS, "begun__item_id")
+    rows = counted.annotate(held=FilteredRelation("assignments", condition=mine)).order_by("held__item_id")
+    return rows.values_list("status", *_ways_in(user_id), *COUNTS, "held__heartbeat_at", "held__item_id")
 
 
 def _ways_in(user_id: int) -> tuple[ExpressionWrapper[Q], Exists]:

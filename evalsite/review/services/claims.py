@@ -293,8 +293,9 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
         )
     refusal = quota_refusal(queue=queue, user=annotator, at=at) if standing.has_quota else ""
     if standing.may_take and not refusal:
+        claim = _try_own(annotator, standing.begun[:OWN_CLAIMS], at)
         for _ in range(MOST_TRIES):
-            claim = _try_claim(queue, annotator, standing.unfinished[:OWN_CLAIMS], at)
+            claim = claim or _try_claim(queue, annotator, standing.assigned[:OWN_CLAIMS], at)
             if claim is not None:
                 return claim
             if not _LEFT.rows(queue_id=queue.pk, person_id=annotator.pk, at=at):
@@ -303,11 +304,16 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
 
 
 @transaction.atomic
-def _try_claim(queue: Queue, annotator: User, unfinished_ids: Sequence[int], at: datetime) -> Assignment | None:
-    for item_id in unfinished_ids:  # everybody locks in the same order
+def _try_own(annotator: User, item_ids: Sequence[int], at: datetime) -> Assignment | None:
+    for item_id in item_ids:  # everybody locks in the same order
         locked = _locked_or_gone(item_id)
         if locked is not None and locked.item.is_open and _may_take(locked, annotator, at):
             return _take(locked, annotator, at)
+    return None
+
+
+@transaction.atomic
+def _try_claim(queue: Queue, annotator: User, assigned: Sequence[int], at: datetime) -> Assignment | None:
     known = gold_due(queue=queue, person=annotator) if queue.gold_count else None
     again = (
         retest_due(queue=queue, annotator=annotator, at=at)
@@ -316,6 +322,9 @@ def _try_claim(queue: Queue, annotator: User, unfinished_ids: Sequence[int], at:
     )
     if again is not None:
         return _take(LockedItem(again, ()), annotator, at)
+    own = _try_own(annotator, assigned, at)
+    if own is not None:
+        return own
     item = _CANDIDATE[OrderPolicy(queue.order)].first(queue_id=queue.pk, person_id=annotator.pk, at=at)
     if item is None:
         return None

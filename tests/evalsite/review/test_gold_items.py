@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from evalsite.review.models import Annotation, GoldAnswer, Notice, PausedPerson,
 from evalsite.review.selectors.gold import gold_scores
 from evalsite.review.selectors.waiting_items import progress_of
 from evalsite.review.services.annotation_store import GivenAnnotation, record_annotation
-from evalsite.review.services.claims import NoItemAvailable, claim_next
+from evalsite.review.services.claims import NoItemAvailable, claim_next, hand_items
 from evalsite.review.states import ItemStatus, LabelsOf
 from tests import factories
 from tests.evalsite.api.doors import api_client
@@ -164,6 +165,21 @@ def test_a_person_below_the_mark_is_paused_their_work_goes_back_and_the_lead_is_
     assert notice.detail == f"zoe: {pause.right} of {pause.answered} gold items right"
     assert str(refusal.value) == PAUSED
     assert not queue.assignments.filter(annotator=zoe, status="leased").exists()
+
+
+def test_gold_is_strewn_in_among_assigned_items_and_what_was_begun_comes_first() -> None:
+    _, queue = made(45, gold=5)
+    ada = factories.user("ada", Role.ANNOTATOR)
+    begun = claim_next(queue=queue, annotator=ada, at=NOON)
+    ids = list(ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN).values_list("pk", flat=True))
+    chosen = [pk for pk in ids if pk != begun.item_id][-30:]
+    hand_items(queue=queue, item_ids=chosen, person=ada, actor=None, reason="her field", at=NOON)
+
+    handed = list(islice(annotate(queue, ada, right), 30))
+
+    gold = [n // 10 for n, item in enumerate(handed) if item.retest_of_id is not None]
+    assert (handed[0].pk, gold) == (begun.item_id, [1, 2])
+    assert [item.pk for item in handed[1:] if item.retest_of_id is None] == sorted(chosen)[:27]
 
 
 def test_labels_are_left_in_left_out_or_asked_again_by_one_act() -> None:

@@ -361,9 +361,9 @@ def test_standing_of_tells_what_was_left_and_who_may_take_nothing(django_assert_
     paused = standing_of(queue=queue, user=ben)
     gone = standing_of(queue=Queue(pk=0), user=ben)
 
-    mine = QueueAccess(may_take=True, unfinished=(begun.item_id,), progress=Progress(done=1, waiting=2))
-    bens = QueueAccess(may_take=True, unfinished=(), progress=Progress(done=0, waiting=3))
-    nothing = QueueAccess(may_take=True, unfinished=(), progress=Progress(0, 0))
+    mine = QueueAccess(may_take=True, begun=(begun.item_id,), progress=Progress(done=1, waiting=2))
+    bens = QueueAccess(may_take=True, begun=(), progress=Progress(done=0, waiting=3))
+    nothing = QueueAccess(may_take=True, begun=(), progress=Progress(0, 0))
     assert found == [mine, bens, nothing]
     assert barred == replace(mine, may_take=False)
     assert paused == replace(bens, may_take=False)
