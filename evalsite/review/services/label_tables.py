@@ -59,6 +59,7 @@ from evalsite.review.selectors.subjects import (
 from evalsite.review.services.decisions import share_of
 from evalsite.review.services.notices import notify_members
 from evalsite.review.services.queues import (
+    FORM_GUIDELINES,
     PAIR_GUIDELINES,
     SINGLE_GUIDELINES,
     check_name,
@@ -477,7 +478,7 @@ def create_queue(
     queue = Queue.objects.create(
         slug=free_slug(Queue, name),
         name=name,
-        guidelines=new_queue.guidelines or (PAIR_GUIDELINES if material_file.size > 1 else SINGLE_GUIDELINES),
+        guidelines=new_queue.guidelines or _usual_guidelines(material_file, has_form=form is not None),
         question=new_queue.question,
         labels=labels_to_json(labels),
         form=for_items(new_queue.form, size=material_file.size),
@@ -557,6 +558,12 @@ def add_items(
 
 def _asked(material: Material) -> tuple[str, list[tuple[str, str]], JsonDict]:
     return material.question, [(text, system) for text, system in material.responses], material.images
+
+
+def _usual_guidelines(materials: MaterialFile, *, has_form: bool) -> str:
+    if has_form:
+        return FORM_GUIDELINES
+    return PAIR_GUIDELINES if materials.is_pair else SINGLE_GUIDELINES
 
 
 def _neutral_name(materials: MaterialFile) -> str:

@@ -70,10 +70,15 @@ MANY_ITEMS = 1_000
 QUORUMS_SHOWN = 5
 PAIR_GUIDELINES = """Read the question, then both responses, and choose the one that serves the person who asked better.
 
-- Judge by the criterion shown beside the responses, not by length or tone.
+- Judge by the criterion where one is shown, not by length or tone.
 - Choose **Neither** when both are equally good or equally bad.
 - If you cannot judge an item, say so and give a reason. If something is broken, flag it."""
-SINGLE_GUIDELINES = """Read the question, then the response, and grade the response by the rubric beside it.
+SINGLE_GUIDELINES = """Read the question, then the response, and grade it, by the rubric where one is shown.
+
+- Judge what is written, not what was probably meant.
+- If you cannot judge an item, say so and give a reason. If something is broken, flag it."""
+
+FORM_GUIDELINES = """Read everything that is shown before you answer what is asked about it.
 
 - Judge what is written, not what was probably meant.
 - If you cannot judge an item, say so and give a reason. If something is broken, flag it."""

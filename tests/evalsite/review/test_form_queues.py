@@ -70,6 +70,17 @@ def give(name: str, queue: Queue, **said: Any) -> tuple[Client, Assignment, Any]
     return client, claim, send(client, claim, HTMX, **parts(claim, **said))
 
 
+@pytest.mark.parametrize("data", [SINGLES, PAIRS])
+def test_usual_guidelines_of_a_form_speak_of_no_rubric_and_no_choice_that_it_does_not_offer(data: bytes) -> None:
+    queue = created("form:\n  - {key: note, ask: Anything else?, kind: text}\n", data)
+
+    words = [word for word in ("rubric", "criterion", "Neither", "both") if word in queue.guidelines]
+    assert (words, queue.guidelines.splitlines()[0]) == (
+        [],
+        "Read everything that is shown before you answer what is asked about it.",
+    )
+
+
 def test_a_form_is_asked_on_the_item_page_and_stored_in_the_order_of_the_item() -> None:
     queue = created()
     client, ada = signed_in("ada")
