@@ -50,6 +50,7 @@ class BudgetField(forms.DecimalField):
 
     def __init__(self, **options: Any) -> None:
         usual: dict[str, Any] = {"required": False, "min_value": Decimal("0.000001"), "label": "Budget in USD"}
+        usual["error_messages"] = {"invalid": "Enter the budget as a number of dollars."}
         super().__init__(**usual | {"max_digits": 14, "decimal_places": 6} | options)
 
 

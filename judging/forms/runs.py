@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from evalsite.base.actions.declarations import PageData
 from evalsite.base.actions.entries import NamesField
-from evalsite.base.form_fields import NameField
+from evalsite.base.form_fields import BudgetField, NameField
 from evalsite.base.http import whole_number
 from evalsite.base.types import JsonDict, choices_of
 from judging.forms.esi import EsiOptionsForm, entered_of
@@ -166,12 +166,7 @@ class RunNameForm(forms.Form):
 class ResumeForm(forms.Form):
     """The budget with which a paused run goes on; the run itself says what it may be."""
 
-    budget = forms.DecimalField(
-        required=False,
-        label="Budget in USD",
-        help_text="Higher than what the run has spent. Default: the budget that it has.",
-        error_messages={"invalid": "Enter the budget as a number of dollars."},
-    )
+    budget = BudgetField(help_text="Higher than what the run has spent. Default: the budget that it has.")
 
 
 class RunFilterForm(forms.Form):

@@ -15,7 +15,7 @@ from evalsite.base.rows import lock_row
 from judging.models import Run, RunEvaluator, RunKind, RunTask, TaskStatus
 from judging.models.runs import ACTIVE, RunRefused, RunStatus, check_transition
 from judging.selectors.runs import tasks_to_retry
-from judging.services.day_budgets import MAX_BUDGET
+from judging.services.day_budgets import plain_dollars
 from judging.services.registries import executor_for
 
 NO_SCORE_BY_OPTION = (
@@ -216,10 +216,9 @@ def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
     if run.status != RunStatus.PAUSED:
         raise RunRefused("Pause the run before you change its budget.")
     spent = run.spent + run.unheard
-    if not budget.is_finite() or budget <= spent:
-        raise RunRefused(f"The run has spent {spent:.4f} USD; the budget must be higher.")
-    if budget >= MAX_BUDGET:
-        raise RunRefused(f"A budget is less than {MAX_BUDGET:,} USD.")
+    if budget <= spent:
+        amounts = f"${plain_dollars(budget)} is not higher than the ${plain_dollars(spent)}"
+        raise RunRefused(f"A budget of {amounts} that the run has spent.")
     before, run.budget = run.budget, budget
     run.save(update_fields=["budget"])
     record(actor, "run.budget_changed", run, **{"from": str(before), "to": str(budget)})

@@ -1,5 +1,6 @@
 // data-confirm="Cancel this run?" on a button, link or form asks first.
-// data-confirm-text: what will happen; data-confirm-action: the word on the button. Works before htmx sees the event.
+// data-confirm-text: what will happen; data-confirm-action and data-confirm-refusal: the words on the buttons.
+// Works before htmx sees the event.
 // Loaded without defer: on a slow line, nothing that asks first can be pressed before it listens.
 (() => {
   "use strict";
@@ -9,7 +10,7 @@
   const title = Object.assign(document.createElement("h2"), { id: "confirm-title" });
   const text = Object.assign(document.createElement("p"), { className: "muted mt-2 mb-0" });
   const actions = Object.assign(document.createElement("form"), { className: "sheet-actions", method: "dialog" });
-  const refuse = Object.assign(document.createElement("button"), { className: "btn btn-secondary", value: "no", textContent: "Cancel" });
+  const refuse = Object.assign(document.createElement("button"), { className: "btn btn-secondary", value: "no" });
   const accept = Object.assign(document.createElement("button"), { className: "btn btn-primary", value: "yes" });
   actions.append(refuse, accept);
   dialog.append(title, text, actions);
@@ -30,12 +31,16 @@
   function ask(source, proceed) {
     title.textContent = source.dataset.confirm;
     text.textContent = source.dataset.confirmText || "";
+    refuse.textContent = source.dataset.confirmRefusal || "Cancel";
     accept.textContent = source.dataset.confirmAction || source.textContent.trim() || "Continue";
     dialog.returnValue = "no";
     dialog.addEventListener("close", () => {
-      if (dialog.returnValue !== "yes") return;
       const current = standingIn(source);
       if (!current) return;
+      if (dialog.returnValue !== "yes") {
+        current.focus();
+        return;
+      }
       confirmed.add(current);
       proceed(current);
       confirmed.delete(current);

@@ -124,10 +124,12 @@ def test_a_claim_that_lapsed_books_what_was_in_flight_and_one_that_is_closed_wha
 def test_set_budget_is_for_paused_runs_and_above_what_is_spent(run: Run) -> None:
     with pytest.raises(RunRefused, match="Pause the run"):
         set_budget(run_id=run.pk, budget=Decimal(5), actor=None)
-    Run.objects.update(status="paused", spent=Decimal(4))
+    Run.objects.update(status="paused", spent=Decimal("3.000049"), unheard=Decimal(1))
 
-    with pytest.raises(RunRefused, match="must be higher"):
-        set_budget(run_id=run.pk, budget=Decimal(4), actor=None)
+    with pytest.raises(RunRefused) as refusal:
+        set_budget(run_id=run.pk, budget=Decimal("4.00004"), actor=None)
+
+    assert str(refusal.value) == "A budget of $4.00004 is not higher than the $4.000049 that the run has spent."
 
     assert set_budget(run_id=run.pk, budget=Decimal(5), actor=None).budget == Decimal(5)
 

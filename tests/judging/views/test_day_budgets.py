@@ -76,8 +76,24 @@ def test_setting_refuses_what_is_no_amount_and_an_empty_one_removes(client: Clie
     amount = DayBudget.objects.get().amount
     client.post(reverse("judging:day-budget-set"), {"amount": ""})
 
-    assert [(answer.status_code, b"note" in answer.content) for answer in (bad, much)] == [(400, True)] * 2
+    assert [answer.status_code for answer in (bad, much)] == [400] * 2
+    assert 'value="100000000"' in much.text
     assert (amount, DayBudget.objects.count()) == (Decimal(20), 0)
+
+
+def test_a_refused_budget_stays_in_the_field_of_its_row_with_the_reason(client: Client, admin: User) -> None:
+    endpoint = factories.endpoint(name="small")
+    set_day_budget(endpoint=None, amount=Decimal(20), actor=None, at=timezone.now())
+    client.force_login(admin)
+
+    page = client.post(reverse("judging:day-budget-set"), {"endpoint": endpoint.pk, "amount": "1,5"}).text
+
+    of_site, _, of_endpoint = page.partition("Budget of small in USD")
+    assert ('value="20"' in of_site, "amount-error" in of_site) == (True, False)
+    assert ('autofocus value="1,5"' in of_endpoint, of_endpoint.count("Enter the budget as a number of dollars.")) == (
+        True,
+        1,
+    )
 
 
 def test_the_estimate_of_a_run_says_that_too_little_is_left_today(client: Client) -> None:
