@@ -35,6 +35,7 @@ from evalsite.base.page_parts import Facts
 from evalsite.base.types import JsonDict, Refused, choices_of
 from judging.models import ModelEndpoint, Rubric, Suite, System, Upload
 from judging.models.runs import ACTIVE
+from judging.selectors.runs import is_moving
 from judging.services.day_budgets import too_small
 from judging.services.file_imports.upload_store import drop_upload
 from judging.specs.people_choices import AskedPeople
@@ -118,7 +119,7 @@ def _transcript(debate: Debate) -> JsonDict:
         "view": view,
         "transcript": view.transcript,
         "run_status": run.status if run else "",
-        "is_moving": view.is_live and run is not None and run.status in ACTIVE,
+        "is_moving": view.is_live and run is not None and is_moving(run),
     }
 
 
@@ -282,6 +283,7 @@ def _progress(debate_set: DebateSet, at: datetime) -> JsonDict:
         "per_minute": per_minute,
         "seconds_left": seconds_left,
         "is_active": run is not None and run.status in ACTIVE,
+        "is_moving": run is not None and is_moving(run),
     }
 
 

@@ -20,6 +20,7 @@ from judging.models import (
     Call,
     EsiItem,
     EvaluatorKind,
+    Lease,
     ModelEndpoint,
     Response,
     Run,
@@ -144,6 +145,11 @@ class RunProgress:
         return self.run.status in ACTIVE
 
     @property
+    def is_moving(self) -> bool:
+        """Whether its figures still change: also once it was paused or cancelled, until its last calls have ended."""
+        return self.is_live or self.workers > 0
+
+    @property
     def rate_waits(self) -> list[RateState]:
         """The endpoints whose rate limits requests wait for now."""
         return [state for state in self.rates if state.wait_seconds > 0]
@@ -236,9 +242,18 @@ def tags_in_use() -> list[str]:
     return [row["name"] for row in counted[:TAGS_SHOWN]]
 
 
+def is_moving(run: Run) -> bool:
+    """Return whether a run is active, or calls that were in flight when it stopped still are."""
+    return run.status in ACTIVE or _leases_now(run).exists()
+
+
+def _leases_now(run: Run) -> QuerySet[Lease]:
+    return run.leases.filter(expires_at__gte=Now())
+
+
 def read_progress(*, run: Run, at: datetime) -> RunProgress:
     """Return a run's progress at `at`."""
-    leases = list(run.leases.filter(expires_at__gte=Now()))
+    leases = list(_leases_now(run))
     rate = rate_per_minute(run.pace, at=at) if run.status in ACTIVE else None
     failures = (
         RunTask.objects.filter(run=run, status=TaskStatus.FAILED)

@@ -18,7 +18,7 @@ from judging.forms.esi import LunarImportForm, linking_query
 from judging.forms.new_runs import NewRunForm
 from judging.forms.runs import RunFilterForm, first_choices
 from judging.models import EvaluatorKind, Run, RunKind, Suite
-from judging.models.runs import ACTIVE, RunStatus
+from judging.models.runs import RunStatus
 from judging.selectors import runs
 from judging.selectors import runs as selectors
 from judging.selectors.benchmarks import part_words
@@ -130,8 +130,9 @@ def run_progress(request: PageRequest, run_id: int) -> HttpResponse:
 
 def live_fragment(request: PageRequest, run: Run, refusal: str = "") -> HttpResponse:
     """Return the progress of a run; once it has ended, other parts of the page hear of it and are fetched again."""
-    response = render(request, "judging/_run_live.html", _context(request, run) | {"refusal": refusal})
-    if run.status not in ACTIVE:
+    context = _context(request, run)
+    response = render(request, "judging/_run_live.html", context | {"refusal": refusal})
+    if not context["progress"].is_moving:
         response["HX-Trigger"] = RUN_ENDED
     return response
 

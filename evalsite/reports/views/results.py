@@ -56,9 +56,9 @@ from evalsite.review.selectors.verdict_reviews import (
 )
 from evalsite.review.services.researcher_referrals import MOST_CHOSEN
 from judging.models import SCORED_KINDS, Case, Response, Run, Suite
-from judging.models.runs import ACTIVE
 from judging.selectors.benchmarks import neighbours_of
 from judging.selectors.judges import score_scale_of
+from judging.selectors.runs import is_moving
 from judging.views.cases import ShownCase
 from judging.views.responses import CRITERIA_NAMES, ShownSystem, score_page
 
@@ -300,7 +300,7 @@ def results_of(run: Run) -> JsonDict | None:
     if run.kind not in SCORED_KINDS:
         return None
     report = obtain(RUN_RESULTS, subject_id=run.pk, options={}, at=timezone.now()) if run.done else None
-    return {"run": run, "report": report, "content": report and report.content, "is_live": run.status in ACTIVE}
+    return {"run": run, "report": report, "content": report and report.content, "is_live": is_moving(run)}
 
 
 def profile_shown(shown: ShownSystem) -> JsonDict | None:

@@ -20,7 +20,7 @@ from judging.llm.limits import Results
 from judging.models import ModelEndpoint, Response, Run, RunTask
 from judging.models.runs import RunStatus
 from judging.selectors.endpoints import config_of
-from judging.services import run_lifecycle
+from judging.services import leases, run_lifecycle
 from judging.services.runs import new_runs as archive
 from judging.services.runs.new_runs import plan_tasks
 from judging.specs.selections import CaseSelection
@@ -136,10 +136,10 @@ def test_run_detail_needs_the_same_queries_for_any_number(
     work(run)
     client.get(run.get_absolute_url())  # the results of a small run are computed for whoever asks first
 
-    # run, tags, claims, evaluators, keys, tasks, scores, what the results depend on, the cached results, queue, items,
-    # and who else scored the suite: evaluators, systems, rubrics; its owners, and whose of three buttons it is;
+    # run, tags, claims, evaluators, keys, tasks, scores, what the results depend on, the cached results, claims, queue,
+    # items, and who else scored the suite: evaluators, systems, rubrics; its owners, and whose of three buttons it is;
     # its gates, and with which evaluator and system a new one starts
-    with django_assert_num_queries(SHELL_QUERIES + 21):
+    with django_assert_num_queries(SHELL_QUERIES + 22):
         answer = client.get(run.get_absolute_url())
 
     page = answer.content.decode()
@@ -248,6 +248,34 @@ def test_run_progress_drops_its_trigger_and_tells_the_page_when_the_run_has_ende
     assert ("hx-trigger" in live.text, "hx-trigger" in ended.text) == (True, False)
     assert (live.get("HX-Trigger"), ended.get("HX-Trigger")) == (None, "run-ended")  # what the results listen to
     assert "100%" in ended.text
+
+
+@pytest.mark.parametrize("status", [RunStatus.PAUSED, RunStatus.CANCELLED])
+def test_run_progress_moves_on_until_the_last_calls_of_a_stopped_run_have_ended(
+    client: Client, ada: User, status: RunStatus
+) -> None:
+    run = ruled_run()
+    Run.objects.filter(pk=run.pk).update(status=status)
+    lease = leases.open_lease(run=run, worker="one")
+    url = reverse("judging:run-progress", args=[run.pk])
+
+    in_flight = client.get(url, headers=HTMX)
+    lease.delete()
+    ended = client.get(url, headers=HTMX)
+
+    assert ("hx-trigger" in in_flight.text, "hx-trigger" in ended.text) == (True, False)
+    assert (in_flight.get("HX-Trigger"), ended.get("HX-Trigger")) == (None, "run-ended")
+
+
+def test_run_resume_keeps_a_refused_budget_in_its_field(client: Client, ada: User) -> None:
+    run = ruled_run()
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.PAUSED, budget=Decimal("0.0036"), spent=Decimal("0.0035"))
+
+    refused = client.post(reverse("judging:run-resume", args=[run.pk]), {"budget": "0.0030"}, headers=HTMX).text
+
+    assert "A budget of $0.003 is not higher than the $0.0035 that the run has spent." in refused
+    assert 'value="0.0030"' in refused
+    assert 'placeholder="$0.0036"' in refused
 
 
 def test_run_create_asks_for_a_suite_first(client: Client, ada: User) -> None:

@@ -104,5 +104,5 @@ def test_run_results_need_the_same_queries_for_any_number_of_graders(
         factories.evaluator(run=scored.run)
     jobs.refresh_run(scored.run.pk)
 
-    with django_assert_num_queries(5):  # session, person with permissions, run, evaluators, cached report
+    with django_assert_num_queries(6):  # session, person with permissions, run, evaluators, cached report, claims
         researcher.get(reverse("reports:run-results", args=[scored.run.pk]), **HTMX)
