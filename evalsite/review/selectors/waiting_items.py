@@ -27,7 +27,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Coalesce, Greatest, Least
+from django.db.models.functions import Coalesce, Greatest, Least, Now, TruncDate
 from django.utils import timezone
 
 from evalsite.review.models import Annotation, Assignment, Look, Notice, PausedPerson, Queue, Quota, ReviewItem, Team
@@ -207,8 +207,11 @@ def _touched(user_id: int) -> Coalesce:
     return Coalesce(Subquery(mine.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
 
 
+IS_OVER = Q(until__lt=TruncDate(Now()))  # the last day of a quota has passed
+
+
 def _quotas(user_id: int) -> QuerySet[Quota]:
-    return Quota.objects.filter(queue=OuterRef("pk"), person=user_id, items__isnull=False)
+    return Quota.objects.filter(IS_OVER | Q(items__isnull=False), queue=OuterRef("pk"), person=user_id)
 
 
 def _quota_left(user_id: int) -> QuerySet[Quota, Any]:
@@ -221,7 +224,8 @@ def _quota_left(user_id: int) -> QuerySet[Quota, Any]:
         Coalesce(Subquery(rows.order_by().values("queue").annotate(n=Count("pk")).values("n")), 0)
         for rows in (done, copies)
     )
-    return _quotas(user_id).annotate(left=Greatest(F("items") - n_done + n_copies, 0)).values("left")
+    of_items = Greatest(F("items") - n_done + n_copies, 0)
+    return _quotas(user_id).annotate(left=Case(When(IS_OVER, then=0), default=of_items)).values("left")
 
 
 def quota_refusal(*, queue: Queue, user: User, at: datetime) -> str:
@@ -233,9 +237,18 @@ def quota_refusal(*, queue: Queue, user: User, at: datetime) -> str:
     if row is None:
         return ""
     until, items, left = row
-    if until is not None and until < timezone.localdate(at):
-        return f"Items of this queue were handed to you until {until:%d %B %Y}. Ask its owner for more time."
-    return f"You have annotated all {items:,} items that you were asked for. Thank you." if left == 0 else ""
+    if lapsed := lapse_words(until, at):
+        return lapsed
+    if items is None or left:
+        return ""
+    return f"You have annotated all {items:,} items that you were asked for. Thank you."
+
+
+def lapse_words(until: date | None, at: datetime) -> str:
+    """Return that the last day on which a person is handed items has passed; "" where it has not."""
+    if until is None or until >= timezone.localdate(at):
+        return ""
+    return f"Items of this queue were handed to you until {until.day} {until:%B %Y}. Ask its owner for more time."
 
 
 def _seen(user_id: int) -> QuerySet[Look, Any]:

@@ -27,7 +27,7 @@ from evalsite.review.actions.items import ITEMS, OF_ITEMS, take_back
 from evalsite.review.actions.queues import ADDS_PEOPLE, check_form, create, take_annotations
 from evalsite.review.actions.referrals import AUDIT_DEBATES, AUDIT_RUN, send, send_debates, take_run_back
 from evalsite.review.audit_plans import FEWEST_CASES
-from evalsite.review.models import Assignment, MailChoice, Notice, Queue, ReviewItem, Team
+from evalsite.review.models import Assignment, MailChoice, Notice, Queue, Quota, ReviewItem, Team
 from evalsite.review.questions.form_files import form_of_definition, size_asked, starting_forms
 from evalsite.review.questions.forms import LETTERS
 from evalsite.review.questions.scales import JUDGEMENT, labels_from_json
@@ -112,9 +112,12 @@ def queue_detail(request: PageRequest, slug: str) -> HttpResponse:
         context = _standing(queue) | _owner_context(request, queue)
         context["form_parts"] = form.parts if form is not None else ()
         return render(request, "review/queue_detail.html", context)
-    context = _standing(queue)
+    quota = Quota.objects.filter(queue=queue, person=request.user).first()
+    context = _standing(queue) | {"quota": quota}
     if queue.status == QueueStatus.OPEN and not waiting_items.is_member(queue=queue, user=request.user):
         context["refusal"] = waiting_items.why_nothing_for(queue=queue, user=request.user, at=timezone.now())
+    elif queue.status == QueueStatus.OPEN and quota is not None:
+        context["refusal"] = waiting_items.lapse_words(quota.until, timezone.now())
     answers = page_of(request, pages.my_answers(queue=queue, user=request.user), per_page=25)
     context["page_obj"] = answers
     context["answers"] = [

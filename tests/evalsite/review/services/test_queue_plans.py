@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Queue, ReviewItem
@@ -77,6 +78,19 @@ def test_nothing_is_handed_out_after_the_last_day() -> None:
     assert claim_next(queue=queue, annotator=ada, at=NOON).item_id
     with pytest.raises(NoItemAvailable, match="were handed to you until"):
         claim_next(queue=queue, annotator=ada, at=NOON + timedelta(days=1))
+
+
+@pytest.mark.parametrize("items", [None, 2])
+def test_nothing_waits_for_a_person_whose_last_day_has_passed(items: int | None) -> None:
+    queue, ada = made(5), factories.user("ada", Role.ANNOTATOR)
+    today = timezone.localdate()
+    waiting = []
+
+    for until in (today, today - timedelta(days=1)):
+        set_quota(queue=queue, person=ada, items=items, until=until, actor=None)
+        waiting.append((read_waiting(ada).items, standing_of(queue=queue, user=ada).progress.waiting))
+
+    assert waiting == [(items or 5, items or 5), (0, 0)]
 
 
 def test_add_items_leaves_what_is_there_and_refuses_other_rows_of_the_same_key() -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,10 +15,11 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.models import PausedPerson, Queue, ReviewItem
+from evalsite.review.models import PausedPerson, Queue, Quota, ReviewItem
 from evalsite.review.selectors.annotation_exports import MATERIAL_COLUMNS
 from evalsite.review.services.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.claims import claim_next, repeat_item
@@ -347,6 +349,23 @@ def test_queue_mine_says_why_nothing_is_handed_out_to_a_person(client: Client, i
     assert why in page
     assert 'id="start-button"' not in page
     assert "Your progress" not in page
+
+
+def test_queue_mine_says_what_a_person_is_asked_for_and_that_the_last_day_has_passed(client: Client) -> None:
+    ada = factories.user("ada", Role.ANNOTATOR)
+    queue = factories.review_item().queue
+    client.force_login(ada)
+    quota = Quota.objects.create(queue=queue, person=ada, items=3, until=timezone.localdate())
+    asked = " ".join(client.get(queue.get_absolute_url()).text.split())
+    quota.until -= timedelta(days=1)
+    quota.save()
+
+    lapsed = " ".join(client.get(queue.get_absolute_url()).text.split())
+
+    until = timezone.localdate()
+    assert f"You are asked for 3 items until {until.day} {until:%B %Y}." in asked
+    assert ("start-button" in asked, "start-button" in lapsed) == (True, False)
+    assert f"were handed to you until {quota.until.day} {quota.until:%B %Y}. Ask its owner for more time." in lapsed
 
 
 def test_queue_mine_lists_annotations_by_their_question(client: Client) -> None:
