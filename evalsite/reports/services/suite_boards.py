@@ -56,6 +56,7 @@ from judging.judges.reply_rows import ReplyRows, record_of
 from judging.judges.subjects import VerdictStatus, failure_in_words
 from judging.models import Run, RunEvaluator, RunKind, Suite
 from judging.models.runs import RunStatus
+from judging.specs.selections import selection_from_json
 from judging.statistics.estimates import Ints, MeanKind, undefined
 
 
@@ -559,8 +560,14 @@ def _outcome(gate: StoredGate, threshold: Threshold) -> RuleOutcome:
 
 
 def _boards(gate: StoredGate) -> list[RunEvaluator]:
-    """Return the graders and judges of finished runs that a gate is about, the newest first."""
-    return [row for row in _finished(gate.suite_id) if row.name == gate.evaluator][:MOST_BOARDS]
+    """Return the graders and judges of finished runs that a gate is about: the newest first, runs of a part last."""
+    rows = [row for row in _finished(gate.suite_id) if row.name == gate.evaluator]
+    return sorted(rows, key=lambda row: _is_part(row.run))[:MOST_BOARDS]
+
+
+def _is_part(run: Run) -> bool:
+    is_all = selection_from_json(run.options.get("selection") or {}).is_all
+    return not is_all or bool(run.options.get("first_attempts"))
 
 
 def _finished(suite_id: int) -> list[RunEvaluator]:

@@ -88,6 +88,24 @@ def test_a_gate_is_checked_after_each_run_and_announced_once_when_it_falls(rita:
     assert list(AuditEntry.objects.values_list("action", flat=True)) == ["gate.made"] * 2
 
 
+def test_a_run_over_a_part_of_the_suite_moves_no_gate_unless_there_is_no_other(rita: User) -> None:
+    whole = scored_run(right=4)
+    parts = [scored_run(whole.run.suite, right=0).run for _ in range(2)]
+    parts[0].options = {"selection": {"limit": 1, "drawn": ["a"]}}
+    parts[1].options = {"first_attempts": 1}
+    for part in parts:
+        part.save()
+
+    beside_whole = gate_of(whole, rita)
+    whole.run.delete()
+    alone = gate_of(whole, rita)
+
+    assert [(gate.verdict, gate.words) for gate in (beside_whole, alone)] == [
+        ("held", "100.00%"),
+        ("not held", "0.00%"),
+    ]
+
+
 def test_a_gate_is_about_its_grader_and_open_where_there_is_no_score(rita: User) -> None:
     rules = scored_run(right=4)
     scored_run(rules.run.suite, right=0, name="Strict")
