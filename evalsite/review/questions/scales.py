@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from math import isfinite
 
 from evalsite.base.formats import SHARE, WINS, ScaleKind, ScoreScale, rating, read_scale, scale_through
@@ -101,6 +102,8 @@ def _scale_in_words(labels: Sequence[Label]) -> ScoreScale:
 def joined_scale(scales: Iterable[tuple[Label, ...]]) -> tuple[Label, ...]:
     """Return the scale that all share, the union of scores of 0 to 100, or all labels, without worth, of others.
 
+    What one value is called on several of these stands side by side.
+
     Right, partly, wrong where there is none.
     """
     different = list({_worth_of(scale): scale for scale in scales}.values())
@@ -111,8 +114,10 @@ def joined_scale(scales: Iterable[tuple[Label, ...]]) -> tuple[Label, ...]:
     if all(map(_is_of_100, different)):
         scores = {label.value: label for scale in different for label in scale}
         return tuple(sorted(scores.values(), key=lambda label: label.share or 0.0))
-    texts = {label.value: label.text for scale in different for label in scale}
-    return tuple(Label(value, text) for value, text in texts.items())
+    texts: dict[str, dict[str, None]] = {}
+    for label in chain.from_iterable(different):
+        texts.setdefault(label.value, {})[label.text] = None
+    return tuple(Label(value, " or ".join(words)) for value, words in texts.items())
 
 
 def is_preference(labels: Sequence[Label]) -> bool:

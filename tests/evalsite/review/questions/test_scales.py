@@ -54,6 +54,11 @@ def test_joined_scale_unites_levels_and_leaves_worth_out_where_scales_differ() -
         ("62", "62.5%"),
     ]
     assert {label.share for label in joined_scale([points_scale(8), points_scale(4, rating(1, 5))])} == {None}
+    mixed = joined_scale([level_scale([50]), points_scale(4, rating(1, 5))])
+    assert [label.text for label in mixed] == [
+        *("0 of 100 or 0.00 of 5", "50 of 100 or 2.50 of 5", "100 of 100 or 5.00 of 5"),
+        *("1.25 of 5", "3.75 of 5"),
+    ]
     assert joined_scale([JUDGEMENT, JUDGEMENT]) == JUDGEMENT
     assert joined_scale([JUDGEMENT[:2], scale_from_words(["1", "2"])]) == (
         Label("right", "Right"),
