@@ -355,17 +355,18 @@ def test_queue_mine_says_what_a_person_is_asked_for_and_that_the_last_day_has_pa
     ada = factories.user("ada", Role.ANNOTATOR)
     queue = factories.review_item().queue
     client.force_login(ada)
-    quota = Quota.objects.create(queue=queue, person=ada, items=3, until=timezone.localdate())
+    until = timezone.localdate()
+    quota = Quota.objects.create(queue=queue, person=ada, items=3, until=until)
     asked = " ".join(client.get(queue.get_absolute_url()).text.split())
-    quota.until -= timedelta(days=1)
+    yesterday = until - timedelta(days=1)
+    quota.until = yesterday
     quota.save()
 
     lapsed = " ".join(client.get(queue.get_absolute_url()).text.split())
 
-    until = timezone.localdate()
     assert f"You are asked for 3 items until {until.day} {until:%B %Y}." in asked
     assert ("start-button" in asked, "start-button" in lapsed) == (True, False)
-    assert f"were handed to you until {quota.until.day} {quota.until:%B %Y}. Ask its owner for more time." in lapsed
+    assert f"were handed to you until {yesterday.day} {yesterday:%B %Y}. Ask its owner for more time." in lapsed
 
 
 def test_queue_mine_lists_annotations_by_their_question(client: Client) -> None:
