@@ -13,6 +13,7 @@ from judging.specs.files.yaml_files import named_files, read_yaml, yaml_paths
 from judging.specs.records.files.json_parts import is_dict_of_columns
 from judging.specs.records.files.otlp import OTLP_ENDINGS
 from judging.specs.records.names import Holds, is_model, is_strong, rank
+from judging.specs.records.values import objects
 from judging.specs.replies import find_response_folders, scaleeval_files, scaleeval_results
 from judging.specs.rubrics.rubric_nested import find_criteria, find_criteria_lists
 from judging.specs.rubrics.rubric_tables import is_rubric_table
@@ -94,8 +95,15 @@ def is_rubric(bundle: Bundle, path: str) -> bool:
 
 def _has_rubric(entry: JsonDict) -> bool:
     return _names_rubric(
-        {key for key, value in entry.items() if key not in _OF_LISTS or isinstance(value, list | dict)}
+        {key for key, value in entry.items() if key not in _OF_LISTS or _may_be_of_a_rubric(key, value)}
     )
+
+
+def _may_be_of_a_rubric(key: str, value: object) -> bool:
+    """Return whether a value may be the part of a rubric that its key names: of nodes, one names its parent."""
+    if key != "nodes":
+        return isinstance(value, list | dict)
+    return any("parent" in node for node in objects(value))
 
 
 def _names_rubric(keys: set[str]) -> bool:

@@ -53,6 +53,8 @@ def test_own_kinds_lists_what_others_build_on_first() -> None:
         ("r.json", b'{"tale": {"1": "' + b"Once. " * 200 + b'", "2": "The end."}}', False),
         ("r.jsonl", b'{"prompt_id": "a", "rubrics": []}', True),
         ("r.yaml", b"root: {key: a}", True),
+        ("r.json", b'{"nodes": [{"id": "a"}, {"id": "b", "parent": "a"}]}', True),
+        ("flow.json", b'{"nodes": [{"id": "a"}, {"id": "b"}], "links": []}', False),
         ("labels.csv", b"item,rater,criterion,label\r\na,ann,tone,2", False),
         ("scores.csv", b"case_id,model,metric,score\r\na,elk,exact_match,1", False),
         ("queue.csv", b"question,response,criterion\r\nq,r,tone", False),

@@ -88,7 +88,7 @@ _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is
     _shape(
         "coco",
         "COCO",
-        _document(("images", "annotations", "categories")),
+        lambda part: {"images", "annotations", "categories"} <= part.lists.keys(),  # of objects
         "these are COCO annotations of objects in pictures, which are not read.",
     ),
     _shape(

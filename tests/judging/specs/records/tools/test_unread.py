@@ -12,7 +12,7 @@ pytestmark = pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("rows", "name"),
     [
-        ({"images": [], "annotations": [], "categories": []}, "COCO annotations"),
+        ({"images": [{"id": 1}], "annotations": [{"id": 1}], "categories": [{"id": 1}]}, "COCO annotations"),
         ({"name": "x", "version": "1.0.0", "dependencies": {}}, "program package"),
         ({"architectures": ["Any"], "model_type": "any"}, "settings of a model"),
         ({"$schema": "any", "properties": {}}, "JSON schema"),
