@@ -111,6 +111,9 @@ class _TableRows:
         """Return whether there is a header at least so wide with rows below it, and keep where."""
         rows = ((number, cells) for number, cells in self.grid.head() if _filled(cells) >= width)
         self.header_row, self.head = next(rows, (0, []))
+        below = next(rows, (0, []))
+        if self.head and all(map(_is_made, self.head)) and _are_names(below[1]):
+            self.header_row, self.head = below
         self._take_names_below()
         self.header = unique_names([cell_text(cell) for cell in self.head])
         return bool(self.head) and next(self._records(), None) is not None
@@ -192,23 +195,30 @@ class _TableRows:
 
     def _is_header(self, cells: Sequence[Cell], above: Sequence[Cell]) -> bool:
         """Return whether a row has nothing but short names, one of them known, below a number or a long text."""
-        words = [cell.strip() for cell in cells if isinstance(cell, str) and not is_blank(cell)]
-        is_short = all(re.fullmatch(r"[^\W\d][\w ()%/-]{0,30}", word) for word in words)
-        is_known = any(names.rank(word, role) for word in words for role in Holds)
         is_other = any(not isinstance(cell, str) or len(cell.split()) > 4 for cell in above if not is_blank(cell))
-        return (
-            len(words) == _filled(cells) > 1
-            and is_short
-            and is_known
-            and is_other
-            and not set(words) <= set(self.header)
-        )
+        return _are_names(cells) and is_other and not set(map(cell_text, cells)) - {""} <= set(self.header)
 
     def _merged(self) -> Iterator[tuple[int, int, int]]:
         """Yield the merged cells over several rows below the header: first row, column, last row."""
         for (first, column), (last, _) in self.grid.merged:
             if self.header_row < first < last:
                 yield first, column, last
+
+
+def _are_names(cells: Sequence[Cell]) -> bool:
+    """Return whether a row has nothing but several short names, one of them known."""
+    words = [cell.strip() for cell in cells if isinstance(cell, str) and not is_blank(cell)]
+    is_short = all(re.fullmatch(r"[^\W\d][\w ()%/-]{0,30}", word) for word in words)
+    return (
+        len(words) == _filled(cells) > 1
+        and is_short
+        and any(names.rank(word, role) for word in words for role in Holds)
+    )
+
+
+def _is_made(cell: Cell) -> bool:
+    """Return whether a header is one that a spreadsheet program gives to a column without a name: Column1."""
+    return is_blank(cell) or re.fullmatch(r"(?:Column|Spalte|Colonne|Columna|列|열) ?\d+", str(cell)) is not None
 
 
 def _filled(cells: Sequence[Cell]) -> int:

@@ -50,6 +50,13 @@ def test_sheet_parts_lets_a_merged_cell_hold_for_its_rows() -> None:
     assert read.part.remarks == [PartRemark("merged-cells", "Data!A4:A6")]
 
 
+def test_sheet_parts_takes_the_names_below_those_that_a_program_made() -> None:
+    rows: list[list[object]] = [["Column1", "Column2"], ["ID", "Question"], ["7", "Which river?"]]
+
+    assert upload({"a.xlsx": rows_workbook(*rows)}).rows == [{"ID": "7", "Question": "Which river?"}]
+    assert upload({"a.xlsx": rows_workbook(rows[0], *rows[2:])}).rows == [{"Column1": "7", "Column2": "Which river?"}]
+
+
 def test_sheet_parts_refuses_a_second_table_below_empty_rows() -> None:
     first: list[list[object]] = [
         ["question", "model", "kind"],
