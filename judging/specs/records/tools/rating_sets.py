@@ -421,7 +421,9 @@ def _task(platform: _Platform, fields: JsonObject) -> tuple[Item, str]:
 
 def _annotation(platform: _Platform, fields: JsonObject, remarks: set[str]) -> ForeignAnnotation:
     annotation = ForeignAnnotation("", as_id(fields.get(platform.rater)))
-    annotation.metadata = details({name: fields.get(name) for name in platform.kept}, ())
+    given = {name: parsed(value) for name, value in fields.items() if name.startswith(platform.given)}
+    logs = {name: value for name, value in given.items() if isinstance(value, dict) and not _plain(value)}
+    annotation.metadata = details({name: fields.get(name) for name in platform.kept}, ()) | logs
     at = as_text(fields.get(platform.kept[0]))
     annotation.at = at if at[:4].isdigit() else ""
     for question, answer in _answers(platform, fields):
@@ -441,6 +443,8 @@ def _answers(platform: _Platform, fields: JsonObject) -> Iterator[tuple[str, str
             boxes.setdefault(group, {})[option] = as_text(value).lower() == "true"
         elif isinstance(value, list) and value == objects(value):
             yield from ((key, _plain(entry)) for answers in value for key, entry in answers.items() if _plain(entry))
+        elif isinstance(value, dict):
+            yield from [(question, answer)] if (answer := _plain(value)) else ()
         else:
             yield question, as_id(value)
     yield from ((question, answer) for question, options in boxes.items() if (answer := _plain(options)))

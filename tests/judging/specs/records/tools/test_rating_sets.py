@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 import pytest
 
@@ -170,6 +171,14 @@ def test_each_answer_of_a_worker_is_a_label_by_field() -> None:
         ("H1", "W1", "true", "bad", None),
         ("H1", "W2", "clear", "good", None),
     ]
+
+
+def test_what_a_task_recorded_of_a_worker_is_no_reason() -> None:
+    log = json.dumps({"browser": "B 7", "clicks": [{"x": 1}] * 50})
+
+    document = stored({"b.csv": _table(_assignment("W1", clear="good", log=log))})
+
+    assert told(document["labels"], "criterion", "label", "reason") == [("clear", "good", None)]
 
 
 def test_answers_whose_workers_were_taken_out_are_labels_without_a_rater() -> None:
