@@ -556,7 +556,9 @@ def document_part(
     if any(map(_says_what_it_is, inner)):
         listed = _with_lists(document)
         return document_part(file, listed, lists_of(listed))
-    if is_conversation(document, lists) if lists else _says_what_it_is({"": document}, *_OF_A_ROW):
+    is_row = is_conversation(document, lists) if lists else _says_what_it_is({"": document}, *_OF_A_ROW)
+    texts = {name: value for name, value in document.items() if isinstance(value, str) and value.strip()}
+    if is_row or (source is None and _says_what_it_is({"": texts}, (Holds.PROMPT,), (Holds.RESPONSE,))):
         return held_part(file, [Row("", document)])
     named = {path: rows for path, rows in lists.items() if path != "schema.fields"} or lists  # pandas' orient="table"
     name = max(named, key=lambda path: lists[path].count, default="")
@@ -579,7 +581,8 @@ def _table_of(file: str, document: JsonDict) -> Part | None:
         return _keyed_part(file, document)
     texts = list(document.values())
     are_said = sum(map(_has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
-    if are_said and all(isinstance(text, str) for text in texts):
+    are_lists = all(map(_holds_words, texts)) and all(map(str.isdigit, document))
+    if are_lists or (are_said and all(isinstance(text, str) for text in texts)):
         return _keyed_part(file, {key: {_TEXT: text} for key, text in document.items()})
     return None
 
@@ -620,6 +623,11 @@ def _holds_texts(value: object) -> bool:
 def _holds_rows(value: object) -> bool:
     """Return whether a value is an object of like rows by key, and of no such objects."""
     return isinstance(value, dict) and is_dict_of_rows(value) and not any(map(_holds_rows, value.values()))
+
+
+def _holds_words(value: object) -> bool:
+    """Return whether a value is a list of texts, some with several words."""
+    return isinstance(value, list) and any(map(_has_words, value)) and all(isinstance(text, str) for text in value)
 
 
 def _has_words(value: object) -> bool:
@@ -684,13 +692,16 @@ def is_dict_of_rows(document: JsonDict) -> bool:
 
 
 def is_dict_of_columns(document: JsonDict) -> bool:
-    """Return whether an object has a column of cells under each key, as pandas and datasets write tables."""
+    """Return whether an object has a column of cells under each key, as pandas and datasets write tables. Lists whose
+    keys are numbers are not columns."""
     columns = list(document.values())
     if len(columns) < 2:
         return False
     if all(isinstance(column, list) and column for column in columns):
-        return len({len(column) for column in columns}) == 1 and not any(
-            isinstance(cell, dict) for column in columns for cell in column[:1]
+        return (
+            not all(map(str.isdigit, document))
+            and len({len(column) for column in columns}) == 1
+            and not any(isinstance(cell, dict) for column in columns for cell in column[:1])
         )
     keys = [list(column) for column in columns if isinstance(column, dict)]
     return len(keys) == len(columns) and is_index("", keys[0]) and all(names == keys[0] for names in keys)
