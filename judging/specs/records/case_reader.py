@@ -24,6 +24,7 @@ from judging.specs.records.values import (
     in_one_list,
     is_messages,
     is_missing,
+    letter_in,
     objects,
     parsed,
     references,
@@ -316,10 +317,10 @@ def reference_texts(value: object, choices: Choices = ()) -> tuple[list[str] | N
         if read and all(is_place for _, is_place in read):
             return list(dict.fromkeys(text for found, _ in read for text in found or ())), True
         return references(value), False
-    text = as_text(value).strip()
     letters = {letter.strip().casefold(): choice for letter, choice in choices}
-    if isinstance(value, str) and text in letters.values():
-        return [text], False
+    if isinstance(value, str) and value.strip() in letters.values():
+        return [value.strip()], False
+    text = letter_in(as_text(value))
     if text.casefold() in letters:
         return [letters[text.casefold()]], True
     place = as_count(value)
@@ -334,7 +335,9 @@ def _of_object(entry: object) -> list[str]:
         return []
     if not isinstance(entry, dict):
         return references(entry)
-    if entry and all(isinstance(value, int | float) for value in entry.values()):  # choices with their scores
+    kinds = {type(value) for value in entry.values()}
+    are_limits = any(map(names.sums_up, entry)) or any(map(names.is_score, entry))
+    if (kinds == {bool} or kinds <= {int, float}) and not are_limits:  # choices with their scores
         best = max(entry.values())
         return [str(choice) for choice, score in entry.items() if score == best]
     by_key: dict[str, object] = {names.compared(str(key)): value for key, value in entry.items()}

@@ -180,11 +180,24 @@ class ColumnQuestions(ColumnRoles):
         others = [name for name in self.columns if name not in ("", systems)]
         figures = [name for name in others if self.columns[name].is_numbers and not names.is_number_of(name)]
         is_said = self.is_told or any(self.columns[name].is_text for name in others)
-        if figures and systems and not (is_said or self.has(*about)):
+        if not figures or is_said or self.has(*about):
+            return
+        if systems:
             message = f"this is a leaderboard: it has figures of systems ({', '.join(figures[:4])}), and no cases."
-            hint = "Bring the responses and scores of each case, from which these figures were computed."
-            self.put(UNKNOWN_COLUMNS, message, hint, hint)
-            self.mapping.is_leaderboard = True
+        elif not self.has(Holds.LABEL) and all(map(self._is_figure_or_group, others)):
+            message = f"it has figures ({', '.join(figures[:4])}), and neither cases nor texts."
+        else:
+            return
+        hint = "Bring the responses and scores of each case, from which these figures were computed."
+        self.put(UNKNOWN_COLUMNS, message, hint, hint)
+        self.mapping.is_leaderboard = True
+
+    def _is_figure_or_group(self, name: str) -> bool:
+        """Return whether a column has numbers, or short words that come again, and no ids of what was asked."""
+        column = self.columns[name]
+        is_group = column.is_labels and not (column.is_prose or column.mostly(is_list))
+        is_id = names.compared(name).rpartition("_")[2] == "id"
+        return not is_id and (column.is_numbers or is_group or not column.values)
 
     def _ask_about_names(self) -> None:
         """Ask where what is asked would be names beside figures, as in statistics of benchmarks or test functions."""
@@ -325,14 +338,16 @@ class ColumnQuestions(ColumnRoles):
 
     def _ask_about_objects(self) -> None:
         """Ask where a prompt or response is an object without a known text, and where each row is one turn."""
-        for role, text_of in ((Holds.PROMPT, names.text_in), (Holds.RESPONSE, reply_in)):
-            name = self.mapping.one(role)
-            is_typed = role is Holds.RESPONSE and self.part.is_records  # there a text of JSON is what a system wrote
-            inner = objects(self.part.values(name) if is_typed else self.columns[name].values if name else [])
+        for name in self.mapping.all(Holds.PROMPT, Holds.RESPONSE, Holds.RESPONSES_OF):
+            role = self.roles[name]
+            text_of, asked = (names.text_in, role) if role is Holds.PROMPT else (reply_in, Holds.RESPONSE)
+            is_typed = role is not Holds.PROMPT and self.part.is_records  # there a text of JSON is what a system wrote
+            inner = objects(self.part.values(name) if is_typed else self.columns[name].values)
             nameless = next((value for value in inner if value and text_of(value) is None), None)
             if nameless is not None:
-                message = f"{name} holds objects. Which entry is the {role}? They have: {', '.join(nameless)}."
-                hint = f"Say it with {option(role, f'{name}.{next(iter(nameless))}')}."
+                entry = _said_in(nameless) or next(iter(nameless))
+                message = f"{name} holds objects. Which entry is the {asked}? They have: {', '.join(nameless)}."
+                hint = f"Say it with {option(role, f'{name}.{entry}')}."
                 page_hint = f"Import it by command, which takes an entry by its path, or write the text into {name}."
                 self.put("object-in-role", message, hint, page_hint)
         for ask in (
@@ -379,7 +394,8 @@ class ColumnQuestions(ColumnRoles):
 
     def _ask_whose_scores(self) -> None:
         """Ask where scores stand beside prompts, and no responses: lists of numbers, or shares that differ."""
-        is_named = self.has(Holds.SYSTEM) or self.upload.options.system
+        is_read = self.has(Holds.CASE) or self.is_recorded()  # scores of a response are told by case and system
+        is_named = is_read and (self.has(Holds.SYSTEM) or self.upload.options.system)
         is_open = self.has(*ASKS) and not self.has(*RESPONDS, Holds.LABEL, Holds.RATER)
         for name in filter(names.is_score, self.free() if is_open else ()):
             column, about = self.columns[name], names.compared(name).removesuffix("_score")
@@ -387,9 +403,11 @@ class ColumnQuestions(ColumnRoles):
             is_of_row = names.is_about_row(about) or names.has_word(name, Holds.REFERENCE)
             if (is_share or column.mostly(_are_numbers)) and not is_of_row and self.mapping.why.get(name) != CHOSEN:
                 message = f"{name} seems to say how good responses are, which the table does not have."
-                hint = "Bring them beside it, or name their system with --system NAME. To keep it as a detail, "
-                page_hint = f"Bring them beside it, or write their system. To keep it, choose {Holds.DETAIL.label}."
-                self.put("unknown-scores", message, f"{hint}say {option(Holds.DETAIL, name)}.", page_hint)
+                by_command = ", or name their system with --system NAME" if is_read else ""
+                by_page = ", or write their system" if is_read else ""
+                hint = f"Bring them beside it{by_command}. To keep it as a detail, say {option(Holds.DETAIL, name)}."
+                page_hint = f"Bring them beside it{by_page}. To keep it, choose {Holds.DETAIL.label}."
+                self.put("unknown-scores", message, hint, page_hint)
                 return
 
     def _ask_whose_settings(self) -> None:
@@ -689,8 +707,9 @@ def _is_text(entry: JsonDict) -> bool:
 
 
 def _said_in(entry: JsonDict) -> str:
-    """Return the first entry of an object that is a text, and no reason by its name; empty for none."""
-    return next((key for key, value in entry.items() if _is_words(value) and not names.rank(key, Holds.REASON)), "")
+    """Return the entry of an object with the longest text that is no reason by its name; empty for none."""
+    said = [key for key, value in entry.items() if _is_words(value) and not names.rank(key, Holds.REASON)]
+    return max(said, key=lambda key: len(entry[key]), default="")
 
 
 def _is_role(value: object) -> bool:

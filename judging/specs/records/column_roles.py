@@ -22,7 +22,7 @@ from judging.specs.records.column_questions import (
     chooses_a_side,
     option,
 )
-from judging.specs.records.columns import Mapping, is_reply, value_at
+from judging.specs.records.columns import Column, Mapping, is_reply, value_at
 from judging.specs.records.names import REPEATED, Holds
 from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.values import (
@@ -39,6 +39,7 @@ from judging.specs.records.values import (
     objects,
     parsed,
 )
+from judging.specs.turns import content_of
 
 FEW_ROWS = 50  # in smaller tables one prompt with two ids says that ids are those of rows
 _OF_CASES = Holds.CONTEXT, Holds.CONTEXT_ROLE, Holds.IMAGE, Holds.SCENARIO, Holds.TYPE, Holds.LANGUAGE, Holds.SPLIT
@@ -149,7 +150,8 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.TURNS, turns, BY_VALUES)
         self._give(Holds.TURNS, turns)
         prompts = [name for name in self.strong(Holds.PROMPT) if not (self._is_of_names(name) or self._counts(name))]
-        prompts.sort(key=self._is_template)
+        prompts = [name for name in prompts if not self.columns[name].is_numbers]  # prices of an input
+        prompts = sorted(prompts, key=self._is_template) or self._beside_replies()
         if names.compared(prompts[0]) == "instruction" if prompts else False:
             self._give_instruction(prompts[0], prompts[1:2])
         elif prompts:
@@ -166,6 +168,11 @@ class _Resolver(ColumnQuestions):
             sources = [name for name in self.named(Holds.PROMPT) if names.is_source(name)]
             self._give(Holds.PROMPT, [name for name in sources if self.columns[name].is_text])
         self._give_system_text()
+
+    def _beside_replies(self) -> list[str]:
+        """Return the column of what a user said, where one of what the assistant replied stands beside it."""
+        said = {names.compared(name): name for name in self.free() if self.columns[name].is_worded}
+        return [said[role] for role in ("user", "human") if role in said and "assistant" in said]
 
     def _is_of_names(self, name: str) -> bool:
         """Return whether a column has names again and again, as those of templates are: few_shot-1."""
@@ -211,7 +218,8 @@ class _Resolver(ColumnQuestions):
         if not names.is_strong(name, Holds.TURNS):  # questions, which may be those of a reviewer
             is_answered = self.strong(Holds.RESPONSE) or self.strong(Holds.REFERENCE) or self.named(Holds.ANSWER)
             return bool(is_answered) and column.mostly(are_choices)
-        return column.mostly(is_messages if is_context else is_list) and not column.mostly(is_reply)
+        is_other = self.strong(Holds.PROMPT) and column.mostly(_says_nothing)  # the rounds of an attack
+        return column.mostly(is_messages if is_context else is_list) and not (is_other or column.mostly(is_reply))
 
     def _give_instruction(self, instruction: str, below: Sequence[str]) -> None:
         """Take an instruction above a prompt, unless the prompt has its text already."""
@@ -269,6 +277,10 @@ class _Resolver(ColumnQuestions):
             weak = [name for name in self.named(Holds.RESPONSE) if self.columns[name].is_prose]
             is_said = self._says_who_responded() or (names.is_of_answers(self.part.stem) and not self.has(*ASKS))
             self._give(Holds.RESPONSE, weak if is_said else [])
+        is_open = self.has(*ASKS) and not (self.strong(Holds.REFERENCE) or self._says_who_responded())
+        is_open = is_open and not self.upload.options.system
+        if is_open and strong and names.rank(strong[0], Holds.ANSWER):  # Antwort may be either, as answer may
+            self.ask_which(strong[0], Holds.RESPONSE, Holds.REFERENCE, "what a system wrote, or the reference")
 
     def _says_who_responded(self) -> bool:
         """Return whether rows name the system, or the attempt at a case."""
@@ -535,7 +547,8 @@ class _Resolver(ColumnQuestions):
         """Find the id of the case; an id of which one prompt has several is that of a row."""
         self._give(Holds.CASE_PATH, self.named(Holds.CASE_PATH) if not self.has(*ASKS, Holds.CASE) else [])
         prompt = self.mapping.one(Holds.PROMPT) or self.mapping.one(Holds.TURNS)
-        for name in self.named(Holds.CASE) + list(filter(self._counts, self.strong(Holds.PROMPT))):
+        named = sorted(self.named(Holds.CASE), key=lambda name: self._is_of_groups(name, prompt))
+        for name in named + list(filter(self._counts, self.strong(Holds.PROMPT))):
             if self.has(Holds.CASE):
                 return
             is_judged = prompt and self.has(*RESPONDS, Holds.LABEL)
@@ -543,6 +556,12 @@ class _Resolver(ColumnQuestions):
                 self._give(Holds.ROW_ID, [name], BY_VALUES)
             else:
                 self._give(Holds.CASE, [name])
+
+    def _is_of_groups(self, name: str, prompt: str) -> bool:
+        """Return whether ids are those of several questions each, as task_id may be beside uid."""
+        if not prompt:
+            return self._is_constant(name)
+        return len(self.columns[name].distinct) < len(self.columns[prompt].distinct)
 
     def _is_of_rows(self, id_column: str, prompt: str) -> bool:
         """Return whether the ids are those of rows: none comes twice, and several belong to one prompt.
@@ -624,7 +643,14 @@ def _is_asked(value: object) -> bool:
 
 def _is_given_by_people(value: object) -> bool:
     entries = objects(value) if isinstance(value, list) else []
-    return bool(entries) and all(names.strongest(entry, Holds.RATER) for entry in entries)
+    raters = Column("", [entry.get(names.strongest(entry, Holds.RATER)) for entry in entries])
+    return bool(entries) and None not in raters.values and not raters.is_sentences
+
+
+def _says_nothing(value: object) -> bool:
+    """Return whether a value is a list of objects, none of which has the text of a turn."""
+    entries = objects(value)
+    return bool(entries) and not any(map(content_of, entries))
 
 
 def _has_place(value: object) -> bool:

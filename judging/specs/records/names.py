@@ -89,8 +89,9 @@ _TABLE: Mapping[Holds, str] = {
     " numéro, 编号, 题号, 序号, 番号, problem_id | index, no, number, unit, example, debate",
     Holds.CASE_PATH: "case_path, case_file, file_name",
     Holds.PROMPT: "prompt, question, query, instruction, user_input, input, problem, question_text, displayed_text,"
-    " user_prompt, user_message, user_query, input_text, prompt_text, prompt_raw, input_0_content, input_1_content,"
-    " messages_0_content, arguments_gen_args_0_arg_0, arguments_0_0, arguments_0, question_body, stem, full_text,"
+    " user_prompt, user_message, user_query, input_text, model_input, prompt_text, prompt_raw, input_0_content,"
+    " input_1_content, messages_0_content, arguments_gen_args_0_arg_0, arguments_0_0, arguments_0,"
+    " question_body, stem, full_text,"
     " Frage, Fragestellung, Aufgabe, consigne, pregunta, pergunta, 问题, 题目, 提问, 質問, ques, instr,"
     " task_description, problem_description,"
     " problem_text, problem_statement, inputs | request, task, text, questions, ctx, sentence, claim"
@@ -106,16 +107,18 @@ _TABLE: Mapping[Holds, str] = {
     " expected_response, ideal, solution, solutions, lSolutions, correct_answer, ref, gt_answer, ground_truth_answer,"
     " reference_output, answer_key, answer_idx, answer_index, target_scores, correct_option, correct_index,"
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
-    " refr, tgt, true, true_answer, human_translation, reference_translation, esperado, resposta_correta,"
+    " refr, tgt, true, true_answer, target_answer, reference_summary, gold_summary,"
+    " human_translation, reference_translation, esperado, resposta_correta,"
     " 标准答案, 参考答案, 正确答案, 正解",
-    Holds.ANSWER: "answer, answers, answer_text, final_answer, 答案",
+    Holds.ANSWER: "answer, answers, answer_text, final_answer, assistant, Antwort, réponse, respuesta, resposta, 回答,"
+    " 答案",
     Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer,"
     " model_patch, prediction, predicted, predicted_answer, generation, generated_text, generated_answer,"
     " actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer,"
     " output_text, response_text, response_output, prompt_response, responses, completions, generations, predictions,"
     " actual_answer, actual_response,"
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
-    " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, system_output, system_summary, generated_summary"
+    " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, mt, system_output, system_summary, generated_summary"
     " | text, result, summary, hyp | pred, preds",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
@@ -199,7 +202,8 @@ _METRIC_NAMES = (  # of known tools, which are shares where no value is above 1
     "exact_match em f_1 f_1_score accuracy acc acc_norm precision recall correct is_correct correctness passed "
     "pass pass_1 pass_at_1 hallucination toxicity bias contextual_precision contextual_recall "
     "contextual_relevancy rouge_score rouge_1 rouge_2 rouge_l bleu bleu_score meteor mrr ndcg topic_adherence "
-    "tool_call_accuracy agent_goal_accuracy follow_all_instructions"
+    "tool_call_accuracy agent_goal_accuracy follow_all_instructions reciprocal_rank mean_reciprocal_rank resolved "
+    "is_resolved"
 )
 METRICS: Mapping[str, Scale] = dict.fromkeys(_METRIC_NAMES.split(), SHARE)
 _NO_SCORES = frozenset(  # max_score is no score
@@ -214,10 +218,10 @@ FAILED_STATUS = frozenset(
 WORDS: Mapping[Holds, frozenset[str]] = {  # where one column alone has such a word in its name
     Holds.REFERENCE: frozenset({"reference", "ref", "expected", "gold", "golden", "truth", "ideal"}),
     Holds.PROMPT: frozenset({"question", "prompt", "query"}),
-    Holds.RESPONSE: frozenset({"answer", "response", "output", "reply", "completion", "prediction", "pred"}),
+    Holds.RESPONSE: frozenset({"answer", "response", "resp", "output", "reply", "completion", "prediction", "pred"}),
     Holds.SYSTEM: frozenset({"model", "system", "provider", "generator"}),
 }
-_SYSTEM_WORDS = "llm ai model system bot chatbot assistant generated agent candidate cand ki ia"
+_SYSTEM_WORDS = "llm ai model system bot chatbot assistant generated agent candidate cand ki ia mt nmt machine"
 WORDS_OF_SYSTEMS = frozenset(_SYSTEM_WORDS.split())  # "LLM answer" is a response, "long answer" may be anything
 _ABOUT_WORDS = (  # of columns that say something about a row and are no text of a system
     "id ids key score scores status pass reason comment comments note notes source author url link date time "
@@ -232,7 +236,7 @@ _MEDIA = frozenset({"video", "audio", "image", "img", "picture", "photo", "figur
 _COUNTED_WORDS = (  # at the end of names of columns that keep the books of a run
     "batch epoch seed fold index idx step page row line id token cost price latency time duration count number no "
     "length size year month day hour age order position temperature iteration trial attempt version timestamp second "
-    "char word sentence turn shot group cluster bin block session chapter threshold num replication run"
+    "char word sentence turn shot group cluster bin block session chapter threshold num replication run round hop"
 )
 _COUNTED = frozenset(_COUNTED_WORDS.split())
 _UNITS = frozenset({"ms", "s", "sec", "usd", "eur", "in", "out", "used"})  # behind such words
@@ -257,7 +261,7 @@ _MODEL = re.compile(
     r"|codestral|(?:text-|code-)?(?:davinci|curie)|chatglm|baichuan|internlm|wizardlm|zephyr|flan-t5|o[134])(?![a-z])"
     r"|(?:phi|nova|command|falcon|yi|glm|granite)[ _.-]?(?:\d|r\b|r\+|pro|lite|micro))"
 )
-_RESPONSE_OF = re.compile(r"(.{2,})[_. -](?:response|output|answer|completion|pred|prediction)s?", re.IGNORECASE)
+_RESPONSE_OF = re.compile(r"(.{2,})[_. -](?:response|resp|output|answer|completion|pred|prediction)s?", re.IGNORECASE)
 PROVIDER_HEADER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)  # of promptfoo: "[provider] prompt"
 
 _CONTAINER = re.compile(
@@ -436,7 +440,13 @@ def meant(text: str, meanings: Mapping[str, str]) -> Choice | None:
 def is_known(name: str) -> bool:
     """Return whether a column's name is one of the table, of a metric, or speaks about its row."""
     key = compared(name)
-    return key in _RANKS or key in METRICS or is_about_row(name)
+    return key in _RANKS or key in METRICS or (is_about_row(name) and not _is_made(name))
+
+
+def _is_made(name: str) -> bool:
+    """Return whether a name is that of a text that a system makes of another: mt_translation, bot_summary."""
+    words = compared(name).split("_")
+    return words[-1] in ("translation", "summary") and not WORDS_OF_SYSTEMS.isdisjoint(words)
 
 
 def is_score(name: str) -> bool:
@@ -465,7 +475,7 @@ def is_rating(name: str) -> bool:
 
 def scale_of(name: str) -> Scale | None:
     """Return the scale of a known metric: "Answer Relevancy Score"; None for other names."""
-    key = compared(_HOW.sub("", name))
+    key = compared(_HOW.sub("", name).rpartition(".")[2])
     return METRICS.get(key) or METRICS.get(key.removesuffix("_score"))
 
 
@@ -500,7 +510,7 @@ def may_be_of_responses(name: str) -> bool:
     answer may be that of a person: raw_answer."""
     match = _RESPONSE_OF.fullmatch(name.strip())
     is_ended = match is not None and not name.lower().rstrip("s").endswith("answer")
-    return is_ended or any(_MODEL.fullmatch(word) for word in compared(name).split("_"))
+    return is_ended or _is_made(name) or any(map(_MODEL.fullmatch, compared(name).split("_")))
 
 
 def said_of(name: str, system: str) -> str:
@@ -539,16 +549,16 @@ def is_retrieved(name: str) -> bool:
 
 
 def is_number_of(name: str) -> bool:
-    """Return whether numbers under a name count or name something: batch, n_tokens, cost_usd, image_id."""
-    words = [word for word in compared(name).split("_") if word not in _UNITS] or [""]
+    """Return whether numbers under a name count or name something: batch, n_tokens, cost_usd, page_2."""
+    words = [word for word in unnumbered(name).split("_") if word not in _UNITS] or [""]
     return words[0] in ("n", "i", "num", "nr", "top") or not {words[-1], words[-1].removesuffix("s")}.isdisjoint(
         _COUNTED
     )
 
 
 def ranks(name: str) -> bool:
-    """Return whether a column's name is that of an order of responses: ranking, human_ranks."""
-    return compared(name).rpartition("_")[2] in _RANKS_WORDS
+    """Return whether a column's name is that of an order of responses: ranking, human_ranks; not reciprocal_rank."""
+    return compared(name).rpartition("_")[2] in _RANKS_WORDS and compared(name) not in METRICS
 
 
 def is_model(name: str) -> bool:

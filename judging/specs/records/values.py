@@ -33,8 +33,8 @@ def as_text(value: object) -> str:
 
 
 def as_id(value: object) -> str:
-    """Return an id as text, trimmed: `1.0` of a column that pandas made of numbers is `1`."""
-    text = as_text(value).strip()
+    """Return an id as text, trimmed: `1.0` of a column that pandas made is `1`, MongoDB's {"$oid": "a"} is `a`."""
+    text = as_text(value["$oid"] if isinstance(value, dict) and value.keys() == {"$oid"} else value).strip()
     head, dot, tail = text.partition(".")
     return head if dot and head.isdigit() and tail == "0" else text
 
@@ -316,9 +316,13 @@ def is_choice(value: object) -> bool:
     """Return whether a value counts a choice, by number or letter; where several are right, each of a list."""
     if isinstance(value, list):
         return bool(value) and all(map(is_choice, value))
-    return as_count(value) is not None or (
-        isinstance(value, str) and re.fullmatch(r"[A-Za-z]", value.strip()) is not None
-    )
+    return as_count(value) is not None or (isinstance(value, str) and len(letter_in(value)) == 1)
+
+
+def letter_in(text: str) -> str:
+    """Return the letter that names a choice, as B of "(B)", "B)" and "B."; any other text as it is, trimmed."""
+    match = re.fullmatch(r"\(?([A-Za-z])[).:]?", text.strip())
+    return match[1] if match else text.strip()
 
 
 def holds_choices(value: object) -> bool:

@@ -1,0 +1,223 @@
+"""Columns that look like something else: prices like prompts, thresholds like references, groups like ids, figures like
+labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from evalsite.base.types import JsonDict
+from tests.judging.specs.records.test_tables import case, lines, read, refused, response
+
+ASKED: JsonDict = {"question": "Which river?", "context": "The Elbe runs through Dresden."}
+
+
+@pytest.mark.parametrize(
+    ("row", "reference", "text"),
+    [
+        (
+            {"src": "It rained all day.", "mt": "Es regnete.", "ref": "Es hat geregnet."},
+            "Es hat geregnet.",
+            "Es regnete.",
+        ),
+        (
+            {"model_input": "It rained all day.", "model_output_text": "Yes.", "target_answer": "No.", "model": "t"},
+            "No.",
+            "Yes.",
+        ),
+        (
+            {"prompt": "It rained all day.", "response": "Rain.", "reference_summary": "It was wet."},
+            "It was wet.",
+            "Rain.",
+        ),
+    ],
+)
+def test_reads_knows_the_names_of_translations_and_summaries(row: JsonDict, reference: str, text: str) -> None:
+    document = read(lines(row), "t.jsonl")
+
+    assert (document["cases"], document["responses"]) == (
+        [case("1", "It rained all day.", reference)],
+        [response("t", text)],
+    )
+
+
+@pytest.mark.parametrize("name", ["gen_resp", "opus_mt_translation", "bot_summary"])
+def test_reads_asks_about_a_text_that_a_system_may_have_made(name: str) -> None:
+    row = {"prompt": "It rained all day.", "reference": "Rain.", name: "It was wet."}
+
+    assert refused(lines(row), "t.jsonl") == [
+        f"t.jsonl: which columns hold responses? It has: prompt, reference, {name}. Say it with --map response=COLUMN, "
+        f'or --map "responses of={name}".'
+    ]
+    assert read(lines(row), "t.jsonl", columns={name: "response"})["responses"] == [response("t", "It was wet.")]
+
+
+def test_reads_takes_no_prices_for_what_is_asked() -> None:
+    prices = {"oak": {"input": 0.8, "output": 4}, "elm": {"input": 0.8, "output": 2.5}}
+
+    assert "cases" not in read(json.dumps(prices), "t.json")
+
+
+def test_reads_takes_the_id_of_each_question_before_that_of_a_group() -> None:
+    rows = [{"task_id": "t1", "uid": f"u{n}", "question": f"Is {n} even?", "answer": "yes"} for n in (2, 4)]
+
+    assert [row["id"] for row in read(lines(*rows), "t.jsonl")["cases"]] == ["u2", "u4"]
+
+
+def test_reads_takes_the_id_that_a_database_wrote_as_an_object() -> None:
+    row = {"_id": {"$oid": "5f54"}, "question": "Which river?", "answer": "The Elbe."}
+
+    assert read(lines(row), "t.jsonl")["cases"] == [case("5f54", "Which river?", "The Elbe.")]
+
+
+@pytest.mark.parametrize("letter", ["B", "b)", "(B)", "B."])
+def test_reads_takes_a_letter_with_its_bracket_for_that_of_a_choice(letter: str) -> None:
+    row = {"question": "Which river?", "choices": ["Oder", "Elbe"], "answer": letter}
+
+    assert [row["references"] for row in read(lines(row), "t.jsonl")["cases"]] == [["Elbe"]]
+
+
+@pytest.mark.parametrize(
+    ("expected", "references"),
+    [
+        ({"Elbe": 1, "Oder": 0}, ["Elbe"]),
+        ({"tone_min": 0.9, "is_off_topic": False}, ['{"tone_min": 0.9, "is_off_topic": false}']),
+        ({"score_max": 0.4, "tone_max": 0.3}, ['{"score_max": 0.4, "tone_max": 0.3}']),
+    ],
+)
+def test_reads_takes_choices_with_scores_for_references_and_no_limits(
+    expected: JsonDict, references: list[str]
+) -> None:
+    document = read(lines({"question": "Which river?", "expected": expected}), "t.jsonl")
+
+    assert [row["references"] for row in document["cases"]] == [references]
+
+
+def test_reads_asks_which_entry_of_objects_side_by_side_is_the_response() -> None:
+    said = {"plan": "Say it.", "utterance": "It is the Elbe river."}
+    row = ASKED | {"oak": said, "elm": said}
+
+    assert refused(lines(row), "t.jsonl", columns={"oak": "responses of", "elm": "detail"}) == [
+        "t.jsonl: oak holds objects. Which entry is the response? They have: plan, utterance. Say it with --map "
+        '"responses of=oak.utterance".'
+    ]
+
+
+def test_reads_says_that_scores_need_ids_to_be_those_of_a_system_elsewhere() -> None:
+    rows = [{"question": f"Is {n} even?", "comet_score": n / 10} for n in (2, 4)]
+    message = "t.jsonl: comet_score seems to say how good responses are, which the table does not have. Bring them "
+    keep = "To keep it as a detail, say --map detail=comet_score."
+
+    assert refused(lines(*rows), "t.jsonl", system="oak") == [f"{message}beside it. {keep}"]
+    assert refused(lines(*({"id": n} | row for n, row in enumerate(rows))), "t.jsonl") == [
+        f"{message}beside it, or name their system with --system NAME. {keep}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"split": "val", "auroc": 0.9, "ci95": 0.1},
+        {"model": "oak", "language": "de", "bleu": 30.1},
+        {"chrf": 0.5, "ter": 0.2},
+    ],
+)
+def test_reads_says_that_figures_have_no_cases(row: Mapping[str, object]) -> None:
+    (said,) = refused(lines(row, row), "t.jsonl")
+
+    assert said.startswith("t.jsonl: it has figures (")
+    assert said.endswith(
+        "), and neither cases nor texts. Bring the responses and scores of each case, from which these figures were "
+        "computed."
+    )
+
+
+@pytest.mark.parametrize("name", ["retrieved_page_1", "rounds_used", "number_of_hops"])
+def test_reads_keeps_numbers_that_count(name: str) -> None:
+    rows = [ASKED | {"response": f"It is {n}.", name: n} for n in (1, 2)]
+
+    assert [row["metadata"] for row in read(lines(*rows), "t.jsonl")["responses"]] == [{name: 1}, {name: 2}]
+
+
+def test_reads_takes_a_reciprocal_rank_for_a_score() -> None:
+    document = read(lines(ASKED | {"response": "The Elbe.", "reciprocal_rank": 0.5}), "t.jsonl")
+
+    assert [(row["grader"], row["value"], row["scale"]) for row in document["scores"]] == [
+        ("reciprocal_rank", 0.5, [0.0, 1.0])
+    ]
+
+
+def test_reads_takes_the_scale_of_a_metric_that_is_named_by_its_path() -> None:
+    row = ASKED | {"response": "The Elbe.", "text_metrics": {"bleu": 0.5}}
+
+    document = read(lines(row), "t.jsonl", columns={"text_metrics.bleu": "score"})
+
+    assert [(row["grader"], row["scale"]) for row in document["scores"]] == [("text_metrics.bleu", [0.0, 1.0])]
+
+
+def test_reads_takes_what_a_user_and_the_assistant_said_for_question_and_answer() -> None:
+    row = {"user": "Which river runs there?", "assistant": "The Elbe."}
+
+    assert read(lines(row), "t.jsonl")["cases"] == [case("1", "Which river runs there?", "The Elbe.")]
+    assert read(lines(row | {"model": "oak"}), "t.jsonl")["responses"] == [response("oak", "The Elbe.")]
+
+
+def test_reads_takes_texts_under_a_user_for_no_labels() -> None:
+    said = [{"user": "Which river runs through Dresden, and which one through Basel?", "reply": "The Elbe.", "id": 1}]
+
+    assert refused(lines({"id": 1, "said": said}), "t.jsonl") == [
+        "t.jsonl: which columns hold responses? It has: id, said. Say it with --map response=COLUMN. If one holds what "
+        "is asked, say --map prompt=COLUMN."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"), [("Frage", "Antwort"), ("question", "réponse"), ("pregunta", "respuesta"), ("問題", "回答")]
+)
+def test_reads_asks_whose_the_answer_is_in_other_languages(asked: str, said: str) -> None:
+    row = {asked.replace("問題", "質問"): "Which river?", said: "The Elbe."}
+
+    assert refused(lines(row), "t.jsonl") == [
+        f"t.jsonl: {said} may be what a system wrote, or the reference. Say which: --map response={said} or --map "
+        f"reference={said}."
+    ]
+    assert read(lines(row), "t.jsonl", columns={said: "reference"})["cases"] == [case("1", "Which river?", "The Elbe.")]
+    assert read(lines(row), "t.jsonl", system="oak")["responses"] == [response("oak", "The Elbe.")]
+
+
+def test_reads_takes_a_document_that_asks_and_responds_for_a_row() -> None:
+    rounds = [{"round": 1, "input_prompt": "Which?", "output_response": "None."}]
+    document = {
+        "test_id": "a",
+        "prompt": "Which river?",
+        "response": "The Elbe.",
+        "model": "oak",
+        "conversation": rounds,
+    }
+
+    assert read(json.dumps(document | {"plan": {"original_prompt": "Which?", "rounds": rounds}}), "t.json") == {
+        "cases": [case("a", "Which river?")],
+        "systems": ["oak"],
+        "responses": [
+            response(
+                *("oak", "The Elbe.", "a"),
+                metadata={"conversation": rounds, "plan": {"original_prompt": "Which?", "rounds": rounds}},
+            )
+        ],
+        "warnings": {"no-reference": 1},
+    }
+
+
+def test_reads_takes_lists_of_texts_by_number_for_attempts_at_cases() -> None:
+    texts = {"301": ["It is the Elbe.", "The Oder it is."], "302": ["I do not know.", "Nobody can say."]}
+
+    document = read(json.dumps(texts), "oak.json", columns={"content": "response"})
+
+    assert document["responses"] == [
+        response("oak", "It is the Elbe.", "301"),
+        response("oak", "The Oder it is.", "301", 1),
+        response("oak", "I do not know.", "302"),
+        response("oak", "Nobody can say.", "302", 1),
+    ]
