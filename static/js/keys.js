@@ -1,11 +1,13 @@
 // Keyboard shortcuts, declared on the page itself: data-key="j" (or "j ArrowDown") presses or focuses the element;
 // what it unfolds is ready to be written in.
-// While somebody types, Ctrl+Enter presses the button of that form which has the key Enter, and Escape leaves the field.
+// While somebody types, Ctrl+Enter presses the button of that form which has the key Enter, and Escape leaves the field;
+// in what a key unfolded, Escape folds it again.
 // Keys are dead while someone types, while a dialog is open, while the element's own part of the page is being
 // replaced, and until the new part has been painted. The keys of a form's current question come before all others. The sheet behind `?` is built from what is on the page.
 
 const TYPING = "input:not([type=checkbox], [type=radio], [type=button], [type=submit], [type=file]), textarea, select, [contenteditable=true]";
 const PRESSES = "a[href], button, summary, label, input, [role=button], [role=tab]";
+const UNFOLDED = "details[open]:has(> summary[data-key])";
 const ENTER = '[data-key~="Enter"], [data-key~="Control+Enter"]';
 const NAMES = { "Control+Enter": "Ctrl Enter ↵", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Enter: "Enter ↵", Escape: "Esc", " ": "Space" };
 const sheet = document.getElementById("help-sheet");
@@ -64,9 +66,17 @@ function pressWhileTyping(event) {
   }
   if (event.key === "Escape" && event.target.closest(TYPING)) {
     event.target.blur();
+    event.target.closest(UNFOLDED)?.querySelector("summary").focus();
     return true;
   }
   return false;
+}
+
+function foldAround(focus) {
+  const unfolded = focus.closest(UNFOLDED);
+  if (!unfolded) return;
+  unfolded.open = false;
+  unfolded.querySelector("summary").focus();
 }
 
 let waitingForPaint = false;
@@ -81,6 +91,7 @@ document.addEventListener("htmx:afterSwap", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.repeat || waitingForPaint || dialogOpen()) return;
   if (pressWhileTyping(event)) return;
+  if (event.key === "Escape") foldAround(event.target);
   if (event.ctrlKey || event.metaKey || event.altKey || belongsToFocus(event)) return;
   if (!enabled() && event.key !== "?") return;
   const all = [...document.querySelectorAll("[data-current] [data-key]"), ...document.querySelectorAll("[data-key]")];
@@ -117,7 +128,7 @@ function fillSheet() {
   for (const [keys, element] of rows) addRow(list, keys.split(/\s+/), labelOf(element));
   if (hasEnter) {
     addRow(list, ["Control+Enter"], "Submit while typing");
-    addRow(list, ["Escape"], "Exit the field");
+    addRow(list, ["Escape"], "Exit the field, then close what was opened");
   }
   sheet.querySelector("[data-keys-enabled]").checked = enabled();
 }

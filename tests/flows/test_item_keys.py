@@ -56,6 +56,27 @@ def test_ctrl_enter_submits_and_escape_leaves_the_field(queue: str, signed_in: S
     expect(place).to_contain_text("3 of 4")
 
 
+def test_escape_leaves_a_field_and_then_folds_what_a_key_unfolded(queue: str, signed_in: SignIn) -> None:
+    page = signed_in("demo-anna")
+    open_painted(page, queue)
+    summary = page.locator("summary[data-key=f]")
+
+    page.keyboard.press("f")
+    expect(page.locator("#id_text")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(summary).to_be_focused()
+    expect(page.locator("#id_text")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    expect(page.locator("#id_text")).not_to_be_visible()
+    expect(summary).to_be_focused()
+    page.keyboard.press("x")
+    expect(page.locator(".review-reasons button").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("summary[data-key=x]")).to_be_focused()
+    expect(page.locator(".review-reasons button").first).not_to_be_visible()
+
+
 def test_the_number_in_the_rail_follows_what_is_answered(queue: str, signed_in: SignIn) -> None:
     page = signed_in("demo-anna")
     open_painted(page, queue)

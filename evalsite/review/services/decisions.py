@@ -104,6 +104,13 @@ def outcome_of(item: ReviewItem, given: Iterable[GivenLabel], *, quorum: int, un
     return replace(decision, state=ItemStatus.NEEDS_ADJUDICATION, label=None)
 
 
+def open_questions(item: ReviewItem, answers: Iterable[Annotation]) -> tuple[str, ...]:
+    """Return the keys of the questions of an owner's form on which people do not agree."""
+    form = form_of_item(item) if item.queue.form and item.response_a_id is None else None
+    given = [answer.parts for answer in answers if not answer.cannot_judge]
+    return agreed_answers(form, given).open_keys if form is not None else ()
+
+
 def dispute_of(given: Sequence[GivenLabel]) -> int:
     """Return how far people differ on an item, in thousandths from 0 to 1000: of each two of them, and each question
     that either answered, the share of answers that are not the same. Without a form the label is the one question."""

@@ -101,7 +101,7 @@ from evalsite.review.services.claims import (
     note_look,
     start_work,
 )
-from evalsite.review.services.decisions import agreed_so_far
+from evalsite.review.services.decisions import agreed_so_far, open_questions
 from evalsite.review.states import ErrorKind, ItemStatus, ReviewRefused
 
 if TYPE_CHECKING:
@@ -621,7 +621,7 @@ def adjudication_list(request: PageRequest) -> HttpResponse:
         texts = {label.value: label.text for label in labels_from_json(item.subject.labels)}
         answers = in_order(item.annotations.all())
         votes = [CANNOT_JUDGE if answer.cannot_judge else texts.get(answer.label, answer.label) for answer in answers]
-        rows.append({"item": item, "votes": votes})
+        rows.append({"item": item, "votes": votes, "open_questions": open_questions(item, answers)})
     context = {"page_obj": page, "rows": rows, "queue_slug": slug}
     return render(request, "review/adjudication_list.html", context)
 

@@ -142,6 +142,23 @@ def test_an_item_is_decided_question_by_question() -> None:
     assert final.label == ("-1" if item.is_turned else "1")
 
 
+def test_the_list_to_adjudicate_says_which_questions_are_open(django_assert_num_queries: Any) -> None:
+    queue = created(data=PAIRS + b"p3,What is 4+4?,Eight.,Nine.\n")
+    (ada, _), (ben, _) = signed_in("ada"), signed_in("ben")
+    for use, why in ((4, "fact"), (2, "fact"), (4, "style")):
+        for client, said, reason in ((ada, 4, "fact"), (ben, use, why)):
+            claim = take(client, queue)
+            send(client, claim, HTMX, **parts(claim, better=2, a=said, b=1, why=[reason], note=reason))
+    lead, _ = signed_in("lea", Role.RESEARCHER)
+
+    with django_assert_num_queries(5):
+        page = lead.get(reverse("review:adjudication-list"))
+
+    rows = [(row["votes"], row["open_questions"]) for row in page.context["rows"]]
+    assert sorted(questions for _, questions in rows) == [("use.a",), ("why",)]
+    assert "not agreed: why" in page.text
+
+
 def test_an_adjudicator_gets_what_is_agreed_filled_in() -> None:
     queue = created()
     give("ada", queue, better=1, a=4, b=1)
