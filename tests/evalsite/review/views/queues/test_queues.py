@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.models import PausedPerson, Queue, Quota, ReviewItem
+from evalsite.review.models import Adjudication, PausedPerson, Queue, Quota, ReviewItem
 from evalsite.review.selectors.annotation_exports import MATERIAL_COLUMNS
 from evalsite.review.services.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.claims import claim_next, repeat_item
@@ -94,6 +94,21 @@ def test_adjudication_list_has_a_fixed_number_of_queries(count: int, django_asse
         page = client.get(reverse("review:adjudication-list"))
 
     assert [row["votes"] for row in page.context["rows"]] == [["A is better", "B is better"]] * count
+
+
+def test_a_second_adjudicator_is_told_that_the_decision_is_not_stored() -> None:
+    item = factories.review_item()
+    answer(item.queue, "1", "-1")
+    url = reverse("review:item-adjudicate", args=[item.pk])
+    adopted = item.annotations.earliest("pk")
+    (rita, _), (rob, _) = signed_in("rita", Role.RESEARCHER), signed_in("rob", Role.RESEARCHER)
+    rita.post(url, {"decision": f"a{adopted.pk}", "reason": "It names the flag."})
+
+    late = rob.post(url, {"decision": "parts", "part-label": "-1", "reason": "It does not."})
+
+    assert Adjudication.objects.get().reason == "It names the flag."
+    assert "This item has been adjudicated." in late.text
+    assert "Your decision is not stored. Your reason: It does not." in late.text
 
 
 def test_queue_detail_filters_items() -> None:
