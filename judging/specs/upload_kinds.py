@@ -37,6 +37,7 @@ _RUBRIC_KEYS = frozenset(
 )
 _OF_LISTS = _RUBRIC_KEYS - {"criterion", "rubric", "score_rubric"}  # hold lists or objects in a rubric
 _OF_RESPONSES = (Holds.SYSTEM, Holds.RESPONSE, Holds.RESPONSE_A, Holds.RATER, Holds.JUDGE, Holds.LABEL)
+_ANSWERS = (Holds.REFERENCE, Holds.ANSWER)
 _MOST_LEVELS, _LONGEST_LEVEL = 11, 1_000  # of a criterion; characters of its description
 _HEAD_BYTES = 2**20
 LONGEST_NAME = 100
@@ -112,8 +113,10 @@ def _names_rubric(keys: set[str]) -> bool:
 
 
 def _speak_of_responses(names: Collection[str]) -> bool:
-    """Return whether any of these columns says what somebody responded, or what somebody said of it."""
-    return any(is_strong(name, role) for name in names for role in _OF_RESPONSES if name != "category")
+    """Return whether any of these columns says what somebody responded or said of that, or whether they ask and
+    answer."""
+    said = {role for name in names for role in Holds if name != "category" and is_strong(name, role)}
+    return not said.isdisjoint(_OF_RESPONSES) or (Holds.PROMPT in said and not said.isdisjoint(_ANSWERS))
 
 
 def _header(bundle: Bundle, path: str) -> list[str]:

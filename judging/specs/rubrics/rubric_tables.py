@@ -575,9 +575,10 @@ def _shape(header: Header) -> str:
     if header.column(CASE_NAMES) and header.column(WEIGHT_NAMES) and not (header.anchors or header.labels):
         return "checklist"
     described = header.column(TEXT_NAMES) or header.column(WEIGHT_NAMES) or header.column(TAG_NAMES)
-    if header.anchors or header.labels or described or len([name for name in header.names if name]) == 1:
+    count = len([name for name in header.names if name])
+    if header.anchors or header.labels or described or count == 1:
         return "criteria"
-    return "checklist" if header.column(CASE_NAMES) else ""
+    return "checklist" if header.column(CASE_NAMES) and count == 2 else ""
 
 
 def _open_table(table: _Table, name: str) -> RubricReading | None:
