@@ -195,7 +195,8 @@ class ColumnQuestions(ColumnRoles):
     def _is_figure_or_group(self, name: str) -> bool:
         """Return whether a column has numbers, or short words that come again, and no ids of what was asked."""
         column = self.columns[name]
-        is_group = column.is_labels and not (column.is_prose or column.mostly(is_list))
+        is_named = any(names.rank(name, role) for role in (Holds.SPLIT, Holds.SCENARIO, Holds.CRITERION))
+        is_group = column.is_labels and (is_named or not column.is_prose) and not column.mostly(is_list)
         is_id = names.compared(name).rpartition("_")[2] == "id"
         return not is_id and (column.is_numbers or is_group or not column.values)
 

@@ -46,6 +46,7 @@ _OF_CASES = Holds.CONTEXT, Holds.CONTEXT_ROLE, Holds.IMAGE, Holds.SCENARIO, Hold
 _OPINIONS = Holds.LABEL, Holds.SCORE, Holds.PREFERENCE
 _DIGITS, _NUMBER = re.compile(r"\d+(\.0)?"), re.compile(r"[A-Za-z]?\d+(\.0)?")  # of questions
 _OF_ANSWERS = Holds.RESPONSE, Holds.REFERENCE, Holds.IGNORE  # what a column `answer` may be
+_OF_TEXTS = Holds.REFERENCE, Holds.RESPONSE  # made from a source
 LONG_BEGINNING = 100  # characters that prompts made of a template have in common
 _NUMBER_WORDS = {2: "two", 3: "three", 4: "four"}
 
@@ -265,7 +266,8 @@ class _Resolver(ColumnQuestions):
             turns = [name for name in self.free() if self.columns[name].is_recorded(is_named=True)]
             turns = turns if len(turns) == 1 else []
         self._give(Holds.RESPONSE_TURNS, turns)
-        strong = [name for name in self.strong(Holds.RESPONSE) if not self.columns[name].mostly(are_digits)]
+        strong = [name for name in self.strong(Holds.RESPONSE) if not self._names_systems(name)]
+        strong = [name for name in strong if not self.columns[name].mostly(are_digits)]
         strong = strong or [
             name for name in self.named(Holds.RESPONSE) if (names.rank(name, Holds.RESPONSE) or (0,))[0] == 2
         ]
@@ -276,11 +278,16 @@ class _Resolver(ColumnQuestions):
         if not strong:
             weak = [name for name in self.named(Holds.RESPONSE) if self.columns[name].is_prose]
             is_said = self._says_who_responded() or (names.is_of_answers(self.part.stem) and not self.has(*ASKS))
-            self._give(Holds.RESPONSE, weak if is_said else [])
+            is_made = names.is_source(self.mapping.one(Holds.PROMPT)) and any(map(self.strong, _OF_TEXTS))
+            self._give(Holds.RESPONSE, weak if is_said or is_made else [])
         is_open = self.has(*ASKS) and not (self.strong(Holds.REFERENCE) or self._says_who_responded())
         is_open = is_open and not self.upload.options.system
         if is_open and strong and names.rank(strong[0], Holds.ANSWER):  # Antwort may be either, as answer may
             self.ask_which(strong[0], Holds.RESPONSE, Holds.REFERENCE, "what a system wrote, or the reference")
+
+    def _names_systems(self, name: str) -> bool:
+        """Return whether a column such as `mt` has the names of systems, and not what they wrote."""
+        return names.rank(name, Holds.SYSTEM) is not None and not self.columns[name].is_prose
 
     def _says_who_responded(self) -> bool:
         """Return whether rows name the system, or the attempt at a case."""
@@ -632,6 +639,8 @@ class _Resolver(ColumnQuestions):
         for role in _OF_CASES:
             as_objects = role in (Holds.CONTEXT, Holds.IMAGE)
             fitting = [name for name in self.named(role) if as_objects or not self.columns[name].holds_objects]
+            if role is Holds.CONTEXT:  # numbers count or name something
+                fitting = [name for name in fitting if not self.columns[name].is_numbers]
             self._give(role, fitting if self.has(*ASKS) else [])
         if not self.has(*ASKS) and self.has(*RESPONDS):  # then images are those of responses
             self._give(Holds.RESPONSE_IMAGE, self.named(Holds.IMAGE))

@@ -1,4 +1,4 @@
-"""The one table of names that people and tools give to columns, by the role of the column, in seven languages.
+"""The one table of names that people and tools give to columns, by the role of the column, in eleven languages.
 
 A name that people bring stands here and nowhere else. Names are compared as `compared` writes them.
 """
@@ -86,13 +86,14 @@ REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several col
 _TABLE: Mapping[Holds, str] = {
     Holds.CASE: "case_id, case, question_id, prompt_id, item_id, task_id, test_id, instance_id, example_id, sample_id,"
     " doc_id, query_id, case_key, uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, identifiant,"
-    " numéro, 编号, 题号, 序号, 番号, problem_id | index, no, number, unit, example, debate",
+    " numéro, 编号, 题号, 序号, 番号, 번호, номер, problem_id | index, no, number, unit, example, debate",
     Holds.CASE_PATH: "case_path, case_file, file_name",
     Holds.PROMPT: "prompt, question, query, instruction, user_input, input, problem, question_text, displayed_text,"
     " user_prompt, user_message, user_query, input_text, model_input, prompt_text, prompt_raw, input_0_content,"
     " input_1_content, messages_0_content, arguments_gen_args_0_arg_0, arguments_0_0, arguments_0,"
     " question_body, stem, full_text,"
-    " Frage, Fragestellung, Aufgabe, consigne, pregunta, pergunta, 问题, 题目, 提问, 質問, ques, instr,"
+    " Frage, Fragestellung, Aufgabe, consigne, pregunta, pergunta, domanda, 问题, 题目, 提问, 質問, 質問文, 질문, 문제,"
+    " вопрос, السؤال, سؤال, ques, instr,"
     " task_description, problem_description,"
     " problem_text, problem_statement, inputs | request, task, text, questions, ctx, sentence, claim"
     " | source, src, source_text, source_document, article, dialogue, document",
@@ -100,7 +101,8 @@ _TABLE: Mapping[Holds, str] = {
     " context | questions",
     Holds.SYSTEM_TEXT: "system_prompt, system, instructions, custom_system_prompt, system_message, test_case_prompt",
     Holds.CONTEXT: "context, contexts, retrieved_contexts, retrieval_context, passage, passages, documents, background,"
-    " source_text, article, Kontext, 上下文 | document, material, body, story",
+    " source_text, article, Kontext, contexte, contexto, contesto, 上下文, 文脈, 문맥, контекст, السياق"
+    " | document, material, body, story",
     Holds.CONTEXT_ROLE: "context_role",
     Holds.REFERENCE: "reference, references, reference_answer, ground_truth, gold, gold_answer, golden_answer,"
     " best_answer, std_answer, standard_answer, target, targets, expected, expected_output, expected_answer,"
@@ -109,35 +111,42 @@ _TABLE: Mapping[Holds, str] = {
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
     " refr, tgt, true, true_answer, target_answer, reference_summary, gold_summary,"
     " human_translation, reference_translation, esperado, resposta_correta,"
-    " 标准答案, 参考答案, 正确答案, 正解",
+    " Referenzantwort, erwartete Antwort, richtige Antwort, réponse correcte, bonne réponse, réponse de référence,"
+    " respuesta correcta, respuesta de referencia, resposta esperada, resposta de referência, risposta attesa,"
+    " risposta corretta, 标准答案, 参考答案, 正确答案, 期望答案, 正解, 模範解答, 정답, 모범답안, эталон,"
+    " эталонный ответ, правильный ответ, الإجابة الصحيحة",
     Holds.ANSWER: "answer, answers, answer_text, final_answer, assistant, Antwort, réponse, respuesta, resposta, 回答,"
-    " 答案",
+    " 答案, risposta, 답변, ответ, الإجابة, إجابة, جواب",
     Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer,"
     " model_patch, prediction, predicted, predicted_answer, generation, generated_text, generated_answer,"
     " actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer,"
     " output_text, response_text, response_output, prompt_response, responses, completions, generations, predictions,"
     " actual_answer, actual_response,"
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
-    " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, mt, system_output, system_summary, generated_summary"
-    " | text, result, summary, hyp | pred, preds",
+    " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, 模型输出, 实际答案, 实际回答, 응답, mt,"
+    " system_output, system_summary, generated_summary"
+    " | text, result, summary, translation, hyp | pred, preds",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
-    " provider_id, target_model, evaluated_model, llm, llm_name, Modell, System, modèle, modelo, 模型, 系统, モデル"
-    " | provider, app, deployment, engine, target_label, agent_name",
+    " provider_id, target_model, evaluated_model, llm, llm_name, Modell, System, modèle, modelo, modello,"
+    " 模型, 系统, モデル, 모델, модель, النموذج"
+    " | provider, app, deployment, engine, target_label, agent_name, mt",
     Holds.ATTEMPT: "attempt, epoch, sample_index, repeat, trial, index_of_choice, attempt_index, repeat_index, Versuch"
     " | sample",
     Holds.ROW_ID: "row_id, pair_id, annotation_id, answer_id, response_id, ans_id, comparison_id, record_id",
     Holds.RATER: "rater, annotator, annotator_id, rater_id, user, user_id, worker, worker_id, person, coder,"
     " completed_by, expert, labeler, observer, participant, participant_id, prolific_pid, respondent, reviewer,"
-    " reviewer_id, assessor, assessor_id, rater_name, annotator_name, Bewerter, annotateur, 标注员 | judge",
+    " reviewer_id, assessor, assessor_id, rater_name, annotator_name, Bewerter, annotateur, evaluador, avaliador,"
+    " valutatore, 标注员, 评价人, 評価者, 평가자 | judge",
     Holds.LABEL: "label, rating, annotation, verdict, quality, human_score, human_rating, human_label, human_judgment,"
     " human_judgement, human_annotation, expert_score, expert_rating, gold_score,"
-    " Bewertung, Urteil, étiquette, 标签, 评分"
+    " Bewertung, Urteil, étiquette, avaliação, evaluación, valutazione, 标签, 评分, 評価, 평가, оценка, التقييم"
     " | score, note, category, value, code, preference, winner",
-    Holds.SCORE: "score, scores, points, grade, reward, Punkte, Punktzahl, note, 得分, 分数",
+    Holds.SCORE: "score, scores, points, grade, reward, Punkte, Punktzahl, note, puntuación, pontuação, punteggio,"
+    " 得分, 分数, 总分, 点数, 점수, балл",
     Holds.REASON: "reason, rationale, explanation, justification, comment, comments, remark, remarks, why, feedback,"
-    " judgment, critique, Begründung, Kommentar, commentaire, 理由",
+    " judgment, critique, Begründung, Kommentar, commentaire, motivo, 理由, 이유, причина, السبب",
     Holds.CRITERION: "criterion, criteria, dimension, aspect, metric, schema, question_name, Kriterium",
     Holds.JUDGE: "judge, judge_model, judge_name, judge_model_id, judge_id, evaluator, eval_model_name, grader",
     Holds.PREFERENCE: "preference, winner, better, preferred, overall_preference | decision, choice, label, verdict",
@@ -147,7 +156,8 @@ _TABLE: Mapping[Holds, str] = {
     " response_time_ms, elapsed_seconds, elapsed_sec",
     Holds.COST: "cost, price, total_cost, Kosten",
     Holds.TOKENS: "completion_tokens, output_tokens, tokens, usage, total_tokens, prompt_tokens, input_tokens",
-    Holds.SCENARIO: "scenario, scenario_code, category, Kategorie, catégorie",
+    Holds.SCENARIO: "scenario, scenario_code, category, Kategorie, catégorie, categoría, 类别, カテゴリ, 카테고리,"
+    " категория",
     Holds.TYPE: "type, question_type",
     Holds.LANGUAGE: "lang, language, locale, Sprache, langue",
     Holds.SPLIT: "split, datasplit, subset, dataset, benchmark, domain, topic, difficulty, tags, metadata, subject,"
@@ -203,7 +213,7 @@ _METRIC_NAMES = (  # of known tools, which are shares where no value is above 1
     "pass pass_1 pass_at_1 hallucination toxicity bias contextual_precision contextual_recall "
     "contextual_relevancy rouge_score rouge_1 rouge_2 rouge_l bleu bleu_score meteor mrr ndcg topic_adherence "
     "tool_call_accuracy agent_goal_accuracy follow_all_instructions reciprocal_rank mean_reciprocal_rank resolved "
-    "is_resolved"
+    "is_resolved 准确率 准确度 正确率 正答率 정확도"
 )
 METRICS: Mapping[str, Scale] = dict.fromkeys(_METRIC_NAMES.split(), SHARE)
 _NO_SCORES = frozenset(  # max_score is no score

@@ -54,6 +54,31 @@ def test_reads_asks_about_a_text_that_a_system_may_have_made(name: str) -> None:
     assert read(lines(row), "t.jsonl", columns={name: "response"})["responses"] == [response("t", "It was wet.")]
 
 
+def test_reads_takes_mt_for_the_systems_where_it_names_them() -> None:
+    rows = [
+        {"src": f"It rained all day {n}.", "mt": name, "translation": f"{name}: Regen {n}."}
+        for name in "ab"
+        for n in (1, 2)
+    ]
+
+    document = read(lines(*rows), "t.jsonl")
+
+    assert [(row["system"], row["text"]) for row in document["responses"]] == [
+        ("a", "a: Regen 1."),
+        ("a", "a: Regen 2."),
+        ("b", "b: Regen 1."),
+        ("b", "b: Regen 2."),
+    ]
+    row = {"src": "It rained all day.", "ref": "Es regnete.", "translation": "Regen."}
+    assert read(lines(row), "t.jsonl")["responses"] == [response("t", "Regen.")]
+
+
+def test_reads_takes_no_number_for_the_context_of_a_question() -> None:
+    row = {"prompt": "Which river?", "article": 1, "reference": "The Elbe."}
+
+    assert read(lines(row), "t.jsonl")["cases"] == [case("1", "Which river?", "The Elbe.", article=1)]
+
+
 def test_reads_takes_no_prices_for_what_is_asked() -> None:
     prices = {"oak": {"input": 0.8, "output": 4}, "elm": {"input": 0.8, "output": 2.5}}
 
@@ -122,6 +147,7 @@ def test_reads_says_that_scores_need_ids_to_be_those_of_a_system_elsewhere() -> 
         {"split": "val", "auroc": 0.9, "ci95": 0.1},
         {"model": "oak", "language": "de", "bleu": 30.1},
         {"chrf": 0.5, "ter": 0.2},
+        {"dataset": "River bench", "accuracy": 0.5},
     ],
 )
 def test_reads_says_that_figures_have_no_cases(row: Mapping[str, object]) -> None:
