@@ -18,7 +18,7 @@ from judging.specs.records.columns import (
 )
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
-from judging.specs.records.parts import Form, Part, UploadParts
+from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.values import (
     are_choices,
     as_count,
@@ -471,7 +471,7 @@ class ColumnQuestions(ColumnRoles):
     def _ask_about_doubles(self) -> None:
         """Ask where two columns have the same header and other cells, and one of them is read."""
         doubles = [match for name in self.free() if (match := DOUBLE.fullmatch(name))]
-        for name, header in (match.group(0, 1) for match in doubles if self.part.form in (Form.CSV, Form.SHEET)):
+        for name, header in (match.group(0, 1) for match in doubles if self.part.is_cells):
             role = self.roles.get(header, Holds.IGNORE)
             is_read = role not in (Holds.DETAIL, Holds.IGNORE) and self.mapping.why[header] != CHOSEN
             if is_read and self.columns[name].values != self.columns[header].values:

@@ -70,6 +70,11 @@ class Part:
         """Whether its rows keep their types, as JSON, Parquet and Arrow do."""
         return self.form in (Form.ROWS, Form.COLUMNS)
 
+    @property
+    def is_cells(self) -> bool:
+        """Whether its rows are cells, which are texts, and its columns stand in an order."""
+        return self.form in (Form.CSV, Form.SHEET)
+
     def place(self, at: str = "") -> Place:
         """Return a place in this part."""
         return Place(self.file, at or self.name)

@@ -119,7 +119,7 @@ def _sums_up(part: Part, upload: UploadParts) -> bool:
 def _tools_rows_in(part: Part) -> Part | None:
     """Return the rows of a tool that another program wrote anew: as the one list of a document, or as a table whose
     cells print lists and objects; None where these are not of a tool either."""
-    if part.form in (Form.CSV, Form.SHEET):
+    if part.is_cells:
         inner = [rows for rows in [with_printed_values(part)] if rows is not part]
     else:
         inner = tables_of(part) if len(part.lists) == 1 and not is_of_a_tool(part) else []

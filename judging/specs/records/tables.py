@@ -319,13 +319,14 @@ class _Reader:
 
     def _is_null(self, place: Place, value: object) -> bool:
         """Return whether a row has no response, which is counted; an empty text of JSON is an empty response."""
-        is_table = self.part.form in (Form.CSV, Form.SHEET)
         is_empty = isinstance(value, str) and (
-            not value.strip() if is_table else self.is_unfilled and is_missing(value)
+            not value.strip() if self.part.is_cells else self.is_unfilled and is_missing(value)
         )
         is_null = value is None or is_empty or (isinstance(value, float) and not math.isfinite(value))
         if is_null:
-            self.collector.leave_out("response", "the cell is empty" if is_table else "the response is null", place)
+            self.collector.leave_out(
+                "response", "the cell is empty" if self.part.is_cells else "the response is null", place
+            )
             self.collector.warn("null-response", place)
         return is_null
 

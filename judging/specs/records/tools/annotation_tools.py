@@ -288,7 +288,7 @@ def _fits(part: Part) -> bool:
     column = _column(part)
     if not column or not {"id", "text"} <= set(part.columns):
         return False
-    if part.form is Form.CSV:
+    if part.is_cells:
         return part.columns[:2] == ("id", "text") and part.columns[-1 - (part.columns[-1] == _COMMENTS)] == "label"
     lists = all(isinstance(row.fields.get(column), list) for row in part.sample)
     is_of_people = column != _ANNOTATIONS or all("user" in entry for row in part.sample for entry in _given(row.fields))

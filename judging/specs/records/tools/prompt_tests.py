@@ -401,7 +401,7 @@ def _blocks(part: Part) -> tuple[list[str], list[_ProviderBlock]]:
 
 
 def _is_csv(part: Part) -> bool:
-    if part.form is not Form.CSV:
+    if not part.is_cells:
         return False
     variables, blocks = _blocks(part)
     if not blocks or not variables or any(re.sub(r" \(\d+\)$", "", name) in _BESIDE for name in variables):
@@ -524,7 +524,7 @@ _TYPED = re.compile(r"((?:not-)?([a-z][a-z-]*))(?:\([\d.]+\))?\s*(?::(.*))?", re
 
 def _is_tests(part: Part) -> bool:
     variables = [name for name in part.columns if name and not name.startswith("__")]
-    is_table = part.form in (Form.CSV, Form.SHEET) and any(map(_EXPECTED.fullmatch, part.columns))
+    is_table = part.is_cells and any(map(_EXPECTED.fullmatch, part.columns))
     return is_table and bool(variables) and set(ID_COLUMNS).isdisjoint(variables)
 
 

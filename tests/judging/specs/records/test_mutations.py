@@ -11,6 +11,7 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,9 @@ def _response(row: Document) -> tuple[object, ...]:
 
 
 def read(files: list[SourceFile], folder: Path) -> Reading:
-    bundle = Bundle({file.path: (folder / "files" / file.path).read_bytes() for file in files})
+    bundle = Bundle(
+        {file.path: (folder / "files" / file.path).read_bytes() for file in corpus.sources(folder / "files")}
+    )
     return read_records(files, bundle, RecordOptions())
 
 
@@ -248,6 +251,32 @@ def test_a_changed_file_is_read_rightly_or_refused(folder: Path) -> None:
         if known is not None and not is_refused(reading) and not says_more(reading, original):
             new = {fact for fact in facts(reading) if not is_seen(fact)} - known
             assert not {fact for fact in new if not is_renamed(fact, known)}, what
+
+
+def _plain_tables(folder: Path) -> dict[str, list[list[str]]]:
+    """Return the rows of the files of a folder that are tables in UTF-8."""
+    found = {}
+    for path in sorted((folder / "files").rglob("*")):
+        if path.suffix in TABLES:
+            with suppress(UnicodeDecodeError):
+                found[path.relative_to(folder / "files").as_posix()] = _table(path.read_bytes().decode("utf-8-sig"))
+    return found
+
+
+@pytest.mark.parametrize(
+    "folder", [folder for folder in corpus.folders() if _plain_tables(folder)], ids=lambda it: it.name
+)
+def test_a_table_is_read_in_a_workbook_as_in_csv(folder: Path) -> None:
+    books = {path: _encoded(_as_table(rows, ","), ".xlsx") or b"" for path, rows in _plain_tables(folder).items()}
+    files = [
+        source_of(str(Path(file.path).with_suffix(".xlsx")), books[file.path]) if file.path in books else file
+        for file in corpus.sources(folder / "files")
+    ]
+
+    table, workbook = read(corpus.sources(folder / "files"), folder), read(files, folder)
+
+    assert [taken.shape for taken in workbook.taken] == [taken.shape for taken in table.taken]
+    assert (workbook.collected and facts(workbook)) == (table.collected and facts(table))
 
 
 def is_refused(reading: Reading) -> bool:
