@@ -293,7 +293,8 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
         )
     refusal = quota_refusal(queue=queue, user=annotator, at=at) if standing.has_quota else ""
     if standing.may_take and not refusal:
-        claim = _try_own(annotator, standing.begun[:OWN_CLAIMS], at)
+        own = transaction.atomic(_own)
+        claim = own(annotator, standing.begun[:OWN_CLAIMS], at) if standing.begun else None
         for _ in range(MOST_TRIES):
             claim = claim or _try_claim(queue, annotator, standing.assigned[:OWN_CLAIMS], at)
             if claim is not None:
@@ -303,8 +304,8 @@ def claim_next(*, queue: Queue, annotator: User, at: datetime, standing: QueueAc
     raise NoItemAvailable(why_nothing_for(queue=queue, user=annotator, at=at))
 
 
-@transaction.atomic
-def _try_own(annotator: User, item_ids: Sequence[int], at: datetime) -> Assignment | None:
+def _own(annotator: User, item_ids: Sequence[int], at: datetime) -> Assignment | None:
+    """Take the first of the items that a person holds whose slot is still free."""
     for item_id in item_ids:  # everybody locks in the same order
         locked = _locked_or_gone(item_id)
         if locked is not None and locked.item.is_open and _may_take(locked, annotator, at):
@@ -322,7 +323,7 @@ def _try_claim(queue: Queue, annotator: User, assigned: Sequence[int], at: datet
     )
     if again is not None:
         return _take(LockedItem(again, ()), annotator, at)
-    own = _try_own(annotator, assigned, at)
+    own = _own(annotator, assigned, at)
     if own is not None:
         return own
     item = _CANDIDATE[OrderPolicy(queue.order)].first(queue_id=queue.pk, person_id=annotator.pk, at=at)

@@ -109,7 +109,7 @@ def test_create_holds_debates_between_baselines() -> None:
         ({"limit": 0}, "--limit: Ensure this value is greater than or equal to 1"),
         ({"endpoints": ["x", "z"]}, "--endpoints: Select a valid choice. z is not"),
         ({"max_rounds": 99}, "--max-rounds: Ensure this value is less than or equal to 8"),
-        ({"budget": "lots"}, "--budget: Enter a number"),
+        ({"budget": "lots"}, "--budget: Enter the budget as a number of dollars"),
         ({"plan": "round-robin"}, "--systems: Choose at least 3 systems"),
     ],
 )

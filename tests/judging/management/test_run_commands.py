@@ -187,7 +187,7 @@ def test_run_create_refuses_what_a_page_would_refuse() -> None:
     )
     assert f"--judges: There is no judge “{pair.name}”." in refusal(*here, "--judges", pair.name)
     judged = (*here, "--judges", judge.name, "--rubrics", rubric.slug)
-    assert refusal(*judged, "--budget", "much") == "--budget: Enter a number."
+    assert refusal(*judged, "--budget", "much") == "--budget: Enter the budget as a number of dollars."
     assert "the price of nowhere is unknown" in refusal(*judged, "--budget", "1")
     assert refusal(*judged, "--first-attempts", "0") == (
         "--first-attempts: Ensure this value is greater than or equal to 1."
