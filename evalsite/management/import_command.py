@@ -10,12 +10,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
-from evalsite.base.actions.commands import add_fields, entered_of, refused_by_option
+from evalsite.base.actions.commands import add_by, add_fields, entered_of, refused_by_option
+from evalsite.base.actions.declarations import acting_person
 from evalsite.base.actions.entries import valid_form
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.types import JsonDict
 from judging.actions.progress import progress_bar
-from judging.actions.uploads import UPLOADS
+from judging.actions.uploads import UPLOADS, confirm
 from judging.forms.imports import ImportOptionsForm
 from judging.services.file_imports.imports import (
     CheckedImport,
@@ -122,12 +123,14 @@ class ImportCommand(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="a file, a ZIP archive or a folder")
         add_fields(parser, ImportOptionsForm.base_fields)
+        add_by(parser)
         parser.add_argument("--dry-run", action="store_true", help="report what would be imported and store nothing")
 
     def run(self, **options: Any) -> JsonDict:
         """Check the paths and, unless it is a dry run, store what they hold."""
         paths: list[Path] = options["paths"]
         with refused_by_option():
+            actor = acting_person(options["by"], permission=confirm.permission)
             form = valid_form(UPLOADS, ImportOptionsForm, entered_of(ImportOptionsForm.base_fields, options))
         with progress_bar(shown=not options["as_json"]) as watch:
             checked = check_import(files=read_paths(paths), options=form.options(), watch=watch)
@@ -138,7 +141,7 @@ class ImportCommand(JsonCommand):
         plan = self._plan(checked, with_records=options["as_json"])
         if options["dry_run"]:
             return {"dry_run": True, "changed": False, "would_change": not checked.changes_nothing, **plan}
-        origin = RubricOrigin(paths[0].name if len(paths) == 1 else f"{len(paths)} paths", None, now())
+        origin = RubricOrigin(paths[0].name if len(paths) == 1 else f"{len(paths)} paths", actor, now())
         try:
             with progress_bar(shown=not options["as_json"]) as watch:
                 result = store_checked(checked=checked, origin=origin, watch=watch)

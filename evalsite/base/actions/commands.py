@@ -78,8 +78,7 @@ class NounCommand(JsonCommand):
                 added.add_argument("--after", type=int, help="only those behind this number, as `next` says")
                 added.add_argument("--rows", type=int, default=50, help=f"how many, at most {MOST_ROWS}")
             if action is not None:
-                whom = "act as this person" + ("" if action.options.get("needs_person") else "; default: the site")
-                added.add_argument("--by", default="", metavar="NAME", help=whom)
+                add_by(added, needs_person=action.options.get("needs_person", False))
             if action is not None and action.options.get("sends_file"):
                 added.add_argument(
                     "--output", default=STANDARD, metavar="FILE", help="file to write; default: print it"
@@ -236,9 +235,13 @@ def printed_table(report: Report[Any], shown: Any, options: JsonDict) -> Iterato
 
 def _actor(name: str, action: Action[Any, Any] | None) -> User | None:
     """Return the person in whose name something is done, who may do it; None where nobody is named."""
-    if not name or action is None:
-        return None
-    return acting_person(name, permission=action.permission)
+    return None if action is None else acting_person(name, permission=action.permission)
+
+
+def add_by(parser: argparse.ArgumentParser, *, needs_person: bool = False) -> None:
+    """Add the argument that names the person in whose name something is done."""
+    whom = "act as this person" + ("" if needs_person else "; default: the site")
+    parser.add_argument("--by", default="", metavar="NAME", help=whom)
 
 
 def add_fields(parser: argparse.ArgumentParser, fields: Mapping[str, forms.Field]) -> None:

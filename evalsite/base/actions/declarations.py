@@ -14,7 +14,6 @@ from typing import Any, Generic, TypedDict
 from django import forms
 from django.apps import apps
 from django.contrib.auth.models import User
-from django.core.management.base import CommandParser
 from django.db import models, transaction
 from django.db.models import Model, QuerySet
 from django.db.models.deletion import ProtectedError, RestrictedError
@@ -538,19 +537,14 @@ PERSON = Reference("account", ("username", "email"), rows=User.objects.all)
 ACTIVE_PERSON = Reference("active account", PERSON.fields, rows=lambda: User.objects.filter(is_active=True))
 
 
-def add_by(parser: CommandParser, role: str, *, required: bool = True) -> None:
-    """Add the argument that names the person in whose name something is done."""
-    parser.add_argument(
-        "--by", required=required, default="", metavar="NAME", help=f"user name, mail address or id of the {role}"
-    )
-
-
-def acting_person(text: str, *, permission: str) -> User:
-    """Return an active person who may do what the page demands of whoever presses its button.
+def acting_person(text: str, *, permission: str) -> User | None:
+    """Return an active person who may do what the page demands of whoever presses its button; None for no name.
 
     Raises:
         Refused: there is no such person, or they may not.
     """
+    if not text:
+        return None
     person = ACTIVE_PERSON.named(text)
     if not person.has_perm(permission):
         raise Refused(f"“{person.username}” may not do this. Name somebody who may with --by.")

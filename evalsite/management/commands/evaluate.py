@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management.base import CommandParser
 from django.utils.timezone import now
 
-from evalsite.base.actions.commands import add_fields, entered_of, refused_by_option
+from evalsite.base.actions.commands import add_by, add_fields, entered_of, refused_by_option
+from evalsite.base.actions.declarations import acting_person
 from evalsite.base.actions.entries import perform
 from evalsite.base.command_base import BadInput, JsonCommand, pick
 from evalsite.base.formats import figure_in_numbers, scale_of_figure
@@ -63,6 +65,7 @@ class Command(JsonCommand):
             "responses",
         )
         add_fields(parser, FIELDS)
+        add_by(parser)
         parser.add_argument("--estimate", action="store_true", help="print calls and cost without starting the run")
         parser.add_argument("--wait", action="store_true", help="wait for the run and print the leaderboards")
         add_fields(parser, RunRulesForm.base_fields)
@@ -80,11 +83,13 @@ class Command(JsonCommand):
         if gate.is_asked and not options["wait"]:
             raise BadInput("Rules for a pipeline apply to a finished run: add --wait.")
         ensure_baselines()
-        entered = entered_of(FIELDS, options) | _systems(self._suite(options["suite"]), options["systems"])
         with refused_by_option(), done_through("command"):
+            actor = acting_person(options["by"], permission=create.permission)
+            suite = self._suite(options["suite"], actor)
+            entered = entered_of(FIELDS, options) | _systems(suite, options["systems"])
             if options["estimate"]:
-                return estimate.shown(perform(estimate, None, entered, actor=None, at=now()))
-            run: Run = perform(create, None, entered, actor=None, at=now())
+                return estimate.shown(perform(estimate, None, entered, actor=actor, at=now()))
+            run: Run = perform(create, None, entered, actor=actor, at=now())
         if options["wait"]:
             run = wait_for_run(run.pk, bar=not options["as_json"])
         boards = [GatedBoard(row, board_of([row]), {}) for row in _evaluators(run)] if options["wait"] else []
@@ -104,14 +109,14 @@ class Command(JsonCommand):
         write_files(gate, self.outcomes, chosen)
         return {"gate": gate_report(self.outcomes)}
 
-    def _suite(self, name: str) -> Suite:
+    def _suite(self, name: str, actor: User | None) -> Suite:
         """Return a stored suite, or the one that a path holds, which is imported unless it is stored already."""
         path = Path(name)
         if not path.exists():
             return SUITE.named(name)
         try:
             result = store_import(
-                files=read_paths([path]), options=ImportOptions(), source=path.name, actor=None, at=now()
+                files=read_paths([path]), options=ImportOptions(), source=path.name, actor=actor, at=now()
             )
         except ImportRefused as refusal:
             for problem in refusal.problems[1:PROBLEMS_PRINTED]:  # the refusal says the first

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
 from judging.models import Run, Suite
 from tests import factories
@@ -63,13 +64,15 @@ def test_evaluate_goes_from_a_file_to_leaderboards_and_asks_nothing_twice(server
     factories.endpoint(name="elm", base_url=server.url, model="elm")
     judge = factories.endpoint(name="judge", base_url=server.url, model="judge")
     factories.judge(name="acc", kind="accuracy", endpoint=judge)
-    arguments = (str(suite_file), "--systems", "oak 0", "elm", "--judges", "acc", "--wait")
+    ada = factories.user("ada", Role.RESEARCHER)
+    arguments = (str(suite_file), "--systems", "oak 0", "elm", "--judges", "acc", "--by", "ada", "--wait")
 
     report = evaluated(*arguments)
     calls = server.stats()["calls"]
     again = evaluated(str(Suite.objects.get().pk), *arguments[1:])
 
     assert (report["status"], report["calls_made"], report["failures"]) == ("finished", 6, {"answer-content-filter": 1})
+    assert [*Suite.objects.values_list("created_by"), *Run.objects.values_list("created_by")] == [(ada.pk,)] * 3
     # 4 asks, and 2 verdicts: equal responses to one question are judged by one call
     assert report["asked"] == [
         {"system": "elm · PLAIN", "asked": 2, "responses": 1, "cut_off": 0, "waiting": 0,

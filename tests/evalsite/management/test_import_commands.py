@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
 from judging.models import Prompt, Response, Rubric, Suite
-from tests import image_files
+from tests import factories, image_files
 from tests.judging import import_files
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +45,18 @@ def test_import_of_a_suite_dry_run_stores_nothing(tmp_path: Path) -> None:
     result = run("import", write(tmp_path, import_files.suite()), "--dry-run")
 
     assert (result["would_change"], result["changed"], Suite.objects.count()) == (True, False, 0)
+
+
+def test_import_in_the_name_of_a_person_is_theirs_and_nobodys_who_may_not(tmp_path: Path) -> None:
+    ada = factories.user("ada", Role.RESEARCHER)
+    factories.user("ben", Role.ANNOTATOR)
+    file = write(tmp_path, import_files.suite())
+
+    with pytest.raises(BadInput, match="“ben” may not do this"):
+        run("import", file, "--by", "ben")
+    run("import", file, "--by", "ada")
+
+    assert list(Suite.objects.values_list("created_by", "benchmark__created_by")) == [(ada.pk, ada.pk)]
 
 
 def test_import_of_a_suite_reads_a_folder_and_names_a_new_benchmark(tmp_path: Path) -> None:
