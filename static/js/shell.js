@@ -48,6 +48,12 @@ document.addEventListener("click", async (event) => {
   document.dispatchEvent(new CustomEvent("toast", { detail }));
 });
 
+// Back and Forward: the browser fills filters in as they were left, not as the page was made.
+addEventListener("pageshow", (event) => {
+  if (!event.persisted && performance.getEntriesByType("navigation")[0]?.type !== "back_forward") return;
+  for (const form of document.querySelectorAll("form[method=get]")) form.reset();
+});
+
 // Filters act at once: every choice in a <form data-autosubmit>, or one <select data-autosubmit>. The form's button is for
 // readers without JavaScript and for words that are being typed.
 document.addEventListener("change", (event) => {

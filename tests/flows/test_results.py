@@ -108,6 +108,19 @@ def test_rows_are_walked_by_keys_and_the_address_follows(researcher: Page) -> No
     expect(researcher).to_have_url(re.compile("/responses/"))
 
 
+def test_filters_say_after_back_what_the_page_shows(researcher: Page) -> None:
+    researcher.goto("/reports/results/1/")
+    words = researcher.locator("main input[name=q]")
+    words.fill("git")
+    words.press("Enter")
+    expect(researcher).to_have_url(re.compile(r"[?&]q=git(&|$)"))
+
+    researcher.go_back()
+
+    expect(researcher).to_have_url(re.compile("/reports/results/1/$"))
+    expect(words).to_have_value("")
+
+
 def test_filters_work_without_javascript(signed_in: SignIn) -> None:
     page = signed_in("demo-researcher", java_script_enabled=False)
     page.goto("/reports/results/1/")
