@@ -495,7 +495,9 @@ class _Resolver(ColumnQuestions):
             about = [name for name in self.free() if self._scores_a_system(name, systems, named)]
             systems = [name for name in systems if name not in about and not self._counts_a_double(name)]
             if any(self.columns[name].is_prose for name in systems):  # then numbers beside are codes of what they did
-                systems = [name for name in systems if not self.columns[name].is_numbers]
+                systems = [
+                    name for name in systems if names.is_numbered_response(name) or not self.columns[name].is_numbers
+                ]
             is_said = named or any(
                 names.PROVIDER_HEADER.fullmatch(name)
                 or names.system_of_responses(name)

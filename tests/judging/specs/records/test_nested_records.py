@@ -186,6 +186,16 @@ def test_reads_refuses_a_value_that_is_not_on_the_scale_of_its_header() -> None:
     ]
 
 
+def test_reads_takes_a_numbered_response_of_numbers_beside_written_ones() -> None:
+    document = read("prompt,response_1,response_2,response_3\nTwo and one?,3.,It is four.,I do not know.\n")
+
+    assert [(row["system"], row["text"]) for row in document["responses"]] == [
+        ("response_1", "3."),
+        ("response_2", "It is four."),
+        ("response_3", "I do not know."),
+    ]
+
+
 def test_reads_takes_three_numbered_responses_as_those_of_three_systems() -> None:
     document = read("prompt,response_1,response_2,response_3,best\nQ,Elbe.,Oder.,Rhine.,2\n")
 
