@@ -247,6 +247,10 @@ def check_can_answer(
         raise ReviewRefused(f"{_CLOSED[item.state]} Your annotation was not stored; your text is kept as a draft.")
     if item.queue is QueueStatus.ARCHIVED:
         raise ReviewRefused(_PAUSED[item.queue])
+    if claim is not None and claim.token != token and claim.state is AssignmentStatus.LEASED:
+        raise ReviewRefused(
+            "You opened this item again elsewhere. Submit it there, or here once more. Your text is kept as a draft."
+        )
     if claim is None or claim.token != token or claim.state not in (AssignmentStatus.LEASED, AssignmentStatus.LAPSED):
         raise ReviewRefused(
             "This item is no longer assigned to you. Your text is kept as a draft. Open the item again to submit it."

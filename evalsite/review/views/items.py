@@ -438,7 +438,7 @@ def _with_toast(response: HttpResponse, toast: Toast | None) -> HttpResponse:
 STOP_POLLING = 286  # htmx ends a poll at this status
 PRECONDITION_FAILED = 412
 PAGE_LIMIT = 40  # characters of the name that a page gives itself
-LOST = "Your claim expired and the item went to another person. Your text is kept as a draft."
+LOST = "This page lost the item: another person has it, or you opened it again. Your text is kept as a draft."
 
 
 def _claim(request: PageRequest, item_id: int) -> Assignment:

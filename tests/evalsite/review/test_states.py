@@ -126,7 +126,8 @@ def test_check_can_answer_accepts_a_live_claim_and_a_lapsed_one_nobody_took() ->
     ("item", "claim", "token", "label", "words"),
     [
         (OPEN_ITEM, None, "t1", "1", "no longer assigned to you"),
-        (OPEN_ITEM, CLAIM, "stolen", "1", "no longer assigned to you"),
+        (OPEN_ITEM, CLAIM, "stolen", "1", "You opened this item again elsewhere"),
+        (OPEN_ITEM, replace(CLAIM, state=AssignmentStatus.LAPSED), "stolen", "1", "no longer assigned to you"),
         (OPEN_ITEM, replace(CLAIM, state=AssignmentStatus.SKIPPED), "t1", "1", "no longer assigned to you"),
         (
             replace(OPEN_ITEM, answers=1, leased=1),

@@ -145,7 +145,7 @@ def test_record_annotation_refuses_an_old_token() -> None:
     old = claim_next(queue=item.queue, annotator=ada, at=NOON)
     claim_next(queue=item.queue, annotator=ada, at=NOON)
 
-    with pytest.raises(ReviewRefused, match="no longer assigned to you"):
+    with pytest.raises(ReviewRefused, match="You opened this item again elsewhere"):
         answer(old)
 
 
