@@ -14,6 +14,7 @@ from judging.specs.records.columns import Column, Mapping, ends_in_reply
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import CaseRecord, Place
 from judging.specs.records.values import (
+    are_lettered,
     as_count,
     as_id,
     as_text,
@@ -290,6 +291,9 @@ def choices_of(value: object) -> Iterator[tuple[str, str]]:
         entries, letters = value.get("text"), value.get("label")
         if isinstance(entries, list) and isinstance(letters, list) and len(letters) == len(entries):
             yield from zip(map(as_text, letters), map(as_text, entries), strict=True)
+            return
+        if are_lettered(value):
+            yield from ((letter_in(str(key)), as_text(text)) for key, text in value.items())
             return
         value = entries
     for number, entry in enumerate(value if isinstance(value, list) else []):

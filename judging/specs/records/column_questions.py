@@ -24,6 +24,7 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_text,
+    is_choice,
     is_list,
     is_question,
     listed,
@@ -267,7 +268,7 @@ class ColumnQuestions(ColumnRoles):
     def _ask_about_choices(self) -> None:
         """Ask where an answer may count the texts of a list that nothing names as choices."""
         answer = self.mapping.one(Holds.REFERENCE) or ("" if self.has(*RESPONDS) else self.mapping.one(Holds.LABEL))
-        if answer and not self.has(Holds.CHOICES) and self.columns[answer].mostly(_is_place):
+        if answer and not self.has(Holds.CHOICES) and self.columns[answer].mostly(is_choice):
             lists = [name for name in self.free() if self.columns[name].mostly(are_choices)]
             for name in [name for name in lists if not names.is_known(name)][:1]:
                 kind = "number" if self.columns[answer].is_numbers else "letter"
@@ -657,11 +658,6 @@ def is_grade(value: object) -> bool:
     """Return whether a value is a whole number as people give to responses, 0 to 10."""
     number = as_count(value)
     return number is not None and number <= 10
-
-
-def _is_place(value: object) -> bool:
-    """Return whether a value may count a choice: a whole number, or a letter."""
-    return type(value) is int or (isinstance(value, str) and re.fullmatch(r"[A-J]", value.strip()) is not None)
 
 
 def _is_share(value: object) -> bool:

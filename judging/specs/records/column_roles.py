@@ -47,6 +47,7 @@ _OPINIONS = Holds.LABEL, Holds.SCORE, Holds.PREFERENCE
 _DIGITS, _NUMBER = re.compile(r"\d+(\.0)?"), re.compile(r"[A-Za-z]?\d+(\.0)?")  # of questions
 _OF_ANSWERS = Holds.RESPONSE, Holds.REFERENCE, Holds.IGNORE  # what a column `answer` may be
 _OF_TEXTS = Holds.REFERENCE, Holds.RESPONSE  # made from a source
+_SAID_OF_CASES = (Holds.ANSWER, Holds.LABEL, Holds.CONTEXT, Holds.CHOICES)
 LONG_BEGINNING = 100  # characters that prompts made of a template have in common
 _NUMBER_WORDS = {2: "two", 3: "three", 4: "four"}
 
@@ -275,15 +276,17 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.RESPONSE, strong)
             return
         self._give_only(Holds.RESPONSE, [name for name in strong if not self.columns[name].is_numbers] or strong)
-        if not strong:
-            weak = [name for name in self.named(Holds.RESPONSE) if self.columns[name].is_prose]
+        weak = [name for name in self.named(Holds.RESPONSE) if self.columns[name].is_prose and not strong]
+        if weak:
             is_said = self._says_who_responded() or (names.is_of_answers(self.part.stem) and not self.has(*ASKS))
             is_made = names.is_source(self.mapping.one(Holds.PROMPT)) and any(map(self.strong, _OF_TEXTS))
             self._give(Holds.RESPONSE, weak if is_said or is_made else [])
         is_open = self.has(*ASKS) and not (self.strong(Holds.REFERENCE) or self._says_who_responded())
         is_open = is_open and not self.upload.options.system
-        if is_open and strong and names.rank(strong[0], Holds.ANSWER):  # Antwort may be either, as answer may
-            self.ask_which(strong[0], Holds.RESPONSE, Holds.REFERENCE, "what a system wrote, or the reference")
+        either = [name for name in strong[:1] if names.rank(name, Holds.ANSWER)]  # Antwort may be, as answer may
+        either += weak if is_open and not (self.has(Holds.RESPONSE) or any(map(self.named, _SAID_OF_CASES))) else []
+        if is_open and len(either) == 1:
+            self.ask_which(either[0], Holds.RESPONSE, Holds.REFERENCE, "what a system wrote, or the reference")
 
     def _names_systems(self, name: str) -> bool:
         """Return whether a column such as `mt` has the names of systems, and not what they wrote."""
@@ -327,7 +330,7 @@ class _Resolver(ColumnQuestions):
         if self.has(*ASKS) and not self.has(Holds.REFERENCE):
             named = references or [name for name in answers if name not in self.roles]
             filled = [name for name in named if self.columns[name].values]
-            self._give_only(Holds.REFERENCE, filled or self._choice_labels() or named)
+            self._give_only(Holds.REFERENCE, filled or self._right_labels() or named)
         elif self._is_key():
             self._give_only(Holds.REFERENCE, references)
             if references and names.compared(references[0]).startswith("solution"):
@@ -371,17 +374,26 @@ class _Resolver(ColumnQuestions):
         """Return whether a reference says which of the row's choices is right, in another way than `answer` does."""
         return bool(self._choice_columns()) and self.columns[name].is_labels
 
-    def _choice_labels(self) -> list[str]:
-        """Return the column `label` or `correct` where it counts the choices of a row, or has the labels that are
-        predicted in the column of the response."""
-        response = self.mapping.one(Holds.RESPONSE)
-        if response and self.columns[response].is_labels and not self.strong(Holds.RATER):
-            labels = [name for name in self.strong(Holds.LABEL) if names.rank(name, Holds.LABEL) == (0, 0)]
-            return [name for name in labels if self.columns[name].distinct & self.columns[response].distinct]
-        if self.has(*RESPONDS) or self.strong(Holds.RATER) or not self._choice_columns():
-            return []
+    def _right_labels(self) -> list[str]:
+        """Return the columns of labels that say what is right: those that count the choices of a row, those that have
+        what is predicted in the column of the response, and a `gold_label` where nothing responds."""
         named = [*self.strong(Holds.LABEL), *(name for name in self.free() if names.compared(name) == "correct")]
-        return [name for name in named if self.columns[name].mostly(is_choice)]
+        response = self.mapping.one(Holds.RESPONSE)
+        if self.strong(Holds.RATER):
+            return []
+        if response and self.columns[response].is_labels:
+            said = [name for name in named if self._says_what_is_right(name)]
+            return [name for name in said if self.columns[name].distinct & self.columns[response].distinct]
+        if self.has(*RESPONDS):
+            return []
+        counting = [name for name in named if self._choice_columns() and self.columns[name].mostly(is_choice)]
+        return counting or list(filter(names.says_right, named))
+
+    def _says_what_is_right(self, name: str) -> bool:
+        """Return whether a column may have what should be predicted: by its name, or as it has letters of choices."""
+        if names.compared(name) == "correct":
+            return bool(self._choice_columns()) and not self.columns[name].is_numbers
+        return names.rank(name, Holds.LABEL) == (0, 0) or names.says_right(name)
 
     def _choice_columns(self) -> list[str]:
         """Return the columns of choices: one with lists, or those headed A, B, C or option_1, option_2, option_3."""

@@ -16,7 +16,7 @@ from judging.specs.records.files.csv_parts import HALF
 from judging.specs.records.files.json_parts import is_dict_of_rows
 from judging.specs.records.names import Holds
 from judging.specs.records.parts import Form, Part, Row
-from judging.specs.records.values import parsed
+from judging.specs.records.values import are_questions, parsed
 
 _ASKS = (Holds.PROMPT, Holds.TURNS, Holds.CASE)
 
@@ -149,7 +149,7 @@ def _table(part: Part, parent: str, keys: Sequence[str]) -> Part:
 
 def _header(keys: Sequence[str], columns: Sequence[str] | dict[str, None]) -> str:
     says = any(names.is_strong(name, role) for name in columns for role in _ASKS)
-    header = "model" if names.are_models(keys) else "split" if says else "key"
+    header = "model" if names.are_models(keys) else "split" if says else "question" if are_questions(keys) else "key"
     while header in columns:
         header += "_"
     return header

@@ -115,8 +115,8 @@ _TABLE: Mapping[Holds, str] = {
     " respuesta correcta, respuesta de referencia, resposta esperada, resposta de referência, risposta attesa,"
     " risposta corretta, 标准答案, 参考答案, 正确答案, 期望答案, 正解, 模範解答, 정답, 모범답안, эталон,"
     " эталонный ответ, правильный ответ, الإجابة الصحيحة",
-    Holds.ANSWER: "answer, answers, answer_text, final_answer, assistant, Antwort, réponse, respuesta, resposta, 回答,"
-    " 答案, risposta, 답변, ответ, الإجابة, إجابة, جواب",
+    Holds.ANSWER: "answer, answers, answer_text, final_answer, final_decision, assistant, Antwort, réponse, respuesta,"
+    " resposta, 回答, 答案, risposta, 답변, ответ, الإجابة, إجابة, جواب",
     Holds.RESPONSE: "response, output, output_list, completion, model_output, model_response, model_answer,"
     " model_patch, prediction, predicted, predicted_answer, generation, generated_text, generated_answer,"
     " actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer,"
@@ -125,7 +125,7 @@ _TABLE: Mapping[Holds, str] = {
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
     " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, 模型输出, 实际答案, 实际回答, 응답, mt,"
     " system_output, system_summary, generated_summary"
-    " | text, result, summary, translation, hyp | pred, preds",
+    " | text, result, summary, translation, hyp | pred, preds, predicted_label, pred_label, predicted_class",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
@@ -140,7 +140,8 @@ _TABLE: Mapping[Holds, str] = {
     " reviewer_id, assessor, assessor_id, rater_name, annotator_name, Bewerter, annotateur, evaluador, avaliador,"
     " valutatore, 标注员, 评价人, 評価者, 평가자 | judge",
     Holds.LABEL: "label, rating, annotation, verdict, quality, human_score, human_rating, human_label, human_judgment,"
-    " human_judgement, human_annotation, expert_score, expert_rating, gold_score,"
+    " human_judgement, human_annotation, expert_score, expert_rating, gold_score, gold_label,"
+    " true_label, ground_truth_label, expected_label, correct_label, reference_label, actual_label,"
     " Bewertung, Urteil, étiquette, avaliação, evaluación, valutazione, 标签, 评分, 評価, 평가, оценка, التقييم"
     " | score, note, category, value, code, preference, winner",
     Holds.SCORE: "score, scores, points, grade, reward, Punkte, Punktzahl, note, puntuación, pontuação, punteggio,"
@@ -629,6 +630,12 @@ def says_judge(text: str) -> bool:
 def says_label(name: str) -> bool:
     """Return whether a header says by itself that it is of labels: label, human_rating."""
     return rank(name, Holds.LABEL) == (0, 0) or says_people(name)
+
+
+def says_right(name: str) -> bool:
+    """Return whether a header is that of the right labels: gold_label."""
+    words = compared(name).split("_")
+    return words[-1] == "label" and not (WORDS[Holds.REFERENCE] | {"true", "correct", "actual"}).isdisjoint(words)
 
 
 def sums_up(name: str) -> bool:

@@ -326,8 +326,15 @@ def letter_in(text: str) -> str:
 
 
 def holds_choices(value: object) -> bool:
-    """Return whether a value is the choices of a row: a list, or an object with a list of texts."""
-    return isinstance(value, list) or (isinstance(value, dict) and isinstance(value.get("text"), list))
+    """Return whether a value is the choices of a row: a list, an object with a list of texts, or texts by letter."""
+    is_object = isinstance(value, dict) and (isinstance(value.get("text"), list) or are_lettered(value))
+    return isinstance(value, list) or is_object
+
+
+def are_lettered(value: JsonDict) -> bool:
+    """Return whether an object has a text under each of the first letters."""
+    letters = [letter_in(key).upper() for key in map(str, value)]
+    return len(letters) > 1 and letters == [chr(65 + number) for number in range(len(letters))]
 
 
 def are_choices(value: object) -> bool:
@@ -347,7 +354,12 @@ def is_name(value: object) -> bool:
 
 def is_question(value: object) -> bool:
     """Return whether a value is a text with a question mark at its end."""
-    return isinstance(value, str) and value.rstrip().endswith(("?", "？"))
+    return isinstance(value, str) and value.rstrip().endswith(("?", "？", "؟"))
+
+
+def are_questions(texts: Collection[str]) -> bool:
+    """Return whether most of several texts are questions."""
+    return len(texts) > 1 and 2 * sum(map(is_question, texts)) > len(texts)
 
 
 def is_list(value: object) -> bool:

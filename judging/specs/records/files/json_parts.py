@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TextIO
@@ -31,7 +31,7 @@ from judging.specs.records.files.csv_parts import (
 )
 from judging.specs.records.names import Holds, are_models, is_strong
 from judging.specs.records.parts import Form, Part, PartRemark, Row
-from judging.specs.records.values import is_choice, is_conversation
+from judging.specs.records.values import are_questions, is_choice, is_conversation
 
 _AT_ONCE = 1 << 18  # characters
 _MOST = 1 << 28  # characters of one value
@@ -339,7 +339,7 @@ class Budget:
 class _IsRows(Exception):
     """A large object has so many like objects that it is a dict of rows."""
 
-    counts: bool  # its keys only count the rows
+    header: str  # of its keys
 
 
 def json_part(text: Text, findings: Findings, budget: Budget) -> Part | None:
@@ -502,7 +502,7 @@ class _Outline:
         for key in self.cursor.names():
             found[key] = self.value(f"{path}.{key}" if path else key, depth + 1)
             if not self.is_whole and not depth and len(found) == _MANY_KEYS and is_dict_of_rows(found):
-                raise _IsRows(is_index("", list(found)))
+                raise _IsRows(_header_of(found))
         return found
 
     def _list(self, path: str) -> list[Any]:
@@ -527,7 +527,7 @@ def _document_part(text: Text, reports: Reports, budget: Budget) -> Part | None:
         try:
             document = outline.value()
         except _IsRows as like:
-            return _rows_part(text, reports, _keyed_rows(text, reports, like.counts), _list_sample)
+            return _rows_part(text, reports, _keyed_rows(text, reports, like.header), _list_sample)
         if cursor.peek() == "{" or _is_named_lines(text):
             return _rows_part(text, reports, _values_rows(text, reports), _list_sample)
         cursor.check_end()
@@ -580,10 +580,13 @@ def _table_of(file: str, document: JsonDict) -> Part | None:
     if is_dict_of_rows(document) and not (are_models(document) and any(map(_holds_rows, document.values()))):
         return _keyed_part(file, document)
     texts = list(document.values())
-    are_said = sum(map(_has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
+    are_said = (
+        are_questions(document) or sum(map(_has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
+    )
     are_lists = all(map(_holds_words, texts)) and all(map(str.isdigit, document))
     if are_lists or (are_said and all(isinstance(text, str) for text in texts)):
-        return _keyed_part(file, {key: {_TEXT: text} for key, text in document.items()})
+        header = "text" if are_questions(document) else _TEXT
+        return _keyed_part(file, {key: {header: text} for key, text in document.items()})
     return None
 
 
@@ -610,10 +613,10 @@ def _with_lists(value: JsonDict) -> JsonDict:
 
 
 def _listed(value: JsonDict) -> object:
-    counts = is_index("", list(value))
     if not _holds_rows(value):
         return _with_lists(value)
-    return [row if counts else _with_id(key, row) for key, row in value.items() if row]
+    header = _header_of(value)
+    return [_with_key(header, key, row) for key, row in value.items() if row]
 
 
 def _holds_texts(value: object) -> bool:
@@ -635,10 +638,10 @@ def _has_words(value: object) -> bool:
 
 
 def _keyed_part(file: str, rows: JsonDict) -> Part:
-    """Return the rows of an object by key; a key is the id of its row unless all only count."""
-    counts = is_index("", list(rows))
-    keyed = held_part(file, [Row(key, row if counts else _with_id(key, row)) for key, row in rows.items() if row])
-    keyed.remarks += [PartRemark("index-column", "")] if counts else []
+    """Return the rows of an object by key."""
+    header = _header_of(rows)
+    keyed = held_part(file, [Row(key, _with_key(header, key, row)) for key, row in rows.items() if row])
+    keyed.remarks += [] if header else [PartRemark("index-column", "")]
     return keyed
 
 
@@ -715,10 +718,17 @@ def _transposed(document: JsonDict) -> list[Row]:
     ]
 
 
-def _with_id(key: str, row: JsonDict) -> JsonDict:
-    """Return a row of a dict with its key as id, unless it has an id or the key itself."""
+def _header_of(keys: Collection[str]) -> str:
+    """Return the name of the column of the keys of rows: nothing where they only count, else id, or what is asked."""
+    if is_index("", list(keys)):
+        return ""
+    return "question" if are_questions(keys) else "id"
+
+
+def _with_key(header: str, key: str, row: JsonDict) -> JsonDict:
+    """Return a row of a dict with its key, unless it has an id or the key itself."""
     has_id = any(is_strong(name, Holds.CASE) for name, value in row.items() if value not in (None, ""))
-    return row if has_id or key in row.values() else {"id": key} | row
+    return row if not header or (has_id and header == "id") or key in row.values() else {header: key} | row
 
 
 def _held_items(document: JsonDict) -> Callable[[str], Iterator[tuple[str, object]]]:
@@ -765,13 +775,13 @@ def _reaches(cursor: Cursor, path: str) -> bool:
     return False
 
 
-def _keyed_rows(text: Text, reports: Reports, counts: bool) -> Callable[[], Iterator[Row]]:
+def _keyed_rows(text: Text, reports: Reports, header: str) -> Callable[[], Iterator[Row]]:
     """Return the rows of a large dict of rows."""
 
     def read(cursor: Cursor) -> Iterator[tuple[str, Any]]:
         for key in cursor.names():
             value = cursor.value()
-            yield key, value if counts or not isinstance(value, dict) else _with_id(key, value)
+            yield key, _with_key(header, key, value) if isinstance(value, dict) else value
 
     return _cursor_rows(text, reports, read)
 

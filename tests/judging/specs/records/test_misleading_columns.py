@@ -247,3 +247,63 @@ def test_reads_takes_lists_of_texts_by_number_for_attempts_at_cases() -> None:
         response("oak", "I do not know.", "302"),
         response("oak", "Nobody can say.", "302", 1),
     ]
+
+
+def test_reads_choices_by_letter() -> None:
+    row = {"question": "Which river?", "options": {"A": "The Oder.", "B": "The Elbe."}}
+
+    document = read(lines(row | {"answer": "B"}), "t.jsonl")
+
+    assert document["cases"] == [case("1", "Which river?", "The Elbe.", options=row["options"])]
+    assert document["warnings"] == {"answer-index": 1, "ids-made": 1}
+
+
+def test_reads_the_letter_of_the_right_choice_for_no_label_of_a_response() -> None:
+    row = {"question": "Which river?", "options": ["The Oder.", "The Elbe."], "response": "B", "correct": "B"}
+
+    document = read(lines(row, row | {"question": "Which one?", "correct": "A"}), "t.jsonl", system="oak")
+
+    assert [case["references"] for case in document["cases"]] == [["The Elbe."], ["The Oder."]]
+    assert "labels" not in document
+
+
+@pytest.mark.parametrize("right", ["gold_label", "true_label", "ground_truth_label"])
+def test_reads_right_labels_by_what_stands_beside_them(right: str) -> None:
+    rows = [
+        {"text": "The Elbe rose over night.", right: "river"},
+        {"text": "The wren sang all day.", right: "bird"},
+    ]
+
+    asked = read(lines(*rows), "t.jsonl")
+    assert [case["references"] for case in asked["cases"]] == [["river"], ["bird"]]
+    predicted = read(lines(*(row | {"predicted_label": "bird"} for row in rows)), "t.jsonl")
+    assert [response["text"] for response in predicted["responses"]] == ["bird", "bird"]
+    assert [case["references"] for case in predicted["cases"]] == [["river"], ["bird"]]
+    judged = read(lines(*(row | {"response": "It is of a river."} for row in rows)), "t.jsonl")
+    assert [label["label"] for label in judged["labels"]] == ["river", "bird"]
+
+
+def test_reads_keys_that_are_questions_for_what_is_asked() -> None:
+    rows = {"Which river?": {"response": "The Elbe."}, "Which bird?": {"response": "The wren."}}
+
+    document = read(json.dumps(rows), "t.json")
+
+    assert [case["prompt"] for case in document["cases"]] == ["Which river?", "Which bird?"]
+    assert [response["text"] for response in document["responses"]] == ["The Elbe.", "The wren."]
+
+
+@pytest.mark.parametrize(
+    ("place", "texts"),
+    [
+        ("", {"Which river?": "The Elbe.", "Which bird?": "The wren."}),
+        (", chat", {"chat": {"Which river?": [{"text": "The Elbe."}], "Which bird?": [{"text": "The wren it is."}]}}),
+    ],
+)
+def test_reads_asks_whose_the_texts_under_questions_are(place: str, texts: object) -> None:
+    assert refused(json.dumps(texts), "t.json") == [
+        f"t.json{place}: text may be what a system wrote, or the reference. Say which: --map response=text or --map "
+        "reference=text."
+    ]
+    document = read(json.dumps(texts), "t.json", columns={"text": "response"})
+    assert [case["prompt"] for case in document["cases"]] == ["Which river?", "Which bird?"]
+    assert document["responses"][0] == response("t", "The Elbe.", "1")
