@@ -105,3 +105,12 @@ def test_session_renewal_middleware_writes_once_a_day(client: Client) -> None:
     cookies = [client.get(reverse("help")).cookies.get("sessionid") for _ in range(2)]
 
     assert [cookie is not None for cookie in cookies] == [True, False]
+
+
+@pytest.mark.parametrize(("asked", "is_said"), [(f"?next={PATH}", True), ("?next=/", False), ("", False)])
+def test_sign_in_says_why_it_is_asked_for(asked: str, *, is_said: bool) -> None:
+    factories.user("ada", Role.ADMIN)
+
+    page = Client().get(f"{reverse('login')}{asked}").text
+
+    assert ("your session has ended. Drafts of annotations are kept." in page) == is_said
