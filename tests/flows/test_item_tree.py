@@ -157,7 +157,7 @@ def test_a_debated_item_is_read_whole_and_in_order(signed_in: SignIn) -> None:
 """
         + "".join(f'        - term: "{value}"\n        - definition: {spoken(text)}\n' for value, text in levels)
         + f"""\
-    - heading "Reference response" [level=4]
+    - heading "Reference answer" [level=4]
 {reference}  - group: Guidelines G
   - group: Comments O
 """

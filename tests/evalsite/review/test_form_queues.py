@@ -142,6 +142,17 @@ def test_an_item_is_decided_question_by_question() -> None:
     assert final.label == ("-1" if item.is_turned else "1")
 
 
+def test_the_page_of_a_queue_says_that_only_labels_are_compared() -> None:
+    queue = created()
+    give("ada", queue, better=2, a=4, b=1, why=["fact"])
+    give("ben", queue, better=2, a=2, b=1, why=["fact"])
+    lead, _ = signed_in("lea", Role.RESEARCHER)
+
+    page = " ".join(lead.get(queue.get_absolute_url()).text.split())
+
+    assert '100.0%</span> <span class="stat-hint">1 item has two or more annotations; only their labels are' in page
+
+
 def test_the_list_to_adjudicate_says_which_questions_are_open(django_assert_num_queries: Any) -> None:
     queue = created(data=PAIRS + b"p3,What is 4+4?,Eight.,Nine.\n")
     for name, said in (("ada", [(4, "fact")] * 3), ("ben", [(4, "fact"), (2, "fact"), (4, "style")])):

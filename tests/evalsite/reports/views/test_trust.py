@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -340,6 +341,14 @@ def test_a_leaderboard_and_its_export_say_whether_its_judge_is_certified(researc
     assert header.endswith(",certificate")
     assert row.endswith(f'"{words}"')
     assert b"".join(listed.streaming_content).decode().splitlines()[1].startswith("Strict,True,skilled,40,")  # type: ignore[attr-defined]
+
+
+def test_the_board_of_a_suite_names_its_columns_in_words_on_a_phone(researcher: Client) -> None:
+    evaluator = audited_judge(SURE)
+
+    board = researcher.get(reverse("reports:board-detail", args=[evaluator.run.suite_id])).text
+
+    assert re.findall(r'data-label="([^"]*)"', board) == ["Strict", "Strict, corrected", "Strict, human only"]
 
 
 def test_judge_page_says_too_few_in_words(researcher: Client) -> None:
