@@ -573,11 +573,11 @@ def comment_on_item(*, item_id: int, annotator: User, text: str, author: User | 
     claim.comments = [*claim.comments, [by_lead, text.strip()[:TEXT_LIMIT], at.isoformat()]]
     claim.save(update_fields=["comments"])
     record(author, "item.commented", about(locked.item), annotator=annotator.username)
+    page = locked.item.get_absolute_url()
     if by_lead:
-        page = locked.item.get_absolute_url()
         notify(people=[annotator], kind=NoticeKind.COMMENTED, subject=queue, page=page, at=at)
     else:
-        notify_owners(queue=queue, kind=NoticeKind.COMMENTED, at=at)
+        notify_owners(queue=queue, kind=NoticeKind.COMMENTED, page=page, at=at)
     return claim
 
 

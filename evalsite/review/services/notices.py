@@ -75,22 +75,21 @@ def notify_members(*, queue: Queue, people: Iterable[User], at: datetime) -> Non
     notify(people=people, kind=NoticeKind.ASSIGNED, subject=queue, at=at)
 
 
-def notify_adjudicators(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str = "") -> None:
+def notify_adjudicators(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str = "", page: str = "") -> None:
     """Tell everybody who may adjudicate."""
     permission = Permission.objects.filter(codename="adjudicate", content_type__app_label="review")
     allowed = Q(groups__permissions__in=permission) | Q(user_permissions__in=permission)
-    notify(
-        people=User.objects.filter(allowed, is_active=True).distinct(), kind=kind, subject=queue, at=at, detail=detail
-    )
+    people = User.objects.filter(allowed, is_active=True).distinct()
+    notify(people=people, kind=kind, subject=queue, at=at, detail=detail, page=page)
 
 
-def notify_owners(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str = "") -> None:
+def notify_owners(*, queue: Queue, kind: NoticeKind, at: datetime, detail: str = "", page: str = "") -> None:
     """Tell the owners of a queue; everybody who may adjudicate where it has none."""
     owners = [*filter(None, [queue.created_by]), *queue.co_owners.all()]
     if owners:
-        notify(people=owners, kind=kind, subject=queue, at=at, detail=detail)
+        notify(people=owners, kind=kind, subject=queue, at=at, detail=detail, page=page)
     else:
-        notify_adjudicators(queue=queue, kind=kind, at=at, detail=detail)
+        notify_adjudicators(queue=queue, kind=kind, at=at, detail=detail, page=page)
 
 
 def notify_owner(*, run: Run, at: datetime) -> None:

@@ -33,14 +33,15 @@ def test_a_comment_and_its_answer_reach_the_other_side_and_no_other_annotator() 
 
     told = ada.post(url, {"text": ASKED}, headers=HTMX)
     to_lead = Notice.objects.get()
-    overview = lead.get(item.get_absolute_url()).text
+    overview = lead.get(to_lead.address).text
+    to_lead.refresh_from_db()
     lead.post(reverse("act", args=["item", item.pk, "comment"]), {"person": person.pk, "text": ANSWERED})
     to_ada = Notice.objects.exclude(pk=to_lead.pk).get()
     own, other = (client.get(item.get_absolute_url()).text for client in (ada, ben))
     to_ada.refresh_from_db()
 
     assert ASKED in told.text
-    assert (to_lead.person, to_lead.address) == (rita, queue.get_absolute_url())
+    assert (to_lead.person, to_lead.read_at is None) == (rita, False)  # by opening the item
     assert sentence_of(to_lead) == f"There is a new comment on an item of “{queue.name}”."
     assert ASKED in overview
     assert (to_ada.person, to_ada.address) == (person, item.get_absolute_url())
