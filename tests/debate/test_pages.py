@@ -109,6 +109,19 @@ def test_set_detail_filters_by_status(researcher: Client) -> None:
     assert agreed.case.key not in page
 
 
+def test_pages_say_of_no_debate_that_it_was_sent_to_review(researcher: Client) -> None:
+    owner = rows.debate_set()
+    unresolved, running = (rows.debate(owner=owner, votes=((1, 0),)) for _ in range(2))
+    running.status = DebateStatus.RUNNING
+    running.save()
+
+    of_set, of_debate = (text_of(researcher.get(shown.get_absolute_url())) for shown in (owner, unresolved))
+
+    assert ("sent to review" in of_set, "sent to review" in of_debate) == (False, False)
+    assert of_debate.count("no agreement after the last round") == 1
+    assert 'title="Running"' in of_set
+
+
 def test_set_detail_shows_who_moved_toward_whom(researcher: Client) -> None:
     owner = rows.debate_set()
     rows.debate(owner=owner, votes=((1, -1), (1, 1)))
