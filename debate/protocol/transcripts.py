@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from debate.protocol.setups import RoundMode, StatementResult, Visibility
 from debate.protocol.verdicts import consensus, majority
+from judging.judges.subjects import failure_in_words
 
 _NUMBER = re.compile(r"[\W_]*\d[\W_]*")
 SNIPPET = 140  # characters
@@ -36,6 +37,11 @@ class ShownStatement:
     filed: str = ""  # imported records: the score as filed, where it is not what the text says
     error_kind: str = ""
     statement_id: int = 0  # of the stored row whose calls are known; 0: there is none
+
+    @property
+    def failure(self) -> str:
+        """Why there was no reply, in words; "" where there was one."""
+        return failure_in_words(self.error_kind)
 
 
 @dataclass(frozen=True, slots=True)

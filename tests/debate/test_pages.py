@@ -109,6 +109,15 @@ def test_set_detail_filters_by_status(researcher: Client) -> None:
     assert agreed.case.key not in page
 
 
+def test_debate_detail_says_in_words_why_an_agent_did_not_reply(researcher: Client) -> None:
+    debate = rows.debate(votes=((1, None),))
+    Statement.objects.filter(agent__debate=debate, verdict=None).update(error_kind="endpoint-not-in-use", text="")
+
+    page = text_of(researcher.get(debate.get_absolute_url()))
+
+    assert "no reply: endpoint inactive" in page
+
+
 def test_pages_say_of_no_debate_that_it_was_sent_to_review(researcher: Client) -> None:
     owner = rows.debate_set()
     unresolved, running = (rows.debate(owner=owner, votes=((1, 0),)) for _ in range(2))
