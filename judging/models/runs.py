@@ -155,7 +155,8 @@ class Run(Owned):
 
     @property
     def waiting(self) -> int:
-        return self.total - self.done - self.failed
+        """Tasks still to be done; those of a cancelled run never are."""
+        return 0 if self.status == RunStatus.CANCELLED else self.total - self.done - self.failed
 
     def budget_left(self, *, reserved: Decimal) -> Decimal | None:
         """Return the USD of the budget that may still be spent while `reserved` is set aside; None without one."""

@@ -163,11 +163,6 @@ class RunProgress:
             else frozenset(evaluator.pk for evaluator in self.evaluators if can_rescore(evaluator))
         )
 
-    @property
-    def waiting(self) -> int:
-        """Tasks still to be done; those of a cancelled run never are."""
-        return 0 if self.run.status == RunStatus.CANCELLED else self.run.waiting
-
 
 UNREAD_SHOWN = 3
 

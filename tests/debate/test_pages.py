@@ -354,6 +354,7 @@ def test_set_detail_pauses_and_cancels_and_shows_how_it_ended(researcher: Client
     assert f'action="{pause}"' in running
     assert f'action="{reverse("judging:run-resume", args=[made.run.pk])}"' in paused
     assert list(made.debates.values_list("status", flat=True)) == ["cancelled"] * 2
+    assert ("2 waiting" in paused, "2 waiting" in cancelled) == (True, False)
     assert ("Waiting" in cancelled, cancelled.count("Cancelled") >= 3) == (False, True)  # the run and two debates
 
 
