@@ -6,6 +6,12 @@ document.addEventListener("click", (event) => {
   const open = document.getElementById("rail").classList.toggle("is-open");
   toggle.setAttribute("aria-expanded", String(open));
 });
+document.addEventListener("keydown", (event) => {
+  const toggle = event.target.closest("#rail.is-open")?.querySelector("[data-rail-toggle]");
+  if (event.key !== "Escape" || !toggle) return;
+  toggle.click();
+  toggle.focus();
+});
 
 // A refreshed fragment keeps its scroll offsets and unfolded details, found again by id.
 let kept = null;

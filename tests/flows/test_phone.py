@@ -32,6 +32,20 @@ def names_of_first_row(page: Page) -> list[str]:
     return [str(cell.get_attribute("data-label")) for cell in cells.all()]
 
 
+def test_escape_closes_the_menu_and_gives_its_button_the_focus(signed_in: SignIn) -> None:
+    page = open_on_phone(signed_in, "/runs/")
+    menu = page.get_by_role("button", name="Menu")
+    menu.press("Enter")
+    link = page.locator("#rail").get_by_role("link", name="Benchmarks")
+    link.focus()
+
+    page.keyboard.press("Escape")
+
+    expect(menu).to_be_focused()
+    expect(menu).to_have_attribute("aria-expanded", "false")
+    expect(link).not_to_be_visible()
+
+
 def test_a_leaderboard_shows_rank_score_and_interval_on_a_phone(signed_in: SignIn) -> None:
     page = open_on_phone(signed_in, "/reports/leaderboards/1/")
 

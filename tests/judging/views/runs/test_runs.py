@@ -267,6 +267,18 @@ def test_run_progress_moves_on_until_the_last_calls_of_a_stopped_run_have_ended(
     assert (in_flight.get("HX-Trigger"), ended.get("HX-Trigger")) == (None, "run-ended")
 
 
+@pytest.mark.parametrize(("options", "words"), [({}, " and not paid for again."), ({"fresh": True}, ".")])
+def test_run_detail_says_what_becomes_of_finished_calls(
+    client: Client, ada: User, options: dict[str, bool], words: str
+) -> None:
+    run = ruled_run()
+    Run.objects.filter(pk=run.pk).update(options=run.options | options)
+
+    page = client.get(run.get_absolute_url()).text
+
+    assert f'Waiting tasks are not started; finished calls are kept{words}"' in page
+
+
 def test_run_resume_keeps_a_refused_budget_in_its_field(client: Client, ada: User) -> None:
     run = ruled_run()
     Run.objects.filter(pk=run.pk).update(status=RunStatus.PAUSED, budget=Decimal("0.0036"), spent=Decimal("0.0035"))
