@@ -126,11 +126,10 @@ def _is_hidden(column: str, options: RecordOptions) -> bool:
 
 def _answer_of(records: FileRecords) -> str:
     """Return the column of answers beside questions and nothing else, which is what is reviewed; empty where none."""
-    uses = records.columns
-    if any(use.role in _RESPONSES for use in uses):
-        return ""
-    answers = [use.name for use in uses if names.rank(use.name, Holds.ANSWER) and use.why != CHOSEN]
-    return answers[0] if len(answers) == 1 else ""
+    answers = [use for use in records.columns if names.rank(use.name, Holds.ANSWER) and use.why != CHOSEN]
+    read = [use for use in records.columns if use not in answers or records.collected is not None]
+    is_one = len(answers) == 1 and not any(use.role in _RESPONSES for use in read)
+    return answers[0].name if is_one else ""
 
 
 def _kept(name: str, hidden: Sequence[str]) -> Iterator[Problem]:
