@@ -76,6 +76,7 @@ class StoredGate(models.Model):
 class OfficialBoard(models.Model):
     """Which graders and judges the board of a suite shows first, as a researcher decided."""
 
+    PAGE = "leaderboards/<int:suite_id>/board/"  # of the board, whether it is official or not
     suite = models.OneToOneField(Suite, on_delete=models.CASCADE, related_name="official_board")
     evaluators = models.JSONField()  # one key for each grader or version of a judge, in the order of the columns
     pinned_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

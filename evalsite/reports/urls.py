@@ -11,7 +11,7 @@ from evalsite.reports.actions import agreement as agreement_acts
 from evalsite.reports.actions import boards as board_acts
 from evalsite.reports.actions import golden as golden_acts
 from evalsite.reports.actions import judge_versions, publications
-from evalsite.reports.models import SavedView, StoredGate
+from evalsite.reports.models import OfficialBoard, SavedView, StoredGate
 from evalsite.reports.views import agreement, boards, judges, results
 from evalsite.review.models import GoldenItem, GoldenSet, LabelTable, Queue, WordingProposal
 
@@ -20,7 +20,7 @@ QUEUES = {"subjects": Queue.objects.all()}
 LABELS = {"subjects": LabelTable.objects.select_related("evaluator__run")}
 urlpatterns = [
     path("leaderboards/", boards.leaderboard_list, name="leaderboard-list"),
-    path("leaderboards/<int:suite_id>/board/", boards.board_detail, name="board-detail"),
+    path(OfficialBoard.PAGE, boards.board_detail, name="board-detail"),
     path(
         "leaderboards/<int:key>/board/pin/",
         button_page(publications.pin, back="reports:board-detail"),

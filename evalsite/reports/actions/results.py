@@ -11,13 +11,13 @@ from itertools import islice
 from django.db.models import QuerySet
 from django.db.models.fields.json import KeyTransform
 from django.http import QueryDict
-from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.reports import BASELINE, BeingComputed, Report, ReportColumn, ReportTable, ScoreColumn
 from evalsite.base.command_base import facts_text
 from evalsite.base.formats import ScoreScale, read_scale
+from evalsite.base.rows import page_at
 from evalsite.base.tables import Row
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from evalsite.reports import jobs
@@ -48,7 +48,7 @@ from judging.actions.references import SUITE
 from judging.actions.runs import RUNS
 from judging.forms.new_runs import AgreedForm
 from judging.judges.kinds.panel import votes_in_words
-from judging.models import Call, RunEvaluator, Score, Suite, SuiteCase
+from judging.models import Call, Response, RunEvaluator, Score, Suite, SuiteCase, Verdict
 from judging.selectors.judges import score_scales_of
 from judging.specs.suites.cases_yaml import media_fields
 
@@ -73,8 +73,8 @@ def _sampling(line: ReportContent) -> str:
 def _address(line: ReportContent) -> str:
     """Return the page of the verdict, or of the response where rules graded it."""
     if line["verdict_id"] is None:
-        return reverse("judging:response-detail", args=[line["response_id"]])
-    return reverse("judging:verdict-detail", args=[line["verdict_id"]])
+        return page_at(Response.PAGE, line["response_id"])
+    return page_at(Verdict.PAGE, line["verdict_id"])
 
 
 SCORE_COLUMNS: Columns = (
@@ -245,10 +245,6 @@ def _media_column(key: str) -> ReportColumn[ResultLine]:
     return _cell(key, media)
 
 
-def _page(name: str, key: int) -> str:
-    return reverse(f"judging:{name}-detail", args=[key])
-
-
 CELL_COLUMNS: tuple[ReportColumn[ResultLine], ...] = (
     ReportColumn("case", lambda line: line.case.key),
     ReportColumn("scenario", lambda line: line.case.scenario, in_papers=False),
@@ -266,8 +262,8 @@ CELL_COLUMNS: tuple[ReportColumn[ResultLine], ...] = (
     _cell("cost", lambda line, cell: cell.cost),
     _cell("prompt", lambda line, cell: cell.response.prompt.text),
     _cell("response", lambda line, cell: cell.response.text),
-    _cell("address", lambda line, cell: line.site + _page("response", cell.response.pk)),
-    _cell("verdict", lambda line, cell: line.site + _page("verdict", cell.verdict.pk) if cell.verdict else ""),
+    _cell("address", lambda line, cell: line.site + page_at(Response.PAGE, cell.response.pk)),
+    _cell("verdict", lambda line, cell: line.site + page_at(Verdict.PAGE, cell.verdict.pk) if cell.verdict else ""),
     _cell("share", lambda line, cell: line.share),
     _cell("scale", lambda line, cell: line.column.scale.range_words),
     *(_media_column(key) for key in MEDIA),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from django.urls import reverse
 from django.utils.timezone import localtime
 
 from evalsite.base.formats import ScoreScale, in_numbers, read_scale
+from evalsite.base.rows import page_at
 from evalsite.base.tables import Row
 from evalsite.base.types import JsonDict
 from evalsite.reports.selectors.graders import MAX_COLUMNS, Grader, graders_of
@@ -52,7 +52,7 @@ from evalsite.reports.services.results import RESULTS, ResultCells, StoredResult
 from evalsite.reports.services.snapshots import ReportContent, ReportKind, figure
 from evalsite.review.selectors.final_labels import SubjectLabel
 from judging.judges.subjects import flag_in_words
-from judging.models import Case, Response, RunEvaluator, Score, Suite
+from judging.models import Case, Response, RunEvaluator, Score, Suite, Verdict
 from judging.selectors.judges import score_scale_of, score_scales_of
 from judging.specs.suites.cases_yaml import media_fields
 from judging.statistics.estimates import Estimate, Floats, Ints, MeanKind
@@ -480,8 +480,8 @@ class CaseCell:
         """The page that says why: the verdict's, else the response's."""
         verdict = self.score.verdict_id
         if verdict is not None:
-            return reverse("judging:verdict-detail", args=[verdict])
-        return reverse("judging:response-detail", args=[self.score.response_id])
+            return page_at(Verdict.PAGE, verdict)
+        return page_at(Response.PAGE, self.score.response_id)
 
     @property
     def flags(self) -> list[str]:
@@ -557,7 +557,7 @@ def exported(case: Case, table: CaseTable, whole: Mapping[int, Response], *, sit
             "attempt": row.response.attempt,
             **_content(whole.get(row.response.pk)),
         }
-        own_page = site + reverse("judging:response-detail", args=[row.response.pk])
+        own_page = site + row.response.get_absolute_url()
         for grader, cell in zip(table.columns, row.cells, strict=True):
             if cell is not None:
                 yield {**response_facts, **_score_line(grader, cell, site)}
