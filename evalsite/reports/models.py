@@ -88,6 +88,9 @@ class OfficialBoard(models.Model):
     def __str__(self) -> str:
         return f"official board of {self.suite}"
 
+    def get_absolute_url(self) -> str:
+        return page_at(REPORTS + self.PAGE, self.suite_id)
+
 
 class SavedView(models.Model):
     """A named view of the page of results: the choices of its address, not the rows that they select."""

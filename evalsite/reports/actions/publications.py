@@ -22,7 +22,6 @@ from evalsite.base.actions.declarations import (
     columns,
 )
 from evalsite.base.http import SentFile, table_file
-from evalsite.base.rows import REPORTS, page_at
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports.actions.results import SCORES
@@ -134,7 +133,7 @@ def board_facts(suite: Suite) -> JsonDict:
     """Return the columns of a suite's official board; none where it has none."""
     official = OfficialBoard.objects.filter(suite=suite).first()
     graders = [] if official is None else graders_named(graders_of(suite.pk), official.evaluators)
-    address = page_at(REPORTS + OfficialBoard.PAGE, suite.pk)
+    address = OfficialBoard(suite=suite).get_absolute_url()
     return {"suite": str(suite), "id": suite.pk, "address": address, "graders": [grader.label for grader in graders]}
 
 
