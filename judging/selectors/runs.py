@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from itertools import pairwise
+from statistics import median
 
 from django.db.models import Avg, Case, Count, FloatField, IntegerField, Q, QuerySet, Sum, When
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
@@ -303,13 +305,15 @@ def _seconds_taken(run: Run, at: datetime) -> float | None:
 
 
 def rate_per_minute(pace: Sequence[Sequence[float]], *, at: datetime) -> float | None:
-    """Return tasks ended per minute over the last minute of `pace`; None with fewer than two points in it."""
+    """Return tasks ended per minute in the last minute of `pace`; None where fewer than two of its points differ.
+
+    It is the median between these points: a burst, as of rules and reused replies, or a wait says little of the rest.
+    """
     recent = [point for point in pace if at.timestamp() - point[0] <= PACE_WINDOW_SECONDS]
-    if len(recent) < 2 or recent[-1][0] <= recent[0][0]:
-        return None
-    ended = recent[-1][1] - recent[0][1]
-    seconds = recent[-1][0] - recent[0][0]
-    return 60 * ended / seconds if ended > 0 else None
+    moved = recent[:1] + [later for earlier, later in pairwise(recent) if later[1] > earlier[1]]
+    rates = [(later[1] - earlier[1]) / (later[0] - earlier[0]) for earlier, later in pairwise(moved)]
+    rates = [rate for rate in rates if rate > 0]  # a retry takes tasks back
+    return 60 * median(rates) if rates else None
 
 
 def tasks_of(evaluator: RunEvaluator) -> QuerySet[RunTask]:
