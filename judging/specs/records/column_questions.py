@@ -44,6 +44,8 @@ MOST_SIDES = 5  # of a label that says which of two responses is better, and how
 _OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE)
 RESPONDS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
 
+PAIRED = (Holds.RESPONSE_A, Holds.SYSTEM_A)
+
 
 class ColumnRoles:
     """The roles that the columns of one part have so far."""
@@ -140,7 +142,7 @@ class ColumnQuestions(ColumnRoles):
         is_guessed = BY_NAME in {self.mapping.why[name] for name in self.mapping.all(Holds.RESPONSES_OF)}
         if self.has(*says) or (turns and (self.columns[turns].mostly(ends_in_reply) or self._is_conversed())):
             is_open = (is_guessed or is_lost) and bool(texts) and not self.is_told
-        elif is_about and not self.has(*ASKS) and len(labels) > 1 and not texts:
+        elif is_about and not (self.has(*ASKS) or texts or self._lists_texts(rest)) and len(labels) > 1:
             self._ask_for(
                 Holds.LABEL,
                 Holds.LABEL if self.is_rated() else Holds.LABELS_OF,
@@ -158,6 +160,11 @@ class ColumnQuestions(ColumnRoles):
             hint = "Say it with --map prompt=COLUMN or --map case=COLUMN."
             page_hint = f"Choose {Holds.PROMPT.label} or {Holds.CASE.label} for one of them under Columns."
             self.put(UNKNOWN_COLUMNS, message, hint, page_hint)
+
+    def _lists_texts(self, columns: Sequence[str]) -> bool:
+        """Return whether a column has lists of texts, as those of what is asked one after the other."""
+        worded = [name for name in columns if self.columns[name].mostly(are_choices)]
+        return any(len(text.split()) > 3 for name in worded for value in self.columns[name].values for text in value)
 
     def _may_label(self, name: str) -> bool:
         return self.columns[name].is_labels and not self.columns[name].is_sentences
@@ -226,8 +233,10 @@ class ColumnQuestions(ColumnRoles):
         return names.has_word(name, Holds.RESPONSE) and not self.has(Holds.REFERENCE)
 
     def _labels_nothing(self) -> bool:
-        """Return whether labels are there and nothing that they may be of."""
-        return self.has(Holds.LABEL) and not self.has(*ASKS, *RESPONDS, Holds.SYSTEM)
+        """Return whether labels are there and nothing that they may be of, or prompts that come again and again."""
+        prompt = self.columns.get(self.mapping.one(Holds.PROMPT) or self.mapping.one(Holds.TURNS))
+        is_asked = prompt is not None and (self.has(Holds.RATER) or 2 * len(prompt.distinct) > len(prompt.values))
+        return self.has(Holds.LABEL) and not (is_asked or self.has(*RESPONDS, Holds.SYSTEM))
 
     def _may_respond(self, name: str) -> bool:
         """Return whether a column may hold what systems wrote: texts, or short ones with a word for it in the name."""
@@ -246,7 +255,7 @@ class ColumnQuestions(ColumnRoles):
         self._ask_about_ratings()
         of_two = names.systems_beside({names.compared(name): name for name in self.columns})
         name = self.mapping.one(Holds.LABEL) or next(filter(names.chooses, self.free() if of_two else ()), "")
-        words = self.columns[name].distinct if name and not self.has(*RESPONDS) else set()
+        words = self.columns[name].distinct if name and not self.has(*RESPONDS, Holds.SYSTEM_A) else set()
         is_judged = self.has(Holds.PREFERENCE, Holds.LABELS_OF)
         labels = [name for name in self.free() if names.is_rating(name) and self._is_of_sides(name)]
         choosing = self.choosing() or labels if self.has(Holds.RESPONSE_A) and not is_judged else []

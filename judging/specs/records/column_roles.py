@@ -17,6 +17,7 @@ from judging.specs.records.column_questions import (
     BY_WORD,
     CHOSEN,
     DOUBLE,
+    PAIRED,
     RESPONDS,
     ColumnQuestions,
     chooses_a_side,
@@ -139,9 +140,19 @@ class _Resolver(ColumnQuestions):
             sides = [name for name in self.free() if names.is_model(name) and self.columns[name].is_worded]
             for role, name in zip((Holds.RESPONSE_A, Holds.RESPONSE_B), sides, strict=False) if len(sides) == 2 else ():
                 self._give(role, [name])
-        if self.has(Holds.RESPONSE_A):
-            for role, name in zip((Holds.SYSTEM_A, Holds.SYSTEM_B), names.systems_beside(by_key), strict=False):
+        systems = names.systems_beside(by_key)
+        if self.has(Holds.RESPONSE_A) or self._compares_known(systems):
+            for role, name in zip((Holds.SYSTEM_A, Holds.SYSTEM_B), systems, strict=False):
                 self._give(role, [name])
+
+    def _compares_known(self, systems: Sequence[str]) -> bool:
+        """Return whether a column says which of two responses is better that other files have, by case and system."""
+        if not (systems and self.strong(Holds.CASE)) or self.strong(Holds.RESPONSE):
+            return False
+        named = {text for name in systems for text in self.columns[name].distinct}
+        chosen = [*self.mapping.all(Holds.PREFERENCE, Holds.LABELS_OF), *self._preferences()]
+        said = [self.columns[name].distinct - named for name in chosen if self.columns[name].values]
+        return any(all(names.preference(word) is not None for word in words) for words in said)
 
     def _find_prompt(self) -> None:
         """Find what is asked: a conversation, a prompt, an instruction above it."""
@@ -241,7 +252,9 @@ class _Resolver(ColumnQuestions):
             self._says_who_responded() or names.is_of_answers(self.part.stem)
         )
         column = self.columns[name]
-        return not is_response and (
+        is_passage = names.compared(name) == "text" and any(map(names.is_address, self.columns))
+        is_passage = is_passage and not any(map(self.named, (Holds.REFERENCE, Holds.ANSWER, Holds.LABEL)))
+        return not (is_response or is_passage) and (
             column.is_prose
             or column.mostly(is_question)
             or (len(self.columns) <= 2 and not (column.mostly(is_list) or self._counts(name)))
@@ -416,12 +429,12 @@ class _Resolver(ColumnQuestions):
 
     def _find_raters(self) -> None:
         """Find who labels: a column of raters, or one column for each."""
-        opinions = self._labels() + (self._preferences() if self.has(Holds.RESPONSE_A) else self._scores())
+        opinions = self._labels() + (self._preferences() if self.has(*PAIRED) else self._scores())
         opinions = opinions or [name for name in self.named(Holds.ANSWER) if not self._is_content(name)] or self.rated()
         if not opinions and not self.has(Holds.LABEL, Holds.PREFERENCE, Holds.SCORE):
             return
         raters = [name for name in self.strong(Holds.RATER) if not self.columns[name].is_text]
-        is_known = self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSE_A, Holds.SYSTEM)
+        is_known = self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, *PAIRED, Holds.SYSTEM)
         self._give_only(Holds.RATER, raters or ([] if is_known else self.named(Holds.RATER)))
         if not self.has(Holds.RATER) and is_known:
             self._give(Holds.JUDGE, self.named(Holds.JUDGE))
@@ -438,7 +451,7 @@ class _Resolver(ColumnQuestions):
 
     def _find_opinions(self) -> None:
         """Find preferences, labels and scores."""
-        if self.has(Holds.RESPONSE_A):
+        if self.has(*PAIRED):
             sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
             numbers = [name for name in self.free() if self.columns[name].is_numbers]
             of_sides = [[name for name in numbers if names.said_of_side(name, side)] for side in sides]
@@ -499,7 +512,7 @@ class _Resolver(ColumnQuestions):
             raters = [name for name in self.free() if names.is_wide_rater(name)]
             raters = [name for name in raters if self.columns[name].is_labels]
             self._give(Holds.LABELS_OF, raters if len(raters) > 1 else [])
-        if self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSE_A, Holds.LABELS_OF):
+        if self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, *PAIRED, Holds.LABELS_OF):
             return
         if self.has(*ASKS) or self.named(Holds.CASE) or any(map(names.PROVIDER_HEADER.fullmatch, self.columns)):
             systems = [name for name in self.free() if names.is_model(name)] or self._numbered_responses()
@@ -589,7 +602,7 @@ class _Resolver(ColumnQuestions):
 
         All rows are looked at where the sample has neither and rows of one prompt are likely.
         """
-        repeats = self.has(Holds.SYSTEM, Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.RESPONSE_A)
+        repeats = self.has(Holds.SYSTEM, Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, *PAIRED)
         is_of_rows = self._is_counted(iter(self.part.sample), id_column, prompt)
         if is_of_rows is None and repeats and len(self.part.sample) >= FEW_ROWS:
             is_of_rows = self._is_counted(self.part.rows(), id_column, prompt)

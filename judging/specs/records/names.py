@@ -124,7 +124,7 @@ _TABLE: Mapping[Holds, str] = {
     " actual_answer, actual_response,"
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
     " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, 模型输出, 实际答案, 实际回答, 응답, mt,"
-    " system_output, system_summary, generated_summary"
+    " system_output, system_summary, generated_summary, llm_result, model_result"
     " | text, result, summary, translation, hyp | pred, preds, predicted_label, pred_label, predicted_class",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
@@ -142,6 +142,7 @@ _TABLE: Mapping[Holds, str] = {
     Holds.LABEL: "label, rating, annotation, verdict, quality, human_score, human_rating, human_label, human_judgment,"
     " human_judgement, human_annotation, expert_score, expert_rating, gold_score, gold_label,"
     " true_label, ground_truth_label, expected_label, correct_label, reference_label, actual_label,"
+    " response_label, answer_label,"
     " Bewertung, Urteil, étiquette, avaliação, evaluación, valutazione, 标签, 评分, 評価, 평가, оценка, التقييم"
     " | score, note, category, value, code, preference, winner",
     Holds.SCORE: "score, scores, points, grade, reward, Punkte, Punktzahl, note, puntuación, pontuação, punteggio,"
@@ -265,7 +266,9 @@ _GIVERS = frozenset({"judge", "human", "expert", "turker", "llm"})  # words of c
 _PEOPLE = frozenset({"human", "expert"})
 _SUM_WORDS = "mean avg average median mode std sd var min max sum count total agreement kappa alpha diff delta"
 _SUMS = frozenset(_SUM_WORDS.split())
-_CHOOSES = frozenset({"winner", "preference", "preferred", "better"})  # last words of columns that name a response
+_CHOOSES = frozenset(
+    {"winner", "preference", "preferred", "better", "pick"}
+)  # last words of columns that name a response
 _NUMBERED_LABEL = re.compile(r"annotation_\d{1,2}")
 _MODEL = re.compile(
     r"(?:[\w.-]+/)?(?:(?:chatgpt|gpt|claude|gemini|gemma|llama|mi[sx]tral|qwen|qwq|deepseek|grok|olmo|kimi|jamba|vicuna"
@@ -288,7 +291,8 @@ _OF_RESPONSES = re.compile(  # "responses.ours", "response.gpt-4o", "answer_gpt-
     re.IGNORECASE,
 )
 _SCALE = re.compile(
-    r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|\.\.)\s*(?P<high>\d+)\s*[)\]]|(?:/|\bout of)\s*(?P<top>\d+))\s*$"
+    r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|\.\.|[-–=:]\s*[^\W\d]+\s*[,;-])"  # (1-5), (1 = bad, 5 = good)
+    r"\s*(?P<high>\d+)(?:\s*[-–=:]\s*[^\W\d]+)?\s*[)\]]|(?:/|\bout of)\s*(?P<top>\d+))\s*$"
 )
 _UPPER = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)")
@@ -636,6 +640,11 @@ def says_right(name: str) -> bool:
     """Return whether a header is that of the right labels: gold_label."""
     words = compared(name).split("_")
     return words[-1] == "label" and not (WORDS[Holds.REFERENCE] | {"true", "correct", "actual"}).isdisjoint(words)
+
+
+def is_address(name: str) -> bool:
+    """Return whether a header is that of addresses or ids of documents."""
+    return compared(name) in ("url", "link", "docid", "doc_id")
 
 
 def sums_up(name: str) -> bool:

@@ -140,7 +140,7 @@ class _Reader:
         has_system = bool(self.upload.options.system or self.one[Holds.SYSTEM])
         self.cases = CaseReader(self.collector, mapping, has_system, self._asks_about_contexts(has_system))
         self.unread = frozenset({"", *known, *mapping.all(*DETAILS_OF_CASES), time, *self.cases.media})
-        self.is_pair = mapping.has(Holds.RESPONSE_A)
+        self.is_pair = mapping.has(Holds.RESPONSE_A, Holds.SYSTEM_A)
         self.is_single = mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS) or self.cases.is_responded
         self.is_long = mapping.has(Holds.CRITERION) and len(self.scales) == 1
         self.response = self.one[Holds.RESPONSE] or self.one[Holds.RESPONSE_TURNS] or self.one[Holds.TURNS]
@@ -519,10 +519,13 @@ class _Reader:
         return True
 
     def _pair(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> None:
-        """Read two responses side by side, and which is better."""
+        """Read two responses side by side, or their systems where other files have them, and which is better."""
         numbers = []
         for response, system, _ in _SIDES:
             header = self.one[response]
+            if not header:
+                numbers.append(self.collector.response_named(place, case, self.text(fields, system), 0))
+                continue
             value = fields.get(header)
             name = self.text(fields, system) or (names.system_named(value) if isinstance(value, dict) else "")
             if not name:

@@ -152,13 +152,6 @@ def is_messages(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_turn, value))
 
 
-def is_conversation(record: JsonObject, lists: Iterable[str]) -> bool:
-    """Return whether a record holds the turns of one conversation, and of lists of objects (by path) no others but such
-    as are in objects beside them."""
-    turns = {key for key, value in record.items() if is_messages(value)}
-    return bool(turns) and all(path in turns or "." in path for path in lists)
-
-
 def exchanges(value: object) -> object:
     """Return pairs of what was asked and replied as objects; any other value as it is."""
     pairs = [entry for entry in listed(value) if isinstance(entry, list) and list(map(type, entry)) == [str, str]]

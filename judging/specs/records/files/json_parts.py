@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TextIO
@@ -31,7 +31,7 @@ from judging.specs.records.files.csv_parts import (
 )
 from judging.specs.records.names import Holds, are_models, is_strong
 from judging.specs.records.parts import Form, Part, PartRemark, Row
-from judging.specs.records.values import are_questions, is_choice, is_conversation
+from judging.specs.records.values import are_questions, in_one_list, is_choice, is_messages
 
 _AT_ONCE = 1 << 18  # characters
 _MOST = 1 << 28  # characters of one value
@@ -556,7 +556,7 @@ def document_part(
     if any(map(_says_what_it_is, inner)):
         listed = _with_lists(document)
         return document_part(file, listed, lists_of(listed))
-    is_row = is_conversation(document, lists) if lists else _says_what_it_is({"": document}, *_OF_A_ROW)
+    is_row = _is_conversation(document, lists) if lists else _says_what_it_is({"": document}, *_OF_A_ROW)
     texts = {name: value for name, value in document.items() if isinstance(value, str) and value.strip()}
     if is_row or (source is None and _says_what_it_is({"": texts}, (Holds.PROMPT,), (Holds.RESPONSE,))):
         return held_part(file, [Row("", document)])
@@ -598,6 +598,14 @@ def _says_what_it_is(rows: JsonDict, *roles: Sequence[Holds]) -> bool:
     """Return whether rows have columns with strong names of each of several roles, of any of which one is enough."""
     columns = {name for row in rows.values() for name in row or ()}
     return all(any(is_strong(name, role) for name in columns for role in some) for some in roles or (_OF_ROWS,))
+
+
+def _is_conversation(record: JsonDict, lists: Iterable[str]) -> bool:
+    """Return whether a record holds the turns of one conversation, and of lists of objects (by path) no others but such
+    as are in objects beside them."""
+    named = {key: in_one_list(value) if is_strong(key, Holds.TURNS) else value for key, value in record.items()}
+    turns = {key for key, value in named.items() if is_messages(value)}
+    return bool(turns) and all(path in turns or "." in path for path in lists)
 
 
 def _rows_by_key(value: JsonDict) -> Iterator[JsonDict]:

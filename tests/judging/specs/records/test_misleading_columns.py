@@ -307,3 +307,54 @@ def test_reads_asks_whose_the_texts_under_questions_are(place: str, texts: objec
     document = read(json.dumps(texts), "t.json", columns={"text": "response"})
     assert [case["prompt"] for case in document["cases"]] == ["Which river?", "Which bird?"]
     assert document["responses"][0] == response("t", "The Elbe.", "1")
+
+
+def test_reads_takes_passages_with_their_addresses_for_no_prompts() -> None:
+    row = {"docid": "d1", "title": "Elbe", "text": "It runs through Dresden.", "url": "https://example.org/elbe"}
+
+    assert refused(lines(row), "t.jsonl") == [
+        "t.jsonl: which columns hold responses? It has: docid, title, text, url. Say it with --map response=COLUMN. If "
+        "one holds what is asked, say --map prompt=COLUMN."
+    ]
+    asked = read(lines(row | {"reference_summary": "A river."}), "t.jsonl")["cases"]
+    assert [case["prompt"] for case in asked] == ["It runs through Dresden."]
+
+
+def test_reads_asks_which_texts_labels_are_of_where_prompts_come_again() -> None:
+    rows = [
+        {"query": "Sort a list", "snippet": f"sorted(names, key={key})", "label": "0"} for key in ("len", "str", "id")
+    ]
+
+    assert refused(lines(*rows), "t.jsonl") == [
+        "t.jsonl: which columns hold responses? It has: query, snippet, label. Say it with --map response=COLUMN, or "
+        '--map "responses of=snippet".'
+    ]
+    document = read(lines(*rows), "t.jsonl", columns={"snippet": "response"}, system="oak")
+    assert (len(document["responses"]), len(document["labels"])) == (3, 3)
+
+
+def test_reads_takes_a_conversation_of_exchanges_in_a_document_for_one_case() -> None:
+    said = [{"user": "Which river?", "assistant": "The Elbe."}, {"user": "Sure?", "assistant": "Quite."}]
+
+    document = read(json.dumps({"case_id": "a", "conversation": said, "user_message": "Why?"}), "t.json")
+
+    assert [len(case["messages"]) for case in document["cases"]] == [5]
+
+
+def test_reads_asks_what_lists_of_texts_are() -> None:
+    rows = [
+        {"id": number, "theme": "rivers", "kind": "b", "prompts": ["Which is it?", "And is it long?"]}
+        for number in "ab"
+    ]
+
+    assert refused(lines(*rows), "t.jsonl")[0].startswith("t.jsonl: which columns hold responses?")
+    document = read(lines(*rows), "t.jsonl", columns={"prompts": "prompt"})
+    assert [len(case["messages"]) for case in document["cases"]] == [2, 2]
+
+
+def test_reads_the_scale_of_a_header_with_words() -> None:
+    row = {"id": "1", "prompt": "Which river?", "model": "oak", "response": "The Elbe."}
+
+    document = read(lines(row | {"Final Score (1 - lowest, 5 - highest)": 4}), "t.jsonl")
+
+    assert [(score["grader"], score["scale"]) for score in document["scores"]] == [("Final Score", [1.0, 5.0])]

@@ -648,9 +648,30 @@ def test_reads_asks_for_labels_by_criterion_where_a_column_names_the_rater() -> 
 
 
 def test_reads_asks_for_the_responses_that_a_preference_is_of() -> None:
+    row = {"prompt": "Name a river.", "model_a": "oak", "model_b": "elm", "winner": "model_b"}
+
+    assert refused(lines(row, row | {"prompt": "Name one."}), "t.jsonl") == [
+        "t.jsonl: the values of winner name two responses, which the table does not have. Bring them beside it. "
+        "If columns hold them, say --map response-a=COLUMN --map response-b=COLUMN."
+    ]
+
+
+@pytest.mark.parametrize("winner", ["model_b", "elm", "B"])
+def test_reads_takes_preferences_between_responses_of_another_file(winner: str) -> None:
+    judged = lines({"id": "1", "model_a": "oak", "model_b": "elm", "winner": winner})
+    texts = lines(*({"id": "1", "prompt": "Which river?", "model": name, "response": name} for name in ("oak", "elm")))
+
+    collected = reading({"r.jsonl": texts, "t.jsonl": judged}).collected
+
+    assert collected is not None
+    document = collected.document()
+    assert [(row["a"], row["b"], row["choice"]) for row in document["preferences"]] == [("oak", "elm", "B")]
+
+
+def test_reads_asks_which_of_two_preferences_between_known_responses_counts() -> None:
     row = {"id": "1", "model_a": "oak", "model_b": "elm", "human_winner": "model_b", "judge_pick": "A"}
 
     assert refused(lines(row, row | {"id": "2"}), "t.jsonl") == [
-        "t.jsonl: the values of human_winner name two responses, which the table does not have. Bring them beside it. "
-        "If columns hold them, say --map response-a=COLUMN --map response-b=COLUMN."
+        "t.jsonl: two columns could be the preference: human_winner, judge_pick. Choose one: --map "
+        'preference=judge_pick. Those of people are --map "labels of=human_winner" --map "labels of=judge_pick".'
     ]
