@@ -455,9 +455,11 @@ class ColumnQuestions(ColumnRoles):
         name, prompt = self.part.list_column, self.mapping.one(Holds.PROMPT)
         is_open = name and self.has(Holds.RESPONSE) and not (self.has(Holds.SYSTEM) or self.upload.options.system)
         answer = self.mapping.one(Holds.RESPONSE if is_open else Holds.REFERENCE)
-        judging = [key for key in self.free() if names.is_rating(key) and len(self.columns[key].distinct) > 1]
+        judged = () if self.has(*RESPONDS) else self.free()
+        judging = [key for key in judged if names.is_rating(key) and len(self.columns[key].distinct) > 1]
         is_plain = bool(answer) and names.rank(answer, Holds.ANSWER) is None and not judging
-        if not (prompt and answer) or (not is_open and (is_plain or self.mapping.why[answer] == CHOSEN)):
+        is_asked = self.mapping.questions.has_errors
+        if is_asked or not (prompt and answer) or (not is_open and (is_plain or self.mapping.why[answer] == CHOSEN)):
             return
         others = self.upload.alike(self.part)
         answers: dict[str, set[str]] = {}

@@ -675,3 +675,11 @@ def test_reads_asks_which_of_two_preferences_between_known_responses_counts() ->
         "t.jsonl: two columns could be the preference: human_winner, judge_pick. Choose one: --map "
         'preference=judge_pick. Those of people are --map "labels of=human_winner" --map "labels of=judge_pick".'
     ]
+
+
+def test_reads_asks_once_whose_an_answer_is_beside_references_that_differ() -> None:
+    row = {"question": "Which river?", "reference": "The Elbe.", "answer": "The Oder.", "student_score": 1}
+    rows = [row, row | {"reference": "The river Elbe.", "answer": "The Elbe.", "student_score": 3}]
+
+    assert refused(lines(*rows), "t.jsonl") == asks_which("answer", "reference")
+    assert len(read(lines(*rows), "t.jsonl", columns={"answer": "response"})["responses"]) == 2
