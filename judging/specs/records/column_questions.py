@@ -163,8 +163,9 @@ class ColumnQuestions(ColumnRoles):
 
     def _lists_texts(self, columns: Sequence[str]) -> bool:
         """Return whether a column has lists of texts, as those of what is asked one after the other."""
-        worded = [name for name in columns if self.columns[name].mostly(are_choices)]
-        return any(len(text.split()) > 3 for name in worded for value in self.columns[name].values for text in value)
+        lists = [name for name in columns if self.columns[name].mostly(are_choices)]
+        texts = [as_text(text) for name in lists for value in self.columns[name].values for text in listed(value)]
+        return any(len(text.split()) > 3 for text in texts)
 
     def _may_label(self, name: str) -> bool:
         return self.columns[name].is_labels and not self.columns[name].is_sentences
