@@ -328,6 +328,8 @@ class _Reader:
                 "response", "the cell is empty" if self.part.is_cells else "the response is null", place
             )
             self.collector.warn("null-response", place)
+        elif is_missing(value) and value != "":
+            self.collector.warn("missing-word", place, as_text(value))
         return is_null
 
     def _row(self, place: Place, fields: JsonObject, more: JsonDict) -> ResponseRecord | None:

@@ -333,6 +333,13 @@ def test_reads_leaves_out_failed_and_missing_responses() -> None:
     assert (len(document["cases"]), document["warnings"]) == (6, expected)
 
 
+def test_reads_keeps_a_response_that_is_a_word_for_missing_values_and_says_so() -> None:
+    document = read("id,question,model,response\n1,Which symbol has sodium?,elk,NA\n2,And iron?,elk,Fe\n")
+
+    assert document["responses"] == [response("elk", "NA", "1"), response("elk", "Fe", "2")]
+    assert document["warnings"] == {"no-reference": 2, "missing-word": 1}
+
+
 def test_reads_takes_an_empty_cell_for_no_response() -> None:
     document = read("id,question,model,response\n1,Q,elk,\n")
 
