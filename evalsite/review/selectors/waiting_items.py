@@ -241,7 +241,8 @@ def quota_refusal(*, queue: Queue, user: User, at: datetime) -> str:
         return lapsed
     if items is None or left:
         return ""
-    return f"You have annotated all {items:,} items that you were asked for. Thank you."
+    asked = "the item" if items == 1 else f"all {items:,} items"
+    return f"You have annotated {asked} that you were asked for. Thank you."
 
 
 def lapse_words(until: date | None, at: datetime) -> str:

@@ -27,6 +27,7 @@ from evalsite.review.states import ItemStatus
 from evalsite.review.tables.annotations import COLUMNS
 from tests import factories
 from tests.debate import rows
+from tests.evalsite.review.views.clients import HTMX, send, take
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
@@ -382,6 +383,20 @@ def test_queue_mine_says_what_a_person_is_asked_for_and_that_the_last_day_has_pa
     assert f"You are asked for 3 items until {until.day} {until:%B %Y}." in asked
     assert ("start-button" in asked, "start-button" in lapsed) == (True, False)
     assert f"were handed to you until {yesterday.day} {yesterday:%B %Y}. Ask its owner for more time." in lapsed
+
+
+def test_queue_mine_offers_to_go_on_only_where_something_waits() -> None:
+    item = factories.review_item()
+    client, ada = signed_in("ada", Role.ANNOTATOR)
+    Quota.objects.create(queue=item.queue, person=ada, items=1)
+    before = client.get(item.queue.get_absolute_url()).text
+    send(client, take(client, item.queue), HTMX)
+
+    after = client.get(item.queue.get_absolute_url()).text
+    asked = client.post(reverse("review:item-next", args=[item.queue.slug]), follow=True).text
+
+    assert ("start-button" in before, "start-button" in after) == (True, False)
+    assert "You have annotated the item that you were asked for. Thank you." in asked
 
 
 def test_queue_mine_lists_annotations_by_their_question(client: Client) -> None:
