@@ -24,6 +24,7 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_text,
+    is_address,
     is_choice,
     is_list,
     is_question,
@@ -83,6 +84,8 @@ class ColumnRoles:
     def named(self, role: Holds) -> list[str]:
         """Return the free columns whose names say a role, strongest first; empty ones only where all are."""
         ranked = [(place, name) for name in self.free() if (place := names.rank(name, role)) is not None]
+        if role is Holds.REFERENCE:  # else it says where something is from
+            ranked = [(place, name) for place, name in ranked if not self.columns[name].mostly(is_address)]
         found = [name for _, name in sorted(ranked, key=lambda entry: entry[0])]
         return [name for name in found if self.columns[name].values] or found
 
@@ -456,11 +459,10 @@ class ColumnQuestions(ColumnRoles):
         name, prompt = self.part.list_column, self.mapping.one(Holds.PROMPT)
         is_open = name and self.has(Holds.RESPONSE) and not (self.has(Holds.SYSTEM) or self.upload.options.system)
         answer = self.mapping.one(Holds.RESPONSE if is_open else Holds.REFERENCE)
-        judged = () if self.has(*RESPONDS) else self.free()
+        judged = () if self.has(*RESPONDS) or self.named(Holds.ANSWER) else self.free()
         judging = [key for key in judged if names.is_rating(key) and len(self.columns[key].distinct) > 1]
         is_plain = bool(answer) and names.rank(answer, Holds.ANSWER) is None and not judging
-        is_asked = self.mapping.questions.has_errors
-        if is_asked or not (prompt and answer) or (not is_open and (is_plain or self.mapping.why[answer] == CHOSEN)):
+        if not (prompt and answer) or (not is_open and (is_plain or self.mapping.why[answer] == CHOSEN)):
             return
         others = self.upload.alike(self.part)
         answers: dict[str, set[str]] = {}
@@ -477,9 +479,10 @@ class ColumnQuestions(ColumnRoles):
             self.ask_which(answer, Holds.RESPONSE, Holds.REFERENCE, f"what {judging[0]} judges, or the reference")
         elif name in self.columns and self.mapping.why.get(name) != CHOSEN:
             message = f"{answer} of one question differs between the lists. Are they of systems?"
-            hint = f"If so, say {option(Holds.SYSTEM, name)}; if not, {option(Holds.DETAIL, name)}."
-            page_hint = f"Choose {Holds.SYSTEM.label} or {Holds.DETAIL.label} for {name} under Columns."
-            self.put("two-roles", message, hint, page_hint)
+            hint = f"If so, say {option(Holds.SYSTEM, name)}; if they are what is asked about, "
+            hint += f"{option(Holds.CONTEXT, name)}; if neither, {option(Holds.DETAIL, name)}."
+            roles = f"{Holds.SYSTEM.label}, {Holds.CONTEXT.label} or {Holds.DETAIL.label}"
+            self.put("two-roles", message, hint, f"Choose {roles} for {name} under Columns.")
 
     def _ask_about_doubles(self) -> None:
         """Ask where two columns have the same header and other cells, and one of them is read."""

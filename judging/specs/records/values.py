@@ -345,6 +345,11 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]+(?:[-_.:/][A-Za-z0-9]+)+", value) is not None
 
 
+def is_address(value: object) -> bool:
+    """Return whether a value is the address of a page."""
+    return isinstance(value, str) and re.fullmatch(r"https?://\S+", value.strip()) is not None
+
+
 def is_question(value: object) -> bool:
     """Return whether a value is a text with a question mark at its end."""
     return isinstance(value, str) and value.rstrip().endswith(("?", "？", "؟"))

@@ -131,7 +131,12 @@ def test_reads_asks_whose_lists_they_are_that_answer_a_question_differently() ->
 
     assert refused(text, "t.json") == [
         "t.json: answer of one question differs between the lists. Are they of systems? If so, say --map "
-        "system=split; if not, --map detail=split."
+        "system=split; if they are what is asked about, --map context=split; if neither, --map detail=split."
+    ]
+    about = read(text, "t.json", columns={"split": "context"})["cases"]
+    assert [(case["context"], case["references"]) for case in about][:2] == [
+        (["oak"], ["Paris"]),
+        (["oak"], ["Madrid"]),
     ]
     assert [(row["system"], row["text"]) for row in read(text, "t.json", columns={"split": "system"})["responses"]] == [
         *(("oak", "Paris"), ("oak", "Madrid"), ("elm", "Lyon"), ("elm", "Madrid"))
@@ -179,7 +184,7 @@ def test_reads_asks_whose_responses_differ_between_objects_of_rows() -> None:
 
     assert refused(text, "t.json") == [
         "t.json, capitals: output of one question differs between the lists. Are they of systems? If so, say --map "
-        "system=split; if not, --map detail=split."
+        "system=split; if they are what is asked about, --map context=split; if neither, --map detail=split."
     ]
     assert read(text, "t.json", columns={"split": "system"})["systems"] == ["a.json", "b.json"]
 

@@ -358,3 +358,11 @@ def test_reads_the_scale_of_a_header_with_words() -> None:
     document = read(lines(row | {"Final Score (1 - lowest, 5 - highest)": 4}), "t.jsonl")
 
     assert [(score["grader"], score["scale"]) for score in document["scores"]] == [("Final Score", [1.0, 5.0])]
+
+
+def test_reads_takes_addresses_for_no_reference() -> None:
+    row = {"question": "Which river?", "answer": "The Elbe.", "reference": "https://example.org/elbe"}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert document["cases"] == [case("1", "Which river?", "The Elbe.", reference="https://example.org/elbe")]
