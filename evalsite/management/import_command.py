@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ YAML_SUFFIXES = (".yaml", ".yml")
 
 def read_paths(paths: Sequence[Path]) -> list[SourceFile]:
     """Return files, and every file below folders under the folder's name; of files also what they name beside them.
+    Several files or folders of one name are told apart by the folders that they lie in.
 
     Links are not followed.
 
@@ -43,43 +45,54 @@ def read_paths(paths: Sequence[Path]) -> list[SourceFile]:
         BadInput: there is nothing to read.
     """
     files: dict[str, SourceFile] = {}
-    for path in paths:
-        for source in _below(path) if path.is_dir() else _file_with_named(path):
+    for path, name in _named(paths).items():
+        for source in _below(path, name) if path.is_dir() else _file_with_named(path, name):
             files.setdefault(source.path, source)
     return list(files.values())
 
 
-def _below(folder: Path) -> Iterator[SourceFile]:
-    """Yield the files below a folder, without those of hidden folders and of file managers."""
+def _named(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return the name of each file and folder in the upload, without those that lie in a folder that is named too."""
+    whole = dict.fromkeys(Path(os.path.abspath(path)) for path in paths)
+    outer = [path for path in whole if whole.keys().isdisjoint(path.parents)]
+    counts = Counter(path.name for path in outer)
+    alike = [path.parent for path in outer if counts[path.name] > 1]
+    above = os.path.commonpath(alike) if alike else ""
+    return {path: path.name if counts[path.name] == 1 else path.relative_to(above).as_posix() for path in outer}
+
+
+def _below(folder: Path, name: str) -> Iterator[SourceFile]:
+    """Yield the files below a folder under its name, without those of hidden folders and of file managers."""
     found = False
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            file = Path(parent) / name
-            is_hidden = name.startswith(".") and file.suffix not in ROW_ENDINGS
+        folders[:] = sorted(below for below in folders if not below.startswith("."))
+        for base in sorted(names):
+            file = Path(parent) / base
+            is_hidden = base.startswith(".") and file.suffix not in ROW_ENDINGS
             if is_hidden or file.is_symlink() or not file.is_file():
                 continue
             found = True
-            yield _source(f"{folder.resolve().name}/{file.relative_to(folder).as_posix()}", file)
+            yield _source(f"{name}/{file.relative_to(folder).as_posix()}", file)
     if not found:
         raise BadInput(f"{folder}: the folder contains no files.")
 
 
-def _file_with_named(path: Path) -> Iterator[SourceFile]:
-    """Yield a file, the images that its rows name, and of a YAML file all files that it names, and those that they
-    name."""
+def _file_with_named(path: Path, name: str) -> Iterator[SourceFile]:
+    """Yield a file under its name, the images that its rows name, and of a YAML file all files that it names, and those
+    that they name."""
     if not path.is_file():
         raise BadInput(f"{path}: there is no such file or folder.")
-    yield _source(path.name, path)
+    yield _source(name, path)
     if path.stat().st_size > HELD_BYTES:
         return
+    folder = name.removesuffix(path.name)
     waiting, known = [path.name], {path.name}
     while waiting:
-        name = waiting.pop()
-        file = path.parent / name
+        base = waiting.pop()
+        file = path.parent / base
         if file.suffix.lower() in YAML_SUFFIXES:
-            named = named_files(_read(file), name)
-        elif name == path.name and file.suffix.lower() in ROW_ENDINGS:
+            named = named_files(_read(file), base)
+        elif base == path.name and file.suffix.lower() in ROW_ENDINGS:
             named = named_images(_read(file))
         else:
             named = []
@@ -87,7 +100,7 @@ def _file_with_named(path: Path) -> Iterator[SourceFile]:
             if other not in known and _is_own_file(path.parent / other, path.parent):
                 known.add(other)
                 waiting.append(other)
-                yield _source(other, path.parent / other)
+                yield _source(f"{folder}{other}", path.parent / other)
 
 
 def _source(name: str, file: Path) -> SourceFile:

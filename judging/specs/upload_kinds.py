@@ -167,4 +167,5 @@ def _first_object(data: bytes) -> JsonDict:
 
 
 def _holds_scaleeval(bundle: Bundle, path: str) -> bool:
-    return _first_object(bundle.read(path)).keys() >= {"prompt", "response"}
+    """Return whether a file has rows of ScaleEval, and no columns that its reader leaves unread."""
+    return {"prompt", "response"} <= _first_object(bundle.read(path)).keys() <= {"prompt", "response", "category"}

@@ -143,6 +143,16 @@ def test_import_says_an_only_error_once(tmp_path: Path) -> None:
     assert said.getvalue() == ""
 
 
+def test_import_tells_files_of_one_name_apart_by_their_folders(tmp_path: Path) -> None:
+    row = b'{"id": "q1", "prompt": "Which river?", "response": "The Elbe."}'
+    oak, elm = (write(tmp_path, (f"{name}/answers.jsonl", row)) for name in ("oak", "elm"))
+
+    apart = run("import", oak, elm, "--dry-run")["stored"]
+    once = run("import", oak, oak.parent, "--dry-run")["stored"]
+
+    assert (apart["systems"], len(apart["responses"]), len(once["responses"])) == (["elm", "oak"], 2, 1)
+
+
 def test_import_of_a_suite_refuses_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no such file or folder"):
         run("import", tmp_path / "nothing")

@@ -18,6 +18,7 @@ from judging.specs.upload_kinds import UploadKind, is_rubric, own_kinds, own_pat
         ("gpt/params.yaml", b"answer_paths: {}", [UploadKind.RESPONSES_FOLDER]),
         ("responses/m/math.jsonl", b'{"prompt": "p", "response": "x"}', [UploadKind.SCALEEVAL_RESPONSES]),
         ("m/math.jsonl", b'{"prompt": "p", "response": "x"}', [UploadKind.SCALEEVAL_RESPONSES]),
+        ("m/math.jsonl", b'{"prompt": "p", "response": "x", "model": "oak", "id": "7"}', []),
         ("c.yaml", b"criteria: {a: {1: x}}", [UploadKind.CRITERIA]),
         ("r.jsonl", b'{"case_id": "a", "system": "m", "response": "x"}', []),
         ("QA.jsonl", b'{"id": 1, "question": "q", "answer": "a"}', []),
