@@ -81,6 +81,16 @@ def test_setting_refuses_what_is_no_amount_and_an_empty_one_removes(client: Clie
     assert (amount, DayBudget.objects.count()) == (Decimal(20), 0)
 
 
+def test_nothing_is_said_to_be_in_flight_where_nothing_is_reserved(client: Client, admin: User) -> None:
+    factories.endpoint(name="small")
+    client.force_login(admin)
+    reason = "nothing is reserved without a budget of the day"
+    without = page_text(client).count(f'title="{reason}"')
+    set_day_budget(endpoint=None, amount=Decimal(20), actor=None, at=timezone.now())
+
+    assert (without, page_text(client).count(reason)) == (2, 0)
+
+
 def test_a_refused_budget_stays_in_the_field_of_its_row_with_the_reason(client: Client, admin: User) -> None:
     endpoint = factories.endpoint(name="small")
     set_day_budget(endpoint=None, amount=Decimal(20), actor=None, at=timezone.now())
