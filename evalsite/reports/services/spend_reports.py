@@ -227,7 +227,7 @@ class OtherAsker(StrEnum):
     AGENTS = "Agents in debates"
     RESPONSES = "Responses of ESI runs"
     UNKNOWN = "Calls without a verdict"
-    TESTS = "Tests and trials outside of runs"
+    TESTS = "Tests, trials and deleted runs"
 
 
 OF_KIND: dict[str | None, OtherAsker] = {  # by the kind of run; None: no run
@@ -462,7 +462,7 @@ def _run_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]
         key: SpendName(names_by_run.get(key, "Deleted run"), f"run {key}", str(key), key in names_by_run)
         for key in keys
     }
-    return named | ({NOBODY: SpendName("No run", "tests and trials", "")} if NOBODY in named else {})
+    return named | ({NOBODY: SpendName("No run", "tests, trials and deleted runs", "")} if NOBODY in named else {})
 
 
 def _endpoint_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]:
@@ -472,7 +472,7 @@ def _endpoint_names(report: SpendReport, keys: Sequence[int]) -> dict[int, Spend
 
 def _person_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]:
     names = named_people(keys)
-    nobody = SpendName("Nobody", "started by a command, or outside of runs", "")
+    nobody = SpendName("Nobody", "started by a command, outside of runs, or in deleted ones", "")
     return {key: SpendName(names.get(key, "Deleted account"), "", str(key)) if key else nobody for key in keys}
 
 

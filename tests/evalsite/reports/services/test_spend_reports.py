@@ -43,7 +43,7 @@ def test_compute_spend_gives_each_call_to_the_judge_that_paid_for_it() -> None:
     assert short_rows(SpendGroup.JUDGE) == [
         ("Strict", 4, 0, 0, 0.11, 1, 0.03),
         ("Agents in debates", 1, 0, 0, 0.04, 1, 0.04),
-        ("Tests and trials outside of runs", 1, 0, 0, 0.001, 0, 0.0),
+        ("Tests, trials and deleted runs", 1, 0, 0, 0.001, 0, 0.0),
         ("Calls without a verdict", 1, 1, 0, 0.0, 0, 0.0),
         ("Mild", 1, 0, 1, None, 1, 0.03),
     ]

@@ -75,7 +75,7 @@ def test_page_opens_with_the_cost_by_judge(researcher: Client) -> None:
     assert [re.sub(r"· [0-9a-f]{8}$", "· HASH", row[0]) for row in rows] == [
         "Strict big-1 · HASH",
         "Agents in debates small-1 · Spare",
-        "Tests and trials outside of runs small-1 · Spare",
+        "Tests, trials and deleted runs small-1 · Spare",
         "Calls without a verdict big-1 · Main",
         "Mild big-1 · HASH",
     ]
@@ -108,9 +108,17 @@ def test_page_shows_totals_and_a_chart_of_the_days(researcher: Client) -> None:
         ("?group=day", "By day", ["6 Jan 2026 Tuesday", "5 Jan 2026 Monday"]),
         ("?group=day&sort=name", "By day", ["5 Jan 2026 Monday", "6 Jan 2026 Tuesday"]),
         ("?group=endpoint&sort=name", "By endpoint", ["Main big-1", "Spare small-1"]),
-        ("?group=person&sort=-calls", "By person", ["ada", "Nobody started by a command, or outside of runs"]),
+        (
+            "?group=person&sort=-calls",
+            "By person",
+            ["ada", "Nobody started by a command, outside of runs, or in deleted ones"],
+        ),
         ("?group=endpoint&to=2026-01-05", "By endpoint", ["Main big-1"]),
-        ("?group=person&from=2026-01-06", "By person", ["Nobody started by a command, or outside of runs"]),
+        (
+            "?group=person&from=2026-01-06",
+            "By person",
+            ["Nobody started by a command, outside of runs, or in deleted ones"],
+        ),
         ("?group=endpoint&sort=nothing", "By endpoint", ["Main big-1", "Spare small-1"]),
     ],
 )
@@ -125,7 +133,7 @@ def test_page_sorts_rows_without_a_figure_last(researcher: Client) -> None:
 
     names = [row[0].split(" ")[0] for row in rows_of(shown(researcher, "?sort=cost"), "By judge")]
 
-    assert names == ["Calls", "Tests", "Agents", "Strict", "Mild"]
+    assert names == ["Calls", "Tests,", "Agents", "Strict", "Mild"]
 
 
 def test_page_links_judges_runs_and_endpoints(researcher: Client) -> None:
@@ -315,7 +323,7 @@ def test_command_prints_the_figures_of_the_page(researcher: Client) -> None:
     assert (content["from"], content["to"], content["budgets"]) == ("2026-01-06", "2026-01-06", [])
     names = [[row["name"] for row in content[group]] for group in ("judge", "day", "run", "endpoint", "person")]
     assert names == [
-        ["Strict", "Agents in debates", "Tests and trials outside of runs"],
+        ["Strict", "Agents in debates", "Tests, trials and deleted runs"],
         ["6 Jan 2026"],
         ["Second", "Debates", "No run"],
         ["Main", "Spare"],
