@@ -47,8 +47,8 @@ _SENTENCES: dict[str, str] = {
     "failed-sample": "{} [sample|samples] failed in the tool and [has|have] no [response.|responses.]",
     "cut-off": "{} [response was|responses were] cut off at [its|their] limit.",
     "null-response": "{} [row has|rows have] no response and [is|are] left out.",
-    "missing-word": "{} [response is|responses are] a word such as NA, which may say that [it is|they are] missing, and "
-    "[is|are] kept.",
+    "missing-word": "{} [response is|responses are] a word such as NA, which may say that [it is|they are] missing, "
+    "and [is|are] kept.",
     "row-left-out": "{} [row is|rows are] left out.",
     "system-from-file": (
         "[The system is|{} systems are] named after [the file,|their files,] since no column names [it.|them.]"
