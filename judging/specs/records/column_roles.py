@@ -152,8 +152,8 @@ class _Resolver(ColumnQuestions):
             return False
         named = {text for name in systems for text in self.columns[name].distinct}
         chosen = [*self.mapping.all(Holds.PREFERENCE, Holds.LABELS_OF), *self._preferences()]
-        said = [self.columns[name].distinct - named for name in chosen if self.columns[name].values]
-        return any(all(names.preference(word) is not None for word in words) for words in said)
+        words = {word for name in chosen for word in self.columns[name].distinct}
+        return any(word in named or names.preference(word) is not None for word in words)  # what others mean is asked
 
     def _find_prompt(self) -> None:
         """Find what is asked: a conversation, a prompt, an instruction above it."""

@@ -668,6 +668,15 @@ def test_reads_takes_preferences_between_responses_of_another_file(winner: str) 
     assert [(row["a"], row["b"], row["choice"]) for row in document["preferences"]] == [("oak", "elm", "B")]
 
 
+def test_reads_asks_what_a_word_of_a_preference_between_known_responses_means() -> None:
+    row = {"id": "1", "model_a": "oak", "model_b": "elm", "winner": "inconsistent"}
+
+    assert refused(lines(row, row | {"id": "2", "winner": "elm"}), "t.jsonl") == [
+        "t.jsonl: Say what inconsistent means. Say it with --map 'A=1,B=2,tie=0', in the words of the table; several "
+        "stand as A=1/2."
+    ]
+
+
 def test_reads_asks_which_of_two_preferences_between_known_responses_counts() -> None:
     row = {"id": "1", "model_a": "oak", "model_b": "elm", "human_winner": "model_b", "judge_pick": "A"}
 
