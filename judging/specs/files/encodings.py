@@ -19,6 +19,7 @@ from judging.specs.files.findings import Findings, Parsed, at_line, error_rule, 
 
 ENCODING = error_rule("encoding")
 _ON_PAGE = "Write it under Encoding."
+_OTHERS = "of Cyrillic it may be windows-1251, of Arabic windows-1256, of Greek windows-1253"
 
 _CHUNK = 1 << 18
 _MOST_SAMPLED = 1 << 16  # bytes of lines with letters beyond ASCII
@@ -107,8 +108,8 @@ def _guessed(file: SourceFile, findings: Findings) -> Text | None:
         rule = replace(ENCODING, hint=f"Say which: {choice}.", page_hint=_ON_PAGE)
         findings.add(rule, file.path, at, f"The file is not UTF-8; it reads as {shown}.")
         return None
-    hint = "Say it, such as --encoding windows-1252 or --encoding gbk."
-    rule = replace(ENCODING, hint=hint, page_hint=_ON_PAGE)
+    hint = f"Say it, such as --encoding windows-1252 or --encoding gbk; {_OTHERS}."
+    rule = replace(ENCODING, hint=hint, page_hint=f"{_ON_PAGE} It is windows-1252 or gbk, or {_OTHERS}.")
     findings.add(rule, file.path, at, "The file is not UTF-8, and which encoding it has is not clear.")
     return None
 
@@ -267,6 +268,7 @@ _OPEN_DOCUMENT_TEXT = f"This is an OpenDocument text, which is not read. {_TABLE
 _SLIDES = f"This is a presentation, which is not read. {_TABLE}"
 _PDF = f"This is a PDF file, which is not read. {_TABLE}"
 _RTF = f"This is a rich text file (.rtf), which is not read. {_TABLE}"
+_SQLITE = "This is an SQLite database, which is not read. Save its table as CSV and upload that."
 _STANDOFF = re.compile(rb"#FORMAT=WebAnno TSV| ?# (webanno\.custom|de\.tudarmstadt)\.|T1\t\w+ \d+ \d+\t")
 _MARKED = f"These are marks of words in texts (WebAnno TSV of INCEpTION, or brat), which are not read. {_TABLE}"
 
@@ -279,6 +281,8 @@ def foreign_format(data: bytes) -> str:
         return _PDF
     if data.startswith(b"{\\rtf"):
         return _RTF
+    if data.startswith(b"SQLite format 3\0"):
+        return _SQLITE
     if _STANDOFF.match(data):
         return _MARKED
     return _zipped(data) if data.startswith(b"PK\x03\x04") else ""

@@ -48,7 +48,8 @@ def test_text_of_asks_where_no_encoding_reads_as_a_language(encoding: str, text:
 
     assert upload({"a.csv": data}).said == [
         "a.csv, line 2: The file is not UTF-8, and which encoding it has is not clear. "
-        "Say it, such as --encoding windows-1252 or --encoding gbk."
+        "Say it, such as --encoding windows-1252 or --encoding gbk; of Cyrillic it may be windows-1251, of Arabic "
+        "windows-1256, of Greek windows-1253."
     ]
     assert upload({"a.csv": data}, encoding).rows == [{"id": "1", "question": text}]
 

@@ -33,12 +33,15 @@ def test_read_parts_refuses_an_upload_without_data() -> None:
 
 
 def test_read_parts_refuses_tables_of_other_programs_even_beside_data() -> None:
-    read = upload({"a.csv": CSV, "b.xls": b"\xd0\xcf\x11\xe0" + bytes(100), "c.json": "<html>"})
+    read = upload(
+        {"a.csv": CSV, "b.xls": b"\xd0\xcf\x11\xe0" + bytes(100), "c.json": "<html>", "d.db": b"SQLite format 3\0"}
+    )
 
     assert [problem.message for problem in read.findings.as_tuple()] == [
         "This is an old Excel workbook (.xls), which is not read. Save it as an Excel workbook (.xlsx) or as CSV and "
         "upload that.",
         "The file begins with '<', but JSON begins with a brace or a bracket.",
+        "This is an SQLite database, which is not read. Save its table as CSV and upload that.",
     ]
 
 
