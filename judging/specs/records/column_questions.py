@@ -84,10 +84,13 @@ class ColumnRoles:
     def named(self, role: Holds) -> list[str]:
         """Return the free columns whose names say a role, strongest first; empty ones only where all are."""
         ranked = [(place, name) for name in self.free() if (place := names.rank(name, role)) is not None]
-        if role is Holds.REFERENCE:  # else it says where something is from
-            ranked = [(place, name) for place, name in ranked if not self.columns[name].mostly(is_address)]
+        ranked = [(place, name) for place, name in ranked if role is not Holds.REFERENCE or not self.cites(name)]
         found = [name for _, name in sorted(ranked, key=lambda entry: entry[0])]
         return [name for name in found if self.columns[name].values] or found
+
+    def cites(self, name: str) -> bool:
+        """Return whether a column `reference` says where something is from, and not what is right."""
+        return "ref" in names.compared(name) and self.columns[name].mostly(is_address)
 
     def strong(self, role: Holds) -> list[str]:
         """Return the free columns whose names are strong ones of a role, strongest first."""

@@ -32,7 +32,6 @@ from judging.specs.records.values import (
     as_id,
     as_text,
     holds_choices,
-    is_address,
     is_choice,
     is_list,
     is_messages,
@@ -322,7 +321,7 @@ class _Resolver(ColumnQuestions):
         """Decide what `answer` is: the response beside a system or without a prompt, else the reference."""
         answers = [name for name in self.named(Holds.ANSWER) if not self.columns[name].is_decisions]
         references = self.strong(Holds.REFERENCE) + self.mapping.all(Holds.REFERENCE)
-        said = references or list(filter(self._says_reference, self.free()))
+        said = references or [name for name in self.free() if names.says_reference(name) and not self.cites(name)]
         if answers and not self.columns[answers[0]].mostly(is_list):  # then a list of references is one of passages
             said = [name for name in said if not self.columns[name].mostly(is_list)]
             references = [name for name in references if name in said]
@@ -349,9 +348,6 @@ class _Resolver(ColumnQuestions):
             self._give_only(Holds.REFERENCE, references)
             if references and names.compared(references[0]).startswith("solution"):
                 self.ask_which(references[0], Holds.RESPONSE, Holds.REFERENCE, "what a system wrote or the reference")
-
-    def _says_reference(self, name: str) -> bool:
-        return names.says_reference(name) and not self.columns[name].mostly(is_address)
 
     def _judges(self, name: str) -> bool:
         """Return whether a column says of the answer of each row how good it is."""

@@ -366,3 +366,5 @@ def test_reads_takes_addresses_for_no_reference() -> None:
     document = read(lines(row), "t.jsonl")
 
     assert document["cases"] == [case("1", "Which river?", "The Elbe.", reference="https://example.org/elbe")]
+    right = read(lines({"question": "Which page?", "expected": "https://example.org/elbe"}), "t.jsonl")["cases"]
+    assert right == [case("1", "Which page?", "https://example.org/elbe")]
