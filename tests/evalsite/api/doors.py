@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.messages import get_messages
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -125,7 +126,7 @@ def by_command(action: Action[Any, Any], example: Example, entered: JsonObject, 
     words = [action.verb, *([str(example.subject.pk)] if example.subject is not None else [])]
     for name, value in entered.items():
         words += _flags(name, value, action.fields[name])
-    out, file = io.StringIO(), Path(tempfile.mkdtemp(), "file")
+    out, file = io.StringIO(), Path(tempfile.mkdtemp(dir=settings.DATA_DIR), "file")
     if action.options.get("sends_file"):
         words += ["--output", str(file)]
     command, parser = _command(action.noun.name)
