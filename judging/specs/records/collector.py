@@ -7,9 +7,7 @@ id are counted when all files are read: they number the distinct prompts 1, 2, 3
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -126,18 +124,16 @@ def response_of(values: Sequence[Any]) -> ResponseRecord:
 
 
 class Spool:
-    """A private database in a temporary file, which goes with the object."""
+    """A private database in a temporary file, which SQLite removes however the process ends."""
 
     def __init__(self) -> None:
-        handle, path = tempfile.mkstemp(prefix="import-", suffix=".sqlite3")
-        os.close(handle)
-        self.database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self.database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self.database.executescript(
             "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-16000; PRAGMA temp_store=FILE;"
         )
         self.database.executescript(SCHEMA)
         self.database.execute("BEGIN")
-        self._close = weakref.finalize(self, _remove, self.database, path)
+        self._close = weakref.finalize(self, self.database.close)
 
     def write(self, statement: str, *values: object) -> int:
         """Carry out a statement and return the number of the row that it added."""
@@ -168,12 +164,6 @@ class Spool:
     def close(self) -> None:
         """Remove the file now."""
         self._close()
-
-
-def _remove(database: sqlite3.Connection, path: str) -> None:
-    database.close()
-    if os.path.exists(path):
-        os.unlink(path)
 
 
 SAME_ID = error_rule("duplicate-case", "Give each question an id of its own.", is_of_rows=True)
