@@ -311,8 +311,8 @@ def rate_per_minute(pace: Sequence[Sequence[float]], *, at: datetime) -> float |
     """
     recent = [point for point in pace if at.timestamp() - point[0] <= PACE_WINDOW_SECONDS]
     moved = recent[:1] + [later for earlier, later in pairwise(recent) if later[1] > earlier[1]]
-    rates = [(later[1] - earlier[1]) / (later[0] - earlier[0]) for earlier, later in pairwise(moved)]
-    rates = [rate for rate in rates if rate > 0]  # a retry takes tasks back
+    steps = [(later[1] - earlier[1], later[0] - earlier[0]) for earlier, later in pairwise(moved)]
+    rates = [tasks / seconds for tasks, seconds in steps if tasks > 0 and seconds > 0]  # a retry takes tasks back
     return 60 * median(rates) if rates else None
 
 

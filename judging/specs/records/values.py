@@ -368,3 +368,29 @@ def is_list(value: object) -> bool:
 def listed(value: object) -> list[object]:
     """Return a list as it is, and nothing for any other value."""
     return value if isinstance(value, list) else []
+
+
+def holds_texts(value: object) -> bool:
+    """Return whether a value is an object of texts alone."""
+    return isinstance(value, dict) and bool(value) and all(isinstance(text, str) for text in value.values())
+
+
+def holds_words(value: object) -> bool:
+    """Return whether a value is a list of texts, some with several words."""
+    return isinstance(value, list) and any(map(has_words, value)) and all(isinstance(text, str) for text in value)
+
+
+def has_words(value: object) -> bool:
+    """Return whether a value is a text of several words."""
+    return isinstance(value, str) and len(value.split()) > 2
+
+
+def is_dict_of_rows(document: JsonDict) -> bool:
+    """Return whether an object has like objects alone, each under the key of a row."""
+    rows = [row for row in document.values() if row]
+    if len(rows) < 2 or not all(isinstance(row, dict) for row in rows):
+        return False
+    if len(rows) > 2 and all(map(str.isdigit, document)):
+        return True
+    shared = frozenset.intersection(*map(frozenset, rows))
+    return 2 * len(shared) >= min(map(len, rows))

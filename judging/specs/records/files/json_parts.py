@@ -31,7 +31,16 @@ from judging.specs.records.files.csv_parts import (
 )
 from judging.specs.records.names import Holds, are_models, is_strong
 from judging.specs.records.parts import Form, Part, PartRemark, Row
-from judging.specs.records.values import are_questions, in_one_list, is_choice, is_messages
+from judging.specs.records.values import (
+    are_questions,
+    has_words,
+    holds_texts,
+    holds_words,
+    in_one_list,
+    is_choice,
+    is_dict_of_rows,
+    is_messages,
+)
 
 _AT_ONCE = 1 << 18  # characters
 _MOST = 1 << 28  # characters of one value
@@ -573,7 +582,7 @@ def _table_of(file: str, document: JsonDict) -> Part | None:
     """Return a document that is a table: by columns, or of rows or texts by key; None for any other."""
     if is_dict_of_columns(document):
         return held_part(file, _transposed(document))
-    if are_models(document) and all(map(_holds_texts, document.values())):
+    if are_models(document) and all(map(holds_texts, document.values())):
         keys = ("system", "case_id", "response")
         by_id = [(system, *entry) for system, texts in document.items() for entry in texts.items()]
         return held_part(file, [Row(f"{said[0]}.{said[1]}", dict(zip(keys, said, strict=True))) for said in by_id])
@@ -581,9 +590,9 @@ def _table_of(file: str, document: JsonDict) -> Part | None:
         return _keyed_part(file, document)
     texts = list(document.values())
     are_said = (
-        are_questions(document) or sum(map(_has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
+        are_questions(document) or sum(map(has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
     )
-    are_lists = all(map(_holds_words, texts)) and all(map(str.isdigit, document))
+    are_lists = all(map(holds_words, texts)) and all(map(str.isdigit, document))
     if are_lists or (are_said and all(isinstance(text, str) for text in texts)):
         header = "text" if are_questions(document) else _TEXT
         return _keyed_part(file, {key: {header: text} for key, text in document.items()})
@@ -621,14 +630,7 @@ def _with_lists(value: JsonDict) -> JsonDict:
 
 
 def _listed(value: JsonDict) -> object:
-    if not _holds_rows(value):
-        return _with_lists(value)
-    header = _header_of(value)
-    return [_with_key(header, key, row) for key, row in value.items() if row]
-
-
-def _holds_texts(value: object) -> bool:
-    return isinstance(value, dict) and bool(value) and all(isinstance(text, str) for text in value.values())
+    return [row.fields for row in _rows_of(value)] if _holds_rows(value) else _with_lists(value)
 
 
 def _holds_rows(value: object) -> bool:
@@ -636,21 +638,16 @@ def _holds_rows(value: object) -> bool:
     return isinstance(value, dict) and is_dict_of_rows(value) and not any(map(_holds_rows, value.values()))
 
 
-def _holds_words(value: object) -> bool:
-    """Return whether a value is a list of texts, some with several words."""
-    return isinstance(value, list) and any(map(_has_words, value)) and all(isinstance(text, str) for text in value)
-
-
-def _has_words(value: object) -> bool:
-    return isinstance(value, str) and len(value.split()) > 2
-
-
 def _keyed_part(file: str, rows: JsonDict) -> Part:
     """Return the rows of an object by key."""
-    header = _header_of(rows)
-    keyed = held_part(file, [Row(key, _with_key(header, key, row)) for key, row in rows.items() if row])
-    keyed.remarks += [] if header else [PartRemark("index-column", "")]
+    keyed = held_part(file, _rows_of(rows))
+    keyed.remarks += [] if _header_of(rows) else [PartRemark("index-column", "")]
     return keyed
+
+
+def _rows_of(value: JsonDict) -> list[Row]:
+    header = _header_of(value)
+    return [Row(key, _with_key(header, key, row)) for key, row in value.items() if row]
 
 
 def _with_table(part: Part) -> Part:
@@ -689,17 +686,6 @@ def lists_of(value: object, path: str = "", depth: int = 0) -> dict[str, Sample]
                 sample.add(Row(f"{path}[{number}]", entry), 0)
         found |= {path: sample} if sample.count else {}
     return found
-
-
-def is_dict_of_rows(document: JsonDict) -> bool:
-    """Return whether an object has like objects alone, each under the key of a row."""
-    rows = [row for row in document.values() if row]
-    if len(rows) < 2 or not all(isinstance(row, dict) for row in rows):
-        return False
-    if len(rows) > 2 and all(map(str.isdigit, document)):
-        return True
-    shared = frozenset.intersection(*map(frozenset, rows))
-    return 2 * len(shared) >= min(map(len, rows))
 
 
 def is_dict_of_columns(document: JsonDict) -> bool:
