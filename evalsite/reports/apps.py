@@ -22,6 +22,7 @@ class ReportsConfig(AppConfig):
         from evalsite.serving.apps import add_recovery
 
         add_recovery("load_reports", _load_reports)
+        add_recovery("check_old_gates", _check_old_gates)
 
 
 def _load_reports() -> int:
@@ -29,3 +30,9 @@ def _load_reports() -> int:
     from evalsite.reports.services import kinds  # noqa: F401
 
     return 0
+
+
+def _check_old_gates() -> int:
+    from evalsite.reports.jobs import launch_gate_checks
+
+    return launch_gate_checks()

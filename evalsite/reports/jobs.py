@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from django_rq import job
 
 from evalsite.base.actions.reports import BeingComputed
-from evalsite.reports.models import OfficialBoard
+from evalsite.reports.models import OfficialBoard, StoredGate
 from evalsite.reports.selectors.graders import board_options, first_graders, graders_of
 from evalsite.reports.selectors.leaderboards import Options, evaluators_of, fingerprint
 from evalsite.reports.services import snapshots
@@ -23,6 +24,7 @@ from judging.services.long_jobs import enqueue_once, infrequent_gc
 logger = logging.getLogger(__name__)
 
 REST = timedelta(seconds=60)  # between two computations of a long report whose data keeps changing
+GATE_REST = timedelta(minutes=10)  # between two checks of a gate: labels move corrected means without a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +80,7 @@ def content_shown(kind: ReportKind[Result], *, subject_id: int, options: Options
 
 def require(kind: ReportKind[Result], *, subject_id: int, options: Options, at: datetime) -> Result:
     """Return the current content, computed now where necessary: for commands and jobs."""
-    return require_with_rows(kind, subject_id=subject_id, options=options, at=at, with_rows=False).content
-
-
-def require_with_rows(
-    kind: ReportKind[Result], *, subject_id: int, options: Options, at: datetime, with_rows: bool = True
-) -> CachedReport[Result]:
-    """Return the current report with the rows behind its figures, computed now where necessary."""
-    cached = snapshots.find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
-    if cached is not None and cached.is_current:
-        return cached
-    return snapshots.compute(kind, subject_id=subject_id, options=options, at=at)
+    return snapshots.up_to_date(kind, subject_id=subject_id, options=options, at=at).content
 
 
 def _current(cached: CachedReport[Result]) -> ReportState[Result]:
@@ -105,11 +97,8 @@ def _kinds() -> dict[str, ReportKind[Any]]:
 @job("default")
 def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) -> None:
     """Compute one report. Safe to repeat: the new report replaces the one before it."""
-    kind = _kinds()[kind_name]
-    cached = snapshots.find(kind, subject_id=subject_id, options=options)
-    if cached is None or not cached.is_current:
-        with infrequent_gc():
-            snapshots.compute(kind, subject_id=subject_id, options=options, at=timezone.now())
+    with infrequent_gc():
+        snapshots.up_to_date(_kinds()[kind_name], subject_id=subject_id, options=options, at=timezone.now())
 
 
 def launch_report(kind_name: str, *, subject_id: int, options: Options) -> bool:
@@ -141,10 +130,29 @@ def refresh_run(run_id: int) -> None:
         options = board_options(first_graders(graders, official))
         require(kinds["suite-board"], subject_id=run.suite_id, options=options, at=now)
         require(kinds["run-results"], subject_id=run_id, options={}, at=now)
-        check_gates(suite_id=run.suite_id, at=now)
+        check_gates(StoredGate.objects.filter(suite=run.suite_id), at=now)
     note_lapses(run=run, at=now)
     require(kinds["judges"], subject_id=0, options={}, at=now)
     logger.info("reports.run_refreshed run_id=%s", run_id)
+
+
+@job("default")
+def check_old_gates() -> None:
+    """Check every gate whose last check is some time ago: labels came, or a run that it saw was removed."""
+    from evalsite.reports.services.suite_boards import check_gates
+
+    now = timezone.now()
+    check_gates(_old_gates(now), at=now)
+
+
+def launch_gate_checks() -> int:
+    """Queue a look at the gates that nothing has checked for some time; return how many those are."""
+    count = _old_gates(timezone.now()).count()
+    return count if count and enqueue_once(check_old_gates, job_id="report-gates") else 0
+
+
+def _old_gates(at: datetime) -> QuerySet[StoredGate]:
+    return StoredGate.objects.filter(checked_at__lte=at - GATE_REST)
 
 
 @job("default")

@@ -549,7 +549,7 @@ def create(act: ActionCall[None, GateForm]) -> StoredGate:
 @change("check", said=lambda gate: f"{gate.rule}: {gate.verdict}. {gate.words}")
 def check(act: ActionCall[StoredGate, NoInput]) -> StoredGate:
     """Look at the newest board now."""
-    return check_gate(gate_id=act.subject.pk, at=act.at)
+    return check_gate(gate=act.subject, at=act.at)
 
 
 @change(DELETE, leads_to="reports:gate-list", said=lambda gate: f"The gate {gate.rule} is deleted.")

@@ -25,6 +25,7 @@ from evalsite.reports.forms import AddressForm, results_choice
 from evalsite.reports.selectors.graders import Grader, grader_named, graders_of
 from evalsite.reports.selectors.leaderboards import labels_read_once
 from evalsite.reports.selectors.results import ResultCell, cost_of_calls
+from evalsite.reports.services import snapshots
 from evalsite.reports.services.results import (
     RESULTS,
     ROW_COLUMNS,
@@ -199,7 +200,7 @@ def results_shown(suite: Suite, address: QueryDict, *, waits: bool, site: str = 
     graders = column_graders(graders_of(suite.pk), choice)
     if not graders:
         raise Refused("No run has scored this suite.")
-    read = jobs.require_with_rows if waits else jobs.obtain
+    read = snapshots.up_to_date if waits else jobs.obtain
     with labels_read_once():
         reports = [
             read(RESULTS, subject_id=grader.key, options=grader.options, at=timezone.now(), with_rows=True)

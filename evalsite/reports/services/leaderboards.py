@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils import timezone
 
 from evalsite.base.formats import ScoreScale
 from evalsite.base.types import JsonDict
@@ -242,12 +243,9 @@ def compute_leaderboard(evaluator_id: int, options: Options) -> ReportContent:
 
 
 def board_of(evaluators: Sequence[RunEvaluator]) -> ReportContent:
-    """Return the leaderboard over these evaluators, from the cached report where that is current."""
+    """Return the leaderboard over these evaluators, computed and stored where the stored one is not current."""
     options = version_options([row.pk for row in evaluators])
-    cached = snapshots.find(LEADERBOARD, subject_id=evaluators[0].pk, options=options)
-    return (
-        cached.content if cached is not None and cached.is_current else compute_leaderboard(evaluators[0].pk, options)
-    )
+    return snapshots.up_to_date(LEADERBOARD, subject_id=evaluators[0].pk, options=options, at=timezone.now()).content
 
 
 def version_options(evaluator_ids: Sequence[int]) -> JsonDict:

@@ -186,6 +186,16 @@ def find(
     )
 
 
+def up_to_date(
+    kind: ReportKind[Result], *, subject_id: int, options: Options, at: datetime, with_rows: bool = False
+) -> CachedReport[Result]:
+    """Return the current report, computed now where necessary."""
+    cached = find(kind, subject_id=subject_id, options=options, with_rows=with_rows)
+    if cached is not None and cached.is_current:
+        return cached
+    return compute(kind, subject_id=subject_id, options=options, at=at)
+
+
 def newest_content(kind: ReportKind[Result], *, subject_id: int) -> Result | None:
     """Return the newest stored report of a kind, whatever its options and whatever data has changed since."""
     stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id).order_by("-computed_at", "-pk")

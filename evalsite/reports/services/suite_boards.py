@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evalsite.accounts.audit import record
 from evalsite.base.command_base import BadInput, pick
@@ -506,27 +507,28 @@ def delete_gate(*, gate: StoredGate, actor: User | None) -> None:
     gate.delete()
 
 
-@transaction.atomic
-def check_gate(*, gate_id: int, at: datetime) -> StoredGate:
-    """Look at the newest board and note whether a gate holds; it is announced when one that held does no longer."""
-    gate = StoredGate.objects.select_for_update().select_related("suite__benchmark").get(pk=gate_id)
-    before = gate.verdict
+def check_gate(*, gate: StoredGate, at: datetime) -> StoredGate:
+    """Look at the newest board and note whether a gate holds; it is announced when one that held does no longer.
+
+    What is written waits for no board: it may have to be computed first.
+    """
     try:
         _set_outcome(gate, at=at)
     except GateRefused as refusal:
-        gate.verdict, gate.words = RuleStatus.TOO_FEW.value, str(refusal)
-    gate.save(update_fields=["verdict", "words", "checked_at"])
-    if before == RuleStatus.HELD and gate.verdict == RuleStatus.NOT_HELD:
-        gate_fell.send(sender=StoredGate, gate_id=gate.pk)
+        gate.verdict, gate.words, gate.checked_at = RuleStatus.TOO_FEW.value, str(refusal), at
+    with transaction.atomic():
+        before = StoredGate.objects.select_for_update().filter(pk=gate.pk).values_list("verdict", flat=True).first()
+        if before is not None:  # nobody has deleted it meanwhile
+            gate.save(update_fields=["verdict", "words", "checked_at"])
+        if before == RuleStatus.HELD and gate.verdict == RuleStatus.NOT_HELD:
+            gate_fell.send(sender=StoredGate, gate_id=gate.pk)
     return gate
 
 
-def check_gates(*, suite_id: int, at: datetime) -> int:
-    """Check every gate of a suite, and return how many there are."""
-    gate_ids = list(StoredGate.objects.filter(suite=suite_id).order_by("pk").values_list("pk", flat=True))
-    for gate_id in gate_ids:
-        check_gate(gate_id=gate_id, at=at)
-    return len(gate_ids)
+def check_gates(gates: QuerySet[StoredGate], *, at: datetime) -> None:
+    """Check these gates, one by one."""
+    for gate in gates.select_related("suite__benchmark").order_by("pk"):
+        check_gate(gate=gate, at=at)
 
 
 @transaction.atomic

@@ -7,22 +7,28 @@ import re
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.api.models import Webhook
 from evalsite.api.webhooks import Event
 from evalsite.base.types import Refused
+from evalsite.reports import jobs
 from evalsite.reports.jobs import refresh_run
 from evalsite.reports.models import StoredGate
+from evalsite.reports.services import snapshots
 from evalsite.reports.services.suite_boards import make_gate, note_lapses
 from evalsite.review.services.judge_versions import issue_certificate
+from evalsite.serving.apps import added_recoveries
 from judging.models import RunEvaluator, Suite, System
 from judging.selectors.judges import versions_of
 from tests import factories
+from tests.audited_boards import refillable_board
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
@@ -104,6 +110,38 @@ def test_a_run_over_a_part_of_the_suite_moves_no_gate_unless_there_is_no_other(r
         ("held", "100.00%"),
         ("not held", "0.00%"),
     ]
+
+
+def test_workers_check_a_gate_again_some_time_after_people_labelled(
+    rita: User, hook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mean that people corrected moves with their labels; its gate showed the last run's verdict until the next."""
+    is_right = np.ones((1, 30))
+    board = refillable_board(is_right, is_right, is_right[0] > 0)
+    board.evaluator.run.status = "finished"
+    board.evaluator.run.save()
+    system = System.objects.get()
+    gates = [gate_of(board.evaluator, rita, f"{system.name}=80%", mode=mode) for mode in ("human", "raw")]
+    before = [(gate.verdict, gate.words) for gate in gates]
+    queued: list[str] = []
+    monkeypatch.setattr(jobs, "enqueue_once", lambda work, *, job_id: queued.append(work.__name__) is None)
+    look = added_recoveries()["check_old_gates"]
+
+    StoredGate.objects.update(checked_at=timezone.now() - jobs.GATE_REST + timedelta(seconds=60))
+    found = [look()]
+    StoredGate.objects.update(checked_at=timezone.now() - jobs.GATE_REST)
+    board.relabel(np.where(np.arange(30) < 15, 1.0, 0.0)[np.newaxis])
+    snapshots.tick_labels(at=NOON)
+    found.append(look())
+    jobs.check_old_gates()
+    found.append(look())
+
+    assert (found, queued) == ([0, 2, 0], ["check_old_gates"])
+    assert [before, list(StoredGate.objects.order_by("pk").values_list("verdict", "words"))] == [
+        [("held", "100.00%"), ("held", "100.00%")],
+        [("not held", "50.00%"), ("held", "100.00%")],
+    ]
+    assert [(kind, facts["gate"]) for kind, facts in told(hook)] == [("gate.fell", gates[0].pk)]
 
 
 def test_a_gate_is_about_its_grader_and_open_where_there_is_no_score(rita: User) -> None:
