@@ -123,8 +123,13 @@ def test_workers_check_a_gate_again_some_time_after_people_labelled(
     system = System.objects.get()
     gates = [gate_of(board.evaluator, rita, f"{system.name}=80%", mode=mode) for mode in ("human", "raw")]
     before = [(gate.verdict, gate.words) for gate in gates]
-    queued: list[str] = []
-    monkeypatch.setattr(jobs, "enqueue_once", lambda work, *, job_id: queued.append(work.__name__) is None)
+    queued: list[Any] = []
+
+    def enqueue(work: Any, *, job_id: str) -> bool:
+        queued.append((work, job_id))
+        return True
+
+    monkeypatch.setattr(jobs, "enqueue_once", enqueue)
     look = added_recoveries()["check_old_gates"]
 
     StoredGate.objects.update(checked_at=timezone.now() - jobs.GATE_REST + timedelta(seconds=60))
@@ -136,7 +141,7 @@ def test_workers_check_a_gate_again_some_time_after_people_labelled(
     jobs.check_old_gates()
     found.append(look())
 
-    assert (found, queued) == ([0, 2, 0], ["check_old_gates"])
+    assert (found, queued) == ([0, 2, 0], [(jobs.check_old_gates, "report-gates")])
     assert [before, list(StoredGate.objects.order_by("pk").values_list("verdict", "words"))] == [
         [("held", "100.00%"), ("held", "100.00%")],
         [("not held", "50.00%"), ("held", "100.00%")],
