@@ -422,17 +422,23 @@ def figure_in_numbers(figure: JsonObject) -> JsonDict:
     return {**figure, **ends, "share": figure["value"], "scale": scale.range_words}
 
 
+def _is_scale(stored: object) -> bool:
+    """Return whether this is a scale of scores: an imported judge's is a pair of numbers, a rubric's an object."""
+    if isinstance(stored, list):
+        return bool(stored) and stored[0] in list(ScaleKind)
+    return stored is None or isinstance(stored, ScoreScale)
+
+
 def in_numbers(content: Any) -> Any:
     """Return the content of a report with its figures as numbers of their scales, and the scales in words."""
     if isinstance(content, list | tuple):
         return [in_numbers(part) for part in content]
     if not isinstance(content, Mapping):
         return content
-    scale = content.get("scale", "")
-    if not isinstance(scale, str):
-        content = (
-            figure_in_numbers(content) if "value" in content else {**content, "scale": read_scale(scale).range_words}
-        )
+    if "value" in content and "scale" in content and not isinstance(content["scale"], str):
+        content = figure_in_numbers(content)
+    elif _is_scale(content.get("scale", "")):
+        content = {**content, "scale": read_scale(content["scale"]).range_words}
     return {key: in_numbers(part) for key, part in content.items()}
 
 

@@ -239,7 +239,7 @@ def suite_cases(evaluator: RunEvaluator) -> list[CaseFacts]:
 def read_scores(evaluator: RunEvaluator, options: Options) -> SuiteScores:
     """Return the evaluator's scores under the options scenario, lang, type, missing ("skip") and systems (keys).
 
-    Five queries, streamed. Responses that wait, failed or could not be decided are attempts without a share.
+    Six queries at most, streamed. Responses that wait, failed or could not be decided are attempts without a share.
     """
     return _read_scores([evaluator], options, Q())
 
@@ -265,6 +265,8 @@ def _read_scores(
     runs = [evaluator.run_id for evaluator in evaluators]
     named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk")
     named = named.exclude(name=newest.compared_with)  # a baseline is not compared with itself
+    if all(evaluator.imported_from for evaluator in evaluators):  # each judge of a log has its own systems
+        named = named.filter(pk__in=Score.objects.filter(evaluator__in=evaluators).values("response__system"))
     system_ids = options.get("systems")
     if system_ids:
         named, only = named.filter(pk__in=system_ids), only & Q(response__system_id__in=system_ids)
@@ -301,19 +303,26 @@ def _every_case(_case: CaseFacts) -> bool:
 
 
 def _without_reply(evaluators: Sequence[RunEvaluator], scores: SuiteScores) -> np.ndarray:
-    """Return the cells of which nobody can tell whether a system responds: it was not asked yet, or nobody replied."""
+    """Return the cells of which nobody can tell whether a system responds: it was not asked yet, or nobody replied.
+
+    So are responses that a log brought without a score: tasks of runs are about all responses, those of a log are not.
+    """
     unknown = np.zeros(scores.shares.shape, dtype=bool)
-    runs = {evaluator.run_id for evaluator in evaluators if evaluator.run.asked_systems}
-    if not runs:
-        return unknown
     rows = {pk: row for row, pk in enumerate(scores.systems)}
     columns: dict[int, list[int]] = {}
     for column, case in enumerate(scores.cases):
         columns.setdefault(case.prompt_id, []).append(column)
-    asks = Ask.objects.filter(run__in=runs, response__isnull=True).order_by("stop_reason")  # replies win
-    for system_id, prompt_id, stop_reason in asks.values_list("system_id", "case__prompt_id", "stop_reason"):
+    known: list[tuple[int, int, bool]] = []
+    if any(evaluator.imported_from for evaluator in evaluators):
+        stored = Response.objects.filter(system__in=rows, prompt__cases__links__suite=evaluators[0].run.suite)
+        known += [(*row, True) for row in stored.order_by().values_list("system_id", "prompt_id").distinct()]
+    if runs := {evaluator.run_id for evaluator in evaluators if evaluator.run.asked_systems}:
+        asks = Ask.objects.filter(run__in=runs, response__isnull=True).order_by("stop_reason")  # replies win
+        fields = asks.values_list("system_id", "case__prompt_id", "stop_reason")
+        known += [(system_id, prompt_id, not reason) for system_id, prompt_id, reason in fields]
+    for system_id, prompt_id, is_unknown in known:
         if system_id in rows and prompt_id in columns:
-            unknown[rows[system_id], columns[prompt_id]] = not stop_reason
+            unknown[rows[system_id], columns[prompt_id]] = is_unknown
     return unknown
 
 

@@ -11,7 +11,7 @@ from judging.specs.pictures import holds_data_uri
 from judging.specs.records import names
 from judging.specs.records.collector import Collector
 from judging.specs.records.columns import Column, Mapping, ends_in_reply
-from judging.specs.records.names import Holds
+from judging.specs.records.names import CLASSES, Holds
 from judging.specs.records.neutral import CaseRecord, Place
 from judging.specs.records.values import (
     are_lettered,
@@ -41,7 +41,6 @@ _OF_CASES = (
     *(Holds.CASE, Holds.CASE_PATH, *ASKS, Holds.INSTRUCTION, Holds.SYSTEM_TEXT, Holds.CONTEXT, Holds.CONTEXT_ROLE),
     *(Holds.REFERENCE, Holds.TYPE, Holds.LANGUAGE, *DETAILS_OF_CASES),
 )
-_FIELDS = ((Holds.TYPE, "question_type"), (Holds.LANGUAGE, "lang"), (Holds.SCENARIO, "scenario"))
 _MOST_KNOWN = 200_000  # cases that are recognised again without being read again
 _VARIED = frozenset({list, dict, float})  # types of values of which each row may be warned
 Choices = Sequence[tuple[str, str]]  # letter and text of each
@@ -179,7 +178,7 @@ class CaseReader:
         row.asks_of += [as_text(fields[name]) for name in self.media if not is_missing(fields.get(name))]
         row.images = [fields[name] for name in self.images if fields.get(name)]
         self._set_details(place, fields, row)
-        for role, name in _FIELDS:
+        for role, name in CLASSES:
             value = self.text(fields, role) if self.one[role] else ""
             if value:
                 setattr(row, name, value)

@@ -22,6 +22,7 @@ from judging.specs.records.collector import (
     response_of,
 )
 from judging.specs.records.neutral import (
+    SCENARIO_LENGTH,
     CaseRecord,
     Choice,
     CriterionRecord,
@@ -41,7 +42,6 @@ T = TypeVar("T")
 F = TypeVar("F")
 Walk = Callable[[int, int], Iterator[T]]  # from the nth on, so many
 FIRST_PLACES = 3
-SCENARIO_LENGTH = 100  # characters
 PARTS = ("cases", "responses", "scores", "verdicts", "preferences", "labels", "rubrics")
 
 

@@ -169,6 +169,7 @@ _TABLE: Mapping[Holds, str] = {
     Holds.RESPONSE_IMAGE: "response_image",
     Holds.TIME: "at, given_at, answered_at, created_at, updated_at, time, timestamp, tstamp, date, Datum, Zeit",
 }
+CLASSES = ((Holds.TYPE, "question_type"), (Holds.LANGUAGE, "lang"), (Holds.SCENARIO, "scenario"))  # fields of a case
 _ENDS = (("1", "2"), ("a", "b"), ("0", "1"))
 _OWN_PAIRS = (  # of names that do not end in a number or letter
     *(("chosen", "rejected"), ("preferred_output", "non_preferred_output"), ("answer_1_body", "answer_2_body")),

@@ -69,6 +69,7 @@ class Place(NamedTuple):
 
 
 NOWHERE = Place("")
+SCENARIO_LENGTH = 100  # characters
 
 
 @dataclass(slots=True)

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 from evalsite.base.types import JsonDict
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import METRICS, SHARE, Holds, compared, rank, strongest
+from judging.specs.records.names import CLASSES, METRICS, SHARE, Holds, compared, rank, strongest
 from judging.specs.records.neutral import (
+    SCENARIO_LENGTH,
     UNKNOWN_SCALE,
     CaseRecord,
     CriterionRecord,
@@ -219,6 +220,7 @@ def store(row: ToolRow, told: Told) -> None:
     collector, place = row.collector, row.place
     if not told.case.references and (name := strongest(told.case.metadata, Holds.REFERENCE)):
         told.case.references = references(told.case.metadata.pop(name))
+    _classify(row, told.case)
     if told.stands is Stands.ELSEWHERE:
         case = collector.case_named(told.case.key, place)
     else:
@@ -236,6 +238,17 @@ def store(row: ToolRow, told: Told) -> None:
         if a is not None and b is not None:
             opinion.a, opinion.b, opinion.place = a, b, place
             collector.preference(opinion)
+
+
+def _classify(row: ToolRow, case: CaseRecord) -> None:
+    """Give a case its scenario, type and language: what the person said, else a detail that is called so."""
+    said = {role: name for name, role in row.collector.options.columns.items()}
+    for role, attribute in CLASSES:
+        name = said.get(role) or strongest(case.metadata, role)
+        text = as_text(value).strip() if isinstance(value := at(row.fields, name), str | int) else ""
+        if name and 0 < len(text) <= SCENARIO_LENGTH and not getattr(case, attribute):
+            setattr(case, attribute, text)
+            case.metadata.pop(name, None)
 
 
 def _stored(collector: Collector, place: Place, case: int, reply: Reply) -> int | None:
@@ -321,7 +334,7 @@ class Shape:
     tool_name: str = ""  # where the label does not begin with it
     refusal: str = ""  # of a shape that is known and not read: "this is a notebook, which is not read."
     columns: Columns | None = None  # the mapping, of shapes that read a table by its columns
-    told_roles: frozenset[str] = frozenset()  # that a person may give to its columns; any other makes it a table
+    told_roles: frozenset[str] = frozenset(role for role, _ in CLASSES)  # of its columns; any other makes it a table
     stage_of: Callable[[Sequence[ColumnUse]], int] | None = None  # the stage, where it depends on the mapping
     belongs_to: str = ""  # of a companion: what it is brought with, "the samples of the same run (samples_*.jsonl)"
     export: str = ""  # help: what to do in the tool

@@ -22,7 +22,7 @@ from judging.specs.records.tools.arenas import (
     signed,
     swapped,
 )
-from judging.specs.records.values import as_number, as_text, at, content_text, details, is_messages, parsed
+from judging.specs.records.values import as_number, as_text, at, content_text, details, is_messages, object_of, parsed
 
 _FIRST_SECOND = {1.0: Choice.A, 2.0: Choice.B}  # LLMBar, PandaLM
 _ZERO_ONE = {0.0: Choice.A, 1.0: Choice.B}  # PKU-SafeRLHF; Auto-J, where 2 is a tie
@@ -136,7 +136,8 @@ def _is_judgebench(part: Part) -> bool:
     _is_judgebench,
     "rows with response_A, response_B and a label such as A>B",
     export="Take a file of data, or of outputs where a judge has judged the pairs.",
-    comes="Both texts are attempts of one system; the label is gold, two judgments one preference of a judge.",
+    comes="Both texts are attempts of one system; the label is gold. Two judgments are one preference of a judge; the "
+    "second one saw the responses the other way round.",
     stays="Judgments that could not be read are counted and not stored.",
 ).rows
 def judgebench(row: ToolRow) -> Told:
@@ -168,27 +169,17 @@ def _judgebench_judge(row: ToolRow) -> str:
 
 
 def _judgebench_opinion(row: ToolRow, judge: str) -> PreferenceRecord | None:
-    """Return the judge's preference. A decision is turned round where the file shows that the responses were."""
-    games = row.objects("judgments")
+    """Return the judge's preference. In the second of two games the tool shows it the responses the other way round."""
+    judgments = row.get("judgments")
+    games = [object_of(game) for game in judgments] if isinstance(judgments, list) else []  # a failed one is null
     first, second = ordered([game.get("decision") for game in games])
-    if len(games) > 1 and _is_turned(row.fields, games[0], games[1]):
-        second = swapped(second)
+    second = swapped(second)
     opinion = both_orders(first, second, is_strict=False)
     if opinion is not None:
         opinion.by = judge
         opinion.reason = "\n\n".join(filter(None, (as_text(at(game, "judgment.response")) for game in games)))
         opinion.metadata = {"decisions": [as_text(game.get("decision")) for game in games]}
     return opinion
-
-
-def _is_turned(fields: JsonDict, first: JsonDict, second: JsonDict) -> bool:
-    """Return whether the second judgment saw the responses the other way round: its prompt or its scores show it."""
-    scores = [at(game, "judgment.scores") for game in (first, second)]
-    if isinstance(scores[0], list) and isinstance(scores[1], list):
-        return scores[1] == scores[0][::-1] != scores[0]
-    prompt = as_text(at(second, "judgment.prompt"))
-    places = [prompt.find(as_text(fields.get(name)).strip()) for name in ("response_A", "response_B")]
-    return places[0] > places[1] >= 0
 
 
 # ------------------------------------------------------------------------------- PandaLM

@@ -11,6 +11,7 @@ from evalsite.base.formats import (
     WINS,
     ScoreScale,
     figure_in_numbers,
+    in_numbers,
     rating,
     read_scale,
     scale_of_figure,
@@ -106,3 +107,13 @@ def test_a_figure_for_programs_has_its_numbers_and_its_share() -> None:
         "scale": "1 to 10",
     }
     assert scale_of_figure({"value": None}) == SHARE
+
+
+@pytest.mark.parametrize("scale", [[None, None], [1.0, 10.0], ["A", "B"], [], {"kind": "ordinal"}])
+def test_what_a_judge_keeps_as_its_scale_stays_as_it_is_beside_figures(scale: object) -> None:
+    figure = {"value": 0.566, "low": None, "high": None, "scale": rating(1, 10).to_json()}
+
+    numbers = in_numbers({"options": {"imported": {"scale": scale}}, "scale": rating(1, 10).to_json(), "mean": figure})
+
+    shown = {"value": 5.66, "low": None, "high": None, "share": 0.566, "scale": "1 to 10"}
+    assert numbers == {"options": {"imported": {"scale": scale}}, "scale": "1 to 10", "mean": shown}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,9 +10,12 @@ import pytest
 from evalsite.reports.services.leaderboards import NO_NUMBERS, compute_comparison, compute_leaderboard
 from evalsite.review.models import ReviewItem
 from evalsite.review.questions.scales import JUDGEMENT, Label, labels_to_json
-from judging.models import Score
+from judging.models import RunEvaluator, Score
+from judging.services.file_imports.imports import store_import
+from judging.services.file_imports.intake import ImportOptions
 from tests import factories
 from tests.evalsite.reports.conftest import Scored
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -200,3 +204,27 @@ def test_compute_leaderboard_clips_the_mean_where_the_rubric_says_so_and_never_o
     content = compute_leaderboard(evaluator.pk, {"missing": "skip"})
 
     assert means(content) == {"mixed": 0.25, "low": 0.0}
+
+
+def test_compute_leaderboard_of_a_log_leaves_out_stored_responses_that_it_does_not_score() -> None:
+    def row(system: str, number: int, **more: object) -> dict[str, object]:
+        return {"question_id": f"q{number}", "system": system, **more}
+
+    def score(system: str, number: int, judge: str, value: int) -> dict[str, object]:
+        return row(system, number, judge=judge, **{"score (0-1)": value})
+
+    given = [(system, number) for system in ("elm", "oak") for number in range(4)]
+    given += [("ash", 0)]  # and none to the other three
+    texts = [row(system, n, question=f"Q{n}?", response=f"{system} {n}") for system, n in given]
+    scores = [score("oak", number, "fox", number % 2) for number in range(4)]
+    scores += [score("elm", 0, "fox", 1), score("elm", 1, "fox", 1), score("ash", 0, "fox", 1)]
+    scores += [score("oak", 0, "owl", 1)]
+    files = [(name, json.dumps(rows).encode()) for name, rows in (("texts.json", texts), ("scores.json", scores))]
+    store_import(files=files, options=ImportOptions(), source="t", actor=None, at=NOON)
+
+    fox, owl = (compute_leaderboard(RunEvaluator.objects.get(name=name).pk, {}) for name in ("fox", "owl"))
+
+    # ash has no response to three cases, which count 0; elm has responses that fox did not see, and owl saw oak alone
+    assert means(fox) == {"elm": 1.0, "oak": 0.5, "ash": 0.25}
+    assert counts(fox) == {"elm": (2, 2, 0, 0), "oak": (4, 0, 0, 0), "ash": (1, 0, 3, 0)}
+    assert (means(owl), counts(owl)) == ({"oak": 1.0}, {"oak": (1, 3, 0, 0)})

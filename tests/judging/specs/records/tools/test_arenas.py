@@ -56,7 +56,7 @@ def test_answers_of_arena_hard_0_1_have_turns_as_objects() -> None:
     document = stored({"question.jsonl": questions, "model_answer/owl.jsonl": answers})
 
     assert told(document["cases"], "id", "prompt", "metadata") == [
-        ("a1", "Name a bird.", {"category": "c", "cluster": "Birds"})
+        ("a1", "Name a bird.", {"scenario": "c", "cluster": "Birds"})
     ]
     assert told(document["responses"], "case", "system", "text") == [("a1", "owl", "Jay.")]
 

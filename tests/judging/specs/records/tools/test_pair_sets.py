@@ -70,22 +70,34 @@ def _judged(*prompts: str, decisions: tuple[str | None, ...] = ("A>B", "B>A"), *
     return row | {"response_model": "owl", "judge_name": "vanilla", "judgments": games} | more
 
 
-def test_judgebench_turns_a_decision_round_where_the_prompt_shows_the_swap() -> None:
-    files: Uploads = {"o.jsonl": [_judged("A: Jay. B: Cod.", "A: Cod. B: Jay.")]}
+@pytest.mark.parametrize(
+    ("decisions", "choice", "flips"),
+    [
+        (("A>B", "B>A"), "A", {}),  # the first response in both orders
+        (("A>B", "A>B"), "tie", {"order-flip": 1}),  # the one that was shown first
+        (("A=B", "A>B"), "B", {}),
+        ((None, "A>B"), "B", {}),  # the first game failed
+    ],
+)
+def test_judgebench_shows_the_responses_the_other_way_round_in_the_second_game(
+    decisions: tuple[str | None, ...], choice: str, flips: dict[str, int]
+) -> None:
+    row = _judged("", "", decisions=decisions)
+    judgments = row["judgments"]
+    assert isinstance(judgments, list)
+    row["judgments"] = [game if game["decision"] else None for game in judgments]
 
-    assert told(stored(files)["preferences"], "choice", "by") == [("A", ""), ("A", "vanilla (m)")]
-    assert warned(files) == {}
+    assert told(stored({"o.jsonl": [row]})["preferences"], "choice", "by") == [("A", ""), (choice, "vanilla (m)")]
+    assert warned({"o.jsonl": [row]}) == flips
 
 
-def test_judgebench_turns_a_decision_round_where_the_scores_show_the_swap() -> None:
-    games = [
-        {"judgment": {"judge_model": "rm", "prompt": "", "scores": scores}, "decision": decision}
-        for scores, decision in (([2.0, 1.0], "A>B"), ([1.0, 2.0], "B>A"))
-    ]
+def test_judgebench_with_a_column_that_tells_cases_apart_stays_what_it_is() -> None:
+    files: Uploads = {"o.jsonl": [_judged("", "", source="livebench-math", decisions=("B>A", "A>B"))]}
 
-    rows = stored({"o.jsonl": [_judged("", "") | {"judgments": games}]})["preferences"]
+    document = stored(files, columns={"source": "scenario"})
 
-    assert told(rows, "choice", "by") == [("A", ""), ("A", "vanilla (rm)")]
+    assert [(case["id"], case["metadata"]) for case in document["cases"]] == [("p", {"scenario": "livebench-math"})]
+    assert told(document["preferences"], "choice", "by") == [("A", ""), ("B", "vanilla (m)")]
 
 
 def test_judgebench_with_several_judges_keeps_one_gold_label() -> None:
@@ -157,7 +169,7 @@ def test_helpsteer3_has_people_by_their_place() -> None:
 
     document = stored(files)
 
-    assert told(document["cases"], "prompt", "metadata") == [("Sort a list.", {"domain": "code", "language": "python"})]
+    assert told(document["cases"], "prompt", "metadata") == [("Sort a list.", {"domain": "code", "lang": "python"})]
     assert told(document["preferences"], "choice", "kind", "by", "strength", "reason") == [
         ("A", "gold", "", 2.0, None),
         ("A", "person", "annotator 1", 3.0, "Right."),
