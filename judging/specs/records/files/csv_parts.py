@@ -43,6 +43,7 @@ class Reports:
 
 
 HALF = 100  # of the rows of a sample
+DEEPEST = 4  # objects in objects that are looked into
 _MOST_CHARACTERS = 4_000_000  # of each half
 
 
@@ -88,6 +89,21 @@ class Sample:
     def columns(self) -> tuple[str, ...]:
         """The keys of all rows in the order in which they first appear."""
         return tuple(self._keys)
+
+
+def lists_of(value: object, path: str = "", depth: int = 0) -> dict[str, Sample]:
+    """Return the lists of objects in a document that is held, by path."""
+    found: dict[str, Sample] = {}
+    if isinstance(value, dict) and depth < DEEPEST:
+        for key, child in value.items():
+            found |= lists_of(child, f"{path}.{key}" if path else key, depth + 1)
+    elif isinstance(value, list):
+        sample = Sample()
+        for number, entry in enumerate(value):
+            if isinstance(entry, dict):
+                sample.add(Row(f"{path}[{number}]", entry), 0)
+        found |= {path: sample} if sample.count else {}
+    return found
 
 
 BAD_CSV = error_rule("bad-csv", "")

@@ -19,6 +19,7 @@ from judging.specs.files.encodings import MAX_DEPTH, Text, text_of
 from judging.specs.files.findings import Findings, at_line, error_rule
 from judging.specs.records.files.containers import plain_path
 from judging.specs.records.files.csv_parts import (
+    DEEPEST,
     HALF,
     NO_ROWS,
     NOT_AN_OBJECT,
@@ -27,6 +28,7 @@ from judging.specs.records.files.csv_parts import (
     Reports,
     Sample,
     is_index,
+    lists_of,
     unique_names,
 )
 from judging.specs.records.names import Holds, are_models, is_strong
@@ -324,7 +326,6 @@ WHOLE_BYTES = 16 * 1024 * 1024  # of all documents of an upload that are held wh
 _LONG = 1 << 16  # characters of a list that is left empty in a large document
 _LONGEST_LINE = 1 << 24  # characters
 _MOST_SAMPLED = 64 * 1024 * 1024  # bytes of a list, or of lines, of which all entries are looked at
-_DEEPEST = 4  # objects in objects that are looked into
 _TEXT = "content"  # the column of texts that stand alone in a list, or under a key each
 _MANY_KEYS = 2000  # of an object that is a dict of rows, not a document
 _SEEKS, _LINES_EACH = 20, 5  # of the sample of a large file of lines
@@ -502,7 +503,7 @@ class _Outline:
 
     def value(self, path: str = "", depth: int = 0) -> Any:
         begins = self.cursor.peek()
-        if begins == "{" and depth < _DEEPEST:
+        if begins == "{" and depth < DEEPEST:
             return self._object(path, depth)
         return self._list(path) if begins == "[" and depth else self.cursor.value()
 
@@ -588,14 +589,11 @@ def _table_of(file: str, document: JsonDict) -> Part | None:
         return held_part(file, [Row(f"{said[0]}.{said[1]}", dict(zip(keys, said, strict=True))) for said in by_id])
     if is_dict_of_rows(document) and not (are_models(document) and any(map(_holds_rows, document.values()))):
         return _keyed_part(file, document)
-    texts = list(document.values())
-    are_said = (
-        are_questions(document) or sum(map(has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
-    )
+    texts, asks = list(document.values()), are_questions(document)
+    are_said = asks or sum(map(has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
     are_lists = all(map(holds_words, texts)) and all(map(str.isdigit, document))
     if are_lists or (are_said and all(isinstance(text, str) for text in texts)):
-        header = "text" if are_questions(document) else _TEXT
-        return _keyed_part(file, {key: {header: text} for key, text in document.items()})
+        return _keyed_part(file, {key: {"text" if asks else _TEXT: text} for key, text in document.items()})
     return None
 
 
@@ -671,21 +669,6 @@ def held_part(file: str, rows: list[Row]) -> Part:
     for row in rows:
         sample.add(row, _size(row))
     return Part(file, Form.ROWS, columns=sample.columns, sample=sample.rows, rows=lambda: iter(rows))
-
-
-def lists_of(value: object, path: str = "", depth: int = 0) -> dict[str, Sample]:
-    """Return the lists of objects in a document that is held, by path."""
-    found: dict[str, Sample] = {}
-    if isinstance(value, dict) and depth < _DEEPEST:
-        for key, child in value.items():
-            found |= lists_of(child, f"{path}.{key}" if path else key, depth + 1)
-    elif isinstance(value, list):
-        sample = Sample()
-        for number, entry in enumerate(value):
-            if isinstance(entry, dict):
-                sample.add(Row(f"{path}[{number}]", entry), 0)
-        found |= {path: sample} if sample.count else {}
-    return found
 
 
 def is_dict_of_columns(document: JsonDict) -> bool:

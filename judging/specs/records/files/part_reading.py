@@ -29,8 +29,8 @@ from judging.specs.records.files.containers import (
     is_noise,
     plain_path,
 )
-from judging.specs.records.files.csv_parts import HALF, Sample, csv_part, dialect_of, is_index, unique_names
-from judging.specs.records.files.json_parts import LINE_ENDINGS, Budget, document_part, held_part, json_part, lists_of
+from judging.specs.records.files.csv_parts import HALF, Sample, csv_part, dialect_of, is_index, lists_of, unique_names
+from judging.specs.records.files.json_parts import LINE_ENDINGS, Budget, document_part, held_part, json_part
 from judging.specs.records.files.otlp import MOST_BYTES, OTLP_ENDINGS, BadOtlp, read_otlp
 from judging.specs.records.names import Holds
 from judging.specs.records.parts import MOST_COLUMNS, Form, Part, PartRemark, Row
