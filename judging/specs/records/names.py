@@ -373,6 +373,11 @@ def strongest(columns: Iterable[str], role: Holds) -> str:
     )
 
 
+def is_id(name: str) -> bool:
+    """Return whether a name is that of ids: of cases, rows, events or tasks."""
+    return compared(name).rpartition("_")[2] == "id" or is_strong(name, Holds.CASE)
+
+
 def is_of_answers(name: str) -> bool:
     """Return whether the name of a file or column says answers, and nothing of questions: answers_gpt4."""
     words = {word.rstrip("s") for word in compared(name).split("_")}

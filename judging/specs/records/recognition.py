@@ -21,8 +21,8 @@ from judging.specs.records.document_tables import (
     with_printed_values,
 )
 from judging.specs.records.files.part_reading import read_parts
-from judging.specs.records.names import Holds
-from judging.specs.records.parts import Form, Part, RecordOptions, UploadParts
+from judging.specs.records.names import Holds, is_id
+from judging.specs.records.parts import Form, Part, RecordOptions, Row, UploadParts
 from judging.specs.records.shapes import COMPANION, Shape, Taken, best
 from judging.specs.records.tables import TABLE, columns
 from judging.specs.records.tools import ALL
@@ -75,6 +75,8 @@ def read_recognised(
     counter = _RowCounter(report_progress)
     for taken in sorted(reading.taken, key=lambda taken: taken.stage):
         if taken.stage != COMPANION:
+            if taken.shape is not TABLE and not taken.shape.has_equal_rows:
+                _pass_over_repeats(taken.part, collector)
             counter.count(taken.part)
             _name_missing(taken, collector)
             taken.shape.reads(taken.part, collector, upload)
@@ -124,6 +126,25 @@ def _tools_rows_in(part: Part) -> Part | None:
     else:
         inner = tables_of(part) if len(part.lists) == 1 and not is_of_a_tool(part) else []
     return next((rows for rows in inner if is_of_a_tool(rows)), None)
+
+
+def _pass_over_repeats(part: Part, collector: Collector) -> None:
+    """Have the rows of a tool's file that were written twice, ids and all, read once; each is named once, too."""
+    all_rows = part.rows
+    told: set[str] = set()
+
+    def rows() -> Iterator[Row]:
+        seen: set[int] = set()
+        for row in all_rows():
+            if (digest := hash(str(row.fields))) not in seen:
+                seen.add(digest)
+                yield row
+            elif row.at not in told:
+                told.add(row.at)
+                collector.leave_out("row", "an earlier row is the same", part.place(row.at))
+
+    if any(map(is_id, part.columns)):
+        part.rows = rows
 
 
 def _name_unread(unread: Sequence[Part], taken: Sequence[Taken], collector: Collector) -> None:

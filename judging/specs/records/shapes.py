@@ -336,6 +336,7 @@ class Shape:
     columns: Columns | None = None  # the mapping, of shapes that read a table by its columns
     told_roles: frozenset[str] = frozenset(role for role, _ in CLASSES)  # of its columns; any other makes it a table
     stage_of: Callable[[Sequence[ColumnUse]], int] | None = None  # the stage, where it depends on the mapping
+    has_equal_rows: bool = False  # rows that say the same count each, as two alike errors in one text do
     belongs_to: str = ""  # of a companion: what it is brought with, "the samples of the same run (samples_*.jsonl)"
     export: str = ""  # help: what to do in the tool
     comes: str = ""  # help: what comes over

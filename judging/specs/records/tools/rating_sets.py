@@ -496,6 +496,7 @@ def _is_mqm(part: Part) -> bool:
     _is_mqm,
     "columns system (MT), rater (Annotator_ID), source, target, category and severity, or a list target_errors",
     tool_name="WMT MQM",
+    has_equal_rows=True,
     export="Take a table with a row for each error (mqm_*.tsv), as the WMT shared tasks publish them.",
     comes="Sources are cases and translations responses. What each person marked in a translation is one label: the "
     "negative sum of the weights (major 5, minor 1, punctuation 0.1, no translation 25); the errors are its details.",

@@ -92,3 +92,13 @@ def test_a_file_that_lacks_one_field_of_a_tool_is_named_as_such() -> None:
     assert collected is not None
     details = [detail for kind, _, _, detail in collected.warning_rows() if kind == "fields-missing"]
     assert details == ["AlpacaEval: annotations, without output_2"]
+
+
+def test_rows_of_a_tool_that_were_written_twice_count_once() -> None:
+    label = {"id": 1, "text": "Late.", "label": ["complaint"], "Comments": []}
+
+    result = uploads.read({"mona.jsonl": [label, label], "ivar.jsonl": [label]})
+
+    assert result.collected is not None, result.findings
+    assert result.collected.counts["labels"] == 2
+    assert result.collected.left_out() == [("row", "an earlier row is the same", 1)]
