@@ -576,8 +576,7 @@ class ColumnQuestions(ColumnRoles):
         response = self.mapping.one(Holds.RESPONSE)
         is_open = response and self.mapping.why[response] != CHOSEN
         for name in self.free() if is_open else ():
-            words = set(names.compared(name).split("_"))
-            says_system = names.named_responses(name) or not words.isdisjoint(names.WORDS_OF_SYSTEMS)
+            says_system = names.named_responses(name) or not names.WORDS_OF_SYSTEMS.isdisjoint(names.words_of(name))
             is_other = names.may_be_of_responses(name) and says_system
             if is_other and self.columns[name].is_prose:
                 message = f"{name} may hold responses of another system than {response}."

@@ -29,6 +29,7 @@ from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.values import (
     are_choices,
     are_digits,
+    are_texts,
     as_id,
     as_text,
     holds_choices,
@@ -37,6 +38,7 @@ from judging.specs.records.values import (
     is_messages,
     is_name,
     is_question,
+    listed,
     objects,
     parsed,
 )
@@ -82,7 +84,16 @@ class _Resolver(ColumnQuestions):
         self.ask()
         order = {name: self.roles.get(name, Holds.DETAIL) for name in self.columns}
         self.mapping.roles = order
+        self.mapping.printed = self._printed_turns()
         return self.mapping
+
+    def _printed_turns(self) -> frozenset[str]:
+        """Return the columns of prompts and responses that hold lists with as many texts each: turns and replies."""
+        asked, said = self.mapping.all(Holds.PROMPT), self.mapping.all(*RESPONDS, Holds.RESPONSE_B)
+        is_open = asked and said and all(self.columns[name].mostly(are_texts) for name in (*asked, *said))
+        rows = [[listed(parsed(row.fields.get(name))) for name in (*asked, *said)] for row in self.part.sample]
+        are_turns = is_open and all(len(set(map(len, row))) == 1 for row in rows)
+        return frozenset((*asked, *said)) if are_turns else frozenset()
 
     def _give(self, role: Holds, columns: Sequence[str], why: str = BY_NAME) -> None:
         """Give a role to the first column, or to all where several may have it."""
@@ -517,7 +528,7 @@ class _Resolver(ColumnQuestions):
         if self.has(*ASKS) or self.named(Holds.CASE) or any(map(names.PROVIDER_HEADER.fullmatch, self.columns)):
             systems = [name for name in self.free() if names.is_model(name)] or self._numbered_responses()
             named = set(filter(None, map(names.named_responses, systems)))
-            about = [name for name in self.free() if self._scores_a_system(name, systems, named)]
+            about = {name: by for name in self.free() if (by := self._judges_a_system(name, systems, named))}
             systems = [name for name in systems if name not in about and not self._counts_a_double(name)]
             if any(self.columns[name].is_prose for name in systems):  # then numbers beside are codes of what they did
                 systems = [
@@ -531,7 +542,8 @@ class _Resolver(ColumnQuestions):
             )
             is_written = is_said or any(self.columns[name].is_worded for name in systems)
             self._give(Holds.RESPONSES_OF, systems if is_written else [])
-            self._give(Holds.SCORE, about if self.has(Holds.RESPONSES_OF) else [])
+            for name, by in about.items() if self.has(Holds.RESPONSES_OF) else ():
+                self._give(Holds.LABEL if names.labels(by) else Holds.SCORE, [name])
             self._give(Holds.JUDGE, self.named(Holds.JUDGE) if self.has(Holds.SCORE) else [])
 
     def _counts_a_double(self, name: str) -> bool:
@@ -540,10 +552,14 @@ class _Resolver(ColumnQuestions):
         header = self.columns.get(match[1]) if match else None
         return header is not None and header.is_worded and self.columns[name].is_numbers
 
-    def _scores_a_system(self, name: str, systems: Sequence[str], named: Collection[str]) -> bool:
-        """Return whether a column has the scores of a system that another column names: gpt-4 beside gpt-4_response."""
+    def _judges_a_system(self, name: str, systems: Sequence[str], named: Collection[str]) -> str:
+        """Return by what a column judges a system that another column names, as gpt-4 beside gpt-4_response does."""
         others = {*named, *systems, *map(names.system_of_responses, systems)} - ({name} - set(named))
-        return self.columns[name].is_numbers and any(names.said_of(name, system) for system in others)
+        said = (said for system in others if (said := names.said_of(name, system)))
+        return next(
+            (by for by in said if self.columns[name].is_numbers or (names.labels(by) and self.columns[name].is_labels)),
+            "",
+        )
 
     def _numbered_responses(self) -> list[str]:
         """Return columns such as response_1, response_2, response_3; two are a pair."""
@@ -553,7 +569,7 @@ class _Resolver(ColumnQuestions):
     def _find_by_words(self) -> None:
         """Give a role that no name stands for to the one column whose name has a word for it, as "LLM answer" has."""
         unknown = [name for name in self.free() if "." not in name and not names.is_known(name)]
-        said = {name: set(names.compared(name).split("_")) for name in unknown}
+        said = {name: names.words_of(name) for name in unknown}
         roles = {name: [role for role, words in names.WORDS.items() if words & said[name]] for name in unknown}
         for role in names.WORDS:
             found = [name for name in unknown if roles[name][:1] == [role] and self._is_by_word(name, role, said[name])]
@@ -564,6 +580,9 @@ class _Resolver(ColumnQuestions):
             )
             if len(found) == 1 and is_open:
                 self._give(role, found, BY_WORD)
+                if role is Holds.RESPONSE:  # then opinions are of it
+                    self._find_raters()
+                    self._find_opinions()
 
     def _is_by_word(self, name: str, role: Holds, words: set[str]) -> bool:
         column = self.columns[name]

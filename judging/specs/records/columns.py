@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonObject
 from judging.specs.files.findings import Findings, shorten
 from judging.specs.records import names
 from judging.specs.records.names import Holds
@@ -122,6 +122,7 @@ class Mapping:
     expanded: frozenset[str] = frozenset()  # objects whose entries are columns
     list_of_responses: str = ""  # the column whose lists hold a response of each system: each entry is a row
     is_leaderboard: bool = False  # it has figures of systems, and no cases
+    printed: frozenset[str] = frozenset()  # columns whose cells print the texts of several turns
     questions: Findings = field(default_factory=Findings)  # what the person must say before the table is read
 
     def all(self, *roles: Holds) -> list[str]:
@@ -181,11 +182,14 @@ def number_of(value: object) -> float | None:
     return as_number(text.replace(",", ".")) if re.fullmatch(r"[+-]?\d+,\d+", text) else None
 
 
-def flat(fields: JsonObject, mapping: Mapping) -> JsonDict:
-    """Return a row with the entries of its containers as columns, and with the paths that were chosen."""
+def flat(fields: JsonObject, mapping: Mapping) -> JsonObject:
+    """Return a row with the entries of its containers as columns, with the paths that were chosen, and with the turns
+    that cells print as lists."""
+    if not (mapping.paths or mapping.printed):
+        return fields
     row = {name: value for name, value in fields.items() if name not in mapping.expanded}
     row.update((path, value_at(fields, path, mapping)) for path in mapping.paths)
-    return row
+    return row | {name: parsed(row.get(name)) for name in mapping.printed}
 
 
 def value_at(fields: JsonObject, name: str, mapping: Mapping) -> object:
@@ -260,7 +264,7 @@ def columns_of(part: Part, upload: UploadParts) -> Mapping:
     chosen = [path for path in upload.options.columns if "." in path and path not in columns]
     paths += [path for path in chosen if path not in paths and path.partition(".")[0] in columns]
     mapping = Mapping({}, {}, {}, tuple(paths), frozenset(expanded), in_lists, questions=Findings(part.file))
-    flattened = [flat(fields, mapping) if paths else fields for fields in rows]
+    flattened = [flat(fields, mapping) for fields in rows]
     for name in (*(name for name in columns if name not in expanded), *paths):
         values = [in_one_list(parsed(row[name])) for row in flattened if name in row and not is_missing(row[name])]
         mapping.columns[name] = Column(name, values)

@@ -86,7 +86,7 @@ REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several col
 _TABLE: Mapping[Holds, str] = {
     Holds.CASE: "case_id, case, question_id, prompt_id, item_id, task_id, test_id, instance_id, example_id, sample_id,"
     " doc_id, query_id, case_key, uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, identifiant,"
-    " numéro, 编号, 题号, 序号, 番号, 번호, номер, problem_id | index, no, number, unit, example, debate",
+    " numéro, 编号, 题号, 序号, 番号, 번호, номер, الرقم, problem_id | index, no, number, unit, example, debate",
     Holds.CASE_PATH: "case_path, case_file, file_name",
     Holds.PROMPT: "prompt, question, query, instruction, user_input, input, problem, question_text, displayed_text,"
     " user_prompt, user_message, user_query, input_text, model_input, prompt_text, prompt_raw, input_0_content,"
@@ -130,7 +130,7 @@ _TABLE: Mapping[Holds, str] = {
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
     " provider_id, target_model, evaluated_model, llm, llm_name, Modell, System, modèle, modelo, modello,"
-    " 模型, 系统, モデル, 모델, модель, النموذج"
+    " 模型, 系统, モデル, 모델, модель, модели, النموذج, Modells"
     " | provider, app, deployment, engine, target_label, agent_name, mt",
     Holds.ATTEMPT: "attempt, epoch, sample_index, repeat, trial, index_of_choice, attempt_index, repeat_index, Versuch"
     " | sample",
@@ -138,20 +138,23 @@ _TABLE: Mapping[Holds, str] = {
     Holds.RATER: "rater, annotator, annotator_id, rater_id, user, user_id, worker, worker_id, person, coder,"
     " completed_by, expert, labeler, observer, participant, participant_id, prolific_pid, respondent, reviewer,"
     " reviewer_id, assessor, assessor_id, rater_name, annotator_name, Bewerter, annotateur, evaluador, avaliador,"
-    " valutatore, 标注员, 评价人, 評価者, 평가자 | judge",
+    " évaluateur, valutatore, 标注员, 评价人, 評価者, 평가자, эксперт, оценщик, المقيم | judge",
     Holds.LABEL: "label, rating, annotation, verdict, quality, human_score, human_rating, human_label, human_judgment,"
     " human_judgement, human_annotation, expert_score, expert_rating, gold_score, gold_label,"
     " true_label, ground_truth_label, expected_label, correct_label, reference_label, actual_label,"
     " response_label, answer_label,"
-    " Bewertung, Urteil, étiquette, avaliação, evaluación, valutazione, 标签, 评分, 評価, 평가, оценка, التقييم"
+    " Bewertung, Urteil, étiquette, avaliação, evaluación, calificación, valutazione, nota, voto, 标签, 评分, 人工评分,"
+    " 評価, 평가, оценка, التقييم"
     " | score, note, category, value, code, preference, winner",
     Holds.SCORE: "score, scores, points, grade, reward, Punkte, Punktzahl, note, puntuación, pontuação, punteggio,"
     " 得分, 分数, 总分, 点数, 점수, балл",
     Holds.REASON: "reason, rationale, explanation, justification, comment, comments, remark, remarks, why, feedback,"
-    " judgment, critique, Begründung, Kommentar, commentaire, motivo, 理由, 이유, причина, السبب",
+    " judgment, critique, Begründung, Kommentar, Bemerkung, commentaire, comentario, comentário, commento, motivo,"
+    " 理由, 评分理由, 备注, コメント, 이유, 코멘트, причина, комментарий, السبب",
     Holds.CRITERION: "criterion, criteria, dimension, aspect, metric, schema, question_name, Kriterium",
     Holds.JUDGE: "judge, judge_model, judge_name, judge_model_id, judge_id, evaluator, eval_model_name, grader",
-    Holds.PREFERENCE: "preference, winner, better, preferred, overall_preference | decision, choice, label, verdict",
+    Holds.PREFERENCE: "preference, winner, better, preferred, overall_preference, Präferenz, préférence, preferencia,"
+    " preferência, preferenza, 偏好, 更好的回答, 好み, 선호, предпочтение, التفضيل | decision, choice, label, verdict",
     Holds.STOP: "stop_reason, finish_reason | stop",
     Holds.ERROR: "error, error_message, status, success, failure, failure_reason",
     Holds.SECONDS: "seconds, latency, latency_ms, duration, duration_ms, response_time, response_time_seconds,"
@@ -181,19 +184,6 @@ _OWN_SYSTEMS = (
 )
 PREFERRED_FIRST = frozenset({"chosen", "preferred_output"})  # headers that say themselves which one is better
 
-_SIDES = {  # labels that name one of two responses
-    f"{word}_{end}": side
-    for word in ("model", "response", "answer", "output", "completion")
-    for side, ends in ((Choice.A, "a1"), (Choice.B, "b2"))
-    for end in ends
-}
-PREFERENCES: Mapping[str, Choice] = {
-    **_SIDES,
-    **dict.fromkeys(("a", "system_a", "left", "a_better", "a_is_better", "first", "a_wins"), Choice.A),
-    **dict.fromkeys(("b", "system_b", "right", "b_better", "b_is_better", "second", "b_wins"), Choice.B),
-    **dict.fromkeys(("tie", "ties", "draw", "equal", "same", "neither", "both", "no_preference"), Choice.TIE),
-    **dict.fromkeys(("neither_is_better", "tie_bothbad", "both_bad", "both_good", "unentschieden"), Choice.TIE),
-}
 _DEGREES = {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}
 _ORDER = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
 DEBATE_LABELS: Mapping[str, Choice] = {  # of debates, whose labels name systems by number too
@@ -228,14 +218,6 @@ FAILED_STATUS = frozenset(
     {"error", "errored", "failed", "failure", "timeout", "timed_out", "expired", "cancelled", "canceled", "aborted"}
 )
 
-WORDS: Mapping[Holds, frozenset[str]] = {  # where one column alone has such a word in its name
-    Holds.REFERENCE: frozenset({"reference", "ref", "expected", "gold", "golden", "truth", "ideal"}),
-    Holds.PROMPT: frozenset({"question", "prompt", "query"}),
-    Holds.RESPONSE: frozenset({"answer", "response", "resp", "output", "reply", "completion", "prediction", "pred"}),
-    Holds.SYSTEM: frozenset({"model", "system", "provider", "generator"}),
-}
-_SYSTEM_WORDS = "llm ai model system bot chatbot assistant generated agent candidate cand ki ia mt nmt machine"
-WORDS_OF_SYSTEMS = frozenset(_SYSTEM_WORDS.split())  # "LLM answer" is a response, "long answer" may be anything
 _ABOUT_WORDS = (  # of columns that say something about a row and are no text of a system
     "id ids key score scores status pass reason comment comments note notes source author url link date time "
     "timestamp latency token tokens cost difficulty tag tags explanation hint rating grade description title "
@@ -273,10 +255,10 @@ _CHOOSES = frozenset(
 _NUMBERED_LABEL = re.compile(r"annotation_\d{1,2}")
 _MODEL = re.compile(
     r"(?:[\w.-]+/)?(?:(?:chatgpt|gpt|claude|gemini|gemma|llama|mi[sx]tral|qwen|qwq|deepseek|grok|olmo|kimi|jamba|vicuna"
-    r"|codestral|(?:text-|code-)?(?:davinci|curie)|chatglm|baichuan|internlm|wizardlm|zephyr|flan-t5|o[134])(?![a-z])"
+    r"|codestral|(?:text-|code-)?(?:davinci|curie)|chatglm|baichuan|internlm|wizardlm|zephyr|flan-t5|o[134]|ernie|doubao"
+    r"|hunyuan|文心一言|通义千问|豆包|混元)(?![a-z])"
     r"|(?:phi|nova|command|falcon|yi|glm|granite)[ _.-]?(?:\d|r\b|r\+|pro|lite|micro))"
 )
-_RESPONSE_OF = re.compile(r"(.{2,})[_. -](?:response|resp|output|answer|completion|pred|prediction)s?", re.IGNORECASE)
 PROVIDER_HEADER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)  # of promptfoo: "[provider] prompt"
 
 _CONTAINER = re.compile(
@@ -286,11 +268,6 @@ SETTINGS = ("parameters", "params", "config", "args", "metadata", "meta", "setti
 CONTAINERS = ("doc", "vars", "inputs", "row", "example", "data", "fields", "question", "request")
 _OF_SCORES = re.compile(r"(?:scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # "scores.Factuality"
 _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(mode=fmeasure)"
-_OF_RESPONSES = re.compile(  # "responses.ours", "response.gpt-4o", "answer_gpt-4o"
-    r"(?:model_)?(?:responses|outputs|completions|generations|predictions|answers)\.(?=.)"
-    rf"|(?P<one>response|output|completion|generation|prediction|pred|answer)[_. -](?={_MODEL.pattern})",
-    re.IGNORECASE,
-)
 _SCALE = re.compile(
     r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|\.\.|[-–=:]\s*[^\W\d]+\s*[,;-])"  # (1-5), (1 = bad, 5 = good)
     r"\s*(?P<high>\d+)(?:\s*[-–=:]\s*[^\W\d]+)?\s*[)\]]|(?:/|\bout of)\s*(?P<top>\d+))\s*$"
@@ -341,11 +318,56 @@ def _spellings(name: str) -> list[str]:
 _RANKS = _ranks()
 
 
+def _one_word(role: Holds) -> set[str]:
+    """Return the strong names of a role that are one word, as they are written and as they are compared."""
+    written = {name.strip() for name in _TABLE[role].partition("|")[0].split(",")}
+    return {spelling for name in written if "_" not in compared(name) for spelling in (name, compared(name))}
+
+
+_SYSTEM_WORDS = "llm ai bot chatbot assistant generated agent candidate cand ki ia mt nmt machine"
+WORDS_OF_SYSTEMS = _one_word(Holds.SYSTEM).union(_SYSTEM_WORDS.split())  # "LLM answer", not "long answer", is of one
+_ANSWERS = _one_word(Holds.ANSWER) - WORDS_OF_SYSTEMS
+_REFERENCE_WORDS = "reference ref expected gold golden truth ideal 参考 标准 正确 模範"
+_QUESTION_WORDS = "question prompt query frage pregunta pergunta domanda 问题 質問 질문 вопрос سؤال"
+_MADE = ("response", "output", "completion", "generation", "prediction", "pred", "answer")
+WORDS: Mapping[Holds, frozenset[str]] = {  # where one column alone has such a word in its name
+    Holds.REFERENCE: frozenset(_REFERENCE_WORDS.split()),
+    Holds.PROMPT: frozenset(_QUESTION_WORDS.split()),
+    Holds.RESPONSE: frozenset({"response", "resp", "output", "reply", "completion", "prediction", "pred", *_ANSWERS}),
+    Holds.SYSTEM: frozenset({"provider", *_one_word(Holds.SYSTEM)}),
+}
+_UNSPACED = {word for words in (*WORDS.values(), WORDS_OF_SYSTEMS) for word in words if word.upper() == word.lower()}
+_SPACED_ANSWERS = "|".join(sorted({"resp", *_MADE, *_ANSWERS} - _UNSPACED))
+_UNSPACED_ANSWERS = "|".join(sorted(_ANSWERS & _UNSPACED))
+_RESPONSE_OF = re.compile(rf"(.{{2,}}?)(?:[_. -](?:{_SPACED_ANSWERS})s?|[_. -]?(?:{_UNSPACED_ANSWERS}))", re.IGNORECASE)
+_OF_RESPONSES = re.compile(  # "responses.ours", "response.gpt-4o", "answer_gpt-4o"
+    r"(?:model_)?(?:responses|outputs|completions|generations|predictions|answers)\.(?=.)"
+    rf"|(?P<one>{'|'.join(_MADE)}|{_SPACED_ANSWERS}|{_UNSPACED_ANSWERS})[_. -](?={_MODEL.pattern})",
+    re.IGNORECASE,
+)
+
+
 def _sided(*words: str) -> list[tuple[str, str]]:
     return [(f"{word}_{first}", f"{word}_{second}") for word in words for first, second in _ENDS]
 
 
-PAIRS = (*_sided("output", "response", "answer", "completion", "conversation"), *_OWN_PAIRS)  # of responses
+PAIRS = (*_sided("output", "response", "completion", "conversation", "messages", *sorted(_ANSWERS)), *_OWN_PAIRS)
+_SIDES = {  # labels that name one of two responses
+    f"{word}_{end}": side
+    for word in ("model", "response", "output", "completion", *_ANSWERS)
+    for side, ends in ((Choice.A, "a1"), (Choice.B, "b2"))
+    for end in ends
+}
+PREFERENCES: Mapping[str, Choice] = {
+    **_SIDES,
+    **dict.fromkeys(("a", "system_a", "left", "a_better", "a_is_better", "first", "a_wins"), Choice.A),
+    **dict.fromkeys(("b", "system_b", "right", "b_better", "b_is_better", "second", "b_wins"), Choice.B),
+    **dict.fromkeys(("tie", "ties", "draw", "equal", "same", "neither", "both", "no_preference"), Choice.TIE),
+    **dict.fromkeys(("neither_is_better", "tie_bothbad", "both_bad", "both_good", "unentschieden"), Choice.TIE),
+    **dict.fromkeys(
+        map(compared, ("égalité", "empate", "pareggio", "ничья", "تعادل", "平局", "引き分け", "무승부")), Choice.TIE
+    ),
+}
 _SYSTEMS = (*_sided("generator", "model", "system", "model_name", "model_id", "system_name"), *_OWN_SYSTEMS)
 
 
@@ -530,16 +552,23 @@ def may_be_of_responses(name: str) -> bool:
     """Return whether a name ends as those of responses do (oak_pred), or has that of a model in it (qa_vicuna). An
     answer may be that of a person: raw_answer."""
     match = _RESPONSE_OF.fullmatch(name.strip())
-    is_ended = match is not None and not name.lower().rstrip("s").endswith("answer")
+    is_ended = match is not None and not re.search(rf"(?:{'|'.join(_ANSWERS)})s?$", compared(name))
     return is_ended or _is_made(name) or any(map(_MODEL.fullmatch, compared(name).split("_")))
 
 
 def said_of(name: str, system: str) -> str:
-    """Return by what a column scores the responses of a system: "accuracy" of gpt-4o_accuracy, "score" of gpt-4o."""
+    """Return by what a column judges the responses of a system: "accuracy" of gpt-4o_accuracy, "score" of gpt-4o,
+    "Rating" of "Rating GPT-4o"."""
     if is_of_scores(name) and bare(name) == system:
         return "score"
-    rest = name.removeprefix(system).strip("_-. ") if name.startswith(system) else "-"
-    return (rest if is_score(rest) else "") if rest else "score"
+    is_of_it = name.startswith(system) or name.endswith(system)
+    rest = name.removeprefix(system).removesuffix(system).strip("_-. ") if is_of_it else "-"
+    return (rest if is_score(rest) or labels(rest) else "") if rest else "score"
+
+
+def labels(name: str) -> bool:
+    """Return whether what is left of a header without a system says labels, and no scores: Rating, Bewertung."""
+    return not is_score(name) and (is_rating(name) or is_strong(name, Holds.LABEL))
 
 
 def said_of_side(name: str, side: str) -> str:
@@ -663,9 +692,15 @@ def chooses(name: str) -> bool:
     return compared(name).rpartition("_")[2] in _CHOOSES
 
 
+def words_of(name: str) -> set[str]:
+    """Return the words of a name as they are compared; of names in scripts without spaces those of the table."""
+    key = compared(name)
+    return {*key.split("_"), *(word for word in _UNSPACED if word in key)}
+
+
 def has_word(name: str, role: Holds) -> bool:
     """Return whether a name has a word of a role."""
-    return not WORDS[role].isdisjoint(compared(name).split("_"))
+    return not WORDS[role].isdisjoint(words_of(name))
 
 
 def says_reference(name: str) -> bool:

@@ -29,6 +29,7 @@ from judging.specs.records.neutral import (
 from judging.specs.records.parts import Form, Part, Row, UploadParts
 from judging.specs.records.shapes import CASES, JUDGMENTS, RESPONSES, ColumnUse, Shape
 from judging.specs.records.values import (
+    are_texts,
     as_count,
     as_id,
     as_text,
@@ -85,7 +86,7 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
     for row in part.rows():
         rows = unrolled(row.fields, mapping.list_of_responses) if mapping.list_of_responses else (row.fields,)
         for fields in rows:
-            reader.read(part.place(row.at), flat(fields, mapping) if mapping.paths else fields)
+            reader.read(part.place(row.at), flat(fields, mapping))
 
 
 TABLE = Shape(
@@ -112,7 +113,7 @@ class _Reader:
     one: dict[Holds, str] = field(default_factory=dict)  # the column of each role that only one has
     unread: frozenset[str] = frozenset()  # columns with a role of their own, which are no details
     errors: list[tuple[str, str]] = field(default_factory=list)  # columns of errors, with their names as compared
-    labels: list[str] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)  # columns of labels, with the criterion that a header says
     given: dict[tuple[int, int | None, str, str], tuple[str, Place]] = field(default_factory=dict)  # labels so far
     scales: dict[str, Scale] = field(default_factory=dict)  # of score columns
     tops: dict[str, float] = field(default_factory=dict)  # the highest scores, of score columns that say theirs
@@ -133,7 +134,12 @@ class _Reader:
         time = self.one[Holds.TIME] if mapping.has(*_LABELLED) else ""
         known = mapping.all(*(role for role in Holds if role not in _KEPT))
         self.errors = [(name, names.compared(name)) for name in mapping.all(Holds.ERROR)]
-        self.labels = mapping.all(*_LABELLED)
+        labels, is_by_rater = mapping.all(*_LABELLED), mapping.has(Holds.LABELS_OF)
+        is_by_header = len(labels) > 1 and not is_by_rater
+        self.labels = {
+            name: names.bare(name) if is_by_header or (names.is_metric(name) and not is_by_rater) else ""
+            for name in labels
+        }
         self.tops = {name: max(tops) for name in mapping.all(Holds.SCORE) if (tops := mapping.columns[name].tops)}
         self.scales = {name: self._scale_of_column(name) for name in mapping.all(Holds.SCORE)}
         self.systems = _system_names(mapping.all(Holds.RESPONSES_OF))
@@ -362,7 +368,7 @@ class _Reader:
     def _replies(self, case: int, value: object, row: ResponseRecord) -> Iterator[ResponseRecord]:
         """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts."""
         value = _texts_of(value)
-        if not _is_texts(value) or row.attempt is not None:
+        if not are_texts(value) or row.attempt is not None:
             yield set_reply(row, value)
             return
         replies = value if isinstance(value, list) else []
@@ -382,11 +388,16 @@ class _Reader:
                 for score in self.scales:
                     if grader := names.said_of(score, system):
                         self._score(place, number, fields, score, grader)
-        for score in self.scales:
-            if not any(names.said_of(score, system) for system in self.systems.values()):
-                self._score(place, None, fields, score)
-        if self.labels:
-            self._label(place, (case, None), fields, {})
+                own = {name: by for name in self.labels if (by := names.said_of(name, system))}
+                plain = {name: "" if names.is_strong(by, Holds.LABEL) else by for name, by in own.items()}
+                self._label(place, (case, number), fields, {}, plain)
+        for name in (*self.scales, *self.labels):
+            if any(names.said_of(name, system) for system in self.systems.values()):
+                continue
+            if name in self.scales:
+                self._score(place, None, fields, name)
+            else:
+                self._label(place, (case, None), fields, {}, {name: self.labels[name]})
 
     def _named_response(self, place: Place, case: int, fields: JsonObject) -> int | None:
         """Return a response that a row scores or labels and another file has; None where the row names no system."""
@@ -403,7 +414,7 @@ class _Reader:
         if self.labels and response is None and self.is_single:
             self.collector.leave_out("label", "there is no response", place)
         elif self.labels:
-            self._label(place, about, fields, more)
+            self._label(place, about, fields, more, self.labels)
             if response is None and self.cases.is_asking and not self.cases.is_answered:
                 self.collector.warn_once("text-only-items", place, str(case))
 
@@ -452,13 +463,15 @@ class _Reader:
             scale = names.scale_of(grader) or UNKNOWN_SCALE
         return scale if is_share or name in self.tops else UNKNOWN_SCALE
 
-    def _label(self, place: Place, about: tuple[int, int | None], fields: JsonObject, more: JsonDict) -> None:
+    def _label(
+        self, place: Place, about: tuple[int, int | None], fields: JsonObject, more: JsonDict, labels: dict[str, str]
+    ) -> None:
+        """Take the labels of a row in these columns, each by the criterion that its header says."""
         is_wide = bool(self.one[Holds.LABELS_OF])
         rater, said = as_id(self.text(fields, Holds.RATER)) or self.rater, self.text(fields, Holds.CRITERION)
         reason, at = self.text(fields, Holds.REASON), self.text(fields, Holds.TIME)
-        for name in self.labels:
-            is_by_header = len(self.labels) > 1 or names.is_metric(name)
-            criterion = said or (names.bare(name) if is_by_header and not is_wide else "")
+        for name, by_header in labels.items():
+            criterion = said or by_header
             value, cell = parsed(fields.get(name)), self.part.cell(place, name)
             for entry in value if isinstance(value, list) else [value]:
                 if self._is_unsaid(cell, entry, name):
@@ -534,7 +547,9 @@ class _Reader:
                 name = names.system_of_responses(header) or names.bare(header)
                 self.collector.warn_once("systems-from-header", self.part.place(), header)
             if not self._is_null(place, value):
-                row = set_reply(ResponseRecord(name, is_same_if_equal=True), _texts_of(value))
+                row = ResponseRecord(name, is_same_if_equal=True)
+                replies = list(self._replies(case, value, row))
+                row = replies[0] if len(replies) == 1 else set_reply(row, _texts_of(value))
                 numbers.append(self.collector.response(place, case, row))
                 for score in self.scales:
                     if grader := names.said_of_side(score, header):
@@ -601,10 +616,6 @@ def _is_share(value: object) -> bool:
         text = value.strip().lower()
         return isinstance(value, ShareText) or text.endswith("%") or text in ("true", "false")
     return isinstance(value, bool)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(entry, str) for entry in value)
 
 
 def _system_names(headers: Sequence[str]) -> dict[str, str]:

@@ -330,9 +330,14 @@ def are_lettered(value: JsonDict) -> bool:
     return len(letters) > 1 and letters == [chr(65 + number) for number in range(len(letters))]
 
 
+def are_texts(value: object) -> bool:
+    """Return whether a value is a list of texts."""
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, str) for entry in value)
+
+
 def are_choices(value: object) -> bool:
     """Return whether a value is a list of several texts."""
-    return isinstance(value, list) and len(value) > 1 and all(isinstance(entry, str) for entry in value)
+    return are_texts(value) and len(listed(value)) > 1
 
 
 def are_digits(value: object) -> bool:
@@ -377,7 +382,7 @@ def holds_texts(value: object) -> bool:
 
 def holds_words(value: object) -> bool:
     """Return whether a value is a list of texts, some with several words."""
-    return isinstance(value, list) and any(map(has_words, value)) and all(isinstance(text, str) for text in value)
+    return are_texts(value) and any(map(has_words, listed(value)))
 
 
 def has_words(value: object) -> bool:

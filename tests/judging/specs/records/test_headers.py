@@ -1,0 +1,112 @@
+"""Headers in other languages, and headers that name a system beside what they hold of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.base.types import JsonDict
+from tests.judging.specs.records.test_tables import case, read, response
+
+ASKED = {"no-reference": 2}
+
+
+def label(text: str, rater: str = "", number: str = "1", **more: object) -> JsonDict:
+    return {"case": number, "rater": rater, "label": text, "criterion": "", "attempt": 0, **more}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "ID,Pregunta,Respuesta del modelo,Respuesta correcta,Evaluador,Puntuación (1-5),Comentario",
+        "Nº,Pergunta,Resposta do modelo,Resposta esperada,Avaliador,Nota (1-5),Comentário",
+        "id,Domanda,Risposta del modello,Risposta corretta,Valutatore,Voto (1-5),Commento",
+        "id,Question,Réponse du modèle,Réponse attendue,Évaluateur,Note (1-5),Commentaire",
+        "Nr.,Frage,Antwort des Modells,Richtige Antwort,Bewerter,Bewertung (1-5),Bemerkung",
+        "№,Вопрос,Ответ модели,Эталонный ответ,Эксперт,Оценка (1-5),Комментарий",
+        "번호,질문,모델의 답변,정답,평가자,점수 (1-5),코멘트",
+        "番号,質問,モデルの回答,正解,評価者,評価 (1-5),コメント",
+        "序号,问题,模型的回答,标准答案,标注员,人工评分 (1-5),评分理由",
+        "الرقم,السؤال,إجابة النموذج,الإجابة الصحيحة,المقيم,التقييم (1-5),السبب",
+    ],
+)
+def test_reads_takes_the_answer_of_a_model_in_each_language_for_the_response_that_is_labelled(header: str) -> None:
+    rows = "1,Oslo?,In Norway.,Norway,ann,5,fine\n2,Why so?,As ever.,Rain,bo,2,\n"
+
+    assert read(f"{header}\n{rows}") == {
+        "systems": ["t"],
+        "cases": [case("1", "Oslo?", "Norway"), case("2", "Why so?", "Rain")],
+        "responses": [response("t", "In Norway."), response("t", "As ever.", "2")],
+        "labels": [
+            label("5", "ann", system="t", reason="fine"),
+            label("2", "bo", "2", system="t"),
+        ],
+        "warnings": {"scale-from-use": 1, "system-from-file": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("header", "tie"),
+    [
+        ("Nr,Frage,Antwort A,Antwort B,Präferenz", "Unentschieden"),
+        ("id,pregunta,respuesta A,respuesta B,preferencia", "empate"),
+        ("id,question,réponse A,réponse B,préférence", "égalité"),
+        ("编号,问题,回答A,回答B,更好的回答", "平局"),
+        ("番号,質問,回答A,回答B,好み", "引き分け"),
+        ("번호,질문,답변 A,답변 B,선호", "무승부"),
+    ],
+)
+def test_reads_takes_two_answers_in_each_language_for_a_pair(header: str, tie: str) -> None:
+    document = read(f"{header}\n1,Oslo?,Yes.,No.,B\n2,Why?,So.,Thus.,{tie}\n")
+
+    a, b = header.split(",")[2:4]
+    assert [(row["a"], row["b"], row["choice"]) for row in document["preferences"]] == [(a, b, "B"), (a, b, "tie")]
+
+
+@pytest.mark.parametrize(
+    ("header", "systems"),
+    [
+        ("id,question,gpt-4_response,claude_response,gpt-4_rating,claude_rating", ("gpt-4", "claude")),
+        ("id,question,Response GPT-4,Response Claude,Rating GPT-4,Rating Claude", ("GPT-4", "Claude")),
+        ("Nr.,Frage,Antwort GPT-4,Antwort Claude,Bewertung GPT-4,Bewertung Claude", ("GPT-4", "Claude")),
+        ("编号,问题,GPT-4回答,文心一言回答,GPT-4评分,文心一言评分", ("GPT-4", "文心一言")),
+    ],
+)
+def test_reads_takes_the_ratings_of_each_system_for_labels_of_its_responses(
+    header: str, systems: tuple[str, str]
+) -> None:
+    first, second = systems
+
+    assert read(f"{header}\n1,Oslo?,In Norway.,In the north.,5,4\n2,Why so?,As ever.,It rained.,3,good\n") == {
+        "systems": sorted(systems),
+        "cases": [case("1", "Oslo?"), case("2", "Why so?")],
+        "responses": [
+            *(response(first, "In Norway."), response(second, "In the north.")),
+            *(response(first, "As ever.", "2"), response(second, "It rained.", "2")),
+        ],
+        "labels": [
+            *(label("5", system=first), label("4", system=second)),
+            *(label("3", number="2", system=first), label("good", number="2", system=second)),
+        ],
+        "warnings": ASKED | {"no-rater": 4, "scale-from-use": 1},
+    }
+
+
+def test_reads_takes_lists_in_cells_of_prompts_and_responses_for_turns() -> None:
+    rows = '1,"[""Hi?"",""And?""]",oak,"[""Yes."",""No.""]"\n2,"[""Why?""]",oak,"[""So.""]"\n'
+
+    document = read(f"id,prompt,model,response\n{rows}")
+
+    asked = [{"role": "user", "text": "Hi?"}, {"role": "user", "text": "And?"}]
+    replies = [{"role": "assistant", "text": "Yes."}, {"role": "assistant", "text": "No."}]
+    assert document["cases"] == [
+        {"id": "1", "messages": asked, "references": [], "metadata": {}},
+        case("2", "Why?"),
+    ]
+    assert document["responses"][0]["messages"] == [asked[0], replies[0], asked[1], replies[1]]
+    assert document["responses"][1] == response("oak", "So.", "2")
+
+
+def test_reads_leaves_lists_in_cells_of_prompts_alone_beside_a_text() -> None:
+    document = read('id,prompt,model,response\n1,"[""b"",""a""]",oak,a and b\n2,"[""d"",""c""]",oak,c and d\n')
+
+    assert [row["prompt"] for row in document["cases"]] == ['["b","a"]', '["d","c"]']
