@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
@@ -262,13 +263,12 @@ class SignedInAuth(APIKeyCookie):
 
 
 class Documentation(Swagger):
-    """The page that describes the operations, without the network of others that it asks by default."""
+    """The page that describes the operations: with the colours of the site, without the network of others."""
 
     def render_page(self, request: HttpRequest, api: NinjaAPI, **arguments: Any) -> HttpResponse:
         """Return the page; what it sends goes with the session of who reads it."""
         facts = {**self.settings, "url": self.get_openapi_url(api, arguments)}
-        context = {"swagger_settings": json.dumps(facts), "api": api, "add_csrf": True}
-        return render(request, self.template, context)
+        return render(request, "evalsite/api.html", {"swagger_settings": facts})
 
 
 def make_api(nouns: Mapping[str, Noun[Any]], reports: Mapping[str, Report[Any]]) -> NinjaAPI:
@@ -418,7 +418,7 @@ def _add(
         response=dict.fromkeys((code for code in extra["responses"] if code < HTTPStatus.MULTIPLE_CHOICES), None),
         operation_id=name,
         url_name=_shared_name(name),
-        summary=words.partition(".")[0],
+        summary=re.split(r"\.(?=\s|$)", words)[0],  # the first sentence; a dot in a file's name ends none
         description=words,
         tags=[path.split("/")[1]],
         openapi_extra=extra,

@@ -14,6 +14,7 @@
 
   const apply = (choice) => {
     root.dataset.bsTheme = choice === "system" ? (dark.matches ? "dark" : "light") : choice;
+    root.classList.toggle("dark-mode", root.dataset.bsTheme === "dark"); // what the API's page asks for
     for (const button of document.querySelectorAll("[data-theme-choice]")) {
       button.setAttribute("aria-pressed", String(button.dataset.themeChoice === choice));
     }

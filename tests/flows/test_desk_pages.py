@@ -94,3 +94,23 @@ def test_a_judge_is_reached_and_tried_by_keyboard_alone(signed_in: SignIn) -> No
     page.keyboard.press("Enter")
 
     expect(page.get_by_role("main")).to_contain_text("Parsed verdict")
+
+
+def test_the_page_of_the_api_has_the_colours_of_the_site_and_sends_with_the_session(signed_in: SignIn) -> None:
+    researcher = signed_in("demo-researcher", color_scheme="dark")
+
+    researcher.goto("/api/v1/docs")
+    operation = researcher.locator("#operations-runs-run-list")
+    operation.locator("button.opblock-summary-control").click()
+    operation.get_by_role("button", name="Try it out").click()
+    operation.get_by_role("button", name="Execute").click()
+
+    answer = operation.locator(".live-responses-table .response")
+    expect(answer.locator(".response-col_status")).to_contain_text("200")
+    expect(answer.locator(".response-col_description")).to_contain_text('"rows": [')
+    expect(researcher.locator("#operations-runs-run-check-lunar .opblock-summary-description")).to_have_text(
+        "Say what a settings.json of Lunar-Bench becomes: endpoints, systems, judges, options and suites"
+    )
+    background = researcher.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert background == "rgb(28, 32, 34)"
+    assert signed_in.complaints == []
