@@ -183,7 +183,8 @@ def item_of(
         read |= _read_pair(item, shown) or _read_response(item, shown, read)
     if len(item.responses) == 1:
         read |= _read_facts(item.responses[0], shown, facts)
-    for name in _unread(shown, Holds.REFERENCE, read):
+    beside_response = _unread(shown, Holds.ANSWER, read)[:1] if item.responses else []
+    for name in _unread(shown, Holds.REFERENCE, read) or beside_response:
         item.references += references(shown[name])
         read.add(name)
     if not item.has_text:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records import tables
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import SHARE, Holds, is_known, is_number_of, is_score
+from judging.specs.records.names import SHARE, Holds, is_number_of, is_score, rank
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
     Giver,
@@ -178,7 +178,10 @@ def _items(part: Part, collector: Collector, upload: UploadParts) -> None:
 @Shape(
     "langfuse-traces",
     "Langfuse: traces",
-    lambda part: set(part.columns) >= _TRACE and bool(_TRACE_ALSO & set(part.columns)),
+    lambda part: (
+        set(part.columns) >= _TRACE
+        and (bool(_TRACE_ALSO & set(part.columns)) or any(any(_nested_scores(row.fields)) for row in part.sample))
+    ),
     "`input`, `output` and `timestamp` beside user and session",
     RESPONSES,
     export=_EXPORT,
@@ -385,13 +388,14 @@ _OLD_SAMPLE = frozenset({"question", "answer", "contexts"})
 _OLD_ALSO = frozenset({"ground_truth", "ground_truths"})
 
 
-def metrics_of(part: Part, apart: frozenset[str] = frozenset()) -> list[str]:
+def metrics_of(part: Part) -> list[str]:
     """Return the columns of numbers that are scores: by their names, or under a name that nothing else has."""
-    return [name for name in part.columns if name not in apart and _is_metric(part, name)]
+    return [name for name in part.columns if name not in _SAMPLE | _OLD_SAMPLE and _is_metric(part, name)]
 
 
 def _is_metric(part: Part, name: str) -> bool:
-    return _is_number(part, name) and (is_score(name) or not (is_known(name) or is_number_of(name)))
+    is_other = is_number_of(name) or any(rank(name, role) for role in Holds)
+    return _is_number(part, name) and (is_score(name) or not is_other)
 
 
 def _fits_ragas(part: Part) -> bool:
@@ -411,7 +415,7 @@ def _fits_ragas(part: Part) -> bool:
     stays="The traces of the metrics stay.",
 )
 def _ragas(part: Part, collector: Collector, upload: UploadParts) -> None:
-    metrics = metrics_of(part, _SAMPLE | _OLD_SAMPLE)
+    metrics = metrics_of(part)
 
     def runs() -> Iterator[LoggedRun]:
         for row in part.rows():

@@ -319,3 +319,30 @@ def test_rows_of_the_dataset_viewer_are_a_table() -> None:
     files = {"rows.json": json.dumps({"features": [{"name": "question"}, {"name": "answer"}], "rows": rows})}
 
     assert told(stored(files)["cases"], "prompt", "references") == [("Q?", ["A"])]
+
+
+def test_ragas_takes_each_column_of_numbers_beside_the_sample_for_a_metric() -> None:
+    row = {"user_input": "Oslo?", "response": "In Norway.", "domain_specific_rubrics": 4, "my_metric": 0.5, "index": 7}
+
+    document = stored({"r.jsonl": [row]})
+
+    assert told(document["scores"], "grader", "value") == [("domain_specific_rubrics", 4.0), ("my_metric", 0.5)]
+    assert document["cases"][0]["metadata"] == {"index": 7}
+
+
+def test_langfuse_tells_traces_by_the_scores_in_them_too() -> None:
+    score = {"name": "ok", "value": 1, "stringValue": "True", "source": "ANNOTATION", "authorUserId": "maja"}
+    trace = {"id": "t1", "timestamp": "2026-01-01", "name": "faq", "input": "Ship?", "output": "Yes."}
+
+    document = stored({"t.json": [trace | {"scores": [score]}]})
+
+    assert told(document["labels"], "rater", "label", "criterion", "system") == [("maja", "True", "ok", "faq")]
+
+
+def test_mlflow_takes_an_answer_beside_outputs_for_the_reference() -> None:
+    row = {"question": "Oslo?", "answer": "Norway", "outputs": "In Norway.", "exact_match/v1/score": 0}
+
+    document = stored({"eval_results_table.jsonl": [row]})
+
+    assert told(document["cases"], "prompt", "references") == [("Oslo?", ["Norway"])]
+    assert told(document["responses"], "text") == [("In Norway.",)]
