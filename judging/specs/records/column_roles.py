@@ -502,6 +502,7 @@ class _Resolver(ColumnQuestions):
         is_rated = self.has(Holds.RATER) or bool(self.strong(Holds.RATER))
         is_judged = self.has(Holds.JUDGE) or (self.has(*RESPONDS) and bool(self.strong(Holds.JUDGE)))
         named = [name for name in self.free() if names.is_score(name) or (is_rated and names.is_rating(name))]
+        named = [name for name in named if is_rated or not names.says_people(name)]  # of whom is asked else
         named = named or [name for name in self.named(Holds.LABEL) if is_judged]
         twice = {
             name for name in named if names.is_in_scores(name) and name.removesuffix("_score") in set(named) - {name}
@@ -569,6 +570,10 @@ class _Resolver(ColumnQuestions):
     def _find_by_words(self) -> None:
         """Give a role that no name stands for to the one column whose name has a word for it, as "LLM answer" has."""
         unknown = [name for name in self.free() if "." not in name and not names.is_known(name)]
+        unknown += [
+            name for name in self.free() if names.compared(name).endswith("_model") and names.is_about_row(name)
+        ]
+        unknown = [name for name in unknown if not names.is_in_table(name)]
         said = {name: names.words_of(name) for name in unknown}
         roles = {name: [role for role, words in names.WORDS.items() if words & said[name]] for name in unknown}
         for role in names.WORDS:

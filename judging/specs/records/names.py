@@ -480,10 +480,14 @@ def meant(text: str, meanings: Mapping[str, str]) -> Choice | None:
     return next(({"a": Choice.A, "b": Choice.B}.get(word, Choice.TIE) for word in words), None)
 
 
+def is_in_table(name: str) -> bool:
+    """Return whether a column's name is one of the table."""
+    return compared(name) in _RANKS
+
+
 def is_known(name: str) -> bool:
     """Return whether a column's name is one of the table, of a metric, or speaks about its row."""
-    key = compared(name)
-    return key in _RANKS or key in METRICS or (is_about_row(name) and not _is_made(name))
+    return is_in_table(name) or compared(name) in METRICS or (is_about_row(name) and not _is_made(name))
 
 
 def _is_made(name: str) -> bool:

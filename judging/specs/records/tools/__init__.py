@@ -22,6 +22,7 @@ from judging.specs.records.tools import (
     rubric_sets,
     traces,
 )
+from judging.specs.records.values import object_of, parsed
 
 
 def _document(*needed: Iterable[str]) -> Callable[[Part], bool]:
@@ -40,7 +41,10 @@ def _is_survey(part: Part) -> bool:
     first = part.columns[0].lower() if part.columns else ""
     is_dated = first in ("timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "タイムスタンプ")
     questions = sum(name.endswith(("?", "]", "？")) for name in part.columns)
-    return is_dated and questions > 0 and questions * 2 >= len(part.columns) - 2
+    names_people = any(
+        word in name.lower() for name in part.columns[1:2] for word in ("mail", "correo", "メール", "邮")
+    )
+    return is_dated and (names_people or (questions > 0 and questions * 2 >= len(part.columns) - 2))
 
 
 _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is sent the wrong way
@@ -78,6 +82,13 @@ _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is
         _is_survey,
         "these are replies to a survey, a row for each person, which are not read. Bring a row for each person and "
         "item: item, rater, label.",
+    ),
+    _shape(
+        "promptfoo-heads",
+        "promptfoo, before 0.60",
+        lambda part: part.is_cells and all("provider" in object_of(parsed(name)) for name in part.columns[-1:]),
+        "this is a table of an old promptfoo, whose header holds JSON, which is not read. Bring the results as JSON: "
+        "promptfoo eval -o results.json.",
     ),
     _shape(
         "notebook",

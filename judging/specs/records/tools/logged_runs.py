@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records import tables
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import SHARE, Holds, is_number_of, is_score, rank
+from judging.specs.records.names import SHARE, Holds, is_in_table, is_number_of, is_score
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
     Giver,
@@ -394,7 +394,7 @@ def metrics_of(part: Part) -> list[str]:
 
 
 def _is_metric(part: Part, name: str) -> bool:
-    is_other = is_number_of(name) or any(rank(name, role) for role in Holds)
+    is_other = is_number_of(name) or is_in_table(name)
     return _is_number(part, name) and (is_score(name) or not is_other)
 
 

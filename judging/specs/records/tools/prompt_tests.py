@@ -133,7 +133,8 @@ Rows = Callable[[], Iterator[tuple[str, JsonDict]]]
 def _is_row(value: object) -> bool:
     if not isinstance(value, dict) or "prompt" not in value or not isinstance(value.get("vars"), dict):
         return False
-    return "provider" in value and ("success" in value or "gradingResult" in value)
+    is_named = "provider" in value or at(value, "prompt.display") is not None  # else the display may name it
+    return is_named and ("success" in value or "gradingResult" in value)
 
 
 def _list_of(part: Part) -> str:
@@ -226,7 +227,7 @@ class _Results:
             numbers = self.tests.setdefault(self._variables(row), [])
             if number is not None and number not in numbers:
                 numbers.append(number)
-            label = first_text(at(row, "prompt.label"), at(row, "prompt.display"), at(row, "prompt.raw"))
+            label = first_text(at(row, "prompt.label"), _displayed(row)[1], at(row, "prompt.raw"))
             self.columns.setdefault(self._column(row), (self._provider(row), label))
         for numbers in self.tests.values():
             numbers.sort()
@@ -237,14 +238,14 @@ class _Results:
 
     def _column(self, row: JsonObject) -> object:
         number = as_count(row.get("promptIdx"))
-        return number if number is not None else (self._provider(row), as_text(at(row, "prompt.label")))
+        return number if number is not None else (self._provider(row), at(row, "prompt.label") or _displayed(row)[1])
 
     def _provider(self, row: JsonObject) -> str:
         number = as_count(row.get("promptIdx"))
         head: JsonObject = self.heads[number] if number is not None and number < len(self.heads) else {}
         given = row.get("provider")
         own = (given.get("label"), given.get("id")) if isinstance(given, dict) else (given,)
-        return first_text(*own, head.get("provider"))
+        return first_text(*own, head.get("provider"), _displayed(row)[0])
 
     @staticmethod
     def _variables(row: JsonObject) -> str:
@@ -263,6 +264,13 @@ class _Results:
             return Told(_case(row, id_), [Reply(ResponseRecord(what), failure=why)])
         attempt = numbers.index(number) if number is not None and not is_shared else None
         return Told(_case(row, id_), [Reply(_response(row, system, attempt), _scores(self.collector, place, row))])
+
+
+def _displayed(row: JsonObject) -> tuple[str, str]:
+    """Return the provider and the label of the prompt that older versions show as "[provider] label"."""
+    shown = as_text(at(row, "prompt.display"))
+    match = _HEADER.fullmatch(shown)
+    return (match[1], match[2]) if match else ("", shown)
 
 
 def _system_names(columns: dict[object, tuple[str, str]], *, is_named: bool) -> dict[object, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalsite.base.types import JsonDict
-from tests.judging.specs.records.test_tables import case, read, response
+from tests.judging.specs.records.test_tables import case, read, refused, response
 
 ASKED = {"no-reference": 2}
 
@@ -110,3 +110,17 @@ def test_reads_leaves_lists_in_cells_of_prompts_alone_beside_a_text() -> None:
     document = read('id,prompt,model,response\n1,"[""b"",""a""]",oak,a and b\n2,"[""d"",""c""]",oak,c and d\n')
 
     assert [row["prompt"] for row in document["cases"]] == ['["b","a"]', '["d","c"]']
+
+
+def test_reads_takes_a_column_that_ends_in_model_for_the_system() -> None:
+    document = read("question,response,source_model\nOslo?,In Norway.,oak\nOslo?,In the north.,elm\n")
+
+    assert document["responses"] == [response("oak", "In Norway."), response("elm", "In the north.")]
+
+
+def test_reads_asks_whose_a_score_of_people_is() -> None:
+    assert refused("question,response,model,original_human_score\nOslo?,In Norway.,oak,4.5\n") == [
+        "t.csv: original_human_score may be labels of people or scores, each by a criterion or by a person. Say it of "
+        'each: --map label=original_human_score by criterion. In place of label, write "labels of" by person, score '
+        "for a judge, or detail for neither."
+    ]

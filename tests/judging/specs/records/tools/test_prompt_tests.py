@@ -243,3 +243,26 @@ def test_a_missing_output_is_no_response_and_an_empty_one_is() -> None:
     missing = {key: value for key, value in _case(name="a").items() if key != "actualOutput"}
 
     assert told(stored(_run(missing, _case(name="b", actualOutput="")))["responses"], "case", "text") == [("b", "")]
+
+
+def test_old_results_name_provider_and_prompt_by_what_they_display() -> None:
+    rows = [
+        {
+            "prompt": {"raw": f"{prompt} {body}", "display": f"[{provider}] {prompt} {{{{body}}}}"},
+            "vars": {"body": body},
+            "response": {"output": f"{provider}: {prompt} {body}"},
+            "success": True,
+        }
+        for body in ("hi", "bye")
+        for prompt in ("Say", "Sing")
+        for provider in ("oak", "elm")
+    ]
+
+    document = stored({"output.json": json.dumps({"version": 1, "results": rows, "stats": {}})})
+
+    assert told(document["responses"], "case", "system", "attempt", "text") == [
+        (str(case), f"{provider} ({prompt} {{{{body}}}})", 0, f"{provider}: {prompt} {body}")
+        for case, body in enumerate(("hi", "bye"))
+        for prompt in ("Say", "Sing")
+        for provider in ("oak", "elm")
+    ]

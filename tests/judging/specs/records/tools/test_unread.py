@@ -23,6 +23,7 @@ pytestmark = pytest.mark.backend_free
             [{"Timestamp": "2024/01/01", "Email Address": "a@x.org", "How good is it? [1]": "Good"}],
             "replies to a survey",
         ),
+        ([{"Timestamp": "2024/01/01", "Email Address": "a@x.org", "Rate it": 4, "Why": "So"}], "replies to a survey"),
         ([{"StartDate": "d", "RecordedDate": "d", "ResponseId": "R_1", "Q1": "Good"}], "replies to a survey"),
         ([{"Submission 1": "a", "Submission 2": "b", "Speaker 1 - Initial Evaluation": {}}], "debate_set import"),
     ],
@@ -38,3 +39,12 @@ def test_a_table_that_is_dated_and_asks_nobody_is_no_survey() -> None:
     reading = read({"file.json": json.dumps([{"Timestamp": "2024/01/01", "question": "Name who wrote it."}])})
 
     assert [taken.shape.kind for taken in reading.taken] == ["table"]
+
+
+def test_tables_of_promptfoo_with_json_in_their_header_are_refused_with_what_to_bring() -> None:
+    reading = read({"output.csv": '"{""raw"": ""Hi"", ""provider"": ""oak""}"\n[PASS] (1.00) Hello.\n'})
+
+    assert [finding.message for finding in reading.findings.as_tuple()] == [
+        "this is a table of an old promptfoo, whose header holds JSON, which is not read. Bring the results as JSON: "
+        "promptfoo eval -o results.json."
+    ]
