@@ -116,7 +116,18 @@ def filled_form(action: Action[Subject, Filled], subject: Subject, entered: Json
         raise InvalidInput.of(first_form)
     first = first_form.cleaned_data
     data, errors = _page_data(action.noun, action.form(subject, first, None), entered)
-    return _with_errors(action.form(subject, first, data, _page_files(action.fields, entered)), errors)
+    files = _page_files(action.fields, entered)
+    return _with_errors(action.form(subject, first, data, files), errors | _surplus_files(action.fields, files))
+
+
+def _surplus_files(fields: Mapping[str, forms.Field], files: PageFiles) -> dict[str, str]:
+    """Return by field what is wrong where several files are entered and the page lets one be chosen."""
+    single = [name for name in files if not getattr(fields[name].widget, "allow_multiple_selected", False)]
+    return {
+        name: f"This takes one file, not {len(given)}: {', '.join(file.name for file in given)}. Put their rows in one."
+        for name in single
+        if len(given := files.getlist(name)) > 1
+    }
 
 
 def _page_files(fields: Mapping[str, forms.Field], entered: JsonObject) -> PageFiles:

@@ -241,6 +241,18 @@ def test_labels_by_command_are_read_and_a_check_stores_nothing(tmp_path: Path, c
         call_command("labels", "create", "--file", str(path), "--scale", "a,c")
 
 
+def test_labels_by_command_take_one_file_and_drop_none_in_silence(tmp_path: Path) -> None:
+    paths = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for path in paths:
+        path.write_bytes(LONG)
+
+    with pytest.raises(
+        BadInput, match=r"^--file: This takes one file, not 2: first\.csv, second\.csv\. Put their rows"
+    ):
+        call_command("labels", "create", "--file", *map(str, paths))
+    assert LabelTable.objects.count() == 0
+
+
 def test_exported_labels_import_again_unchanged(researcher: Client) -> None:
     send(researcher, LONG, name="First")
     first = LabelTable.objects.get()
