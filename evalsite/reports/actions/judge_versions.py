@@ -52,6 +52,7 @@ from evalsite.reports.services.judge_trust import (
     JUDGE_TRUST,
     AnchorDrift,
     DriftRow,
+    PairJudgeFigures,
     anchors_for,
     drift_of_version,
     evaluators_of_version,
@@ -290,7 +291,7 @@ def _figures(shown: TrustShown) -> Iterator[tuple[str, ReportContent]]:
     content = shown.content
     yield SHARE_EQUAL, content["agreement"]
     yield KAPPA, {**content["kappa"], "scale": COEFFICIENT.to_json()}
-    yield from ((recall["name"], recall) for recall in content["recalls"])
+    yield from ((row["name"], row) for row in (*content["ties"], *content["recalls"]))
 
 
 def _confusion_columns(shown: TrustShown) -> tuple[ReportColumn[tuple[str, list[int]]], ...]:
@@ -313,6 +314,16 @@ AGREEMENT = _table(
         stored_figure_column("value", lambda line: line[1]),
     ),
     _figures,
+)
+SCENARIOS = _table(
+    "scenarios",
+    "Agreement with people by scenario",
+    (
+        plain_column("name", as_key="scenario"),
+        plain_column("items"),
+        stored_figure_column("agreement", lambda line: line),
+    ),
+    lambda shown: shown.content["scenarios"],
 )
 CONFUSION = _table("confusion", "Judge's labels (rows) by people's labels (columns)", _confusion_columns, _confusion)
 RELIABILITY = _table(
@@ -414,6 +425,7 @@ TRUST = Report(
     facts=_facts,
     tables=(
         AGREEMENT,
+        SCENARIOS,
         CONFUSION,
         RELIABILITY,
         RISK_COVERAGE,
@@ -489,6 +501,20 @@ TABLE_OF_JUDGES: ReportTable[JudgesShown, JudgeLine] = ReportTable(
         ReportColumn("certificate", lambda line: line.certificate),
     ),
     rows=lambda shown: shown.lines(),
+)
+TABLE_OF_PAIRS: ReportTable[JudgesShown, PairJudgeFigures] = ReportTable(
+    "pairs",
+    "Judges of pairs over all their baselines",
+    columns=(
+        ReportColumn("name", lambda row: row.name),
+        ReportColumn("baselines", lambda row: row.baselines),
+        ReportColumn("items", lambda row: row.items),
+        FigureColumn("people", lambda row: row.people),
+        FigureColumn("without_ties", lambda row: row.without_ties),
+        FigureColumn("ties_as_half", lambda row: row.ties_as_half),
+        FigureColumn("kappa", lambda row: row.kappa, scale=coefficient),
+    ),
+    rows=lambda shown: shown.report.pairs,
 )
 TABLE_OF_AGENTS: ReportTable[JudgesShown, AgentFigures] = ReportTable(
     "agents",
@@ -590,5 +616,5 @@ REPORT = Report(
     form_class=LooksForm,
     read=_read_judges,
     facts=_judges_facts,
-    tables=(TABLE_OF_JUDGES, TABLE_OF_AGENTS, CERTIFICATES, BIAS.of(lambda shown: shown.bias())),
+    tables=(TABLE_OF_JUDGES, TABLE_OF_PAIRS, TABLE_OF_AGENTS, CERTIFICATES, BIAS.of(lambda shown: shown.bias())),
 )

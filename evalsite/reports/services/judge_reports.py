@@ -27,6 +27,7 @@ from evalsite.reports.services.judge_rows import (
     rows_of_judge,
     rows_of_members,
 )
+from evalsite.reports.services.judge_trust import PairJudgeFigures, over_baselines
 from evalsite.reports.services.snapshots import ReportContent, ReportKind, figure
 from evalsite.review.questions.forms import value_text
 from evalsite.review.questions.scales import MOST_LABELS
@@ -249,6 +250,7 @@ class JudgesReport:
     """The versions of all judges, and the agents of all debates."""
 
     judges: list[JudgeFigures]
+    pairs: list[PairJudgeFigures]
     agents: list[AgentFigures]
     debates: int
     looks: str
@@ -265,6 +267,7 @@ def compute_judges(subject_id: int, options: Options) -> JudgesReport:
     agent_rows = [_agent_row(agent_work, list(work.values()), ended) for agent_work in work.values()]
     return JudgesReport(
         judges=sorted(judges, key=lambda row: (row.is_baseline, row.name, row.newest_run)),
+        pairs=over_baselines(versions, looks),
         agents=sorted(agent_rows, key=lambda row: (row.is_baseline, row.name)),
         debates=len(ended),
         looks=looks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -27,13 +27,20 @@ from evalsite.reports.services.judge_rows import (
 )
 from evalsite.reports.services.snapshots import ReportContent, ReportKind, figure
 from evalsite.review.models import Anchor, AnchorRound, AnchorSet, GoldenRun, GoldenSet
-from evalsite.review.questions.scales import Label, judge_label, labels_from_json, labels_to_json
+from evalsite.review.questions.scales import (
+    PREFERENCE_SHARES,
+    Label,
+    is_preference,
+    judge_label,
+    labels_from_json,
+    labels_to_json,
+)
 from evalsite.review.routing import GoldenPart, uniform_number
 from evalsite.review.selectors.golden import GoldenAnswer, GoldenVersion, golden_answers, golden_versions
 from evalsite.review.states import ReviewRefused
 from judging.judges.reply_rows import record_of
 from judging.judges.versions import changes_between
-from judging.models import Call, Run, RunEvaluator, RunKind, Verdict
+from judging.models import Call, Case, Run, RunEvaluator, RunKind, Verdict
 from judging.selectors.judges import versions_of
 from judging.statistics.agreement import confusion_counts
 from judging.statistics.annotator_models import Annotators, Closeness, alternative_annotator_test
@@ -52,6 +59,8 @@ from judging.statistics.judge_quality import AuditedVerdict, ReliabilityBin, rel
 from judging.statistics.ratings import from_rows
 
 BINARY = {0.0, 1.0}
+TIE = "0"  # of preferences
+WITHOUT_TIES, TIES_AS_HALF = "Share of equal labels without ties", "Share of equal labels, a tie as half"
 NOT_GIVEN = "People gave no response this label."
 NO_LABELS = "No audited verdict of this version has a final human label yet."
 
@@ -117,10 +126,80 @@ def _against_people(audited: AuditedResponses, *, planned: int) -> ReportContent
             for row in read
             if row.confidence is not None
         ],
+        "scenarios": _by_scenario(read, planned),
         "most_tolerance": max(0, len(places) - 2),
         "reliability": [asdict(part) for part in reliability(_measured(read))],
         "tests": _tests(read, _scale(read)),
     }
+
+
+def _by_scenario(read: Sequence[AuditedResponse], planned: int) -> list[ReportContent]:
+    """Return the share of equal labels in each scenario; nothing where there is only one."""
+    known = Case.objects.filter(prompt__in={row.case for row in read}).order_by("-pk")
+    names = dict(known.values_list("prompt_id", "scenario"))
+    groups: dict[str, list[AuditedResponse]] = {}
+    for row in read:
+        groups.setdefault(names.get(row.case, ""), []).append(row)
+    return [
+        {"name": name, "items": len(rows), **figure(_pooled_share(rows, _is_equal, planned))}
+        for name, rows in sorted(groups.items())
+        if len(groups) > 1
+    ]
+
+
+def _is_equal(row: AuditedResponse) -> float:
+    return float(row.judge == row.people)
+
+
+def _half_for_ties(row: AuditedResponse) -> float:
+    """Return 1 for equal preferences, 0 for opposite ones, a half where one of both is a tie."""
+    return 1.0 - abs(PREFERENCE_SHARES[row.judge or TIE] - PREFERENCE_SHARES[row.people])
+
+
+def _ties(read: Sequence[AuditedResponse], planned: int) -> dict[str, Estimate]:
+    """Return how often preferences are equal, by what becomes of ties; nothing for other labels."""
+    if not read or not all(is_preference(row.scale) for row in read):
+        return {}
+    firm = [row for row in read if TIE not in (row.judge, row.people)]
+    return {
+        WITHOUT_TIES: _pooled_share(firm, _is_equal, planned),
+        TIES_AS_HALF: _pooled_share(read, _half_for_ties, planned),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class PairJudgeFigures:
+    """How one version of a judge of pairs agrees with people over all baselines that it compared with."""
+
+    name: str
+    baselines: int
+    items: int
+    people: Estimate
+    without_ties: Estimate
+    ties_as_half: Estimate
+    kappa: Estimate
+
+
+def over_baselines(versions: Mapping[tuple[str, str], Sequence[RunEvaluator]], looks: str) -> list[PairJudgeFigures]:
+    """Return the figures of each judge that compared with several baselines; each is a version of its own elsewhere."""
+    groups: dict[tuple[str, str], list[Sequence[RunEvaluator]]] = {}
+    for (name, _), rows in versions.items():
+        if baseline := rows[0].compared_with:
+            version = versions_of(rows[:1])[rows[0].pk]
+            words = rows[0].criterion.partition(", ")
+            options = {key: value for key, value in version.options.items() if value != baseline}
+            same = replace(version, criterion=words[2], options=options).key
+            groups.setdefault((name.removesuffix(f" · {words[0]}"), same), []).append(rows)
+    figures = []
+    for (name, _), parts in sorted(groups.items()):
+        audits = [audited_responses(rows) for rows in parts if len(parts) > 1]
+        read = [row for audit in audits for row in audit.decided if row.judge is not None]
+        planned = len({row.case for row in read}) if looks else 0
+        codes = {label.value: code for code, label in enumerate(_scale(read))}
+        if ties := _ties(read, planned):
+            shares = (_pooled_share(read, _is_equal, planned), *ties.values(), _kappa(read, codes, planned))
+            figures.append(PairJudgeFigures(name, len(parts), len(read), *shares))
+    return figures
 
 
 def figures_against_people(decided: Sequence[AuditedResponse], *, planned: int = 0) -> ReportContent:
@@ -134,7 +213,8 @@ def figures_against_people(decided: Sequence[AuditedResponse], *, planned: int =
         "cases": len({row.case for row in read}),
         "labels": [asdict(label) for label in labels],
         "confusion": confusion_counts([row.judge for row in read], [row.people for row in read], list(codes)),
-        "agreement": figure(_pooled_share(read, lambda row: row.judge == row.people, planned)),
+        "agreement": figure(_pooled_share(read, _is_equal, planned)),
+        "ties": [{"name": name, **figure(share)} for name, share in _ties(read, planned).items()],
         "kappa": figure(_kappa(read, codes, planned)),
         "recalls": [_recall(label, labels, read, planned) for label in labels],
     }
@@ -201,19 +281,19 @@ def _recall(label: Label, labels: Sequence[Label], read: Sequence[AuditedRespons
     name = f"Where people say {label.text}"
     if {scale_label.share for scale_label in labels} == BINARY and len(labels) == len(BINARY):
         name = f"Sensitivity ({label.text})" if label.share else f"Specificity ({label.text})"
-    share = _pooled_share(where, lambda row: row.judge == label.value, planned) if where else undefined(NOT_GIVEN)
+    share = _pooled_share(where, _is_equal, planned) if where else undefined(NOT_GIVEN)
     return {"name": name, "label": label.value, "items": len(where)} | figure(share)
 
 
-def _pooled_share(rows: Sequence[AuditedResponse], holds: Callable[[AuditedResponse], bool], planned: int) -> Estimate:
-    """Return the share of which something holds; unit: the case. Runs audited at different rates are strata."""
+def _pooled_share(rows: Sequence[AuditedResponse], worth: Callable[[AuditedResponse], float], planned: int) -> Estimate:
+    """Return the mean of what rows are worth; unit: the case. Runs audited at different rates are strata."""
     if not rows:
         return undefined(NO_LABELS)
     chances: dict[int, float] = {}
-    by_case: dict[int, list[bool]] = defaultdict(list)
+    by_case: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         chances[row.case] = max(chances.get(row.case, 0.0), row.chance)
-        by_case[row.case].append(holds(row))
+        by_case[row.case].append(worth(row))
     strata: dict[float, list[float]] = defaultdict(list)
     for case, values in by_case.items():
         strata[chances[case]].append(sum(values) / len(values))

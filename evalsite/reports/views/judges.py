@@ -298,7 +298,12 @@ def judge_list(request: PageRequest) -> HttpResponse:
     if report.content is not None:
         rows = report.content.judges
         judges = list(zip(rows, map(_bars, rows), certificates_of_judges(rows), strict=True))
-        context |= {"content": report.content, "judges": judges, "agents": report.content.agents}
+        context |= {
+            "content": report.content,
+            "judges": judges,
+            "agents": report.content.agents,
+            "pairs": report.content.pairs,
+        }
     return report_page(request, "judge_list", context)
 
 

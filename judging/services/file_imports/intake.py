@@ -42,6 +42,7 @@ from judging.specs.records.files.part_reading import FOREIGN_FORMAT, PASSED_OVER
 from judging.specs.records.neutral import ResponseRecord, SuiteSpec
 from judging.specs.records.parts import Part, RecordOptions
 from judging.specs.records.recognition import Reading, is_of_a_tool, read_recognised
+from judging.specs.records.shapes import COMPANION
 from judging.specs.replies import KnownCases, parse_responses_folder, parse_scaleeval_responses, scaleeval_results
 from judging.specs.rubrics.rubric_nested import find_criteria, parse_criteria
 from judging.specs.rubrics.rubric_tables import open_rubric
@@ -373,6 +374,7 @@ def _rubric_files(bundle: Bundle, parts: Sequence[Part]) -> list[str]:
 def _name_of(reading: Reading) -> str:
     """Return what a new benchmark is called where nobody named it: as the log calls its task, else as the file."""
     logs = reading.collected.logs if reading.collected is not None else []
-    first = next((taken for taken in sorted(reading.taken, key=lambda taken: taken.shape.stage)), None)
+    own = (taken for taken in reading.taken if taken.shape.stage != COMPANION)
+    first = min(own, key=lambda taken: taken.shape.stage, default=None)
     names = [log.name for log in logs if log.name] + ([first.part.stem] if first is not None else [])
     return names[0] if names else "benchmark"

@@ -9,7 +9,7 @@ from evalsite.base.types import JsonDict
 from judging.specs.records.names import Holds, degree, is_wide_rater
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
-from judging.specs.records.shapes import JUDGMENTS, NotReadable, Opinion, Reply, Shape, Stands, Told, ToolRow
+from judging.specs.records.shapes import COMPANION, JUDGMENTS, NotReadable, Opinion, Reply, Shape, Stands, Told, ToolRow
 from judging.specs.records.tools.arenas import (
     asked,
     asks,
@@ -46,6 +46,19 @@ def _columns(row: ToolRow, *names: str, systems: tuple[str, str] = ("", "")) -> 
 
 
 # ------------------------------------------------------------------------------- LLMBar, Auto-J
+_EVALUATOR = re.compile(r"(?:^|/)evaluators/(.+)$")  # Natural/evaluators/GPT-4/CoT/result.json
+COUNTS = Shape(
+    "llmbar-statistics",
+    "LLMBar: statistics of an evaluator",
+    lambda part: {"correct_average", "correct_both"} <= part.document.keys() | part.keys_of_any(),
+    "`correct_average` and `correct_both`",
+    COMPANION,
+    belongs_to="result.json of the same evaluator",
+    export="Bring the folder of a subset, or of the whole set.",
+    stays="Shares and kappas are computed here again.",
+)
+
+
 @Shape(
     "llmbar",
     "LLMBar: pairs with a gold label",
@@ -53,8 +66,9 @@ def _columns(row: ToolRow, *names: str, systems: tuple[str, str] = ("", "")) -> 
         (part.has("output_1") or part.has("output_2")) and part.has("label") and _numbers(part, "label") <= {1.0, 2.0}
     ),
     "rows with output_1, output_2 and a label that is 1 or 2",
-    export="Take dataset.json of a subset, or result.json of an evaluator.",
-    comes=f"{_COMES} The results of an evaluator in both orders are one preference of a judge.",
+    export="Take dataset.json of a subset, result.json of an evaluator, or the folder of the whole set.",
+    comes=f"{_COMES} The results of an evaluator in both orders are one preference of a judge; of several subsets each "
+    "is a scenario.",
 ).rows
 def llmbar(row: ToolRow) -> Told:
     """Return a pair with its gold label, and an evaluator's preference where the file has its results."""
@@ -64,11 +78,14 @@ def llmbar(row: ToolRow) -> Told:
     choices = [_winner(at(games[-1], f"swap = {turned}.winner")) for turned in (False, True)] if games else [None, None]
     opinion = both_orders(choices[0], choices[1], is_strict=False)
     if opinion is not None:
-        folder = re.search(r"(?:^|/)evaluators/(.+)$", row.part.folder)  # evaluators/GPT-4/CoT/result.json
+        folder = _EVALUATOR.search(row.part.folder)
         opinion.by = row.judge("", folder[1].replace("/", " ") if folder else "")
         opinion.metadata = {"results": row.fields["results"]}
         opinions.append(opinion)
-    return Told(_case(row, row.id("id"), {"prompt": asked(row)}), pair_, opinions)
+    case = _case(row, row.id("id"), {"prompt": asked(row)})
+    if len({_EVALUATOR.sub("", part.folder) for part in row.upload.parts}) > 1:
+        case.scenario = _EVALUATOR.sub("", row.part.folder).rpartition("/")[2]
+    return Told(case, pair_, opinions)
 
 
 def _winner(value: object) -> Choice | None:

@@ -426,3 +426,34 @@ def test_compute_judge_shows_both_orders_and_cases_of_an_imported_judge_beside_g
         {"id": 0, "case": "p2", "judge": "Neither is better", "other": "B is better"},
         {"id": 0, "case": "p3", "judge": "A is better", "other": "B is better"},
     ]
+
+
+def test_a_judge_of_pairs_is_compared_with_people_over_all_its_baselines() -> None:
+    def row(by: str, question: int, first: str, second: str, winner: str) -> dict[str, object]:
+        texts = {"response_a": f"{first} {question}", "response_b": f"{second} {question}"}
+        pair = {"prompt": f"Q{question}?", **texts, "model_a": first, "model_b": second, "winner": winner}
+        return {"question_id": question, **pair, "judge": by}
+
+    judged = [("oak", "elm", "model_a"), ("oak", "ash", "tie"), ("elm", "ash", "model_b"), ("yew", "ash", "model_a")]
+    labels = [
+        ("oak", "elm", "model_a"),
+        ("oak", "ash", "model_a"),
+        ("elm", "ash", "model_b"),
+        ("yew", "ash", "model_b"),
+    ]
+    files = [
+        (name, "\n".join(json.dumps(row(by, n, *pair)) for n in range(30) for pair in pairs).encode())
+        for name, by, pairs in (("judge.jsonl", "gpt", judged), ("human.jsonl", "expert_1", labels))
+    ]
+    store_import(files=files, options=ImportOptions(is_blind=True), source="t", actor=None, at=NOON)
+
+    [pairs] = compute_judges(0, {}).pairs
+
+    # ash is in most pairs, so that it is the baseline of three and oak of one; in each case two of four are equal, one
+    # is a tie beside a win, and one the opposite
+    assert (pairs.name, pairs.baselines, pairs.items, pairs.people.n) == ("gpt", 2, 120, 30)
+    assert pairs.people.value == pytest.approx(1 / 2)
+    assert pairs.without_ties.value == pytest.approx(2 / 3)
+    assert pairs.ties_as_half.value == pytest.approx(5 / 8)
+    # of the judge B (against oak), tie, B, A, of people B, A, B, B: by chance 1/4 * 1/4 + 1/2 * 3/4 = 7/16
+    assert pairs.kappa.value == pytest.approx((1 / 2 - 7 / 16) / (1 - 7 / 16))

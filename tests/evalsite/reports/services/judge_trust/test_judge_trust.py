@@ -38,7 +38,7 @@ from evalsite.review.services.decisions import keep_final_label
 from evalsite.review.services.judge_versions import LookRefused
 from evalsite.review.services.run_referrals import open_items_for_run
 from judging.judges.subjects import PARSER_VERSION
-from judging.models import EvaluatorKind, Response, RunEvaluator, Verdict
+from judging.models import Case, EvaluatorKind, Response, RunEvaluator, Verdict
 from judging.selectors.judges import versions_of
 from judging.statistics.annotator_models import Annotators
 from judging.statistics.estimators.boards import shown_share
@@ -291,6 +291,20 @@ def _against_ada(judge: RunEvaluator) -> tuple[Any, ...]:
     return (*means, content["agreement"]["value"], content["confusion"])
 
 
+def test_compute_judge_trust_has_the_share_of_equal_labels_by_scenario() -> None:
+    audited_judge([*SURE, *UNSURE])
+    for number, case in enumerate(Case.objects.order_by("pk")):
+        case.scenario = "sure" if number < len(SURE) else "unsure"
+        case.save()
+
+    rows = trust()["scenarios"]
+
+    assert [(row["name"], row["items"], row["value"]) for row in rows] == [
+        ("sure", 40, pytest.approx(39 / 40)),
+        ("unsure", 20, pytest.approx(10 / 20)),
+    ]
+
+
 def test_trust_tables_hold_what_the_page_shows() -> None:
     audited_judge([*SURE, *UNSURE])
     content = trust()
@@ -300,6 +314,7 @@ def test_trust_tables_hold_what_the_page_shows() -> None:
 
     assert {name: len(lines) for name, lines in rows.items()} == {
         "agreement": 4,
+        "scenarios": 0,
         "confusion": 2,
         "reliability": 2,
         "risk-coverage": 2,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.judging.specs.records.tools.uploads import Fields, Uploads, kinds, read, stored, told, warned
@@ -29,6 +31,28 @@ def test_llmbar_results_of_both_orders_are_a_judges_preference() -> None:
         ("2", "A", "", "gold"),
     ]
     assert warned(files) == {"systems-from-header": 2, "judge-from-file": 1, "order-flip": 1}
+
+
+def test_llmbar_comes_as_its_folder_with_subsets_as_scenarios_and_without_what_is_computed_again() -> None:
+    def pair(word: str, **more: object) -> Fields:
+        return {"input": f"Name a {word}.", "output_1": f"{word} 1", "output_2": f"{word} 2", "label": 1, **more}
+
+    game: Fields = {"swap = False": {"winner": "1"}, "swap = True": {"winner": "1"}}
+    statistics = json.dumps({"correct_False": "1 / 1 = 100.0%", "correct_average": "100.0%", "correct_both": "1 / 1"})
+    files: Uploads = {
+        "LLMBar/Natural/dataset.json": [pair("bird")],
+        "LLMBar/Natural/evaluators/GPT-4/CoT/result.json": [pair("bird", results=[game])],
+        "LLMBar/Natural/evaluators/GPT-4/CoT/statistics.json": statistics,
+        "LLMBar/Adversarial/Manual/dataset.json": [pair("tree")],
+    }
+
+    document = stored(files)
+
+    assert [(case["prompt"], case["metadata"]) for case in document["cases"]] == [
+        ("Name a bird.", {"scenario": "Natural"}),
+        ("Name a tree.", {"scenario": "Manual"}),
+    ]
+    assert told(document["preferences"], "choice", "by") == [("A", ""), ("A", "GPT-4 CoT"), ("A", "")]
 
 
 def test_llmbar_is_not_seen_where_labels_have_other_numbers() -> None:
