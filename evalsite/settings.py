@@ -416,7 +416,7 @@ EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.
 SITE_URL = env.text(
     "EVALSITE_SITE_URL",
     f"http{'s' if HTTPS else ''}://{ALLOWED_HOSTS[0]}",
-    "Address of the site in letters and invitations, such as https://evals.example.org.",
+    "Address of the site in letters, invitations and webhooks, such as https://evals.example.org.",
     shown_default="made of the first of EVALSITE_ALLOWED_HOSTS",
 ).rstrip("/")
 DEFAULT_FROM_EMAIL = env.text("EVALSITE_EMAIL_FROM", "evalsite@localhost", "Sender of the site's mail.")

@@ -123,11 +123,16 @@ def send_again(*, delivery: WebhookDelivery, actor: User | None, at: datetime) -
 
 
 def announce(event: Event, *, data: JsonObject, at: datetime) -> int:
-    """Leave a delivery for each webhook that wants the event, in the transaction of what happened; return how many."""
+    """Leave a delivery for each webhook that wants the event, in the transaction of what happened; return how many.
+
+    Where the data names a page, its address is told with that of the site: who hears of it may be anywhere.
+    """
     webhooks = [webhook for webhook in Webhook.objects.filter(is_active=True) if event in webhook.events]
     if not webhooks:
         return 0
-    body = json.dumps({"type": event, "timestamp": at.isoformat(), "data": data}, ensure_ascii=False)
+    page = {"address": f"{settings.SITE_URL}{data['address']}"} if "address" in data else {}
+    told = {"type": event, "timestamp": at.isoformat(), "data": {**data, **page}}
+    body = json.dumps(told, ensure_ascii=False)
     WebhookDelivery.objects.bulk_create(
         WebhookDelivery(
             webhook=webhook, event=event, message_id=f"msg_{uuid.uuid4().hex}", body=body, created_at=at, due_at=at

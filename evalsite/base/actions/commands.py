@@ -69,7 +69,7 @@ class NounCommand(JsonCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         for verb, words, fields in self._verbs():
-            added = verbs.add_parser(verb, help=_escaped(words.partition("\n")[0]), description=_escaped(words))
+            added = verbs.add_parser(verb, help=_escaped(words.partition("\n\n")[0]), description=_escaped(words))
             action = self.noun.actions.get(verb)
             if verb == "show" or (action is not None and action.has_subject):
                 added.add_argument("subject", metavar=self.noun.name.upper(), help="number or name")

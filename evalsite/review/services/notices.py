@@ -133,7 +133,8 @@ def send_waiting_mail(*, person_id: int, at: datetime) -> int:
         chosen = Notice.objects.filter(pk__in=[notice.pk for notice in notices])
         chosen.update(mailed_at=at)
     about = notices[0].name if len(notices) == 1 else f"{len(notices)} notices"
-    text, person = "\n".join(map(sentence_of, notices)), notices[0].person
+    lines = [f"{sentence_of(notice)}\n{settings.SITE_URL}{notice.address}" for notice in notices]
+    text, person = "\n\n".join(lines), notices[0].person
     try:
         send_letter(to=person.email, subject=about, text=text, about=person)
     except LetterRefused:  # why stands in the audit log

@@ -200,7 +200,8 @@ def test_runs_that_finish_and_that_pause_at_their_budget_are_announced(receiver:
     ]
 
 
-def test_a_decided_item_and_the_end_of_its_queue_are_announced(receiver: Receiver) -> None:
+def test_a_decided_item_and_the_end_of_its_queue_are_announced(receiver: Receiver, settings: Any) -> None:
+    site = settings.SITE_URL = "https://evals.example.org"
     webhook_of(receiver)
     item = factories.review_item()
     queue = item.queue
@@ -211,6 +212,6 @@ def test_a_decided_item_and_the_end_of_its_queue_are_announced(receiver: Receive
 
     decided = {"item": item.pk, "queue": queue.slug, "status": "settled", "label": "right"}
     assert told() == [
-        ("queue.done", {"queue": queue.slug, "items": queue.total_count, "address": queue.get_absolute_url()}),
-        ("item.decided", decided | {"address": item.get_absolute_url()}),
+        ("queue.done", {"queue": queue.slug, "items": queue.total_count, "address": site + queue.get_absolute_url()}),
+        ("item.decided", decided | {"address": site + item.get_absolute_url()}),
     ]

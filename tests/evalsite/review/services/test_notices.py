@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.review.models import MailChoice, Notice, NoticeKind
+from evalsite.review.models import MailChoice, Notice, NoticeKind, Queue
 from evalsite.review.services.notices import notify, people_to_mail, read_notices, send_waiting_mail, sentence_of
 from judging.models import Run, RunKind
 from judging.services.run_lifecycle import finish_run_if_complete, pause_run, resume_run
@@ -106,6 +106,7 @@ def test_opening_the_page_that_a_notice_names_marks_it_read_and_no_other() -> No
 
 def test_mail_goes_to_those_who_asked_for_it_and_once(settings: Any) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    settings.SITE_URL = "https://evals.example.org"
     ada, ben = (factories.user(name, Role.ANNOTATOR) for name in ("ada", "ben"))
     ada.email = "ada@example.org"
     ada.save()
@@ -115,8 +116,10 @@ def test_mail_goes_to_those_who_asked_for_it_and_once(settings: Any) -> None:
     sent = [send_waiting_mail(person_id=person.pk, at=NOON) for person in (ada, ada, ben)]
 
     assert sent == [1, 0, 0]
+    page = Queue.objects.get().get_absolute_url()
+    text = f"You were added to the review queue “Pilot”.\nhttps://evals.example.org{page}"
     assert [(letter.to, letter.subject, letter.body) for letter in mail.outbox] == [
-        (["ada@example.org"], "Evalsite: Pilot", "You were added to the review queue “Pilot”.")
+        (["ada@example.org"], "Evalsite: Pilot", text)
     ]
 
 
@@ -159,7 +162,7 @@ def test_a_notice_that_no_letter_could_be_sent_of_for_a_day_is_given_up(settings
 
 
 def test_notices_of_a_quarter_of_an_hour_go_out_in_one_letter(settings: Any) -> None:
-    settings.EMAIL_HOST = "mail.example.org"
+    settings.EMAIL_HOST, settings.SITE_URL = "mail.example.org", "https://evals.example.org"
     ada = factories.user("ada", Role.ANNOTATOR)
     ada.email = "ada@example.org"
     ada.save()
@@ -167,6 +170,10 @@ def test_notices_of_a_quarter_of_an_hour_go_out_in_one_letter(settings: Any) -> 
 
     def note(name: str) -> None:
         notify(people=[ada], kind=NoticeKind.ASSIGNED, subject=factories.queue(name=name, slug=name.lower()), at=NOON)
+
+    def said(name: str) -> str:
+        address = Queue.objects.get(name=name).get_absolute_url()
+        return f"You were added to the review queue “{name}”.\nhttps://evals.example.org{address}"
 
     def mailed(minutes: int) -> tuple[list[int], int]:
         at = NOON + timedelta(minutes=minutes)
@@ -185,9 +192,6 @@ def test_notices_of_a_quarter_of_an_hour_go_out_in_one_letter(settings: Any) -> 
         ([], 0),
     ]
     assert [(letter.subject, letter.body) for letter in mail.outbox] == [
-        ("Evalsite: One", "You were added to the review queue “One”."),
-        (
-            "Evalsite: 2 notices",
-            "You were added to the review queue “Two”.\nYou were added to the review queue “Three”.",
-        ),
+        ("Evalsite: One", said("One")),
+        ("Evalsite: 2 notices", f"{said('Two')}\n\n{said('Three')}"),
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -87,7 +88,7 @@ def test_a_gate_is_checked_after_each_run_and_announced_once_when_it_falls(rita:
                 "rule": "oak=75%",
                 "verdict": "not held",
                 "words": "25.00%",
-                "address": "/reports/gates/",
+                "address": f"{settings.SITE_URL}/reports/gates/",
             },
         )
     ]
