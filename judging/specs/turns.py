@@ -113,15 +113,16 @@ MESSAGE_FIELDS = ("messages", "conversation", "conversations")
 RESPONSE_MESSAGE_FIELDS = ("response_messages",)
 ROLES: Mapping[str, str] = {
     **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("user", "human", "prompter", "customer"), "user"),
-    **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot", "chatbot", "agent", "function_call"), "assistant"),
+    **dict.fromkeys(("user", "human", "prompter", "customer", "usuario", "用户", "ユーザー", "사용자"), "user"),
+    **dict.fromkeys(("assistant", "ai", "gpt", "model", "bot", "chatbot", "agent", "sys", "asistente"), "assistant"),
+    **dict.fromkeys(("function_call", "assistente", "助手", "アシスタント"), "assistant"),
     **dict.fromkeys(("tool", "function", "observation", "environment"), "tool"),
 }
 
 
 def raw_role_of(turn: JsonObject) -> str:
     """Return who speaks in a turn, as it says it itself."""
-    return str(next((turn[key] for key in ("role", "from", "speaker") if key in turn), ""))
+    return str(next((turn[key] for key in ("role", "from", "speaker", "rol", "角色") if key in turn), ""))
 
 
 def role_of(turn: JsonObject) -> str:
@@ -129,6 +130,7 @@ def role_of(turn: JsonObject) -> str:
     return ROLES.get(raw_role_of(turn).partition(" (")[0].strip().lower(), "")
 
 
+_CONTENTS = ("content", "value", "prompt", "text", "parts", "message", "utterance", "mensaje", "contenido", "内容")
 _AUDIO_PARTS = frozenset({"audio", "audio_url", "input_audio", "output_audio"})
 _IMAGE_PARTS = frozenset({"image", "image_url", "input_image"})
 
@@ -147,7 +149,7 @@ class ReadTurns:
 
 def content_of(turn: JsonObject) -> object:
     """Return what a turn says, under the name that its tool has for it; None where it says nothing."""
-    return next((turn[key] for key in ("content", "value", "prompt", "text", "parts") if key in turn), None)
+    return next((turn[key] for key in _CONTENTS if key in turn), None)
 
 
 def read_turns(bundle: Bundle, findings: Findings, source: ImageSource, value: object) -> ReadTurns | None:

@@ -173,6 +173,8 @@ class CaseReader:
         row = CaseRecord(key=id_)
         self._set_question(place, fields, row)
         row.context = [text for name in self.contexts for text in texts(fields.get(name))]
+        said = self.mapping.all(*ANSWERS, Holds.LABEL, Holds.LABELS_OF, Holds.SCORE)
+        row.adds_context = all(is_missing(fields.get(name)) for name in said)
         row.asks_of = sorted(text for _, text in choices)
         row.asks_of += row.context if self.asks_about_contexts else []
         row.asks_of += [as_text(fields[name]) for name in self.media if not is_missing(fields.get(name))]

@@ -285,6 +285,7 @@ class Collector(Notes):
             return None
         if is_defined:
             joins = not key and not known_id and file == place.file
+            record.adds_context = record.adds_context and file == place.file
             self._complete(place, number, case_of(values), record, joins=joins)
         else:
             self.spool.write(_DEFINE_CASE, place.file, place.at, *_case_values(record), number)
@@ -617,7 +618,8 @@ def _digest(text: str, messages: Sequence[JsonObject] | None = None, images: Seq
 
 def _unlike(known: CaseRecord, record: CaseRecord) -> list[str]:
     """Return the names of what a further row of a case says in another way, which is not taken."""
-    texts = {"reference": (known.references, record.references), "context": (known.context, record.context)}
+    texts = {"reference": (known.references, record.references)}
+    texts |= {} if record.adds_context else {"context": (known.context, record.context)}
     lists = [name for name, (stands, given) in texts.items() if stands and not set(given) <= set(stands)]
     return lists + [key for key, value in record.metadata.items() if known.metadata.get(key, value) != value]
 
@@ -627,6 +629,8 @@ def _merge(known: CaseRecord, record: CaseRecord, *, joins: bool) -> bool:
     same with other reference answers give several to one case."""
     before = replace(known)
     known.references, known.context = known.references or record.references, known.context or record.context
+    if record.adds_context:
+        known.context = list(dict.fromkeys([*known.context, *record.context]))
     if joins:
         known.references = list(dict.fromkeys([*known.references, *record.references]))[:MOST_REFERENCES]
     known.metadata = {**record.metadata, **known.metadata}

@@ -88,6 +88,7 @@ class CaseRecord:
     images: Any = ()
     metadata: JsonDict = field(default_factory=dict)
     asks_of: list[str] = field(default_factory=list)  # without an id, the same prompt about others is another case
+    adds_context: bool = False  # of a further row of the case, which has no response: its passages are further ones
     context_role: str = ""  # of CONTEXT_ROLES
     scenario: str = ""
     question_type: str = ""  # "code completion", ...

@@ -570,3 +570,30 @@ def test_reads_takes_turns_of_any_name_beside_a_prompt_and_a_system_for_the_resp
     (said,) = read(lines(row), "t.jsonl")["responses"]
 
     assert (said["system"], len(said["messages"])) == ("oak", 3)
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [{"rol": "usuario", "mensaje": "Oslo?"}, {"rol": "asistente", "mensaje": "In Norway."}],
+        [{"role": "user", "message": "Oslo?"}, {"role": "bot", "message": "In Norway."}],
+        [{"user": "Oslo?", "sys": "In Norway."}],
+        [{"角色": "用户", "内容": "Oslo?"}, {"角色": "助手", "内容": "In Norway."}],
+    ],
+)
+def test_reads_knows_turns_by_the_words_of_other_languages_and_tools(turns: list[JsonDict]) -> None:
+    rows = [{"id": str(number), "conversation": turns, "model": "oak"} for number in (1, 2)]
+
+    document = read(lines(*rows), "t.jsonl")
+
+    assert document["cases"] == [case("1", "Oslo?"), case("2", "Oslo?")]
+    assert document["responses"] == [response("oak", "In Norway."), response("oak", "In Norway.", "2")]
+
+
+def test_reads_takes_passages_of_further_rows_without_a_response_for_those_of_the_case() -> None:
+    text = "query_id,query,passage,response\nq1,Holes?,They are big.,Dense.\nq1,Holes?,They are black.,\n"
+
+    document = read(text)
+
+    assert document["cases"] == [case("q1", "Holes?") | {"context": ["They are big.", "They are black."]}]
+    assert document["responses"] == [response("t", "Dense.", "q1")]
