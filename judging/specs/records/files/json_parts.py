@@ -187,7 +187,8 @@ class Cursor:
                 continue
             except RecursionError:
                 raise self._bad(json.JSONDecodeError(_TOO_DEEP, self._text, self._place)) from None
-            if end < len(self._text) or not isinstance(value, int | float) or not self._fill():
+            is_cut = isinstance(value, int | float) and not self._text[end:].strip(".eE+-")  # as 1. of 1.5 is
+            if not (is_cut and self._fill()):
                 break
         written = self._text[self._place : end]
         if is_too_deep(written, value):

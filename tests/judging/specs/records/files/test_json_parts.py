@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from itertools import pairwise
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from judging.specs.files.encodings import Text
 from judging.specs.files.findings import Findings
-from judging.specs.records.files.json_parts import Budget, json_part
+from judging.specs.records.files.json_parts import Budget, Cursor, json_part
 from judging.specs.records.parts import Form, Part, PartRemark
 from tests.judging.specs.records.uploads import source, upload
 
@@ -154,3 +155,11 @@ def test_json_part_takes_objects_by_number_for_rows_however_unlike_they_are() ->
         {"id": "4", "program": [{"step": 1}, {"step": 2}]},
         {"id": "9", "ocr": "x"},
     ]
+
+
+@pytest.mark.parametrize("at_once", range(1, 40))
+def test_cursor_reads_values_wherever_the_text_is_cut(at_once: int) -> None:
+    document = {"a": 1.5, "b": -2e-7, "c": [3.25, "x"], "d": 12}
+    cursor = Cursor(io.StringIO(json.dumps(document)), at_once)
+
+    assert {name: cursor.value() for name in cursor.names()} == document
