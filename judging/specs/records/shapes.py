@@ -128,6 +128,14 @@ class ToolRow:
         """Return the system that the row names, else the one that the person named, else the file's name."""
         return system_of(self.collector, self.part, self.get(*names), self.place)
 
+    def replied(self, system: str, name: str, *, is_same_if_equal: bool = False) -> Reply:
+        """Return what a system replied under a name; a missing reply is no response."""
+        self.read.add(name)
+        text = self.fields.get(name)
+        is_null = text is None or (text == "" and self.part.is_cells)
+        row = ResponseRecord(system, as_text(text), is_same_if_equal=is_same_if_equal)
+        return Reply(row, failure="it is null" if is_null else "")
+
     def judge(self, name: str, folder: str = "") -> str:
         """Return a judge's name; that of the file, or of a folder above it, for a judge that nothing names."""
         if not name:

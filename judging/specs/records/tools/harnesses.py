@@ -352,10 +352,16 @@ def _results_of(part: Part, upload: UploadParts) -> JsonObject:
     return found[0].document if found else {}
 
 
+_MODEL_ARGUMENT = re.compile(r"""\b(?:pretrained|model)(?:=|": ?")([^,"]+)""")
+
+
 def _system(part: Part, collector: Collector, results: JsonObject) -> str:
-    """Return `model_name` unless the tool made it up, `config.model`, what the person said, or the folder's name."""
+    """Return `model_name` unless the tool made it up, the model in `config.model_args`, which older versions have
+    alone, `config.model`, what the person said, or the folder's name."""
     name, model = first_text(results.get("model_name")), first_text(at(results, "config.model"))
     arguments = json.dumps(at(results, "config.model_args"), default=str, ensure_ascii=False)
+    if match := None if name else _MODEL_ARGUMENT.search(arguments):
+        return match[1]
     if name and not (model and _MADE_NAME.fullmatch(name) and name not in arguments):
         return name
     if model and not name:  # of an adapter, such as hf

@@ -146,7 +146,7 @@ def _is_helpsteer(part: Part) -> bool:
 ).rows
 def helpsteer(row: ToolRow) -> Told:
     """Return a response and its ratings; disagreements have a list of them, one a person."""
-    reply = Reply(ResponseRecord(row.system("model"), row.text("response")))
+    reply = row.replied(row.system("model"), "response")
     ratings = {name: parsed(row.get(name)) for name in _ATTRIBUTES if name in row.fields}
     several = max((len(value) for value in ratings.values() if isinstance(value, list)), default=0)
     said = [] if several else _labels("", ratings, _FROM_ZERO)
@@ -183,7 +183,7 @@ def ultrafeedback(row: ToolRow) -> Told:
 
 def _completion(row: ToolRow, entry: JsonDict) -> Reply:
     own = ToolRow(row.part, row.collector, row.upload, row.place, entry)
-    reply, judge = Reply(ResponseRecord(own.system("model"), own.text("response"))), row.judge("")
+    reply, judge = own.replied(own.system("model"), "response"), row.judge("")
     said: list[VerdictRecord] = []
     for criterion, given in own.fields_of("annotations").items():
         rating = given[0] if isinstance(given, list) and given else given
@@ -207,8 +207,7 @@ def _is_flask(part: Part) -> bool:
 
 def flask_output(row: ToolRow) -> Told:
     """Return a text of a model."""
-    reply = Reply(ResponseRecord(row.system(), row.text("text")))
-    return Told(CaseRecord(row.id("question_id")), [reply], stands=Stands.ELSEWHERE)
+    return Told(CaseRecord(row.id("question_id")), [row.replied(row.system(), "text")], stands=Stands.ELSEWHERE)
 
 
 @Shape(
@@ -249,7 +248,7 @@ def flask_reviews(row: ToolRow) -> Told:
     case.references, reason = row.references("answer"), row.text("review")
     system = row.collector.options.system or row.part.stem.removesuffix("_review")
     row.collector.warn_once("system-from-file", row.place, system)
-    reply = Reply(ResponseRecord(system, row.text("target_txt"), is_same_if_equal=True))
+    reply = row.replied(system, "target_txt", is_same_if_equal=True)
     judge = row.judge("")
     reply.said = [
         verdict

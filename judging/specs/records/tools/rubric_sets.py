@@ -314,7 +314,7 @@ def prometheus_feedback(row: ToolRow) -> Told:
     told = Told(_prometheus_case(row), rubric=_rubric(criterion))
     if row.fields.get("orig_response") is not None:
         system = row.system("response_source", "orig_model")
-        reply = Reply(ResponseRecord(system, row.text("orig_response"), is_same_if_equal=True))
+        reply = row.replied(system, "orig_response", is_same_if_equal=True)
         if "orig_score" in row.fields:
             value, reason = row.number("orig_score"), row.text("orig_feedback")
             kept = _of_a_judge(row)

@@ -106,6 +106,8 @@ def _results(**more: Any) -> str:
         ({"model_name": "abcd1234", "config": {"model": "dummy", "model_args": {}}}, "dummy"),
         ({"model_name": "abcd1234", "config": {"model": "hf", "model_args": {"pretrained": "abcd1234"}}}, "abcd1234"),
         ({"model_name": "", "config": {"model": "dummy"}}, "dummy"),
+        ({"config": {"model": "hf", "model_args": "dtype=float,pretrained=org/tiny,revision=main"}}, "org/tiny"),
+        ({"config": {"model": "local-completions", "model_args": {"base_url": "u", "model": "tiny"}}}, "tiny"),
         ({"config": {}}, "m"),
     ],
 )

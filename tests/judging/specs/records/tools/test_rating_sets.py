@@ -397,3 +397,11 @@ def test_the_errors_in_lists_of_a_row_are_one_label() -> None:
         ("1", "oak", "51", "-6"),
         ("2", "oak", "51", "0"),
     ]
+
+
+def test_a_missing_response_of_a_rated_set_is_none_and_counted() -> None:
+    ratings = dict.fromkeys(("helpfulness", "correctness", "coherence", "complexity", "verbosity"), 3)
+    rows = [{"prompt": "Oslo?", "response": text, **ratings} for text in ("In Norway.", None)]
+
+    assert told(stored({"validation.jsonl": rows})["responses"], "text") == [("In Norway.",)]
+    assert warned({"validation.jsonl": rows})["failed-sample"] == 1
