@@ -68,7 +68,9 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
     mapping = resolve(part, upload)
     findings = collector.findings
     findings.file = part.file
-    findings.extend(mapping.questions.listed)
+    asked = {(problem.code, problem.message, problem.hint) for problem in findings.listed}  # one answer is for all
+    questions = mapping.questions.listed
+    findings.extend(each for each in questions if (each.code, each.message, each.hint) not in asked)
     if mapping.questions.has_errors:
         return
     if not mapping.has(*ASKS, *ANSWERS):  # of labels alone nothing else is stored, so that counted rows are no loss

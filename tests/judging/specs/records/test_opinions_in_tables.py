@@ -575,13 +575,12 @@ def test_reads_asks_what_was_kept_or_taken_without_a_word(rows: list[JsonDict], 
     assert said.startswith(f"t.jsonl: {sentence}")
 
 
-def test_reads_asks_whose_answers_differ_between_files_that_ask_the_same() -> None:
+def test_reads_asks_once_whose_answers_differ_between_files_that_ask_the_same() -> None:
     files = {f"{name}.csv": f"question,answer\nWho heals?,It was {name}.\n" for name in ("oak", "elm")}
 
     assert said(reading(files)) == [
-        f"{name}.csv: answer may be what systems wrote or references, as it differs between sheets or files that ask "
-        "the same. Say which: --map response=answer or --map reference=answer."
-        for name in ("oak", "elm")
+        "oak.csv: answer may be what systems wrote or references, as it differs between sheets or files that ask the "
+        "same. Say which: --map response=answer or --map reference=answer."
     ]
 
 
