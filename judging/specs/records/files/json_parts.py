@@ -594,7 +594,9 @@ def _table_of(file: str, document: JsonDict) -> Part | None:
     are_said = asks or sum(map(has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
     are_lists = all(map(holds_words, texts)) and all(map(str.isdigit, document))
     if are_lists or (are_said and all(isinstance(text, str) for text in texts)):
-        return _keyed_part(file, {key: {"text" if asks else _TEXT: text} for key, text in document.items()})
+        keyed = _keyed_part(file, {key: {"text" if asks else _TEXT: text} for key, text in document.items()})
+        keyed.document = document
+        return keyed
     return None
 
 

@@ -262,7 +262,8 @@ class _Results:
         if why:
             what = f"test {as_text(row.get('testIdx')) or id_}, {system}"
             return Told(_case(row, id_), [Reply(ResponseRecord(what), failure=why)])
-        attempt = numbers.index(number) if number is not None and not is_shared else None
+        is_repeated = len(numbers) > 1 and not is_shared
+        attempt = numbers.index(number) if number is not None and is_repeated else None
         return Told(_case(row, id_), [Reply(_response(row, system, attempt), _scores(self.collector, place, row))])
 
 
@@ -328,6 +329,7 @@ def _response(row: JsonObject, system: str, attempt: int | None) -> ResponseReco
         system=system,
         text=as_text(reply["output"]),
         attempt=attempt,
+        row_id=as_text(row.get("id")),
         stop=as_text(reply.get("finishReason")),
         seconds=latency / 1000 if latency is not None else None,
         completion_tokens=as_count(at(reply, "tokenUsage.completion")),

@@ -266,3 +266,17 @@ def test_old_results_name_provider_and_prompt_by_what_they_display() -> None:
         for prompt in ("Say", "Sing")
         for provider in ("oak", "elm")
     ]
+
+
+def test_results_of_several_runs_go_on_with_their_attempts() -> None:
+    def results(text: str, id_: str) -> str:
+        row = {"id": id_, "testIdx": 0, "promptIdx": 0, "prompt": {"raw": "Say hi", "label": "Say {{body}}"}}
+        row |= {"provider": {"id": "oak"}, "vars": {"body": "hi"}, "response": {"output": text}, "success": True}
+        return json.dumps({"results": {"version": 3, "results": [row]}})
+
+    files = {"1.json": results("Hi.", "a"), "2.json": results("Hello.", "b"), "3.json": results("Hi.", "a")}
+
+    assert told(stored(files)["responses"], "case", "system", "attempt", "text") == [
+        ("0", "oak", 0, "Hi."),
+        ("0", "oak", 1, "Hello."),
+    ]
