@@ -50,7 +50,7 @@ _EVALUATOR = re.compile(r"(?:^|/)evaluators/(.+)$")  # Natural/evaluators/GPT-4/
 COUNTS = Shape(
     "llmbar-statistics",
     "LLMBar: statistics of an evaluator",
-    lambda part: {"correct_average", "correct_both"} <= part.document.keys() | part.keys_of_any(),
+    lambda part: {"correct_average", "correct_both"} <= part.document.keys(),
     "`correct_average` and `correct_both`",
     COMPANION,
     belongs_to="result.json of the same evaluator",

@@ -38,7 +38,7 @@ def test_llmbar_comes_as_its_folder_with_subsets_as_scenarios_and_without_what_i
         return {"input": f"Name a {word}.", "output_1": f"{word} 1", "output_2": f"{word} 2", "label": 1, **more}
 
     game: Fields = {"swap = False": {"winner": "1"}, "swap = True": {"winner": "1"}}
-    statistics = json.dumps({"correct_False": "1 / 1 = 100.0%", "correct_average": "100.0%", "correct_both": "1 / 1"})
+    statistics = json.dumps({"correct_both": "1 / 1", "correct_average": "100.0%", "kappa_average": 0.26})
     files: Uploads = {
         "LLMBar/Natural/dataset.json": [pair("bird")],
         "LLMBar/Natural/evaluators/GPT-4/CoT/result.json": [pair("bird", results=[game])],
