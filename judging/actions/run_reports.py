@@ -38,7 +38,7 @@ def run_report(run_id: int, *, with_figures: bool) -> JsonDict:
     if with_figures:
         from judging.selectors.judges import score_scales_of
 
-        judges = [evaluator for evaluator in run.evaluators.all() if evaluator.kind != EvaluatorKind.GRADER]
+        judges = [row for row in run.evaluators.all() if row.kind != EvaluatorKind.GRADER or row.imported_from]
         scales = score_scales_of(judges)
         by_name = {judge.name: scales[judge.pk] for judge in judges}
         report["figures"] = [_shown(figures, by_name.get(figures.evaluator)) for figures in run_figures(run)]
@@ -90,7 +90,8 @@ def _shown(figures: Figures, scale: ScoreScale | None) -> JsonDict:
             "std": scale.differences.number(row.std),
             "full_score": scale.highest,
             "shown": f"{scale.words(row.mean)}{scale.of_top} over {row.cases} case{'s' if row.cases != 1 else ''}, "
-            f"standard deviation {scale.differences.words(row.std)}",
+            f"standard deviation {scale.differences.words(row.std)}, "
+            f"standard error {scale.differences.words(row.std / row.cases**0.5)}",
         }
         for row in figures.rows
     ]

@@ -46,17 +46,22 @@ def run_cases(run: Run) -> list[Case]:
 
 
 def _figures_of(evaluator: RunEvaluator, system: System, cases: Sequence[Case]) -> Figures:
-    scores = Score.objects.filter(evaluator=evaluator, response__system=system)
-    by_prompt: dict[int, list[float | None]] = defaultdict(list)
-    for prompt_id, share in scores.values_list("response__prompt_id", "share"):
-        by_prompt[prompt_id].append(share)
+    by_prompt = _shares_by_prompt(evaluator, system.pk)
     shares = [share for prompt_shares in by_prompt.values() for share in prompt_shares]
     complete = sum(share is not None for share in shares)
     head = (evaluator.name, system.name, evaluator.is_baseline, complete, len(shares) - complete)
-    if evaluator.kind != EvaluatorKind.GRADER:
+    if evaluator.kind != EvaluatorKind.GRADER or evaluator.imported_from:
         return Figures(*head, _judge_rows(cases, by_prompt))
     report = rule_report(evaluator, system_id=system.pk, cases=cases)
     return Figures(*head, report.rows, report.left_out)
+
+
+def _shares_by_prompt(evaluator: RunEvaluator, system_id: int) -> dict[int, list[float | None]]:
+    scores = Score.objects.filter(evaluator=evaluator, response__system=system_id)
+    by_prompt: dict[int, list[float | None]] = defaultdict(list)
+    for prompt_id, share in scores.values_list("response__prompt_id", "share"):
+        by_prompt[prompt_id].append(share)
+    return by_prompt
 
 
 def group_size(*, mode: str, compat: bool) -> int:
@@ -70,8 +75,13 @@ def group_size(*, mode: str, compat: bool) -> int:
 
 
 def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case]) -> SuiteReport:
-    """Return the table of a rule grader for one system; a case with an attempt that has no score is left out."""
+    """Return the table of a rule grader for one system; a case with an attempt that has no score is left out.
+
+    A log has scores and no points by metric, and is about the cases that it has: its rows are those of judges.
+    """
     run = evaluator.run
+    if evaluator.imported_from:
+        return SuiteReport(_judge_rows(cases, _shares_by_prompt(evaluator, system_id)), 1, ())
     scores = Score.objects.filter(evaluator=evaluator, response__system=system_id).order_by("response__attempt", "pk")
     by_prompt: dict[int, list[Points | None]] = defaultdict(list)
     rows = scores.values_list("response__prompt_id", "share", "detail")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from evalsite.reports.services.leaderboards import compute_breakdown
+from judging.actions.run_reports import run_report
 from judging.models import RunEvaluator
 from judging.selectors.figures import run_figures
+from judging.services.file_imports.imports import store_import
+from judging.services.file_imports.intake import ImportOptions
 from tests import factories
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -100,3 +105,26 @@ def test_a_run_of_a_part_of_its_suite_counts_points_of_that_part_only(selection:
 
     assert [(row["mean"], row["full"], row["cases"]) for row in table["rows"][:1]] == [(0.5, 1.0, 1)]
     assert [(row.mean, row.full_score, row.cases) for row in figures.rows[:1]] == [(0.5, 1.0, 1)]
+
+
+def test_a_log_without_points_has_rows_of_shares_over_the_cases_that_it_scores() -> None:
+    def row(number: int, **more: object) -> dict[str, object]:
+        return {"question_id": number, "question": f"Q{number}?", "system": "ada", "response": f"A{number}", **more}
+
+    rows = [row(number, lang="python", **({"exact_match": number % 2} if number < 3 else {})) for number in range(4)]
+    files = [("log.jsonl", "\n".join(map(json.dumps, rows)).encode())]
+    store_import(files=files, options=ImportOptions(), source="t", actor=None, at=NOON)
+    (evaluator,) = RunEvaluator.objects.all()
+
+    (table,) = compute_breakdown(evaluator.pk, {})["tables"]
+    figures = run_report(evaluator.run_id, with_figures=True)["figures"]
+
+    # 0, 1, 0: a mean of 1/3, a deviation of sqrt(1/3) and a standard error of sqrt(1/3) / sqrt(3) = 1/3
+    third = pytest.approx(1 / 3)
+    assert (table["left_out"], [(line["dimension"], line["mean"], line["cases"]) for line in table["rows"]]) == (
+        [],
+        [("overall", third, 3), ("language", third, 3), ("type", third, 3)],
+    )
+    assert [(line["scored"], line["left_out"], line["rows"][0]["shown"]) for line in figures] == [
+        (3, (), "33.3% over 3 cases, standard deviation 57.7%, standard error 33.3%")
+    ]
