@@ -322,7 +322,8 @@ class _RunWriter:
         evaluator, response_id = self._evaluator(grader, judged, baseline=baseline), self.rows.response_id(judged)
         verdict = self._verdict(evaluator, response_id, value, row.reason)
         verdict.flags = ["position_flip"] if row.is_flipped else []
-        share = (1 + preference) / 2
+        worth = (1 + PREFERENCE_NUMBERS[row.choice]) / 2 if row.worth_of_a is None else row.worth_of_a  # of `row.a`
+        share = 1 - worth if is_second else worth
         fields = {"status": ScoreStatus.COMPLETE, "value": share, "full": 1.0, "share": share}
         self._score(evaluator, response_id, fields | {"detail": storable(_details(row))}, verdict)
 

@@ -218,6 +218,7 @@ class PreferenceRecord:
     orders: tuple[Choice, ...] = ()  # of a judge asked in both orders: with `a` shown first, then with `b`
     metadata: JsonDict = field(default_factory=dict)
     place: Place = NOWHERE
+    worth_of_a: float | None = None  # from 0 to 1, where more is known than the choice, such as a judge's probabilities
 
 
 @dataclass(slots=True)

@@ -549,7 +549,8 @@ def _are_annotations(part: Part) -> bool:
     JUDGMENTS,
     keys=("instruction", "output_1", "output_2", "preference"),
     export="Take annotations.json from the folder of the annotator below results; model_outputs.json is a table.",
-    comes="Both outputs are responses; a preference below 1.5 is for the first, above for the second, 1.5 a tie.",
+    comes="Both outputs are responses; a preference below 1.5 is for the first, above for the second, 1.5 a tie. The "
+    "mean of a board is AlpacaEval's win_rate, to which a weighted preference counts what it says.",
     stays="Annotations without a preference are counted and not stored.",
 ).rows
 def preferences(row: ToolRow) -> Told:
@@ -567,5 +568,6 @@ def preferences(row: ToolRow) -> Told:
         row.unread(by or "the annotator")
         return Told(case, [a, b])
     opinion = Opinion(signed(value - _TIE, first_is_positive=False), giver, by, strength=round(value - 1, 9))
+    opinion.worth_of_a = round(2 - value, 9)
     opinion.metadata = row.rest("preference", "output_1", "output_2")
     return Told(case, [a, b], [opinion])

@@ -228,3 +228,19 @@ def test_compute_leaderboard_of_a_log_leaves_out_stored_responses_that_it_does_n
     assert means(fox) == {"elm": 1.0, "oak": 0.5, "ash": 0.25}
     assert counts(fox) == {"elm": (2, 2, 0, 0), "oak": (4, 0, 0, 0), "ash": (1, 0, 3, 0)}
     assert (means(owl), counts(owl)) == ({"oak": 1.0}, {"oak": (1, 3, 0, 0)})
+
+
+def test_compute_leaderboard_of_weighted_preferences_is_the_win_rate_of_alpaca_eval() -> None:
+    def row(number: int, preference: float | None) -> dict[str, object]:
+        first = {"output_1": f"base {number}", "generator_1": "base"}
+        second = {"output_2": f"owl {number}", "generator_2": "owl"}
+        return {"instruction": f"Q{number}?", **first, **second, "annotator": "weighted", "preference": preference}
+
+    rows = [row(1, 1.25), row(2, 2.0), row(3, 1.5), row(4, None)]
+    files = [("annotations.json", json.dumps(rows).encode())]
+    store_import(files=files, options=ImportOptions(), source="t", actor=None, at=NOON)
+
+    content = compute_leaderboard(RunEvaluator.objects.get().pk, {})
+
+    assert means(content) == {"owl": pytest.approx((0.25 + 1 + 0.5) / 3)}  # the mean of preference - 1
+    assert counts(content) == {"owl": (3, 1, 0, 0)}
