@@ -105,9 +105,13 @@ class ColumnRoles:
         return [name for name in self.free() if not names.is_known(name) and self.columns[name].mostly(_says_a_side)]
 
     def rated(self) -> list[str]:
-        """Return the unknown columns of a few whole numbers beside a rater, which may be labels by criterion."""
+        """Return the unknown columns of a few whole numbers beside a rater, which may be labels by criterion; where
+        nothing else is an opinion, those of a few words."""
         unknown = [name for name in self.free() if not (names.is_known(name) or names.is_number_of(name))]
-        return [name for name in unknown if self.is_rated() and self.columns[name].mostly(is_grade)]
+        unknown = unknown if self.is_rated() else []
+        graded = [name for name in unknown if self.columns[name].mostly(is_grade)]
+        is_open = not (graded or self.has(Holds.PREFERENCE, *_OPINIONS))
+        return [name for name in unknown if self.columns[name].is_few_words] if is_open else graded
 
     def is_rated(self) -> bool:
         """Return whether a column names who labels, and not only a user, nor a person's grades as `expert` may."""
@@ -298,6 +302,9 @@ class ColumnQuestions(ColumnRoles):
         known = self.mapping.all(Holds.LABEL, Holds.LABELS_OF, Holds.PREFERENCE)
         if self.mapping.questions.has_errors or any(self.mapping.why[name] == CHOSEN for name in known):
             return
+        if found := self._may_judge_sides():
+            self._ask_of_each(found)
+            return
         labelled = [name for name in self.free() if self.columns[name].is_labels and self.columns[name].values]
         if not all(map(names.is_score, known)):
             self._ask_whose_words(known, [name for name in labelled if self._repeats(name)])
@@ -310,11 +317,25 @@ class ColumnQuestions(ColumnRoles):
         found = [] if self.has(Holds.RESPONSE_A, Holds.RESPONSES_OF) else found
         found += [name for name in given if self.mapping.why[name] != CHOSEN]
         if found:
-            message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."
-            hint = f"Say it of each: {option(Holds.LABEL, *found)} by criterion. In place of {Holds.LABEL}, write "
-            hint += f'"{Holds.LABELS_OF}" by person, {Holds.SCORE} for a judge, or {Holds.DETAIL} for neither.'
-            page_hint = f"Choose {', '.join(role.label for role in _OPINIONS)} or {Holds.DETAIL.label} for each."
-            self.put("unknown-labels", message, hint, page_hint)
+            self._ask_of_each(found)
+
+    def _ask_of_each(self, found: Sequence[str]) -> None:
+        message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."
+        hint = f"Say it of each: {option(Holds.LABEL, *found)} by criterion. In place of {Holds.LABEL}, write "
+        hint += f'"{Holds.LABELS_OF}" by person, {Holds.SCORE} for a judge, or {Holds.DETAIL} for neither.'
+        page_hint = f"Choose {', '.join(role.label for role in _OPINIONS)} or {Holds.DETAIL.label} for each."
+        self.put("unknown-labels", message, hint, page_hint)
+
+    def _may_judge_sides(self) -> list[str]:
+        """Return the columns of grades that name one of several responses, by a word that nothing explains."""
+        sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
+        headers = self.mapping.all(Holds.RESPONSES_OF)
+        systems = [*headers, *map(names.named_responses, headers), *map(names.system_of_responses, headers)]
+        said = {
+            name: [names.said_of_side(name, side) for side in sides] + [names.said_of(name, each) for each in systems]
+            for name in filter(self._may_score, self.free() if sides or headers else ())
+        }
+        return [name for name, found in said.items() if any(by and not names.is_number_of(by) for by in found)]
 
     def _may_be_of_people(self, name: str) -> bool:
         """Return whether a column may be of labels by its name; words may be responses where nothing else is one."""
@@ -600,12 +621,15 @@ class ColumnQuestions(ColumnRoles):
         values, response = self.columns[name].values, self.mapping.one(Holds.RESPONSE)
         if self.columns[name].mostly(lambda value: isinstance(value, dict) and says_who_answered(value)):
             return "holds responses of other systems"
+        says_labels = names.rank(name.removesuffix("s"), Holds.LABEL) and not self.has(Holds.LABEL)
+        if says_labels and self.columns[name].holds_objects:
+            return "holds objects that seem to say something of each response"
         if not self.columns[name].mostly(is_list):
             return ""
         entries = [entry for value in values for entry in objects(value)]
         if entries and all(names.strongest(entry, Holds.JUDGE) for entry in entries):
             return "holds what several judges said of each response"
-        if entries and names.rank(name.removesuffix("s"), Holds.LABEL) and not self.has(Holds.LABEL):
+        if entries and says_labels:
             return "holds objects that seem to say something of each response"
         is_alike = response and [len(listed(value)) for value in self.columns[response].values] == [
             len(listed(value)) for value in values

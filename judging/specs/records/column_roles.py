@@ -440,7 +440,8 @@ class _Resolver(ColumnQuestions):
 
     def _find_raters(self) -> None:
         """Find who labels: a column of raters, or one column for each."""
-        opinions = self._labels() + (self._preferences() if self.has(*PAIRED) else self._scores())
+        opinions = self._labels()
+        opinions += [*self._preferences(), *self._of_sides()] if self.has(*PAIRED) else self._scores()
         opinions = opinions or [name for name in self.named(Holds.ANSWER) if not self._is_content(name)] or self.rated()
         if not opinions and not self.has(Holds.LABEL, Holds.PREFERENCE, Holds.SCORE):
             return
@@ -463,10 +464,7 @@ class _Resolver(ColumnQuestions):
     def _find_opinions(self) -> None:
         """Find preferences, labels and scores."""
         if self.has(*PAIRED):
-            sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
-            numbers = [name for name in self.free() if self.columns[name].is_numbers]
-            of_sides = [[name for name in numbers if names.said_of_side(name, side)] for side in sides]
-            self._give(Holds.SCORE, [name for found in of_sides for name in found if all(of_sides)])
+            self._give(Holds.LABEL if self.has(Holds.RATER) else Holds.SCORE, self._of_sides())
             chosen = [name for name in self._preferences() if self.columns[name].is_labels]
             is_said = any(names.chooses(name) or names.is_strong(name, Holds.PREFERENCE) for name in chosen)
             self._give_only(Holds.PREFERENCE, chosen if is_said else chosen[:1])
@@ -490,6 +488,13 @@ class _Resolver(ColumnQuestions):
             self._give_only(Holds.LABEL, plain or given or (graded if is_answered and len(graded) == 1 else []))
         if is_answered:
             self._give(Holds.SCORE, [name for name in scores if name not in self.roles])
+
+    def _of_sides(self) -> list[str]:
+        """Return the columns of numbers that judge each response of a pair: rating_a and rating_b."""
+        sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
+        numbers = [name for name in self.free() if self.columns[name].is_numbers]
+        of_sides = [[name for name in numbers if names.judges(names.said_of_side(name, side))] for side in sides]
+        return [name for found in of_sides for name in found if all(of_sides)]
 
     def _is_graded_in_words(self, name: str) -> bool:
         """Return whether the values are grades in words: CORRECT, INCORRECT."""
@@ -556,7 +561,7 @@ class _Resolver(ColumnQuestions):
     def _judges_a_system(self, name: str, systems: Sequence[str], named: Collection[str]) -> str:
         """Return by what a column judges a system that another column names, as gpt-4 beside gpt-4_response does."""
         others = {*named, *systems, *map(names.system_of_responses, systems)} - ({name} - set(named))
-        said = (said for system in others if (said := names.said_of(name, system)))
+        said = (by for system in others if names.judges(by := names.said_of(name, system)))
         return next(
             (by for by in said if self.columns[name].is_numbers or (names.labels(by) and self.columns[name].is_labels)),
             "",

@@ -27,6 +27,7 @@ from judging.specs.turns import role_of
 
 UNKNOWN_COLUMNS = "unknown-columns"  # code of the question which columns hold responses or labels, or what is asked
 SAMPLES = 3  # cells that are shown of a column
+MOST_WORDS = 7  # of a scale in words, which nothing else tells
 MOST_LABELS, LABEL_LENGTH = 50, 60  # of a scale, of one label
 _CODE = re.compile(
     r"[\w./:+-]*\d[\w./:+-]*|\w?|true|false|yes|no|ja|nein|oui|non|pass|fail|passed|failed|correct|wrong"
@@ -82,6 +83,11 @@ class Column:
         return len(self.distinct) <= MOST_LABELS and self.mostly(
             lambda value: isinstance(value, list) or len(as_text(value).strip()) <= LABEL_LENGTH
         )
+
+    @property
+    def is_few_words(self) -> bool:
+        """Whether the values are a few short texts, as those of a scale in words are."""
+        return self.is_worded and self.is_labels and not self.is_sentences and len(self.distinct) <= MOST_WORDS
 
     @property
     def holds_objects(self) -> bool:

@@ -562,25 +562,32 @@ def may_be_of_responses(name: str) -> bool:
 
 def said_of(name: str, system: str) -> str:
     """Return by what a column judges the responses of a system: "accuracy" of gpt-4o_accuracy, "score" of gpt-4o,
-    "Rating" of "Rating GPT-4o"."""
-    if is_of_scores(name) and bare(name) == system:
+    "Rating" of "Rating GPT-4o"; empty where it does not."""
+    if name == system or (is_of_scores(name) and bare(name) == system):
         return "score"
-    is_of_it = name.startswith(system) or name.endswith(system)
-    rest = name.removeprefix(system).removesuffix(system).strip("_-. ") if is_of_it else "-"
-    return (rest if is_score(rest) or labels(rest) else "") if rest else "score"
-
-
-def labels(name: str) -> bool:
-    """Return whether what is left of a header without a system says labels, and no scores: Rating, Bewertung."""
-    return not is_score(name) and (is_rating(name) or is_strong(name, Holds.LABEL))
+    is_before = name.startswith(system)
+    if not (system and (is_before or name.endswith(system))):
+        return ""
+    rest = name.removeprefix(system) if is_before else name.removesuffix(system)
+    by, between = rest.strip("_-. "), rest[0 if is_before else -1]
+    return by if between in "_-. " or not between.isascii() or judges(by) else ""
 
 
 def said_of_side(name: str, side: str) -> str:
-    """Return by what a column scores one response of a pair: "score" of score_a beside response_a, "rating" of
+    """Return by what a column judges one response of a pair: "score" of score_a beside response_a, "rating" of
     chosen-rating beside chosen; empty where it does not."""
     words, end = compared(name).split("_"), compared(side).rpartition("_")[2]
-    rest = "_".join(word for word in words if word not in (end, "response"))
-    return rest if end in words and (is_rating(rest) or is_score(rest)) else ""
+    return "_".join(word for word in words if word not in (end, "response")) if end in words else ""
+
+
+def judges(name: str) -> bool:
+    """Return whether what is left of a header says scores or labels: accuracy, Rating, Bewertung."""
+    return is_score(name) or labels(name)
+
+
+def labels(name: str) -> bool:
+    """Return whether what is left of a header says labels, and no scores: Rating, Bewertung."""
+    return not is_score(name) and (is_rating(name) or is_strong(name, Holds.LABEL))
 
 
 def is_about_row(name: str) -> bool:

@@ -120,6 +120,7 @@ class _Reader:
     scales: dict[str, Scale] = field(default_factory=dict)  # of score columns
     tops: dict[str, float] = field(default_factory=dict)  # the highest scores, of score columns that say theirs
     systems: dict[str, str] = field(default_factory=dict)  # of columns side by side
+    beside: dict[str, dict[str, str]] = field(default_factory=dict)  # column of responses -> what judges it -> by what
     system: str = ""  # of responses whose row names none
     system_warning: str = ""
     rater: str = ""  # whose labels a part without a column of raters has
@@ -145,6 +146,7 @@ class _Reader:
         self.tops = {name: max(tops) for name in mapping.all(Holds.SCORE) if (tops := mapping.columns[name].tops)}
         self.scales = {name: self._scale_of_column(name) for name in mapping.all(Holds.SCORE)}
         self.systems = _system_names(mapping.all(Holds.RESPONSES_OF))
+        self.beside = self._judged_beside()
         has_system = bool(self.upload.options.system or self.one[Holds.SYSTEM])
         self.cases = CaseReader(self.collector, mapping, has_system, self._asks_about_contexts(has_system))
         self.unread = frozenset({"", *known, *mapping.all(*DETAILS_OF_CASES), time, *self.cases.media})
@@ -164,6 +166,17 @@ class _Reader:
             self.collector.warn_once("rater-from-file", self.part.place(), self.rater)
         if self.is_single and not (self.upload.options.system or self.one[Holds.SYSTEM]):
             self._name_system(others)
+
+    def _judged_beside(self) -> dict[str, dict[str, str]]:
+        """Return of each of several columns of responses which columns judge it, and by what."""
+        opinions = [*self.scales, *self.mapping.all(Holds.LABEL)]
+        said = {
+            name: {opinion: names.said_of(opinion, system) for opinion in opinions}
+            for name, system in self.systems.items()
+        }
+        for header in filter(None, (self.one[role] for role, _, _ in _SIDES)):
+            said[header] = {opinion: names.said_of_side(opinion, header) for opinion in opinions}
+        return {name: {opinion: by for opinion, by in found.items() if by} for name, found in said.items()}
 
     def _asks_about_contexts(self, has_system: bool) -> bool:
         """Return whether contexts are what is asked about: nothing responds, or a system is asked the same of two."""
@@ -384,22 +397,35 @@ class _Reader:
     def _side_by_side(self, place: Place, case: int, fields: JsonObject) -> None:
         """Read the responses of a row that has a column for each system."""
         for name, system in self.systems.items():
-            value = fields.get(name)
-            if not self._is_null(place, value):
-                number = self.collector.response(place, case, set_reply(ResponseRecord(system), value))
-                for score in self.scales:
-                    if grader := names.said_of(score, system):
-                        self._score(place, number, fields, score, grader)
-                own = {name: by for name in self.labels if (by := names.said_of(name, system))}
-                plain = {name: "" if names.is_strong(by, Holds.LABEL) else by for name, by in own.items()}
-                self._label(place, (case, number), fields, {}, plain)
-        for name in (*self.scales, *self.labels):
-            if any(names.said_of(name, system) for system in self.systems.values()):
-                continue
-            if name in self.scales:
+            self._one_of_several(place, case, fields, name, ResponseRecord(system))
+        for name in self.scales:
+            if not self._is_of_one(name):
                 self._score(place, None, fields, name)
-            else:
-                self._label(place, (case, None), fields, {}, {name: self.labels[name]})
+        shared = {name: by for name, by in self.labels.items() if not self._is_of_one(name)}
+        self._label(place, (case, None), fields, {}, shared)
+
+    def _is_of_one(self, name: str) -> bool:
+        """Return whether a column judges one of several responses of a row."""
+        return any(name in said for said in self.beside.values())
+
+    def _one_of_several(
+        self, place: Place, case: int, fields: JsonObject, column: str, row: ResponseRecord
+    ) -> int | None:
+        """Read one of several responses of a row, and what columns say of it; return its number."""
+        value, number = fields.get(column), None
+        if not self._is_null(place, value):
+            replies = list(self._replies(case, value, row))
+            row = replies[0] if len(replies) == 1 else set_reply(row, _texts_of(value))
+            number = self.collector.response(place, case, row)
+        for name, by in self.beside[column].items():
+            if name in self.scales:
+                self._score(place, number, fields, name, by)
+            elif number is not None:
+                criterion = "" if names.is_strong(by, Holds.LABEL) else by
+                self._label(place, (case, number), fields, {}, {name: criterion})
+            elif not is_missing(fields.get(name)):
+                self.collector.leave_out("label", "there is no response", place)
+        return number
 
     def _named_response(self, place: Place, case: int, fields: JsonObject) -> int | None:
         """Return a response that a row scores or labels and another file has; None where the row names no system."""
@@ -426,7 +452,7 @@ class _Reader:
         place = self.part.cell(place, name)
         if response is None or (number is None and not is_missing(value)):
             if not is_missing(value):
-                none = "the row has several responses" if self.systems else "there is no response"
+                none = "the row has several responses" if self.systems and not by else "there is no response"
                 why = none if response is None else f"{name}: {shorten(as_text(value))} is no number"
                 self.collector.leave_out("score", why, place)
             return
@@ -548,16 +574,11 @@ class _Reader:
             if not name:
                 name = names.system_of_responses(header) or names.bare(header)
                 self.collector.warn_once("systems-from-header", self.part.place(), header)
-            if not self._is_null(place, value):
-                row = ResponseRecord(name, is_same_if_equal=True)
-                replies = list(self._replies(case, value, row))
-                row = replies[0] if len(replies) == 1 else set_reply(row, _texts_of(value))
-                numbers.append(self.collector.response(place, case, row))
-                for score in self.scales:
-                    if grader := names.said_of_side(score, header):
-                        self._score(place, numbers[-1], fields, score, grader)
-        if len(numbers) == 2 and numbers[0] is not None and numbers[1] is not None:
-            self._prefer(place, (numbers[0], numbers[1]), fields, more)
+            row = ResponseRecord(name, is_same_if_equal=True)
+            numbers.append(self._one_of_several(place, case, fields, header, row))
+        a, b = numbers
+        if a is not None and b is not None:
+            self._prefer(place, (a, b), fields, more)
 
     def _prefer(self, place: Place, pair: tuple[int, int], fields: JsonObject, more: JsonDict) -> None:
         judge = self.text(fields, Holds.JUDGE)
@@ -577,7 +598,7 @@ class _Reader:
 
     def _voters(self, fields: JsonObject) -> list[tuple[str, str]]:
         """Return the columns of preferences with who gave each; no column where the headers say which is better."""
-        voters = [(name, name) for name in self.labels]
+        voters = [(name, name) for name in self.labels if not self._is_of_one(name)]
         if self.one[Holds.PREFERENCE]:
             voters.append((self.one[Holds.PREFERENCE], as_id(self.text(fields, Holds.RATER))))
         if voters:

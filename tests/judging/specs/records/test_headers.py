@@ -124,3 +124,62 @@ def test_reads_asks_whose_a_score_of_people_is() -> None:
         'each: --map label=original_human_score by criterion. In place of label, write "labels of" by person, score '
         "for a judge, or detail for neither."
     ]
+
+
+PAIR = "id,prompt,response_a,response_b,{},{},{}\n1,Oslo?,In Norway.,In the north.,5,4,{}\n"
+
+
+def test_reads_takes_the_ratings_of_two_responses_by_a_person_for_labels() -> None:
+    document = read(PAIR.format("rating_a", "rating_b", "annotator", "mo"))
+
+    assert document["labels"] == [label("5", "mo", system="response_a"), label("4", "mo", system="response_b")]
+    assert document["cases"] == [case("1", "Oslo?")]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (PAIR.format("fluency_a", "fluency_b", "winner", "a") + "2,Why?,So.,Thus.,3,2,b\n", ("fluency_a", "fluency_b")),
+        (
+            "id,question,gpt-4_response,claude_response,gpt-4_fluency,claude_fluency\n"
+            "1,Oslo?,In Norway.,In the north.,5,4\n2,Why?,As ever.,It rained.,3,2\n",
+            ("gpt-4_fluency", "claude_fluency"),
+        ),
+        (
+            "id,question,response,model,rater,helpfulness,honesty\n"
+            "1,Oslo?,In Norway.,oak,mo,Agree,Strongly agree\n2,Why?,As ever.,oak,mo,Disagree,Agree\n",
+            ("helpfulness", "honesty"),
+        ),
+    ],
+)
+def test_reads_asks_what_grades_of_one_of_several_responses_and_words_beside_a_rater_are(
+    text: str, names: tuple[str, str]
+) -> None:
+    asked = " ".join(f"--map label={name}" for name in names)
+    assert refused(text) == [
+        f"t.csv: {', '.join(names)} may be labels of people or scores, each by a criterion or by a person. Say it of "
+        f'each: {asked} by criterion. In place of label, write "labels of" by person, score for a judge, or detail for '
+        "neither."
+    ]
+
+
+def test_reads_takes_chosen_grades_for_labels_of_the_response_that_they_name() -> None:
+    text = PAIR.format("fluency_a", "fluency_b", "winner", "a") + "2,Why?,So.,Thus.,3,2,b\n"
+
+    document = read(text, columns={"fluency_a": "label", "fluency_b": "label"})
+
+    fluency = {"criterion": "fluency"}
+    assert document["labels"] == [
+        *(label("5", system="response_a") | fluency, label("4", system="response_b") | fluency),
+        *(label("3", "", "2", system="response_a") | fluency, label("2", "", "2", system="response_b") | fluency),
+    ]
+    assert [row["choice"] for row in document["preferences"]] == ["A", "B"]
+
+
+def test_reads_asks_what_objects_of_labels_are() -> None:
+    row = '{"id": 1, "question": "Oslo?", "response": "In Norway.", "model": "oak", "annotations": {"mo": "good"}}'
+
+    assert refused(row, "t.jsonl") == [
+        "t.jsonl: annotations holds objects that seem to say something of each response. Bring a row for each of them. "
+        "To keep them as a detail, say --map detail=annotations."
+    ]
