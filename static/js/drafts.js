@@ -60,7 +60,7 @@ function fill(form, draft, isWanted) {
   }
   if (changed) {
     form.dispatchEvent(new Event("change", { bubbles: true }));
-    later(form);
+    if (form.dataset.draftKey) later(form);
   }
   return changed;
 }
@@ -195,3 +195,28 @@ function dropOld() {
 document.addEventListener("htmx:afterSettle", meet);
 dropOld();
 meet();
+
+// What is typed into any other form goes with its page, unless the session had ended: it is put back after the sign-in.
+const TYPED = "typed";
+const { person } = document.body.dataset;
+const pathOf = (form) => new URL(form.getAttribute("action") || "", location.href).pathname;
+const plainForms = () => [...document.querySelectorAll("form[method=post]:not([data-draft-key])")];
+
+function putBack() {
+  let typed = null;
+  try {
+    typed = JSON.parse(sessionStorage.getItem(TYPED));
+    if (person) sessionStorage.removeItem(TYPED);
+    else if (typed) sessionStorage.setItem(TYPED, JSON.stringify({ ...typed, isLost: true }));
+  } catch { /* storage is blocked: nothing was kept */ }
+  if (!typed?.isLost || typed.person !== person) return;
+  const filled = plainForms().filter((form) => pathOf(form) in typed.forms && fill(form, { values: typed.forms[pathOf(form)] }, untouched));
+  if (filled.length) document.dispatchEvent(new CustomEvent("toast", { detail: { text: "What you had typed is back, but for files. It is not sent yet.", level: "info" } }));
+}
+
+window.addEventListener("pagehide", () => {
+  const touched = person ? plainForms().filter((form) => !fieldsOf(form).every(untouched)) : [];
+  const forms = Object.fromEntries(touched.map((form) => [pathOf(form), valuesOf(form)]));
+  try { if (touched.length) sessionStorage.setItem(TYPED, JSON.stringify({ person, forms })); } catch { /* storage is full or blocked */ }
+});
+putBack();

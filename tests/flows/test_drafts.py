@@ -30,6 +30,39 @@ def forget(page: Page) -> None:
     page.evaluate("localStorage.clear()")
 
 
+def sign_in(page: Page, site: LiveSite, name: str) -> None:
+    """Fill in the page that asks who somebody is."""
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(site.passwords[name])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator(".gate-card")).to_have_count(0)
+
+
+def test_what_is_typed_into_any_form_is_put_back_after_the_end_of_a_session(signed_in: SignIn, site: LiveSite) -> None:
+    page = signed_in("demo-researcher")
+    page.goto("/prompts/custom/")
+    shipped = page.locator("#id_text").input_value()
+
+    def lose(text: str, by: str) -> None:
+        page.locator("#id_label").fill("Stricter")
+        page.locator("#id_text").fill(text)
+        page.context.clear_cookies(name="sessionid")
+        page.get_by_role("button", name="Store the version").click()
+        expect(page.locator(".gate-card")).to_contain_text("What you had typed is kept.")
+        sign_in(page, site, by)
+
+    lose(f"Be strict.\n{shipped}", "demo-researcher")
+    expect(page.locator("#toasts")).to_contain_text("What you had typed is back")
+    expect(page.locator("#id_text")).to_have_value(f"Be strict.\n{shipped}")
+    page.reload()
+    expect(page.locator("#id_text")).to_have_value(shipped)
+
+    lose("Only mine.", "demo-admin")
+    page.goto("/prompts/custom/")
+    expect(page.locator("#id_text")).to_have_value(shipped)
+    assert signed_in.complaints == []
+
+
 def test_the_end_of_a_session_leads_to_sign_in_and_back_to_the_item_with_its_draft(
     queue: str, signed_in: SignIn, site: LiveSite
 ) -> None:
@@ -41,9 +74,7 @@ def test_the_end_of_a_session_leads_to_sign_in_and_back_to_the_item_with_its_dra
     page.context.clear_cookies(name="sessionid")
 
     page.get_by_role("button", name="Submit and next").click()
-    page.get_by_label("Username").fill("demo-anna")
-    page.get_by_label("Password").fill(site.passwords["demo-anna"])
-    page.get_by_role("button", name="Sign in").click()
+    sign_in(page, site, "demo-anna")
 
     expect(page).to_have_url(address)
     expect(page.locator("#id_note")).to_have_value("a long thought")

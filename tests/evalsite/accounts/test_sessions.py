@@ -113,4 +113,4 @@ def test_sign_in_says_why_it_is_asked_for(asked: str, *, is_said: bool) -> None:
 
     page = Client().get(f"{reverse('login')}{asked}").text
 
-    assert ("your session has ended. Drafts of annotations are kept." in page) == is_said
+    assert ("your session has ended. What you had typed is kept." in page) == is_said
