@@ -30,6 +30,7 @@ const usable = (element) =>
 
 function belongsToFocus(event) {
   const focus = event.target;
+  if (focus.matches("[data-current] input[type=number]")) return !/^[a-df-z]$/i.test(event.key); // no number has these letters
   if (focus.closest(TYPING)) return true;
   if (event.key === "Enter" || event.key === " ") return focus.closest("a[href], button, summary, [role=button]") !== null;
   if (event.key.startsWith("Arrow")) return focus.closest("input[type=radio], [role=tab], [role=slider], [role=separator], [role=textbox]") !== null;
