@@ -52,6 +52,7 @@ from evalsite.reports.services.people import (
     RaterFigures,
 )
 from evalsite.reports.services.snapshots import result_to_json
+from evalsite.reports.services.votes import VotedSystem
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.actions.references import LABEL_TABLE, QUEUE, TEAM
 from evalsite.review.models import LabelTable, Queue, Team
@@ -192,6 +193,21 @@ ESTIMATED: ReportTable[PeopleAgreement, EstimatedPerson] = ReportTable(
     basis=_basis,
 )
 
+SYSTEMS: ReportTable[PeopleAgreement, VotedSystem] = ReportTable(
+    "systems",
+    "Bradley-Terry ranking by people's preferences; the rating is on Elo's scale, 1000 on average",
+    columns=(
+        ReportColumn("rank_first", lambda row: row.first),
+        ReportColumn("rank_last", lambda row: row.last),
+        ReportColumn("system", lambda row: row.name),
+        ReportColumn("rating", lambda row: round(row.rating, 1)),
+        FigureColumn("strength", lambda row: row.strength, scale=coefficient),
+        FigureColumn("win_rate", lambda row: row.win_rate),
+        ReportColumn("votes", lambda row: row.votes),
+    ),
+    rows=lambda report: report.voted.systems if report.voted is not None else (),
+    basis=_basis,
+)
 PULL: ReportTable[PeopleAgreement, Pull] = ReportTable(
     "pull",
     "How far a model's answers pull annotators",
@@ -244,12 +260,12 @@ def _facts(report: PeopleAgreement) -> JsonDict:
 
 REPORT = Report(
     "agreement",
-    "How far the people of a queue, or the raters of a table of imported labels, agree.",
+    "How far the people of a queue, or the raters of a table of imported labels, agree, and which systems they prefer.",
     permission="review.adjudicate",  # it names annotators
     form_class=AgreementForm,
     read=_read,
     facts=_facts,
-    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, PULL),
+    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, SYSTEMS, PULL),
     references={Queue: QUEUE, LabelTable: LABEL_TABLE, Team: TEAM},
 )
 

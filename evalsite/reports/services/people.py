@@ -44,6 +44,7 @@ from evalsite.reports.services.annotators import (
 )
 from evalsite.reports.services.charts import shade
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
+from evalsite.reports.services.votes import VotedRanking, voted_ranking
 from evalsite.review.models import LabelTable, Queue
 from evalsite.review.questions.forms import Kind, length_in, marks_in
 from judging.statistics.agreement import (
@@ -287,6 +288,7 @@ class PeopleAgreement:
     gold: GoldReport | None = None
     pulls: list[Pull] = field(default_factory=list)
     estimated: EstimatedReport | None = None
+    voted: VotedRanking | None = None  # of imported preferences
 
 
 ANCHORING_COUNTS: dict[str, Callable[[RevealedAnswer], bool]] = {
@@ -722,6 +724,7 @@ def compute_label_agreement(table_id: int, options: Options) -> ComputedReport[P
     table = LabelTable.objects.get(pk=table_id)
     answers = read_labels(table, options)
     content = agreement_of(answers, NamedSource(table.slug, table.name), table_groups(table))
+    content = replace(content, voted=voted_ranking(table, options))
     return ComputedReport(content, packed_rows(answers, {}))
 
 
