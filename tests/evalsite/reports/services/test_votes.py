@@ -52,7 +52,10 @@ def test_systems_are_ranked_by_votes_on_elos_scale(researcher: Client) -> None:
 
     # odds of 3 between neighbours: strengths log 3, 0 and -log 3, and 400 log10 3 points of Elo's scale
     step = 400 * log10(3)
-    assert [(row.name, row.votes, row.rating, row.strength.value, row.win_rate.value) for row in voted.systems] == [
+    rows: list[object] = [
+        (row.name, row.votes, row.rating, row.strength.value, row.win_rate.value) for row in voted.systems
+    ]
+    assert rows == [
         ("oak", 40, pytest.approx(1000 + step), pytest.approx(log(3), abs=1e-6), pytest.approx(0.75)),
         ("elm", 80, pytest.approx(1000), pytest.approx(0.0, abs=1e-6), pytest.approx(0.5)),
         ("ash", 40, pytest.approx(1000 - step), pytest.approx(-log(3), abs=1e-6), pytest.approx(0.25)),
