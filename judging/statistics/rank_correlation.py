@@ -130,3 +130,12 @@ def spearman_of(first: Floats, second: Floats) -> Estimate:
     centre = math.atanh(rho)
     reach = z_value(LEVEL) * math.sqrt((1 + rho**2 / 2) / (n - 3))
     return Estimate(rho, math.tanh(centre - reach), math.tanh(centre + reach), n)
+
+
+def correlations_of(first: Floats, second: Floats) -> tuple[float | None, float | None, float | None]:
+    """Return Pearson's r, Spearman's rho and Kendall's tau-b of two columns; None where one is the same everywhere."""
+    if len(first) < 2 or not np.ptp(first) or not np.ptp(second):
+        return None, None, None
+    tests = (scipy.stats.pearsonr, scipy.stats.spearmanr, scipy.stats.kendalltau)
+    pearson, spearman, kendall = (float(test(first, second).statistic) for test in tests)
+    return pearson, spearman, kendall

@@ -40,6 +40,7 @@ from evalsite.reports.services.annotators import (
     TeamDay,
     pace_of_queue,
 )
+from evalsite.reports.services.metrics_beside_people import MetricCorrelation, SystemMean
 from evalsite.reports.services.people import (
     AGREEMENT,
     LABEL_AGREEMENT,
@@ -208,6 +209,33 @@ SYSTEMS: ReportTable[PeopleAgreement, VotedSystem] = ReportTable(
     rows=lambda report: report.voted.systems if report.voted is not None else (),
     basis=_basis,
 )
+MEANS: ReportTable[PeopleAgreement, SystemMean] = ReportTable(
+    "means",
+    "Means of people's numbers by system",
+    columns=(
+        ReportColumn("system", lambda row: row.system),
+        ReportColumn("mean", lambda row: row.mean),
+        ReportColumn("responses", lambda row: row.responses),
+        ReportColumn("labels", lambda row: row.labels),
+    ),
+    rows=lambda report: report.numbers.systems if report.numbers is not None else (),
+    basis=_basis,
+)
+METRICS: ReportTable[PeopleAgreement, MetricCorrelation] = ReportTable(
+    "metrics",
+    "Correlation of metrics and judges with the mean of people's numbers: over responses, within cases, of systems",
+    columns=(
+        ReportColumn("metric", lambda row: row.metric),
+        ReportColumn("level", lambda row: row.level),
+        ReportColumn("n", lambda row: row.n),
+        ReportColumn("pearson", lambda row: row.pearson),
+        ReportColumn("spearman", lambda row: row.spearman),
+        ReportColumn("kendall", lambda row: row.kendall),
+    ),
+    rows=lambda report: report.numbers.metrics if report.numbers is not None else (),
+    keys=2,
+    basis=_basis,
+)
 PULL: ReportTable[PeopleAgreement, Pull] = ReportTable(
     "pull",
     "How far a model's answers pull annotators",
@@ -265,7 +293,7 @@ REPORT = Report(
     form_class=AgreementForm,
     read=_read,
     facts=_facts,
-    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, SYSTEMS, PULL),
+    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, SYSTEMS, MEANS, METRICS, PULL),
     references={Queue: QUEUE, LabelTable: LABEL_TABLE, Team: TEAM},
 )
 

@@ -30,7 +30,7 @@ from evalsite.reports.selectors.annotations import (
     unable_in,
     work_of_queue,
 )
-from evalsite.reports.selectors.leaderboards import Options, queue_version
+from evalsite.reports.selectors.leaderboards import Options, queue_version, work_version
 from evalsite.reports.selectors.results import PartAnswers, part_answers_of
 from evalsite.reports.services.annotators import (
     ComparedFigure,
@@ -43,9 +43,10 @@ from evalsite.reports.services.annotators import (
     without_people,
 )
 from evalsite.reports.services.charts import shade
+from evalsite.reports.services.metrics_beside_people import NumbersOfPeople, numbers_of_people
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.reports.services.votes import VotedRanking, voted_ranking
-from evalsite.review.models import LabelTable, Queue
+from evalsite.review.models import LabelledItem, LabelTable, Queue
 from evalsite.review.questions.forms import Kind, length_in, marks_in
 from judging.statistics.agreement import (
     ORDERED_LABELS,
@@ -289,6 +290,7 @@ class PeopleAgreement:
     pulls: list[Pull] = field(default_factory=list)
     estimated: EstimatedReport | None = None
     voted: VotedRanking | None = None  # of imported preferences
+    numbers: NumbersOfPeople | None = None  # of imported numbers of responses
 
 
 ANCHORING_COUNTS: dict[str, Callable[[RevealedAnswer], bool]] = {
@@ -724,12 +726,14 @@ def compute_label_agreement(table_id: int, options: Options) -> ComputedReport[P
     table = LabelTable.objects.get(pk=table_id)
     answers = read_labels(table, options)
     content = agreement_of(answers, NamedSource(table.slug, table.name), table_groups(table))
-    content = replace(content, voted=voted_ranking(table, options))
+    content = replace(content, voted=voted_ranking(table, options), numbers=numbers_of_people(table, options))
     return ComputedReport(content, packed_rows(answers, {}))
 
 
 def _labels_version(table_id: int, options: Options) -> str:
-    return f"labels {table_id}"  # a table never changes: a corrected file is another table
+    """Return the table's number, for a corrected file is another table; of responses with the work on them."""
+    is_of_responses = LabelledItem.objects.filter(table=table_id, response__isnull=False, response_b=None).exists()
+    return f"labels {table_id}{f' {work_version()}' if is_of_responses else ''}"
 
 
 def _label_count(table_id: int, options: Options) -> int:

@@ -311,13 +311,21 @@ class ColumnQuestions(ColumnRoles):
             return
         given = [name for name in self.mapping.all(Holds.SCORE) if names.compared(name.partition(".")[0]) == "ratings"]
         found = self.rated() or [name for name in labelled if not known and self._may_be_of_people(name)]
-        if not known and self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS) and self._has_metrics_at_most():
-            more = [name for name in self.free() if self._may_score(name) and not names.is_in_scores(name)]
+        is_of_others = self.has(Holds.SCORE) and self.has(Holds.SYSTEM) and not self.has(*ASKS, *RESPONDS)  # no details
+        is_judged = is_of_others or self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS)
+        if not known and is_judged and self._has_metrics_at_most():
+            may_score = self._differs if is_of_others else self._may_score
+            more = [name for name in self.free() if may_score(name) and not names.is_in_scores(name)]
             found += [name for name in more if name not in found and not (found and names.sums_up(name))]
         found = [] if self.has(Holds.RESPONSE_A, Holds.RESPONSES_OF) else found
         found += [name for name in given if self.mapping.why[name] != CHOSEN]
         if found:
             self._ask_of_each(found)
+
+    def _differs(self, name: str) -> bool:
+        """Return whether a column of an unknown name has numbers that differ and count nothing, such as log odds."""
+        is_named = names.is_known(name) or names.is_number_of(name)
+        return self.columns[name].is_numbers and len(self.columns[name].distinct) > 1 and not is_named
 
     def _ask_of_each(self, found: Sequence[str]) -> None:
         message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."

@@ -691,3 +691,16 @@ def test_reads_asks_once_whose_an_answer_is_beside_references_that_differ() -> N
 
     assert refused(lines(*rows), "t.jsonl") == asks_which("answer", "reference")
     assert len(read(lines(*rows), "t.jsonl", columns={"answer": "response"})["responses"]) == 2
+
+
+def test_reads_asks_about_unknown_figures_beside_a_metric_of_responses_of_other_files() -> None:
+    rows = lines(
+        *({"id": n, "system": "owl", "rouge-1": n / 9, "bartscore": -n - 0.5, "length": n * 7} for n in range(1, 4))
+    )
+
+    (question,) = refused(rows, "t.jsonl")
+    assert question.startswith(
+        "t.jsonl: bartscore may be labels of people or scores, each by a criterion or by a person. Say it of each: "
+    )
+    given = read(rows, "t.jsonl", columns={"bartscore": "score"})["scores"]
+    assert [(row["grader"], row["value"]) for row in given[:2]] == [("rouge-1", 1 / 9), ("bartscore", -1.5)]
