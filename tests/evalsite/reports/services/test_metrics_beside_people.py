@@ -7,7 +7,6 @@ import json
 import pytest
 from django.test import Client
 
-from evalsite.reports.services.metrics_beside_people import MetricCorrelation, SystemMean
 from evalsite.reports.services.people import compute_label_agreement
 from evalsite.review.models import LabelTable
 from judging.services.file_imports.imports import store_import
@@ -54,17 +53,12 @@ def test_a_metric_is_compared_over_responses_within_cases_and_between_systems(re
 
     # means of people: ash 1, 2, 3; elm 2, 4, 2; oak 3, 3, 1; of the metric: ash .4/3, elm .7/3, oak .7/3
     assert numbers is not None
-    assert numbers.systems == [
-        SystemMean("elm", pytest.approx(8 / 3), 3, 6),
-        SystemMean("oak", pytest.approx(7 / 3), 3, 6),
-        SystemMean("ash", 2.0, 3, 6),
-    ]
-    over_all, in_cases, of_systems = numbers.metrics
-    assert (over_all.level, over_all.n) == ("responses", 9)
-    assert in_cases == MetricCorrelation("rouge-1", "cases", 2, *[pytest.approx(1.0)] * 3)
-    # ranks of people 3, 2, 1 and of the metric 2.5, 2.5, 1: rho = 1.5 / sqrt(2 * 1.5); tau-b = 2 / sqrt(3 * 2)
-    rho, tau = 1.5 / 3**0.5, 2 / 6**0.5
-    assert (of_systems.n, of_systems.spearman, of_systems.kendall) == (3, pytest.approx(rho), pytest.approx(tau))
-    # deviations 1/3, 0, -1/3 of people and 1, 1, -2 of the metric in thirtieths
-    assert of_systems.pearson == pytest.approx(1 / (2 / 9 * 6) ** 0.5)
+    means: list[object] = [(row.system, row.mean, row.responses, row.labels) for row in numbers.systems]
+    assert means == [("elm", pytest.approx(8 / 3), 3, 6), ("oak", pytest.approx(7 / 3), 3, 6), ("ash", 2.0, 3, 6)]
+    rows: list[object] = [(row.level, row.n, row.pearson, row.spearman, row.kendall) for row in numbers.metrics[1:]]
+    # between systems: deviations 1/3, 0, -1/3 of people and 1, 1, -2 of the metric in thirtieths; ranks 3, 2, 1 and
+    # 2.5, 2.5, 1, so that rho is 1.5 / sqrt(2 * 1.5) and tau-b 2 / sqrt(3 * 2)
+    between = (1 / (2 / 9 * 6) ** 0.5, 1.5 / 3**0.5, 2 / 6**0.5)
+    assert rows == [("cases", 2, *[pytest.approx(1.0)] * 3), ("systems", 3, *map(pytest.approx, between))]
+    assert (numbers.metrics[0].level, numbers.metrics[0].n) == ("responses", 9)
     assert "rouge-1" in researcher.get(table.get_absolute_url()).content.decode()
