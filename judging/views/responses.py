@@ -31,6 +31,7 @@ from judging.selectors import runs as selectors
 from judging.selectors.benchmarks import cases_with_handlers, handler_sources
 from judging.selectors.judges import score_scale_of
 from judging.selectors.runs import read_verdict
+from judging.specs.records.values import objects
 from judging.specs.rubrics.outlines import Outline, outline_of_data
 
 
@@ -374,9 +375,9 @@ def _criterion(entry: JsonObject) -> CriterionPage:
     name = str(entry.get("name", ""))
     detail = entry.get("detail")
     fields = detail if isinstance(detail, dict) else {}
-    rules = tuple(_rule(number, rule) for number, rule in enumerate(_dicts(fields.get("rules")), 1))
+    rules = tuple(_rule(number, rule) for number, rule in enumerate(objects(fields.get("rules")), 1))
     blanks, tests = _numbered(fields.get("blanks")), _numbered(fields.get("tests"))
-    metrics = tuple(_metric(entry) for entry in _dicts(fields.get("metrics")))
+    metrics = tuple(_metric(entry) for entry in objects(fields.get("metrics")))
     hidden = {"spans", *(name for names, shown in _SHOWN.items() if fields.get(names) for name in shown)}
     rest = {key: value for key, value in fields.items() if key not in hidden}
     return CriterionPage(
@@ -396,7 +397,7 @@ def _criterion(entry: JsonObject) -> CriterionPage:
 
 
 def _numbered(entries: object) -> tuple[JsonObject, ...]:
-    return tuple({**entry, "number": number} for number, entry in enumerate(_dicts(entries), 1))
+    return tuple({**entry, "number": number} for number, entry in enumerate(objects(entries), 1))
 
 
 def _metric(entry: JsonObject) -> MetricRow:
@@ -419,7 +420,7 @@ def _says(tree: object, depth: int) -> str:
     if not isinstance(tree, dict) or depth > 10:
         return "…"
     condition = f" if {tree['cond']}" if tree.get("cond") else ""
-    children = _dicts(tree.get("children"))
+    children = objects(tree.get("children"))
     if children or tree.get("kind") in ("or", "and"):
         inner = f" {tree.get('kind')} ".join(_says(child, depth + 1) for child in children)
         return (f"({inner})" if depth else inner) + condition
@@ -432,10 +433,10 @@ def _spans(detail: object) -> list[Span]:
         return []
     spans = [
         Span(entry["start"], entry["end"], int(entry.get("rule", 0)) + 1, bool(entry.get("neg")))
-        for entry in _dicts(detail.get("spans"))
+        for entry in objects(detail.get("spans"))
         if isinstance(entry.get("start"), int) and isinstance(entry.get("end"), int)
     ]
-    for number, blank in enumerate(_dicts(detail.get("blanks")), 1):
+    for number, blank in enumerate(objects(detail.get("blanks")), 1):
         match blank.get("span"):
             case [int(start), int(end)]:
                 spans.append(Span(start, end, number, not blank.get("matched"), "Blank"))
@@ -458,10 +459,6 @@ def pieces_of(text: str, spans: Sequence[Span]) -> list[tuple[str, Span | None]]
         pieces.append((text[span.start : span.end], span))
         end = span.end
     return [*pieces, (text[end:], None)] if end < len(text) else pieces
-
-
-def _dicts(value: object) -> list[JsonDict]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _notes(value: object) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from judging.specs.records.file_records import problem
 from judging.specs.records.files.csv_parts import REPAIRED_TEXT
 from judging.specs.records.files.json_parts import json_rows
 from judging.specs.records.parts import Row
+from judging.specs.records.values import object_of
 from judging.specs.spreadsheets import Grid, column_letters, is_blank, plain_text, read_grids
 
 SKIP_REASON = "Skipped in Label Studio"
@@ -65,8 +66,8 @@ def said_in(task: JsonObject, annotation: JsonDict, form: OwnForm) -> tuple[str,
     shown = {"": data.get("response"), **{key.removeprefix("response_"): text for key, text in data.items()}}
     shown = {place: text for place, text in shown.items() if isinstance(text, str)}
     parts = {part.key: part for part in form.parts}
-    for result in map(_fields, results if isinstance(results, list) else ()):
-        control, value = str(result.get("from_name")), _fields(result.get("value"))
+    for result in map(object_of, results if isinstance(results, list) else ()):
+        control, value = str(result.get("from_name")), object_of(result.get("value"))
         part = parts.get(control) or parts.get(f"{control}.{str(result.get('to_name')).removeprefix('response_')}")
         words = _words(value.get(str(result.get("type"))))
         if part is not None:
@@ -88,7 +89,7 @@ def said_in(task: JsonObject, annotation: JsonDict, form: OwnForm) -> tuple[str,
 
 def facts_of(task: JsonObject, annotation: JsonDict) -> JsonDict:
     """Return about which item an annotation is, whose and when. Raises: BadResult."""
-    meta, person = _fields(task.get("meta")), annotation.get("completed_by")
+    meta, person = object_of(task.get("meta")), annotation.get("completed_by")
     if not isinstance(meta.get("item"), int) or not isinstance(meta.get("item_hash"), str):
         raise BadResult(OTHER_TASK)
     names = (person.get(name) for name in ("username", "email", "id")) if isinstance(person, dict) else (person,)
@@ -108,10 +109,6 @@ def facts_of(task: JsonObject, annotation: JsonDict) -> JsonDict:
         "answered_at": at,
         "seconds": seconds or None,
     }
-
-
-def _fields(value: Any) -> JsonDict:
-    return value if isinstance(value, dict) else {}
 
 
 def _words(value: Any) -> list[str]:

@@ -222,7 +222,7 @@ class _MaterialReader:
         details = self._details_of(numbers, place, case, responses)
         key = case.key
         if counts[case.key] > 1:
-            key = details.get(self.records.column_of(Holds.ROW_ID)) or _key_of(case.key, responses)
+            key = details.get(self.records.column_of(Holds.ROW_ID)) or item_key(case.key, *responses)[: LIMITS["key"]]
         text = next((name for name in details if names.compared(name) in CRITERION_TEXTS), "")
         texts = [row.text for row in responses]
         shown: dict[str, CaseRecord | ResponseRecord] = {
@@ -281,11 +281,6 @@ class _MaterialReader:
             if wrong:
                 self.problems.append(problem(self.records.name, row.place, wrong, code="queue-row"))
             used.add(row.key)
-
-
-def _key_of(case: str, responses: Sequence[ResponseRecord]) -> str:
-    """Return the key of an item whose case has several: with its systems, and attempts after the first."""
-    return item_key(case, *responses)[: LIMITS["key"]]
 
 
 def _why_unfit(row: MaterialRow, used: set[str]) -> str:

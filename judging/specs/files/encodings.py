@@ -180,16 +180,11 @@ def _reads_western(text: str) -> bool:
 
 def _reads_chinese(text: str) -> bool:
     """Return whether the characters are the common ones: ordered by sound, in the first half of GB 2312."""
-    leads = [_lead(letter) for letter in text if letter > "\x7f"]
+    leads = [next(iter(letter.encode("gb2312", "ignore")), 0) for letter in text if letter > "\x7f"]
     common = [lead for lead in leads if 0xB0 <= lead <= 0xD7]
     signs = sum(0xA1 <= lead <= 0xA3 for lead in leads)
     is_korean = len(common) >= _FEW_LETTERS and max(common) <= 0xC8
     return bool(common) and not is_korean and len(common) + signs >= _SURE * len(leads)
-
-
-def _lead(letter: str) -> int:
-    """Return the first byte of a character in GB 2312, 0 where it has none there."""
-    return next(iter(letter.encode("gb2312", "ignore")), 0)
 
 
 def _reads_japanese(text: str) -> bool:

@@ -24,6 +24,7 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_text,
+    has_words,
     is_address,
     is_choice,
     is_list,
@@ -645,7 +646,9 @@ class ColumnQuestions(ColumnRoles):
         if is_alike and names.rank(name.rstrip("s"), Holds.SYSTEM):
             return f"names the systems of the lists in {response}"
         is_of_each = is_alike and any(len(listed(value)) > 1 for value in values) and not names.ranks(name)
-        is_graded = self.columns[name].mostly(_are_grades) and not names.ranks(name)
+        is_graded = self.columns[name].mostly(
+            lambda value: len(listed(value)) > 1 and all(map(is_grade, listed(value)))
+        ) and not names.ranks(name)
         is_said = is_of_each or is_graded or names.is_rating(name.rstrip("s"))
         given = [entry for value in values for entry in listed(value)] if is_said else []
         is_of_numbers = bool(given) and all(isinstance(entry, int | float) for entry in given)
@@ -718,11 +721,6 @@ def _are_numbers(value: object) -> bool:
     return len(listed(value)) > 1 and all(isinstance(entry, int | float) for entry in listed(value))
 
 
-def _are_grades(value: object) -> bool:
-    """Return whether a value is a list of grades, as those of several people."""
-    return len(listed(value)) > 1 and all(map(is_grade, listed(value)))
-
-
 def _says_a_side(value: object) -> bool:
     return names.preference(as_text(value)) is not None or chooses_a_side(value)
 
@@ -735,10 +733,6 @@ def _is_one_word(value: object) -> bool:
     return re.fullmatch(r"[!-~]+", as_text(value).strip()) is not None
 
 
-def _is_words(value: object) -> bool:
-    return isinstance(value, str) and len(value.split()) > 2
-
-
 def _has_steps(value: object) -> bool:
     return isinstance(value, dict) and any(map(objects, value.values()))
 
@@ -749,12 +743,12 @@ def is_unknown(mapping: Mapping) -> bool:
 
 
 def _is_text(entry: JsonDict) -> bool:
-    return any(map(_is_words, entry.values()))
+    return any(map(has_words, entry.values()))
 
 
 def _said_in(entry: JsonDict) -> str:
     """Return the entry of an object with the longest text that is no reason by its name; empty for none."""
-    said = [key for key, value in entry.items() if _is_words(value) and not names.rank(key, Holds.REASON)]
+    said = [key for key, value in entry.items() if has_words(value) and not names.rank(key, Holds.REASON)]
     return max(said, key=lambda key: len(entry[key]), default="")
 
 

@@ -306,10 +306,6 @@ def _fits(part: Part) -> bool:
     return named and any(isinstance(row.get(name), dict) for row in rows for name in ("outputs", *_REFERENCES))
 
 
-def _is_of_run(part: Part) -> bool:
-    return any(_OF_RUNS & _nested(row.fields).keys() for row in part.sample)
-
-
 @Shape(
     "langsmith",
     "LangSmith: dataset or experiment",
@@ -322,7 +318,7 @@ def _is_of_run(part: Part) -> bool:
     stays="Traces of the runs stay.",
 )
 def _read(part: Part, collector: Collector, upload: UploadParts) -> None:
-    is_run = _is_of_run(part)
+    is_run = any(_OF_RUNS & _nested(row.fields).keys() for row in part.sample)
 
     def runs() -> Iterator[LoggedRun]:
         for row in part.rows():

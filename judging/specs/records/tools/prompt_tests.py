@@ -146,10 +146,6 @@ def _list_of(part: Part) -> str:
     return ""
 
 
-def _is_rows(part: Part) -> bool:
-    return part.is_records and bool(part.sample) and all(_is_row(row.fields) for row in part.sample)
-
-
 @_promptfoo(
     "promptfoo-json",
     "promptfoo: results (JSON)",
@@ -198,7 +194,7 @@ def _of_table(number: int, entry: JsonObject, head: JsonObject) -> Iterator[Json
 @_promptfoo(
     "promptfoo-jsonl",
     "promptfoo: results (JSON Lines)",
-    _is_rows,
+    lambda part: part.is_records and bool(part.sample) and all(_is_row(row.fields) for row in part.sample),
     "rows with `vars`, `prompt`, `provider` and `success`",
 )
 def _read_rows(part: Part, collector: Collector, upload: UploadParts) -> None:

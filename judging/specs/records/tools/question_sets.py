@@ -96,14 +96,10 @@ def natural_instructions(part: Part, collector: Collector, upload: UploadParts) 
             collector.bad_row(part.place(place_at), "The instance has no input.")
 
 
-def _is_squad(part: Part) -> bool:
-    return any(isinstance(at(value, "0.qas"), list) for value in part.values("paragraphs"))
-
-
 @Shape(
     "squad",
     "SQuAD: questions about paragraphs",
-    _is_squad,
+    lambda part: any(isinstance(at(value, "0.qas"), list) for value in part.values("paragraphs")),
     "articles with paragraphs that hold qas",
     stage=CASES,
     rank=40,
