@@ -272,6 +272,7 @@ def _store_items(table: LabelTable, sheet: LabelSheet) -> None:
                 scenario=item.scenario,
                 language=item.language[:20],
                 details=dict(item.details),
+                about=dict(item.about),
             )
             for item in batch
         )

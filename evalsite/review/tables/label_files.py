@@ -75,6 +75,7 @@ class LabelledRow:
     scenario: str = ""
     language: str = ""
     details: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)  # case, a and b, of two systems that the file names
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,11 +279,13 @@ class LabelFileReader:
         return NamedResponse(row.place.at, ids[0] if ids else "", case, response.system, attempt)
 
     def _preference(self, row: PreferenceRecord) -> None:
-        is_turned = (row.b, row.a) in self.items
-        identity = (row.b, row.a) if is_turned else (row.a, row.b)
+        turn = () if row.turn is None else ("turn", row.turn)
+        is_turned = (row.b, row.a, *turn) in self.items
+        identity = (row.b, row.a, *turn) if is_turned else (row.a, row.b, *turn)
         if identity not in self.items:
             first, second = self.collected.response(row.a), self.collected.response(row.b)
-            self.items[identity] = _FileItem(item_key(self.keys[first.case], first, second), first.case, row)
+            key = " · ".join([item_key(self.keys[first.case], first, second), *([f"turn {row.turn}"] if turn else [])])
+            self.items[identity] = _FileItem(key, first.case, row)
         label = turned_label(PREFERENCE_VALUES[row.choice], turned=is_turned)
         self.items[identity].labels.append(RaterLabel(row.by, label, None, row.place.at, row.reason))
 
@@ -351,7 +354,14 @@ class LabelFileReader:
             scenario=(scenario or as_text(case.scenario))[:GROUP_LIMIT],
             language=(language or as_text(case.lang))[:GROUP_LIMIT],
             details=dict(_texts({**case.metadata, **metadata})),
+            about=self._systems(item),
         )
+
+    def _systems(self, item: _FileItem) -> dict[str, str]:
+        if not isinstance(item.first, PreferenceRecord):
+            return {}
+        a, b = (self.collected.response(number).system for number in (item.first.a, item.first.b))
+        return {} if self.made & {a, b} else {"case": self.keys[item.case], "a": a, "b": b}
 
 
 def _take(metadata: dict[str, object], role: Holds) -> str:

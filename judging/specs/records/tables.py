@@ -594,6 +594,9 @@ class _Reader:
             kind = Giver.PERSON if rater else Giver.JUDGE if judge else Giver.GOLD
             record = PreferenceRecord(*pair, choice, kind, rater or judge, reason=reason, criterion=criterion)
             record.metadata, record.place = more, self.part.cell(place, name) if name else place
+            if not self.one[Holds.RESPONSE_A]:  # responses of another file, which may be conversations
+                turns = (value for column, value in fields.items() if names.compared(column) == "turn")
+                record.turn = as_count(next(turns, None))
             self.collector.preference(record)
 
     def _voters(self, fields: JsonObject) -> list[tuple[str, str]]:

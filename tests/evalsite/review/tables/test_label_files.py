@@ -113,6 +113,20 @@ def test_read_labels_makes_a_sheet_of_each_question_of_a_tool() -> None:
     ] == [("tone", ["3"]), ("ok", ["no"])]
 
 
+def test_read_labels_keeps_preferences_about_turns_apart_and_who_is_compared() -> None:
+    row = {"question_id": 81, "model_a": "elm", "model_b": "oak", "rater": "ann", "winner": "model_a"}
+    turned = {"model_a": "oak", "model_b": "elm", "winner": "model_b", "rater": "ben"}
+    rows = [row | {"turn": 1}, row | {"turn": 2, "winner": "tie"}, row | turned | {"turn": 1}]
+
+    parsed = read_labels(json.dumps(rows).encode(), "human.json")
+
+    assert labels_of(parsed) == [
+        ("81 · elm · oak · turn 1", [("ann", "1"), ("ben", "1")]),
+        ("81 · elm · oak · turn 2", [("ann", "0")]),
+    ]
+    assert [item.about for item in sheet_of(parsed).items] == [{"case": "81", "a": "elm", "b": "oak"}] * 2
+
+
 def test_read_labels_takes_preferences_whichever_way_round() -> None:
     header = "id,question,system_a,system_b,response_a,response_b,rater,preference"
     lines = ["q,Why?,oak,elm,By oak.,By elm.,u0,A", "q,Why?,elm,oak,By elm.,By oak.,u1,A"]
