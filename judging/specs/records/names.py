@@ -85,7 +85,8 @@ REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several col
 # out of a response, which is the response where nothing else is one.
 _TABLE: Mapping[Holds, str] = {
     Holds.CASE: "case_id, case, question_id, prompt_id, item_id, task_id, test_id, instance_id, example_id, sample_id,"
-    " doc_id, query_id, case_key, uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, identifiant,"
+    " doc_id, query_id, case_key, case_no, case_number, question_no, question_number,"
+    " uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, identifiant,"
     " numéro, 编号, 题号, 序号, 番号, 번호, номер, الرقم, problem_id | index, no, number, unit, example, debate",
     Holds.CASE_PATH: "case_path, case_file, file_name",
     Holds.PROMPT: "prompt, question, query, instruction, user_input, input, problem, question_text, displayed_text,"
@@ -136,7 +137,7 @@ _TABLE: Mapping[Holds, str] = {
     " | sample",
     Holds.ROW_ID: "row_id, pair_id, annotation_id, answer_id, response_id, ans_id, comparison_id, record_id",
     Holds.RATER: "rater, annotator, annotator_id, rater_id, user, user_id, worker, worker_id, person, coder,"
-    " completed_by, expert, labeler, observer, participant, participant_id, prolific_pid, respondent, reviewer,"
+    " completed_by, expert, labeler, observer, participant, participant_id, prolific_pid, respondent, reviewer, voter,"
     " reviewer_id, assessor, assessor_id, rater_name, annotator_name, Bewerter, annotateur, evaluador, avaliador,"
     " évaluateur, valutatore, 标注员, 评价人, 評価者, 평가자, эксперт, оценщик, المقيم | judge",
     Holds.LABEL: "label, rating, annotation, verdict, quality, human_score, human_rating, human_label, human_judgment,"
@@ -173,14 +174,14 @@ _TABLE: Mapping[Holds, str] = {
     Holds.TIME: "at, given_at, answered_at, created_at, updated_at, time, timestamp, tstamp, date, Datum, Zeit",
 }
 CLASSES = ((Holds.TYPE, "question_type"), (Holds.LANGUAGE, "lang"), (Holds.SCENARIO, "scenario"))  # fields of a case
-_ENDS = (("1", "2"), ("a", "b"), ("0", "1"))
+_ENDS = (("1", "2"), ("a", "b"), ("0", "1"), ("left", "right"))
 _OWN_PAIRS = (  # of names that do not end in a number or letter
     *(("chosen", "rejected"), ("preferred_output", "non_preferred_output"), ("answer_1_body", "answer_2_body")),
     *(("left_answer", "right_answer"), ("left_response", "right_response"), ("left", "right"), ("a", "b")),
 )
 _OWN_SYSTEMS = (
     *(("chosen_model", "rejected_model"), ("preferred_model", "non_preferred_model"), ("left_model", "right_model")),
-    *(("left_system", "right_system"), ("model_left", "model_right"), ("answer_1_model_id", "answer_2_model_id")),
+    *(("left_system", "right_system"), ("answer_1_model_id", "answer_2_model_id")),
 )
 PREFERRED_FIRST = frozenset({"chosen", "preferred_output"})  # headers that say themselves which one is better
 
@@ -250,7 +251,7 @@ _PEOPLE = frozenset({"human", "expert"})
 _SUM_WORDS = "mean avg average median mode std sd var min max sum count total agreement kappa alpha diff delta"
 _SUMS = frozenset(_SUM_WORDS.split())
 _CHOOSES = frozenset(
-    {"winner", "preference", "preferred", "better", "pick"}
+    {"winner", "preference", "preferred", "better", "pick", "vote"}
 )  # last words of columns that name a response
 _NUMBERED_LABEL = re.compile(r"annotation_\d{1,2}")
 _MODEL = re.compile(
@@ -501,6 +502,7 @@ def is_score(name: str) -> bool:
     key = compared(name := _HOW.sub("", name))
     words = key.split("_")
     by_word = words[-1] in ("score", "punkte") and _NO_SCORES.isdisjoint(words)
+    by_word = by_word or (words[-1] == "correct" and words[0] not in ("n", "num", "number", "count", "total"))
     return rank(name, Holds.SCORE) is not None or key in METRICS or by_word or is_of_scores(name)
 
 

@@ -183,3 +183,22 @@ def test_reads_asks_what_objects_of_labels_are() -> None:
         "t.jsonl: annotations holds objects that seem to say something of each response. Bring a row for each of them. "
         "To keep them as a detail, say --map detail=annotations."
     ]
+
+
+def test_reads_takes_left_and_right_for_the_sides_of_a_vote() -> None:
+    text = "prompt,model_left,model_right,response_left,response_right,vote,voter\nOslo?,oak,elm,Yes.,No.,{},mo\n"
+
+    preferences = [read(text.format(vote))["preferences"] for vote in ("right", "both bad")]
+
+    assert [[(row["a"], row["b"], row["choice"], row["by"], row["kind"]) for row in rows] for rows in preferences] == [
+        [("oak", "elm", "B", "mo", "person")],
+        [("oak", "elm", "tie", "mo", "person")],
+    ]
+
+
+def test_reads_takes_what_is_correct_for_a_score_and_not_how_many_are() -> None:
+    document = read("case_no,question,response,model,citation_correct,num_correct\n7,Oslo?,In Norway.,oak,TRUE,3\n")
+
+    assert [(row["case"], row["grader"], row["value"]) for row in document["scores"]] == [
+        ("7", "citation_correct", 1.0),
+    ]
