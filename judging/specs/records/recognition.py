@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import BinaryIO, TypeVar
 
+from evalsite.base.types import JsonDict
 from judging.specs.files.bundles import REPORT_EVERY, Bundle, ProgressCallback, SourceFile, no_progress
 from judging.specs.files.findings import Findings, error_rule, shorten
 from judging.specs.records.collected import Collected
@@ -136,7 +138,7 @@ def _pass_over_repeats(part: Part, collector: Collector) -> None:
     def rows() -> Iterator[Row]:
         seen: set[int] = set()
         for row in all_rows():
-            if (digest := hash(str(row.fields))) not in seen:
+            if (digest := _digest(row.fields)) not in seen:
                 seen.add(digest)
                 yield row
             elif row.at not in told:
@@ -145,6 +147,14 @@ def _pass_over_repeats(part: Part, collector: Collector) -> None:
 
     if any(map(is_id, part.columns)):
         part.rows = rows
+
+
+def _digest(fields: JsonDict) -> int:
+    """Return a number that is equal for equal rows; cheap, since it is asked for each."""
+    try:
+        return hash(marshal.dumps(fields, 2))  # of version 2, which writes equal texts equally
+    except ValueError:  # cells of a workbook with a class of their own
+        return hash(str(fields))
 
 
 def _name_unread(unread: Sequence[Part], taken: Sequence[Taken], collector: Collector) -> None:
