@@ -368,6 +368,7 @@ def safe_rlhf(row: ToolRow) -> Told:
 
 # ------------------------------------------------------------------------------- chosen and rejected
 _BOTH = ("chosen", "rejected")
+_RIGHT: dict[float | None, Choice] = {1.0: Choice.A, 0.5: Choice.TIE, 0.0: Choice.B}  # results of RewardBench
 _TURN = re.compile(r"\s*\n\n(Human|Assistant): ?")  # HH-RLHF writes a conversation as one text
 _BETWEEN = re.compile(r"[_\-. ]")
 
@@ -380,7 +381,8 @@ _BETWEEN = re.compile(r"[_\-. ]")
     rank=10,
     tool_name="RewardBench",
     export="Take a file of the data set as JSON Lines or CSV.",
-    comes="The chosen response is better than the rejected one; which is shown first is decided here.",
+    comes="The chosen response is better than the rejected one; which is shown first is decided here. A subset is the "
+    "scenario; results, as RewardBench writes them beside a reward model's scores, are preferences of that model.",
     stays="Rows without a prompt or without one of both are counted and left out.",
 ).rows
 def chosen_rejected(row: ToolRow) -> Told:
@@ -394,7 +396,11 @@ def chosen_rejected(row: ToolRow) -> Told:
     row.read.update(("input", "messages", "models"))
     count = len(better)
     opinions = [PreferenceRecord(a, count + b, Choice.A, Giver.GOLD) for a in range(count) for b in range(len(worse))]
-    return Told(_case(row, row.id(row.named(Holds.CASE)), question), [*better, *worse], opinions)
+    if "results" in row.fields and row.number("results") in _RIGHT and (count, len(worse)) == (1, 1):
+        opinions.append(Opinion(_RIGHT[row.number("results") or 0.0], Giver.JUDGE, row.judge(row.text("model"))))
+    case = _case(row, row.id(row.named(Holds.CASE)), question)
+    case.scenario = as_text(case.metadata.pop("subset", ""))
+    return Told(case, [*better, *worse], opinions)
 
 
 def _sides(row: ToolRow, name: str) -> list[Reply]:

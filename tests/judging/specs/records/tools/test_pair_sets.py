@@ -344,3 +344,22 @@ def test_pairs_that_name_one_system_alone_are_refused() -> None:
 
 def test_sets_whose_rows_all_lack_a_response_are_refused() -> None:
     assert read({"dataset.json": [{"input": "Name a bird.", "output_2": "Cod.", "label": 1}]}).collected is None
+
+
+def test_results_beside_chosen_and_rejected_are_a_reward_models_preferences_by_subset() -> None:
+    def row(number: int, result: float) -> Fields:
+        texts = {"prompt": f"Q{number}?", "chosen": f"good {number}", "rejected": f"bad {number}"}
+        models = {"chosen_model": "elk", "rejected_model": "owl"}
+        return {"id": number, "subset": "refusals", "model": "rm", **texts, **models, "results": result}
+
+    document = stored({"rb.jsonl": [row(1, 1), row(2, 0), row(3, 0.5)]})
+
+    assert told(document["preferences"], "case", "choice", "by", "kind") == [
+        ("1", "A", "", "gold"),
+        ("1", "A", "rm", "judge"),
+        ("2", "A", "", "gold"),
+        ("2", "B", "rm", "judge"),
+        ("3", "A", "", "gold"),
+        ("3", "tie", "rm", "judge"),
+    ]
+    assert [case["metadata"] for case in document["cases"]] == [{"scenario": "refusals"}] * 3
