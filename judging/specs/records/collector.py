@@ -225,7 +225,6 @@ class Collector(Notes):
         self._is_indexed = False  # cases by what they ask
         self._ids: set[int] = set()  # hashes of the ids of cases, so that most new ones are not looked for
         self._warned: set[tuple[str, str, str]] = set()  # (kind, file, detail)
-        self._said: set[int] = set()  # hashes of labels with a rater
         self._golds: set[tuple[int, int, str, str, int | None]] = set()
         self.bad_rows = 0
 
@@ -500,11 +499,6 @@ class Collector(Notes):
         """Take what a person said of a response or a case. Spellings of one label are folded when all are read."""
         if row.rater:
             row.rater = self.name("rater", row.rater, row.place)
-            said = hash(_encoded(row))
-            if said in self._said:
-                self.leave_out("label", "the same label of the same person again", row.place)
-                return
-            self._said.add(said)
         else:
             self.warn("no-rater", row.place)
         self._add("labels", row.place, row)

@@ -102,14 +102,3 @@ def test_rows_of_a_tool_that_were_written_twice_count_once() -> None:
     assert result.collected is not None, result.findings
     assert result.collected.counts["labels"] == 2
     assert result.collected.left_out() == [("row", "an earlier row is the same", 1)]
-
-
-def test_labels_of_a_person_that_several_files_have_count_once() -> None:
-    task = {"text": "Late.", "_input_hash": 7, "_task_hash": 8, "accept": ["bad"], "answer": "accept"}
-    rows = [task | {"_annotator_id": rater, "_session_id": rater, "_timestamp": 1} for rater in ("mona", "ivar")]
-
-    result = uploads.read({"monday.jsonl": rows[:1], "friday.jsonl": rows})
-
-    assert result.collected is not None, result.findings
-    assert result.collected.counts["labels"] == 2
-    assert result.collected.left_out() == [("label", "the same label of the same person again", 1)]
