@@ -14,7 +14,6 @@ from evalsite.base.tables import CONTENT_TYPES
 from evalsite.base.types import Refused
 from judging.actions.references import RUBRIC
 from judging.models import Rubric
-from judging.specs.rubrics.rubric_workbooks import NotRepresentable, export_rubric_xlsx
 from judging.specs.types import RubricItemSpec, RubricSpec
 from judging.stored_content import tree_from_json
 
@@ -45,6 +44,8 @@ def rubric_workbook_bytes(rubric: Rubric) -> bytes:
     Raises:
         RubricNotTable: its shape is no table, or a text would be changed by a cell.
     """
+    from judging.specs.rubrics.rubric_workbooks import NotRepresentable, export_rubric_xlsx  # loads openpyxl
+
     try:
         return export_rubric_xlsx(spec_of(rubric))
     except NotRepresentable as reason:
