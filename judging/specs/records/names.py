@@ -554,6 +554,11 @@ def named_responses(name: str) -> str:
     return match[1] if match and _MODEL.match(match[1].lower()) else ""
 
 
+def says_response(name: str) -> bool:
+    """Return whether a header says by its words that it is of responses of a system: gpt4_answer, respuesta_modelo."""
+    return has_word(name, Holds.RESPONSE) and bool(named_responses(name) or words_of(name) & WORDS_OF_SYSTEMS)
+
+
 def may_be_of_responses(name: str) -> bool:
     """Return whether a name ends as those of responses do (oak_pred), or has that of a model in it (qa_vicuna). An
     answer may be that of a person: raw_answer."""

@@ -11,7 +11,18 @@ from hashlib import sha256
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import PAIRS, PREFERENCES, Holds, compared, is_source, rank, systems_beside
+from judging.specs.records.names import (
+    PAIRS,
+    PREFERENCES,
+    Holds,
+    compared,
+    is_known,
+    is_source,
+    named_responses,
+    rank,
+    says_response,
+    systems_beside,
+)
 from judging.specs.records.neutral import CaseRecord, Giver, LabelRecord, Place, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
 from judging.specs.records.values import (
@@ -238,6 +249,8 @@ def _read_response(item: Item, fields: JsonDict, read: set[str]) -> set[str]:
     columns = [*_unread(fields, Holds.RESPONSE, read), *_unread(fields, Holds.ANSWER, read)]
     if not columns and any(map(is_source, read)):  # what is made from a source, such as its summary
         columns = [name for name in named(fields, Holds.RESPONSE, is_weak=True) if name not in read]
+    by_words = [name for name in fields if name not in read and says_response(name)]
+    columns = columns or (by_words if len(by_words) == 1 and not is_known(by_words[0]) else [])
     columns = [name for name in columns if _is_shown(fields[name]) or isinstance(fields[name], dict)]
     if columns and not item.has_text:
         item.prompt = text_of(fields[columns[0]])
@@ -249,7 +262,8 @@ def _read_response(item: Item, fields: JsonDict, read: set[str]) -> set[str]:
     else:
         return set()
     system = _system_column(fields)
-    item.responses = [ResponseRecord(system=as_text(fields[system]).strip() if system else "", text=text)]
+    name = as_text(fields[system]).strip() if system else named_responses(columns[0]) if columns else ""
+    item.responses = [ResponseRecord(name, text)]
     return {system, *columns[:1]}
 
 

@@ -166,3 +166,21 @@ def test_what_a_control_says_of_why_is_the_reason_in_a_table_too() -> None:
         ("tone", "warm", "Kind."),
         ("tone", "cold", "Curt."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "system"),
+    [
+        ("question", "gpt4_answer", "gpt4"),
+        ("user_message", "bot_reply", "p"),
+        ("pregunta", "respuesta_modelo", "p"),
+        ("问题", "大模型回答", "p"),
+    ],
+)
+def test_labels_are_of_a_response_that_its_field_names_by_words(asked: str, said: str, system: str) -> None:
+    task = _task(1, _result("tone", choices=["good"]), data={asked: "Where?", said: "There."})
+
+    document = stored({"p.json": [task]})
+
+    assert told(document["responses"], "system", "text") == [(system, "There.")]
+    assert told(document["labels"], "label", "system") == [("good", system)]
