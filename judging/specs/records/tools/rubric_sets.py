@@ -6,7 +6,7 @@ import re
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import Holds
+from judging.specs.records.names import SHARE, Holds
 from judging.specs.records.neutral import CaseRecord, Choice, CriterionRecord, Giver, ResponseRecord, Scale
 from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.shapes import (
@@ -16,6 +16,7 @@ from judging.specs.records.shapes import (
     Opinion,
     Reply,
     Said,
+    Score,
     Shape,
     Stands,
     Told,
@@ -31,36 +32,50 @@ _LEVEL = re.compile(r"(?:orig_)?score_?(-?\d+)_description")
 
 
 # ------------------------------------------------------------------------------- HealthBench
+_RUBRICS = ("rubrics", "rubric_items")  # of the set, and of the results of simple-evals
+
+
 @Shape(
     "healthbench",
     "HealthBench: conversations with rubrics",
-    lambda part: (
-        part.has("prompt", "rubrics")
-        and any(
-            isinstance(at(rubrics, "0.criterion"), str) and as_number(at(rubrics, "0.points")) is not None
-            for rubrics in part.values("rubrics")
-        )
+    lambda part: any(
+        part.has("prompt", name)
+        and isinstance(at(rubrics, "0.criterion"), str)
+        and as_number(at(rubrics, "0.points")) is not None
+        for name in _RUBRICS
+        for rubrics in part.values(name)
     ),
-    "rows with a prompt and rubrics, each with criterion and points",
+    "rows with a prompt and rubrics (rubric_items), each with criterion and points",
     CASES,
-    export="Take the published JSON Lines, also of the hard or consensus subset.",
-    comes="Each conversation is a case; its rubric has the points as given, negative ones too. Tags are kept.",
+    export="Take the published JSON Lines, also of the hard or consensus subset, or the results of simple-evals.",
+    comes="Each conversation is a case; its rubric has the points as given, negative ones too. Tags are kept. "
+    "Whether a completion meets a criterion is a verdict of the judge, and the score of the example a score.",
 ).rows
 def healthbench(row: ToolRow) -> Told:
     """Return a conversation with its rubric, and a completion where the row has one."""
     best, tags = references(row.at("ideal_completions_data.ideal_completion")), row.get("example_tags")
     case = CaseRecord(row.id("prompt_id"), references=best, **row.asked("prompt"))
+    lines = [line for name in _RUBRICS for line in row.objects(name)]
     rubric = [
         CriterionRecord(
             as_text(line.get("criterion")), as_number(line.get("points")), tags=tuple(texts(line.get("tags")))
         )
-        for line in row.objects("rubrics")
+        for line in lines
     ]
+    met = [line for line in lines if isinstance(line.get("criteria_met"), bool)]
+    judge = row.judge("") if met else ""
+    said: list[Said] = [
+        Verdict(judge, float(line["criteria_met"]), SHARE, as_text(line.get("explanation")), as_text(line["criterion"]))
+        for line in met
+    ]
+    said += [Score("score", row.number("score"))] if met else []
     completion = row.get("completion", row.named(Holds.RESPONSE))
-    row.read.add("model")
+    reply = ResponseRecord(
+        row.system("model"), metadata=details({n: row.get(n) for n in ("completion_id", "usage")}, ())
+    )
     case.metadata = row.rest() | ({"tags": tags} if tags else {})
     case.metadata |= details(row.fields_of("ideal_completions_data"), ("ideal_completion",))
-    replies = [Reply(set_reply(ResponseRecord(row.system("model")), completion))] if completion else []
+    replies = [Reply(set_reply(reply, completion), said)] if completion else []
     return Told(case, replies, rubric=rubric)
 
 

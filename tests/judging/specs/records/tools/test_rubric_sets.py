@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.judging.specs.records.tools.uploads import Fields, Uploads, stored, told, warned
@@ -206,3 +208,24 @@ def test_judge_prompts_whose_idx_is_no_case_are_numbered() -> None:
         ("1", {"idx": 1}),
         ("2", {"idx": 1}),
     ]
+
+
+def test_results_of_healthbench_say_which_criteria_a_completion_meets() -> None:
+    lines = [
+        {"criterion": text, "points": points, "criteria_met": points > 0, "explanation": "so"}
+        for text, points in (("Says rest", 5), ("Gives drugs", -7))
+    ]
+    example = {"score": 0.5, "usage": {"input_tokens": 3}, "prompt_id": "hb1", "rubric_items": lines}
+    example |= {"prompt": [{"role": "user", "content": "A cold?"}], "completion": "Rest."}
+    results = {"score": 0.5, "metadata": {"example_level_metadata": [example, example | {"prompt_id": "hb2"}]}}
+
+    document = stored({"allresults.json": json.dumps(results)})
+
+    assert told(document["verdicts"], "case", "value", "reason", "criterion") == [
+        (case, value, "so", text)
+        for case in ("hb1", "hb2")
+        for text, value in (("Says rest", 1.0), ("Gives drugs", 0.0))
+    ]
+    assert told(document["scores"], "case", "grader", "value") == [("hb1", "score", 0.5), ("hb2", "score", 0.5)]
+    assert told(document["rubrics"], "case") == [("hb1",), ("hb2",)]
+    assert told(document["responses"], "text", "metadata") == [("Rest.", {"usage": {"input_tokens": 3}})] * 2
