@@ -40,6 +40,7 @@ from evalsite.reports.services.annotators import (
     TeamDay,
     pace_of_queue,
 )
+from evalsite.reports.services.known_answers import KnownShare
 from evalsite.reports.services.metrics_beside_people import MetricCorrelation, SystemMean
 from evalsite.reports.services.people import (
     AGREEMENT,
@@ -209,6 +210,18 @@ SYSTEMS: ReportTable[PeopleAgreement, VotedSystem] = ReportTable(
     rows=lambda report: report.voted.systems if report.voted is not None else (),
     basis=_basis,
 )
+KNOWN: ReportTable[PeopleAgreement, KnownShare] = ReportTable(
+    "known",
+    "How often raters, their majority and Dawid and Skene's estimate say the known answer",
+    columns=(
+        ReportColumn("name", lambda row: row.name),
+        FigureColumn(
+            "right", lambda row: row.right, ends={"value": "right", "low": "low", "high": "high", "n": "items"}
+        ),
+    ),
+    rows=lambda report: report.known,
+    basis=_basis,
+)
 MEANS: ReportTable[PeopleAgreement, SystemMean] = ReportTable(
     "means",
     "Means of people's numbers by system",
@@ -293,7 +306,7 @@ REPORT = Report(
     form_class=AgreementForm,
     read=_read,
     facts=_facts,
-    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, SYSTEMS, MEANS, METRICS, PULL),
+    tables=(FIGURES, PAIRS, RATERS, GROUPS, ITEMS, GOLD, ESTIMATED, KNOWN, SYSTEMS, MEANS, METRICS, PULL),
     references={Queue: QUEUE, LabelTable: LABEL_TABLE, Team: TEAM},
 )
 

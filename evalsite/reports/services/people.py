@@ -43,6 +43,7 @@ from evalsite.reports.services.annotators import (
     without_people,
 )
 from evalsite.reports.services.charts import shade
+from evalsite.reports.services.known_answers import KnownShare, known_shares
 from evalsite.reports.services.metrics_beside_people import NumbersOfPeople, numbers_of_people
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
 from evalsite.reports.services.votes import VotedRanking, voted_ranking
@@ -291,6 +292,7 @@ class PeopleAgreement:
     estimated: EstimatedReport | None = None
     voted: VotedRanking | None = None  # of imported preferences
     numbers: NumbersOfPeople | None = None  # of imported numbers of responses
+    known: list[KnownShare] = field(default_factory=list)  # of imported labels beside known answers
 
 
 ANCHORING_COUNTS: dict[str, Callable[[RevealedAnswer], bool]] = {
@@ -726,7 +728,8 @@ def compute_label_agreement(table_id: int, options: Options) -> ComputedReport[P
     table = LabelTable.objects.get(pk=table_id)
     answers = read_labels(table, options)
     content = agreement_of(answers, NamedSource(table.slug, table.name), table_groups(table))
-    content = replace(content, voted=voted_ranking(table, options), numbers=numbers_of_people(table, options))
+    voted, numbers = voted_ranking(table, options), numbers_of_people(table, options)
+    content = replace(content, voted=voted, numbers=numbers, known=known_shares(table, answers.table))
     return ComputedReport(content, packed_rows(answers, {}))
 
 
