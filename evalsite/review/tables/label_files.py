@@ -353,7 +353,7 @@ class LabelFileReader:
             criterion=(item.first.criterion if item.first is not None else "")[:GROUP_LIMIT],
             scenario=(scenario or as_text(case.scenario))[:GROUP_LIMIT],
             language=(language or as_text(case.lang))[:GROUP_LIMIT],
-            details=dict(_texts({"reference": "; ".join(case.references), **case.metadata, **metadata})),
+            details=dict(_texts({**case.metadata, **metadata})),
             about=self._systems(item),
         )
 
