@@ -40,8 +40,7 @@ from evalsite.reports.services.annotators import (
     TeamDay,
     pace_of_queue,
 )
-from evalsite.reports.services.known_answers import KnownShare
-from evalsite.reports.services.metrics_beside_people import MetricCorrelation, SystemMean
+from evalsite.reports.services.label_tables import KnownShare, MetricCorrelation, SystemMean, VotedSystem
 from evalsite.reports.services.people import (
     AGREEMENT,
     LABEL_AGREEMENT,
@@ -54,7 +53,6 @@ from evalsite.reports.services.people import (
     RaterFigures,
 )
 from evalsite.reports.services.snapshots import result_to_json
-from evalsite.reports.services.votes import VotedSystem
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.actions.references import LABEL_TABLE, QUEUE, TEAM
 from evalsite.review.models import LabelTable, Queue, Team

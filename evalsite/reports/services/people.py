@@ -43,10 +43,15 @@ from evalsite.reports.services.annotators import (
     without_people,
 )
 from evalsite.reports.services.charts import shade
-from evalsite.reports.services.known_answers import KnownShare, known_shares
-from evalsite.reports.services.metrics_beside_people import NumbersOfPeople, numbers_of_people
+from evalsite.reports.services.label_tables import (
+    KnownShare,
+    NumbersOfPeople,
+    VotedRanking,
+    known_shares,
+    numbers_of_people,
+    voted_ranking,
+)
 from evalsite.reports.services.snapshots import ComputedReport, ReportKind
-from evalsite.reports.services.votes import VotedRanking, voted_ranking
 from evalsite.review.models import LabelledItem, LabelTable, Queue
 from evalsite.review.questions.forms import Kind, length_in, marks_in
 from judging.statistics.agreement import (

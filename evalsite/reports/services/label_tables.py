@@ -1,20 +1,90 @@
-"""Metrics and judges beside the numbers that people gave the same responses elsewhere: rank correlations, and means."""
+"""What a table of imported labels says beside agreement: which systems people prefer, which metrics order as they do,
+and how often raters say the known answer.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from statistics import fmean
 
 import numpy as np
+from django.db.models import QuerySet
 
 from evalsite.reports.selectors.leaderboards import Options, chosen
-from evalsite.review.models import LabelTable
+from evalsite.review.models import ImportedLabel, LabelTable
+from evalsite.review.questions.scales import PREFERENCE_SHARES
 from judging.models import Response, Score
 from judging.models.runs import BASELINE
-from judging.statistics.estimates import Floats
+from judging.specs.records.names import Holds, strongest
+from judging.statistics.annotator_models import dawid_skene
+from judging.statistics.estimates import Estimate, Floats, share_of
+from judging.statistics.estimators.debates import DebatedPair, outcome_win_rate, ranked_by_outcomes
 from judging.statistics.rank_correlation import correlations_of
+from judging.statistics.ratings import MISSING, RatingTable
+
+MEAN_RATING, POINTS = 1000, 400 / log(10)  # of Elo's scale: 400 points are odds of 10 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class VotedSystem:
+    """One system: the ranks that it may have, its Bradley-Terry strength in log odds, and its win rate."""
+
+    name: str
+    first: int
+    last: int
+    rating: float  # the strength on Elo's scale
+    strength: Estimate
+    win_rate: Estimate  # over all systems that it met; unit: the case
+    votes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VotedRanking:
+    """All systems of a table, best first, or why they have no common ranking."""
+
+    systems: list[VotedSystem]
+    votes: int
+    reason: str
+
+
+def _labels(table: LabelTable, options: Options) -> QuerySet[ImportedLabel]:
+    filters = {f"item__{name}": chosen(options, name) for name in ("criterion", "scenario", "language")}
+    return table.imported_labels.filter(**{name: value for name, value in filters.items() if value})
+
+
+def voted_ranking(table: LabelTable, options: Options) -> VotedRanking | None:
+    """Return the ranking by all votes of a table, each for itself and ties half; None where none is about two systems.
+
+    Options: criterion, scenario, language.
+    """
+    labels = _labels(table, options).filter(item__about__has_key="a", label__in=PREFERENCE_SHARES)
+    pairs, met = list[DebatedPair](), defaultdict[str, list[DebatedPair]](list)
+    for about, label in labels.order_by("pk").values_list("item__about", "label").iterator(chunk_size=5000):
+        case, a, b, points = about["case"], about["a"], about["b"], PREFERENCE_SHARES[label]
+        if a != b:
+            pairs.append(DebatedPair(case, a, b, points, points))
+            met[a].append(pairs[-1])
+            met[b].append(DebatedPair(case, b, a, 1 - points, 1 - points))
+    if not pairs:
+        return None
+    ranking = ranked_by_outcomes(pairs)
+    systems = [
+        VotedSystem(
+            row.name,
+            row.ranks.first,
+            row.ranks.last,
+            MEAN_RATING + POINTS * (row.strength.value or 0.0),
+            row.strength,
+            outcome_win_rate(met[row.name]),
+            row.strength.n,
+        )
+        for row in ranking.systems
+    ]
+    return VotedRanking(systems, len(pairs), ranking.reason.replace("No debate links", "No vote links"))
+
 
 RESPONSES, CASES, SYSTEMS = "responses", "cases", "systems"
 CHUNK = 500  # responses at a time
@@ -58,9 +128,7 @@ def numbers_of_people(table: LabelTable, options: Options) -> NumbersOfPeople | 
 
     Options: criterion, scenario, language.
     """
-    filters = {f"item__{name}": chosen(options, name) for name in ("criterion", "scenario", "language")}
-    labels = table.imported_labels.filter(item__response__isnull=False, item__response_b__isnull=True)
-    labels = labels.filter(**{name: value for name, value in filters.items() if value})
+    labels = _labels(table, options).filter(item__response__isnull=False, item__response_b__isnull=True)
     numbers: dict[int, list[float]] = defaultdict(list)
     for response_id, label in labels.values_list("item__response_id", "label").iterator(chunk_size=5000):
         try:
@@ -125,3 +193,43 @@ def _grouped(ids: Iterable[int], key: Callable[[int], Hashable]) -> dict[str, li
 
 def _column(values: Mapping[int, float], ids: Sequence[int]) -> Floats:
     return np.array([values[pk] for pk in ids])
+
+
+MAJORITY, ESTIMATED = "majority", "Dawid and Skene's estimate"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownShare:
+    """The share of the items whose answer is known on which somebody, or all together, said it."""
+
+    name: str
+    right: Estimate
+
+
+def known_shares(table: LabelTable, labels: RatingTable) -> list[KnownShare]:
+    """Return the share of the majority (a tie is right in parts), of the estimate, and of each rater.
+
+    Empty where no column holds known answers (`gold`, `truth`, `target` and the like) or no label is one of them.
+    """
+    details = dict(table.items.filter(pk__in=map(int, labels.items)).values_list("pk", "details"))
+    column = strongest(dict.fromkeys(name for row in details.values() for name in row), Holds.REFERENCE)
+    places = {label: code for code, label in enumerate(labels.labels)}
+    answers = (str(details.get(int(item), {}).get(column, "")) for item in labels.items)
+    known = np.array([places.get(answer, MISSING) for answer in answers], dtype=np.int64)
+    rows = np.flatnonzero((known != MISSING) & (labels.codes != MISSING).any(axis=1))
+    if not column or not len(rows):
+        return []
+    counts, right = labels.counts()[rows], known[rows]
+    is_most = counts == counts.max(axis=1, keepdims=True)
+    majority = float((is_most[np.arange(len(rows)), right] / is_most.sum(axis=1)).sum())
+    estimated = int((dawid_skene(labels).chances.argmax(axis=1)[rows] == right).sum())
+    shares = [
+        KnownShare(MAJORITY, share_of(majority, len(rows))),
+        KnownShare(ESTIMATED, share_of(estimated, len(rows))),
+    ]
+    for position, name in enumerate(labels.raters):
+        said = labels.codes[rows, position]
+        n = int((said != MISSING).sum())
+        if n:
+            shares.append(KnownShare(name, share_of(int((said == right).sum()), n)))
+    return shares
