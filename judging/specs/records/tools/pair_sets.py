@@ -154,7 +154,7 @@ def _is_judgebench(part: Part) -> bool:
     "rows with response_A, response_B and a label such as A>B",
     export="Take a file of data, or of outputs where a judge has judged the pairs.",
     comes="Both texts are attempts of one system; the label is gold. Two judgments are one preference of a judge; the "
-    "second one saw the responses the other way round.",
+    "second one saw the responses the other way round, unless the prompts are the same.",
     stays="Judgments that could not be read are counted and not stored.",
 ).rows
 def judgebench(row: ToolRow) -> Told:
@@ -186,11 +186,15 @@ def _judgebench_judge(row: ToolRow) -> str:
 
 
 def _judgebench_opinion(row: ToolRow, judge: str) -> PreferenceRecord | None:
-    """Return the judge's preference. In the second of two games the tool shows it the responses the other way round."""
+    """Return the judge's preference.
+
+    In the second of two games the tool shows it the responses the other way round, unless the prompts are the same.
+    """
     judgments = row.get("judgments")
     games = [object_of(game) for game in judgments] if isinstance(judgments, list) else []  # a failed one is null
     first, second = ordered([game.get("decision") for game in games])
-    second = swapped(second)
+    prompts = [as_text(at(game, "judgment.prompt")) for game in games[:2]]
+    second = second if prompts[0:1] == prompts[1:2] != [""] else swapped(second)
     opinion = both_orders(first, second, is_strict=False)
     if opinion is not None:
         opinion.by = judge

@@ -69,13 +69,13 @@ def healthbench(row: ToolRow) -> Told:
         for line in met
     ]
     said += [Score("score", row.number("score"))] if met else []
-    completion = row.get("completion", row.named(Holds.RESPONSE))
-    reply = ResponseRecord(
-        row.system("model"), metadata=details({n: row.get(n) for n in ("completion_id", "usage")}, ())
-    )
+    completion, replies = row.get("completion", row.named(Holds.RESPONSE)), list[Reply]()
+    more = details({name: row.get(name) for name in ("completion_id", "usage")}, ())
+    if completion:
+        replies.append(Reply(set_reply(ResponseRecord(row.system("model"), metadata=more), completion), said))
+    row.read.add("model")
     case.metadata = row.rest() | ({"tags": tags} if tags else {})
     case.metadata |= details(row.fields_of("ideal_completions_data"), ("ideal_completion",))
-    replies = [Reply(set_reply(reply, completion), said)] if completion else []
     return Told(case, replies, rubric=rubric)
 
 

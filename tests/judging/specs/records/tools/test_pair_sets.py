@@ -115,6 +115,13 @@ def test_judgebench_shows_the_responses_the_other_way_round_in_the_second_game(
     assert warned({"o.jsonl": [row]}) == flips
 
 
+@pytest.mark.parametrize(("prompts", "choice"), [(("A: Jay.", "A: Jay."), "tie"), (("A: Jay.", "A: Cod."), "A")])
+def test_judgebench_with_one_prompt_in_both_games_showed_one_order(prompts: tuple[str, str], choice: str) -> None:
+    rows = stored({"o.jsonl": [_judged(*prompts)]})["preferences"]
+
+    assert told(rows, "choice", "by") == [("A", ""), (choice, "vanilla (m)")]
+
+
 def test_judgebench_with_a_column_that_tells_cases_apart_stays_what_it_is() -> None:
     files: Uploads = {"o.jsonl": [_judged("", "", source="livebench-math", decisions=("B>A", "A>B"))]}
 
