@@ -188,12 +188,14 @@ def _judgebench_judge(row: ToolRow) -> str:
 def _judgebench_opinion(row: ToolRow, judge: str) -> PreferenceRecord | None:
     """Return the judge's preference.
 
-    In the second of two games the tool shows it the responses the other way round, unless the prompts are the same.
+    In the second of two games the tool shows it the responses the other way round, unless the prompts are the same; a
+    prompt that is the judge's reply, as published files have it of some judges, shows nothing.
     """
     judgments = row.get("judgments")
     games = [object_of(game) for game in judgments] if isinstance(judgments, list) else []  # a failed one is null
     first, second = ordered([game.get("decision") for game in games])
-    prompts = [as_text(at(game, "judgment.prompt")) for game in games[:2]]
+    said = [[as_text(at(game, f"judgment.{name}")).strip() for name in ("prompt", "response")] for game in games[:2]]
+    prompts = ["" if prompt == reply else prompt for prompt, reply in said]
     second = second if prompts[0:1] == prompts[1:2] != [""] else swapped(second)
     opinion = both_orders(first, second, is_strict=False)
     if opinion is not None:

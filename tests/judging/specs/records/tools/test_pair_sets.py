@@ -122,6 +122,15 @@ def test_judgebench_with_one_prompt_in_both_games_showed_one_order(prompts: tupl
     assert told(rows, "choice", "by") == [("A", ""), (choice, "vanilla (m)")]
 
 
+def test_judgebench_takes_a_reply_in_place_of_the_prompt_for_no_order() -> None:
+    row = _judged("", "", decisions=("A>B", "A>B"))
+    row["judgments"] = [
+        {"judgment": {"prompt": "[[A>B]]", "response": "\n[[A>B]]"}, "decision": "A>B"} for _ in range(2)
+    ]
+
+    assert told(stored({"o.jsonl": [row]})["preferences"], "choice", "by") == [("A", ""), ("tie", "vanilla")]
+
+
 def test_judgebench_with_a_column_that_tells_cases_apart_stays_what_it_is() -> None:
     files: Uploads = {"o.jsonl": [_judged("", "", source="livebench-math", decisions=("B>A", "A>B"))]}
 
