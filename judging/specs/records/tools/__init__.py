@@ -84,6 +84,13 @@ _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is
         "item: item, rater, label.",
     ),
     _shape(
+        "infibench-results",
+        "InfiBench",
+        lambda part: part.has("full_score", "now_score", "detail", "prompt_path"),
+        "these are results of InfiBench's grader, which hold no responses and are not read. Bring the suite and the "
+        "responses, and run the rule graders with “Grade like InfiBench's own grader”: they give the same scores.",
+    ),
+    _shape(
         "promptfoo-heads",
         "promptfoo, before 0.60",
         lambda part: part.is_cells and all("provider" in object_of(parsed(name)) for name in part.columns[-1:]),

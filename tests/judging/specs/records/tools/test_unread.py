@@ -25,6 +25,19 @@ pytestmark = pytest.mark.backend_free
         ),
         ([{"Timestamp": "2024/01/01", "Email Address": "a@x.org", "Rate it": 4, "Why": "So"}], "replies to a survey"),
         ([{"StartDate": "d", "RecordedDate": "d", "ResponseId": "R_1", "Q1": "Good"}], "replies to a survey"),
+        (
+            {
+                f"cases/{n}.yaml": {
+                    "full_score": 1.0,
+                    "now_score": 0.5,
+                    "detail": [{}],
+                    "id": n,
+                    "prompt_path": "p.txt",
+                }
+                for n in "12"
+            },
+            "InfiBench's grader",
+        ),
         ([{"Submission 1": "a", "Submission 2": "b", "Speaker 1 - Initial Evaluation": {}}], "debate_set import"),
     ],
 )
