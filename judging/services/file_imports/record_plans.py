@@ -25,7 +25,13 @@ from judging.specs.records.neutral import CriterionRecord, ResponseRecord, Suite
 from judging.specs.replies import KnownCases, question_hash
 from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 
-NO_TARGET = error_rule("no-benchmark", "Choose the benchmark, or import its suite first.")
+_CHOOSE = "Choose the benchmark, or import its suite first."
+NO_TARGET = error_rule("no-benchmark", _CHOOSE)
+NO_CASES = error_rule(
+    "no-benchmark",
+    f"{_CHOOSE} If a column here holds what is asked, say --map prompt=COLUMN.",
+    f"{_CHOOSE} If a column here holds what is asked, choose Prompt for it under Columns.",
+)
 
 NEAR_NAME = error_rule(
     "near-name",
@@ -158,7 +164,7 @@ def _no_benchmark_with(keys: Sequence[str]) -> UnknownTarget:
     message = f"No benchmark here has these cases ({', '.join(map(shorten, sample[:3])) or 'none'})."
     counted = _having(Q(key__in=sample, is_numbered=True))
     if not counted:
-        return UnknownTarget(message)
+        return UnknownTarget(message, rule=NO_CASES)
     names = ", ".join(benchmark.name for benchmark in counted)
     verb, was = ("have", "they were") if len(counted) > 1 else ("has", "it was")
     further = f"{names} {verb} cases of these numbers, which were counted when {was} imported and are no ids."

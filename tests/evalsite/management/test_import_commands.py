@@ -137,9 +137,13 @@ def test_import_refuses_bad_input_with_exit_code_2(tmp_path: Path, file: import_
 def test_import_says_an_only_error_once(tmp_path: Path) -> None:
     said = io.StringIO()
 
-    with pytest.raises(BadInput, match="No benchmark here has these cases"):
+    with pytest.raises(BadInput) as refusal:
         call_command("import", str(write(tmp_path, ("answers.csv", b"id,model,answer\nq1,oak,4"))), stderr=said)
 
+    assert str(refusal.value) == (
+        "No benchmark here has these cases (q1). Choose the benchmark, or import its suite first. If a column here "
+        "holds what is asked, say --map prompt=COLUMN."
+    )
     assert said.getvalue() == ""
 
 
