@@ -83,7 +83,7 @@ def voted_ranking(table: LabelTable, options: Options) -> VotedRanking | None:
         )
         for row in ranking.systems
     ]
-    return VotedRanking(systems, len(pairs), ranking.reason.replace("No debate links", "No vote links"))
+    return VotedRanking(systems, len(pairs), ranking.reason)
 
 
 RESPONSES, CASES, SYSTEMS = "responses", "cases", "systems"

@@ -408,7 +408,7 @@ def _ranked(debates: Sequence[DebatedPair], *, cases: set[Hashable], planned: in
     groups = _connected(outcomes, names)
     if len(groups) > 1:
         listed = "; ".join(", ".join(group) for group in groups)
-        return Ranking((), groups, f"No debate links these groups, so they have no common ranking: {listed}.")
+        return Ranking((), groups, f"No comparison links these groups, so they have no common ranking: {listed}.")
     is_few = len(cases) < FEWEST_CASES
     strengths = bradley_terry(outcomes, systems=len(names), degrees=len(cases) - 1)
     strengths = replace(strengths, planned=0 if is_few else planned)

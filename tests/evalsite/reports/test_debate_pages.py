@@ -467,7 +467,7 @@ def test_compute_arena_names_groups_that_cannot_be_compared() -> None:
 
     assert ranking["rows"] == []
     assert ranking["groups"] == [["ant", "bee"], ["cow", "dog"]]
-    assert "No debate links these groups" in ranking["reason"]
+    assert "No comparison links these groups" in ranking["reason"]
 
 
 def test_arena_shows_and_exports_the_ranking(researcher: Client) -> None:

@@ -69,7 +69,7 @@ def test_systems_are_ranked_by_votes_on_elos_scale(researcher: Client) -> None:
 def test_systems_that_never_met_have_no_common_ranking() -> None:
     voted = ranking_of(store_votes((1, "oak", "elm", "model_a"), (2, "ash", "yew", "tie")))
 
-    reason = "No vote links these groups, so they have no common ranking: ash, yew; elm, oak."
+    reason = "No comparison links these groups, so they have no common ranking: ash, yew; elm, oak."
     assert voted == VotedRanking([], 2, reason)
 
 
