@@ -13,8 +13,8 @@ from django.core.exceptions import ImproperlyConfigured
 from evalsite import env
 from evalsite.serving import locations
 
-# Each process loads a million objects that stay; at Python's 700 it would look through them for a tenth of its start.
-gc.set_threshold(50_000)
+# Each process loads a million objects that stay; at Python's 700, 10 and 10 it would look through them again and again.
+gc.set_threshold(100_000, 50, 50)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # As an installed app it would be loaded by every command; only the page of the API's documentation needs its files.
