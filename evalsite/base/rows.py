@@ -1,9 +1,10 @@
-"""Rows under a lock or page by page, their addresses, whose work they are, and making many tables at once."""
+"""Rows under a lock, by page or in batches, their addresses, whose work they are, and making many tables at once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -21,8 +22,16 @@ from django.urls import get_script_prefix
 from evalsite.base.types import Refused
 
 Row = TypeVar("Row", bound=Model)
+T = TypeVar("T")
 DEBATES, REPORTS, REVIEW = "debates/", "reports/", "review/"  # what the addresses of these apps begin with
 _CONVERTER = re.compile(r"<[^>]+>")
+
+
+def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield rows in lists of this size, the last one shorter."""
+    waiting = iter(rows)
+    while batch := list(islice(waiting, size)):
+        yield batch
 
 
 def page_at(route: str, *values: object) -> str:

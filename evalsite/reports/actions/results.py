@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 
 from django.db.models import QuerySet
 from django.db.models.fields.json import KeyTransform
@@ -17,7 +16,7 @@ from evalsite.base.actions.declarations import ActionCall
 from evalsite.base.actions.reports import BASELINE, BeingComputed, Report, ReportColumn, ReportTable, ScoreColumn
 from evalsite.base.command_base import facts_text
 from evalsite.base.formats import ScoreScale, read_scale
-from evalsite.base.rows import page_at
+from evalsite.base.rows import batches, page_at
 from evalsite.base.tables import Row
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from evalsite.reports import jobs
@@ -116,8 +115,7 @@ def _score_lines(scores: QuerySet[Score]) -> Iterator[ReportContent]:
     rows = scores.order_by("pk").values(
         *SCORE_PATHS, environment=KeyTransform("environment", "detail"), shares=KeyTransform("votes", "detail")
     )
-    waiting = rows.iterator(chunk_size=CHUNK)
-    while batch := list(islice(waiting, CHUNK)):
+    for batch in batches(rows.iterator(chunk_size=CHUNK), CHUNK):
         asked = {pk for row in batch for pk in row["verdict__call_ids"] or ()}
         costs = dict(Call.objects.filter(pk__in=asked).values_list("pk", "cost"))
         for row in batch:

@@ -8,9 +8,8 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from math import nan
-from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from debate.models import Debate, DebateStatus
 from debate.protocol.setups import Method
+from evalsite.base.rows import batches
 from evalsite.base.types import JsonObject, Refused
 from evalsite.reports.models import Snapshot
 from evalsite.reports.selectors.debate_votes import AuditedResponse, BlindAnnotation, blind_annotations, sets_by_id
@@ -61,8 +61,6 @@ CHUNK = 5000
 CLOSE = 4  # calls are read by a range where no more than so many lie in it for each that is wanted
 SHARE = np.dtype([("verdict", "i8"), ("share", "f8")])
 STATUS_CODES = {status.value: code for code, status in enumerate(STATUSES)}
-
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ def _verdict_facts(evaluator: RunEvaluator, called: array[int]) -> Iterator[np.n
         preference=KeyTextTransform("preference", "value"),
         has_value=Q(value__isnull=False),
     ).values_list(*("pk", "response_id", "response__prompt_id", "calls", "status", "orders", "preference", "has_value"))
-    for chunk in _batches(rows.iterator(chunk_size=CHUNK)):
+    for chunk in batches(rows.iterator(chunk_size=CHUNK), CHUNK):
         keys, response_ids, prompt_ids, calls, statuses, orders, preferences, has_value = zip(*chunk, strict=True)
         call_lists: list[list[int]] = json.loads(f"[{','.join(calls)}]")
         called.extend(chain.from_iterable(call_lists))
@@ -268,11 +266,6 @@ def compared_with_debates(evaluators: Sequence[RunEvaluator]) -> list[ComparedVe
         for pk, set_id, case_id, verdict, a, b, scenario in rows
         if verdict is not None and a in shares and b in shares
     ]
-
-
-def _batches(rows: Iterator[R]) -> Iterator[list[R]]:
-    while batch := list(islice(rows, CHUNK)):
-        yield batch
 
 
 def rows_of_members(evaluator: RunEvaluator, members: int) -> list[ReplyRows]:

@@ -13,6 +13,7 @@ from statistics import fmean
 import numpy as np
 from django.db.models import QuerySet
 
+from evalsite.base.rows import batches
 from evalsite.reports.selectors.leaderboards import Options, chosen
 from evalsite.review.models import ImportedLabel, LabelTable
 from evalsite.review.questions.scales import PREFERENCE_SHARES
@@ -139,7 +140,7 @@ def numbers_of_people(table: LabelTable, options: Options) -> NumbersOfPeople | 
         return None
     people = {pk: fmean(values) for pk, values in numbers.items()}
     facts: dict[int, tuple[int, str]] = {}
-    for ids in _batches(people):
+    for ids in batches(people, CHUNK):
         found = Response.objects.filter(pk__in=ids).values_list("pk", "prompt_id", "system__name")
         facts |= {pk: (prompt_id, system) for pk, prompt_id, system in found}
     systems = [
@@ -150,11 +151,6 @@ def numbers_of_people(table: LabelTable, options: Options) -> NumbersOfPeople | 
     return NumbersOfPeople(sorted(systems, key=lambda row: -row.mean), [row for rows in metrics for row in rows])
 
 
-def _batches(people: Mapping[int, float]) -> Iterator[list[int]]:
-    ids = list(people)
-    return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))
-
-
 def _scores(people: Mapping[int, float]) -> dict[str, dict[int, float]]:
     """Return the newest value of each response by each grader or judge of single responses, by its name.
 
@@ -162,7 +158,7 @@ def _scores(people: Mapping[int, float]) -> dict[str, dict[int, float]]:
     """
     values: dict[str, dict[int, float]] = defaultdict(dict)
     fields = ("evaluator__name", "response_id", "value", "share")
-    for ids in _batches(people):
+    for ids in batches(people, CHUNK):
         scores = Score.objects.filter(response__in=ids, value__isnull=False)
         scores = scores.exclude(evaluator__options__has_key=BASELINE).order_by("evaluator__name", "run_id", "pk")
         for name, response_id, value, share in scores.values_list(*fields):

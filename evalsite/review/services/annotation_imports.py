@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -17,6 +16,7 @@ from django.db.models import Count
 
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import InvalidInput
+from evalsite.base.rows import batches
 from evalsite.review.models import Adjudication, Annotation, Assignment, NoticeKind, Provenance, Queue, ReviewItem
 from evalsite.review.selectors.subjects import parts_in
 from evalsite.review.services.annotation_plans import AnnotationPlan, ItemChange, PeopleChoice, plan_import
@@ -106,8 +106,7 @@ def import_annotations(
 
 
 def _lock(item_ids: Sequence[int]) -> None:
-    waiting = iter(sorted(item_ids))  # everybody locks in the same order
-    while batch := list(islice(waiting, BATCH)):
+    for batch in batches(sorted(item_ids), BATCH):  # everybody locks in the same order
         locked = ReviewItem.objects.select_for_update(of=("self",)).filter(pk__in=batch).order_by("pk")
         list(locked.values_list("pk", flat=True))
 

@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from debate.models import Debate, OutsideLabel
 from evalsite.accounts.audit import record
+from evalsite.base.rows import batches
 from evalsite.base.signals import labels_imported
 from evalsite.base.types import JsonDict
 from evalsite.review.models import FinalLabel, ImportedLabel, LabelledItem, LabelTable, Provenance, Subject
@@ -34,7 +35,7 @@ from evalsite.review.selectors.subjects import (
 from evalsite.review.services.decisions import share_of
 from evalsite.review.services.label_tables import SOURCE_LIMIT, delete_labels
 from evalsite.review.services.queues import free_slug
-from evalsite.review.services.run_referrals import batches, store_subjects
+from evalsite.review.services.run_referrals import store_subjects
 from evalsite.review.states import outcome
 from evalsite.review.subject_keys import turned_label
 from evalsite.review.tables.label_files import LABEL_LIMIT, PREFERENCE_VALUES, item_key

@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from evalsite.accounts.audit import record
-from evalsite.base.rows import lock_row
+from evalsite.base.rows import batches, lock_row
 from evalsite.base.signals import labels_imported
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from evalsite.review.models import (
@@ -262,8 +262,7 @@ def store_sheets(
 
 
 def _store_items(table: LabelTable, sheet: LabelSheet) -> None:
-    waiting = iter(sheet.items)
-    while batch := list(islice(waiting, BATCH)):
+    for batch in batches(sheet.items, BATCH):
         rows = LabelledItem.objects.bulk_create(
             LabelledItem(
                 table=table,
@@ -294,8 +293,7 @@ def _store_items(table: LabelTable, sheet: LabelSheet) -> None:
 def _store_final_labels(table: LabelTable, labels: Sequence[tuple[LabelledSubject, str]], at: datetime) -> None:
     table.final_count = len(labels)
     table.save(update_fields=["final_count"])
-    waiting = iter(labels)
-    while batch := list(islice(waiting, BATCH)):
+    for batch in batches(labels, BATCH):
         subjects = store_subjects(facts=[labelled.facts for labelled, _ in batch], at=at)
         FinalLabel.objects.bulk_create(
             FinalLabel(

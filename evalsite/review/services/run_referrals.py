@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from django.db.models import Avg, Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from debate.models import Debate, DebateSet, DebateSource, DebateStatus, Statement
 from evalsite.accounts.audit import record
 from evalsite.base.formats import SHARE
-from evalsite.base.rows import row_pages
+from evalsite.base.rows import batches, row_pages
 from evalsite.base.types import JsonDict
 from evalsite.review.models import AuditPlan, FinalLabel, LabelTable, Provenance, Queue, Referral, ReviewItem, Subject
 from evalsite.review.questions.answer_forms import scale_of
@@ -273,13 +273,6 @@ def refer_all(queue: Queue, referred: Iterable[ReferredSubject], at: datetime) -
     with transaction.atomic():
         queues.recount(queue_id=queue.pk)
     return ReviewItem.objects.filter(queue=queue).count() - before
-
-
-def batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield rows in lists of this size, the last one shorter."""
-    waiting = iter(rows)
-    while batch := list(islice(waiting, size)):
-        yield batch
 
 
 ChosenQuestions = Mapping[tuple[int, str], int]  # response and criterion, with the evaluator whose score was seen

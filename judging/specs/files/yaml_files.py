@@ -342,7 +342,7 @@ def named_files(data: bytes, path: str, top: str = "") -> list[str]:
     node = read_yaml(data, path).value
     paths: dict[str, None] = {}
     for text in _texts(node) if node is not None else ():
-        for name in (text, (text.rsplit(".", 1)[-1] + ".py")):
+        for name in (text, text.rsplit(".", 1)[-1] + ".py"):
             for folder in dict.fromkeys((folder_of(path), top)):
                 try:
                     paths[join_path(folder, name)] = None
