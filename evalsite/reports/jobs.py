@@ -19,7 +19,7 @@ from evalsite.reports.services import snapshots
 from evalsite.reports.services.snapshots import CachedReport, ReportKind, Result
 from evalsite.review.models import Queue
 from judging.models import SCORED_KINDS, EvaluatorKind, Run
-from judging.services.long_jobs import enqueue_once, infrequent_gc
+from judging.services.long_jobs import enqueue_once
 
 logger = logging.getLogger(__name__)
 
@@ -97,8 +97,7 @@ def _kinds() -> dict[str, ReportKind[Any]]:
 @job("default")
 def compute_report(kind_name: str, subject_id: int, options: dict[str, object]) -> None:
     """Compute one report. Safe to repeat: the new report replaces the one before it."""
-    with infrequent_gc():
-        snapshots.up_to_date(_kinds()[kind_name], subject_id=subject_id, options=options, at=timezone.now())
+    require(_kinds()[kind_name], subject_id=subject_id, options=options, at=timezone.now())
 
 
 def launch_report(kind_name: str, *, subject_id: int, options: Options) -> bool:

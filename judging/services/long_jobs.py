@@ -1,14 +1,12 @@
-"""What jobs need: queued once, requests to stop, rare garbage collection, and transactions that are repeated."""
+"""What jobs need: queued once, requests to stop, and transactions that are repeated."""
 
 from __future__ import annotations
 
-import gc
 import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
@@ -31,20 +29,6 @@ def request() -> None:
 def requested() -> bool:
     """Return whether this process was asked to stop."""
     return REQUESTED.is_set()
-
-
-THRESHOLDS = (200_000, 50, 100)  # collections of the youngest, middle and oldest objects; Python's own: 700, 10, 10
-
-
-@contextmanager
-def infrequent_gc() -> Iterator[None]:
-    """Collect rarely within: half of the CPU of a job that makes 100,000 rows goes into walking what it just made."""
-    before = gc.get_threshold()
-    gc.set_threshold(*THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 logger = logging.getLogger(__name__)

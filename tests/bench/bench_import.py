@@ -122,7 +122,6 @@ def measured(path: Path) -> dict[str, Any]:
     from judging.models import RubricItem
     from judging.services.file_imports.rubrics import RubricOrigin, plan_rubric
     from judging.services.file_imports.staged_rubrics import stage_reading
-    from judging.services.long_jobs import infrequent_gc
     from judging.specs.files.bundles import Bundle
     from judging.specs.files.findings import Findings
     from judging.specs.rubrics.rubric_tables import open_rubric
@@ -130,10 +129,9 @@ def measured(path: Path) -> dict[str, Any]:
 
     marks, started = [time.process_time()], time.perf_counter()
     findings = Findings(path.name)
-    with infrequent_gc():
-        reading = open_rubric(Bundle({path.name: path.read_bytes()}), path.name, findings)
-        assert reading is not None, findings.listed[:3]
-        staged = stage_reading(reading, findings)
+    reading = open_rubric(Bundle({path.name: path.read_bytes()}), path.name, findings)
+    assert reading is not None, findings.listed[:3]
+    staged = stage_reading(reading, findings)
     assert staged is not None, findings.listed[:3]
     marks.append(time.process_time())
     plan_rubric(staged=staged, benchmark=None)

@@ -37,7 +37,7 @@ from judging.services.file_imports.rubrics import (
 from judging.services.file_imports.staged_rubrics import StagedItem, StagedRubric, Watch, item_tree, unwatched
 from judging.services.file_imports.stored_imports import earlier_import, has_judgments, hash_of_files, use_judgments
 from judging.services.file_imports.suites import NewSuite, SuitePlan, plan_suite, use_suite, write_suite
-from judging.services.long_jobs import infrequent_gc, persistently
+from judging.services.long_jobs import persistently
 from judging.specs.files.bundles import Files, sources_of
 from judging.specs.files.findings import Findings, Problem, Severity, error_rule, warning_rule
 from judging.specs.pictures import encode_picture
@@ -452,7 +452,6 @@ def upload_of(checked: CheckedImport, origin: RubricOrigin) -> Upload:
     )
 
 
-@infrequent_gc()
 def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatched) -> CheckedImport:
     """Return what importing the files would do. Nothing is stored."""
     intake = read_intake(files, options, watch)
@@ -554,7 +553,6 @@ class WrittenImport:
         return result
 
 
-@infrequent_gc()
 def _write(batch: ImportBatch, checked: CheckedImport, watch: Watch) -> WrittenImport:
     intake, target = checked.intake, checked.intake.target
     suite: NewSuite | None = None

@@ -24,7 +24,7 @@ from judging.services import day_budgets, leases, long_jobs, pools, run_lifecycl
 from judging.services.day_budgets import RunEndpoints
 from judging.services.engine import FLUSH_SECONDS, Engine, EngineOptions
 from judging.services.evaluator_tasks import outdated_judges
-from judging.services.long_jobs import infrequent_gc, persistently
+from judging.services.long_jobs import persistently
 from judging.services.pools import OpenPool, PoolShare
 from judging.services.registries import executor_for
 from judging.services.runs.new_runs import TaskPlanner
@@ -67,7 +67,6 @@ def _options(threads: int, now: Callable[[], datetime]) -> EngineOptions:
     return EngineOptions(threads=threads, now=now, should_stop=long_jobs.requested, stop_seconds=settings.STOP_SECONDS)
 
 
-@infrequent_gc()
 def _work(next_runs: Callable[[], Sequence[int]], options: EngineOptions, *, apart: bool) -> dict[int, str]:
     pool = pools.open_pool(threads=options.threads, apart=apart)
     try:
