@@ -225,7 +225,7 @@ MEANS: ReportTable[PeopleAgreement, SystemMean] = ReportTable(
     "Means of people's numbers by system",
     columns=(
         ReportColumn("system", lambda row: row.system),
-        ReportColumn("mean", lambda row: row.mean),
+        FigureColumn("mean", lambda row: row.mean, scale=coefficient),
         ReportColumn("responses", lambda row: row.responses),
         ReportColumn("labels", lambda row: row.labels),
     ),

@@ -22,7 +22,9 @@ from judging.models.runs import BASELINE
 from judging.specs.records.names import Holds, strongest
 from judging.statistics.annotator_models import dawid_skene
 from judging.statistics.estimates import Estimate, Floats, share_of
+from judging.statistics.estimators.boards import case_means
 from judging.statistics.estimators.debates import DebatedPair, outcome_win_rate, ranked_by_outcomes
+from judging.statistics.estimators.strata import Scale, census_mean
 from judging.statistics.rank_correlation import correlations_of
 from judging.statistics.ratings import MISSING, RatingTable
 
@@ -108,10 +110,10 @@ class MetricCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class SystemMean:
-    """The mean of what people gave a system's responses, each the mean of its labels."""
+    """The mean of what people gave a system's responses, each the mean of its labels; unit: the case."""
 
     system: str
-    mean: float
+    mean: Estimate  # on the scale of the labels
     responses: int
     labels: int
 
@@ -143,12 +145,16 @@ def numbers_of_people(table: LabelTable, options: Options) -> NumbersOfPeople | 
     for ids in batches(people, CHUNK):
         found = Response.objects.filter(pk__in=ids).values_list("pk", "prompt_id", "system__name")
         facts |= {pk: (prompt_id, system) for pk, prompt_id, system in found}
-    systems = [
-        SystemMean(name, fmean(people[pk] for pk in ids), len(ids), sum(len(numbers[pk]) for pk in ids))
-        for name, ids in sorted(_grouped(people, lambda pk: facts[pk][1]).items())
-    ]
+    worths = [float(label["value"]) for label in table.labels]
+    scale = Scale(min(worths), max(worths))
+    systems = []
+    for name, ids in _grouped(people, lambda pk: facts[pk][1]).items():
+        by_case = case_means(_column(people, ids), [facts[pk][0] for pk in ids])
+        mean = census_mean(list(by_case.values()), scale=scale)
+        systems.append(SystemMean(name, mean, len(ids), sum(len(numbers[pk]) for pk in ids)))
+    systems.sort(key=lambda row: (-(row.mean.value or 0.0), row.system))
     metrics = (_compared(name, values, people, facts) for name, values in _scores(people).items())
-    return NumbersOfPeople(sorted(systems, key=lambda row: -row.mean), [row for rows in metrics for row in rows])
+    return NumbersOfPeople(systems, [row for rows in metrics for row in rows])
 
 
 def _scores(people: Mapping[int, float]) -> dict[str, dict[int, float]]:

@@ -223,6 +223,9 @@ def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
             "people": [*matrix],
             "coincidences": square(content.labels, content.coincidences),
             "disputed_items": [(item, listed.get(item.id)) for item in content.items],
+            "disputed_groups": [
+                name for name in ("Criterion", "Scenario") if any(getattr(item, name.lower()) for item in content.items)
+            ],
             "estimated_items": [(item, listed.get(item.id)) for item in estimated],
         }
     return report_page(request, "agreement_detail", context)

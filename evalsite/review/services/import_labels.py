@@ -40,7 +40,7 @@ from evalsite.review.states import outcome
 from evalsite.review.subject_keys import turned_label
 from evalsite.review.tables.label_files import LABEL_LIMIT, PREFERENCE_VALUES, item_key
 from judging.llm.chat import canonical_json
-from judging.models import Response, Suite, Upload
+from judging.models import Response, Suite, SuiteCase, Upload
 from judging.services.file_imports.imports import ImportRefused, refusal_message
 from judging.services.registries import RecordStore
 from judging.specs.files.findings import Problem, Severity, said_once
@@ -58,7 +58,7 @@ from judging.specs.records.values import moment_of
 
 BATCH = 2_000
 CHUNK = 5_000
-CRITERION_LIMIT = 200
+CRITERION_LIMIT, LANGUAGE_LIMIT = 200, 20
 CHOICES = {value: choice for choice, value in PREFERENCE_VALUES.items()}
 _OF_GOLD, _TURN, _STRENGTH, _TURNED, _LABEL = "gold", "turn", "strength", "turned", "label"  # names of details
 PAIRS_AT_ONCE = 500
@@ -315,7 +315,7 @@ class _Keeper:
             upload=self.upload,
         )
         self.new += 1
-        _store_items(row, table)
+        self._store_items(row, table)
         self._store_final_labels(row, labels, scale)
         record(
             self.actor,
@@ -326,6 +326,40 @@ class _Keeper:
             final_labels=row.final_count,
         )
         return row
+
+    def _store_items(self, row: LabelTable, table: _CriterionTable) -> None:
+        links = SuiteCase.objects.filter(suite=self.suite).values_list("case__key", "case__scenario", "case__lang")
+        classes = {
+            key: {"scenario": scenario, "language": language[:LANGUAGE_LIMIT]}
+            for key, scenario, language in links.iterator(CHUNK)
+        }
+        for batch in batches(table.items.values(), BATCH):
+            items = LabelledItem.objects.bulk_create(
+                LabelledItem(
+                    table=row,
+                    key=item.key,
+                    criterion=table.criterion[:CRITERION_LIMIT],
+                    about=item.about,
+                    response_id=item.responses[0] if item.responses else None,
+                    response_b_id=item.responses[1] if len(item.responses) == 2 else None,
+                    **classes.get(item.about["case"], {}),
+                )
+                for item in batch
+            )
+            ImportedLabel.objects.bulk_create(
+                ImportedLabel(
+                    table=row,
+                    item=stored,
+                    rater=given.rater,
+                    label=given.label,
+                    given_at=given.given_at,
+                    reason=given.reason,
+                    details=given.details,
+                    position=given.position,
+                )
+                for stored, item in zip(items, batch, strict=True)
+                for given in item.given
+            )
 
     def _contents(self, table: _CriterionTable) -> dict[int, tuple[Content, int, int]]:
         """Return the content, the prompt and the number of turns of each stored response of a table."""
@@ -437,35 +471,6 @@ def _contradiction(place: Place, label: str, stored: FinalLabel) -> Problem:
         text = f"This label of {stored.source} is stored as {words} in {stored.table}."
     hint = "Delete that table of labels first."
     return Problem(Severity.ERROR, place.file, place.at, text, label[:120], hint, "other-label")
-
-
-def _store_items(row: LabelTable, table: _CriterionTable) -> None:
-    for batch in batches(table.items.values(), BATCH):
-        items = LabelledItem.objects.bulk_create(
-            LabelledItem(
-                table=row,
-                key=item.key,
-                criterion=table.criterion[:CRITERION_LIMIT],
-                about=item.about,
-                response_id=item.responses[0] if item.responses else None,
-                response_b_id=item.responses[1] if len(item.responses) == 2 else None,
-            )
-            for item in batch
-        )
-        ImportedLabel.objects.bulk_create(
-            ImportedLabel(
-                table=row,
-                item=stored,
-                rater=given.rater,
-                label=given.label,
-                given_at=given.given_at,
-                reason=given.reason,
-                details=given.details,
-                position=given.position,
-            )
-            for stored, item in zip(items, batch, strict=True)
-            for given in item.given
-        )
 
 
 def imported_labels(upload: Upload) -> Iterator[JsonDict]:

@@ -18,6 +18,7 @@ from evalsite.base.types import JsonDict, JsonObject, json_writer
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Findings, error_rule, shorten, visible_key
 from judging.specs.pictures import ImageSource, read_images
+from judging.specs.records.names import CLASSES
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
     CaseRecord,
@@ -62,6 +63,7 @@ _OWN: JsonDict = {  # what few cases have, with what stands for none of it
     "weight": 1.0,
 }
 AT_ONCE = 500
+NO_SYSTEM = "The row does not say which system responded. Name it as the system of the file."
 _DECODE = json.JSONDecoder().decode
 _ENCODE = json_writer(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -362,7 +364,7 @@ class Collector(Notes):
         numbered in their order. None, with an error, where the row names no system or contradicts another."""
         system = self.name("system", row.system or self.options.system, place)
         if not system:
-            self.bad_row(place, "The row does not say which system responded.")
+            self.bad_row(place, NO_SYSTEM)
             return None
         if row.messages or row.images:
             turns = self._turns(ImageSource(place.file, place.at, f"The response of {system}"), row)
@@ -437,7 +439,7 @@ class Collector(Notes):
         """Return the number of a response that another file of the upload or the site has."""
         system = self.name("system", system, place)
         if not system:
-            self.bad_row(place, "The row does not say which system responded.")
+            self.bad_row(place, NO_SYSTEM)
             return None
         row = self.spool.row(
             "SELECT no FROM responses WHERE case_no = ? AND system = ? AND attempt = ?", case, system, attempt
@@ -621,7 +623,8 @@ def _unlike(known: CaseRecord, record: CaseRecord) -> list[str]:
     texts = {"reference": (known.references, record.references)}
     texts |= {} if record.adds_context else {"context": (known.context, record.context)}
     lists = [name for name, (stands, given) in texts.items() if stands and not set(given) <= set(stands)]
-    return lists + [key for key, value in record.metadata.items() if known.metadata.get(key, value) != value]
+    classes = [name for _, name in CLASSES if getattr(record, name) not in ("", getattr(known, name))]
+    return lists + classes + [key for key, value in record.metadata.items() if known.metadata.get(key, value) != value]
 
 
 def _merge(known: CaseRecord, record: CaseRecord, *, joins: bool) -> bool:

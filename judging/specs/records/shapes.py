@@ -228,7 +228,7 @@ def store(row: ToolRow, told: Told) -> None:
     collector, place = row.collector, row.place
     if not told.case.references and (name := strongest(told.case.metadata, Holds.REFERENCE)):
         told.case.references = references(told.case.metadata.pop(name))
-    _classify(row, told.case)
+    _classify(row, told)
     if told.stands is Stands.ELSEWHERE:
         case = collector.case_named(told.case.key, place)
     else:
@@ -248,15 +248,19 @@ def store(row: ToolRow, told: Told) -> None:
             collector.preference(opinion)
 
 
-def _classify(row: ToolRow, case: CaseRecord) -> None:
-    """Give a case its scenario, type and language: what the person said, else a detail that is called so."""
-    said = {role: name for name, role in row.collector.options.columns.items()}
+def _classify(row: ToolRow, told: Told) -> None:
+    """Give a case its scenario, type and language: what the person said, else a detail of it or of an opinion on its
+    responses that is called so.
+    """
+    case, said = told.case, {role: name for name, role in row.collector.options.columns.items()}
+    details = [case.metadata, *(opinion.metadata for opinion in told.opinions)]
     for role, attribute in CLASSES:
-        name = said.get(role) or strongest(case.metadata, role)
+        name = said.get(role) or next(filter(None, (strongest(some, role) for some in details)), "")
         text = as_text(value).strip() if isinstance(value := at(row.fields, name), str | int) else ""
         if name and 0 < len(text) <= SCENARIO_LENGTH and not getattr(case, attribute):
             setattr(case, attribute, text)
-            case.metadata.pop(name, None)
+            for some in details:
+                some.pop(name, None)
 
 
 def _stored(collector: Collector, place: Place, case: int, reply: Reply) -> int | None:

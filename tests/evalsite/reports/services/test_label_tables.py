@@ -13,6 +13,7 @@ from django.test import Client
 from evalsite.reports.services.label_tables import ESTIMATED, VotedRanking
 from evalsite.reports.services.people import compute_label_agreement
 from evalsite.review.models import LabelTable
+from judging.models import Case
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions
 from tests.factories import NOON
@@ -31,6 +32,7 @@ def store_votes(*votes: tuple[int, str, str, str]) -> LabelTable:
             "response_a": f"{a} {number}",
             "response_b": f"{b} {number}",
             "judge": f"expert_{number % 2}",
+            "category": ("maths", "writing")[number % 2],
         }
         for number, a, b, winner in votes
     ]
@@ -64,6 +66,24 @@ def test_systems_are_ranked_by_votes_on_elos_scale(researcher: Client) -> None:
     ]
     assert (voted.votes, [(row.first, row.last) for row in voted.systems]) == (80, [(1, 1), (2, 2), (3, 3)])
     assert "1,191" in researcher.get(table.get_absolute_url()).content.decode()
+
+
+def test_the_category_of_a_vote_is_the_scenario_of_its_case_and_of_the_item(researcher: Client) -> None:
+    votes = [(n, "oak", "elm", "model_a" if n % 2 else "model_b") for n in range(40)]  # oak wins at writing only
+
+    table = store_votes(*votes)
+    report = compute_label_agreement(table.pk, {"scenario": "writing"}).content
+
+    assert set(Case.objects.values_list("key", "scenario")) == {
+        (str(n), ("maths", "writing")[n % 2]) for n in range(40)
+    }
+    assert set(table.items.values_list("scenario")) == {("maths",), ("writing",)}
+    assert report.voted is not None
+    assert [(row.name, row.votes, row.win_rate.value) for row in report.voted.systems] == [
+        ("oak", 20, 1.0),
+        ("elm", 20, 0.0),
+    ]
+    assert ">writing</a>" in researcher.get(table.get_absolute_url()).content.decode()
 
 
 def test_systems_that_never_met_have_no_common_ranking() -> None:
@@ -111,8 +131,9 @@ def test_a_metric_is_compared_over_responses_within_cases_and_between_systems(re
 
     # means of people: ash 1, 2, 3; elm 2, 4, 2; oak 3, 3, 1; of the metric: ash .4/3, elm .7/3, oak .7/3
     assert numbers is not None
-    means: list[object] = [(row.system, row.mean, row.responses, row.labels) for row in numbers.systems]
+    means: list[object] = [(row.system, row.mean.value, row.responses, row.labels) for row in numbers.systems]
     assert means == [("elm", pytest.approx(8 / 3), 3, 6), ("oak", pytest.approx(7 / 3), 3, 6), ("ash", 2.0, 3, 6)]
+    assert {(row.mean.low, row.mean.high, row.mean.n) for row in numbers.systems} == {(None, None, 3)}  # too few
     rows: list[object] = [(row.level, row.n, row.pearson, row.spearman, row.kendall) for row in numbers.metrics[1:]]
     # between systems: deviations 1/3, 0, -1/3 of people and 1, 1, -2 of the metric in thirtieths; ranks 3, 2, 1 and
     # 2.5, 2.5, 1, so that rho is 1.5 / sqrt(2 * 1.5) and tau-b 2 / sqrt(3 * 2)

@@ -373,12 +373,13 @@ def test_reads_refuses_an_id_with_two_prompts() -> None:
 
 
 def test_reads_says_what_further_rows_of_a_case_say_in_another_way() -> None:
-    result = reading({"t.csv": "id,question,answer,topic\n1,Q,a,x\n1,Q,b,y\n"})
+    result = reading({"t.csv": "id,question,answer,topic,category\n1,Q,a,x,maths\n1,Q,b,y,code\n"})
 
     assert result.collected is not None
-    assert result.collected.document()["cases"] == [case("1", "Q", "a", topic="x")]
+    assert result.collected.document()["cases"] == [case("1", "Q", "a", topic="x", scenario="maths")]
     assert result.collected.left_out() == [
         ("detail", "reference: another row of the case has another one", 1),
+        ("detail", "scenario: another row of the case has another one", 1),
         ("detail", "topic: another row of the case has another one", 1),
     ]
 
