@@ -90,7 +90,13 @@ def reading_preview(reading: Reading | None) -> JsonDict:
     }
 
 
-def _judgment_parts(collected: Collected, earlier: Upload | None) -> list[JsonDict]:
+NOT_BLIND = (
+    "No judge is compared with the labels of people, since nothing says that they are blind. If these people had seen "
+    "no verdicts of machines, say so: “Labels were given blind” (--blind)."
+)
+
+
+def _judgment_parts(collected: Collected, earlier: Upload | None, *, is_blind: bool) -> list[JsonDict]:
     """Return the parts of a preview on scores, verdicts, preferences and labels."""
     kinds = {"scores": "Scores", "verdicts": "Verdicts of judges", "preferences": "Preferences", "labels": "Labels"}
     counts = {label: collected.counts[name] for name, label in kinds.items() if collected.counts[name]}
@@ -98,6 +104,8 @@ def _judgment_parts(collected: Collected, earlier: Upload | None) -> list[JsonDi
         return []
     files = ", ".join(log.file for log in collected.logs[:SAMPLES])
     notes = ["Scores and verdicts become a run without calls; labels of people and of the file become tables."]
+    if not is_blind and collected.has_opinions_of_people():
+        notes.append(NOT_BLIND)
     if earlier is not None:
         notes = [f"The same files were imported on {earlier.created_at:%Y-%m-%d}. Nothing will change."]
     return [
@@ -376,7 +384,7 @@ class CheckedImport:
             plan = plan_rubric(staged=rubric, benchmark=benchmark)
             self.parts.append(_rubric_part(rubric, plan, intake, findings))
         if self.collected is not None:
-            self.parts += _judgment_parts(self.collected, earlier)
+            self.parts += _judgment_parts(self.collected, earlier, is_blind=bool(self.options.is_blind))
         self.changes_nothing = all(part["changes_nothing"] for part in self.parts)
         self.problems = (*intake.problems, *findings.as_tuple())
 
@@ -443,6 +451,7 @@ def upload_of(checked: CheckedImport, origin: RubricOrigin) -> Upload:
         bytes_name="",
         byte_count=sum(source.size for source in sources_of(checked.files)),
         content_hash=checked.content_hash or hash_of_files(sources_of(checked.files)),
+        options=checked.options.as_json(),
         status=ImportStatus.DONE,
         preview=checked.preview(),
         problems=storable([asdict(problem) for problem in checked.problems]),
@@ -461,7 +470,7 @@ def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatch
     watch("comparing", 0, 0)
     if checked.collected is not None and has_judgments(checked.collected):
         checked.content_hash = hash_of_files(sources_of(files))
-    checked.plan(earlier_import(checked.content_hash) if checked.content_hash else None)
+    checked.plan(earlier_import(checked.content_hash, options.as_json()) if checked.content_hash else None)
     return checked
 
 

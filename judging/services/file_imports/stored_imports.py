@@ -567,7 +567,7 @@ def use_judgments(
 ) -> JsonDict:
     """Store the scores, verdicts, preferences and labels of an import, and return the ids of what was made: runs, and
     what apps above keep."""
-    if not has_judgments(collected) or earlier_import(upload.content_hash, but=upload) is not None:
+    if not has_judgments(collected) or earlier_import(upload.content_hash, upload.options, but=upload) is not None:
         return {}
     find: ResponseIds = response_ids(collected, suite) if suite is not None else (lambda number: None)
     runs: list[Run] = []
@@ -610,9 +610,10 @@ def read_judgments(upload: Upload) -> dict[str, list[JsonDict]]:
     return document
 
 
-def earlier_import(digest: str, *, but: Upload | None = None) -> Upload | None:
-    """Return the import that stored the judgments of the same files before; None where there is none."""
-    rows = Upload.objects.filter(content_hash=digest, status=ImportStatus.DONE).order_by("-pk")
+def earlier_import(digest: str, options: JsonDict, *, but: Upload | None = None) -> Upload | None:
+    """Return the import that stored the judgments of the same files before, of which the same was said; None where
+    there is none."""
+    rows = Upload.objects.filter(content_hash=digest, options=options, status=ImportStatus.DONE).order_by("-pk")
     rows = rows.exclude(pk=but.pk) if but is not None and but.pk else rows
     return next((row for row in rows if row.result.get("runs") or row.result.get("label_tables")), None)
 

@@ -228,6 +228,11 @@ class Collected(Notes):
         """The labels of people."""
         return self._stored("labels", _DATA, lambda row: _record(LabelRecord, row))
 
+    def has_opinions_of_people(self) -> bool:
+        """Return whether a person, and not the file itself or a judge, gave a label or preference."""
+        by_people = (row.kind is Giver.PERSON for _, row in self.preferences)
+        return any(row.rater for _, row in self.labels) or any(by_people)
+
     @property
     def rubrics(self) -> Stored[tuple[int, RubricRecord]]:
         """The rubrics of single cases."""

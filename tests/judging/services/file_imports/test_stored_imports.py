@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.review.models import FinalLabel, LabelTable
 from judging.models import Benchmark, ImportStatus, Judge, Response, Run, Score, System, Upload, Verdict
-from judging.services.file_imports.imports import check_import, store_checked, store_import
+from judging.services.file_imports.imports import NOT_BLIND, check_import, store_checked, store_import
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.services.file_imports.stored_imports import ImportInUse, undo_import
@@ -54,6 +54,30 @@ def test_stored_document_equals_the_preview() -> None:
         "labels": 3,
         "rubrics": 0,
     }
+
+
+def brought(files: list[tuple[str, bytes]], options: ImportOptions) -> tuple[bool, int]:
+    """Return whether an import said that nothing changes, and how many scores there are then."""
+    checked = check_import(files=files, options=options)
+    store_checked(checked=checked, origin=RubricOrigin("3 files", None, NOON))
+    return checked.changes_nothing, Score.objects.count()
+
+
+def test_the_same_files_are_imported_again_once_something_else_is_said_of_them() -> None:
+    files = [*FILES[:2], ("scores.csv", b"case_id,model,exact_match,bleu\na,elk,1,0.5\nb,elk,0,0.25\n")]
+    without = ImportOptions(columns=(("bleu", "detail"),))
+
+    assert [brought(files, without), brought(files, without)] == [(False, 2), (True, 2)]
+    assert [brought(files, ImportOptions()), brought(files, ImportOptions())] == [(False, 6), (True, 6)]
+
+
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_preview_says_that_labels_of_people_count_for_no_judge_unless_they_are_blind(is_blind: bool) -> None:
+    parts = check_import(files=FILES, options=ImportOptions(is_blind=is_blind)).parts
+    of_the_file = check_import(files=FILES[:3], options=ImportOptions()).parts
+
+    assert (NOT_BLIND in parts[-1]["notes"]) is not is_blind
+    assert NOT_BLIND not in of_the_file[-1]["notes"]
 
 
 def test_undo_import_removes_everything_that_it_brought() -> None:
