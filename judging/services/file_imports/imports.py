@@ -470,7 +470,9 @@ def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatch
     watch("comparing", 0, 0)
     if checked.collected is not None and has_judgments(checked.collected):
         checked.content_hash = hash_of_files(sources_of(files))
-    checked.plan(earlier_import(checked.content_hash, options.as_json()) if checked.content_hash else None)
+    benchmark = intake.target.benchmark if intake.target else None
+    benchmark_id = benchmark.pk if benchmark else None
+    checked.plan(earlier_import(checked.content_hash, options, benchmark_id) if checked.content_hash else None)
     return checked
 
 

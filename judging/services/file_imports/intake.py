@@ -85,6 +85,10 @@ class ImportOptions:
             options, columns=_pairs(options.columns), meanings=_pairs(options.meanings), renames=_pairs(options.renames)
         )
 
+    def reads_as(self, other: ImportOptions) -> bool:
+        """Return whether the same is said of what files hold, whatever is said of where it goes."""
+        return (self.of_records(), bool(self.is_blind)) == (other.of_records(), bool(other.is_blind))
+
     def of_records(self) -> RecordOptions:
         """Return what is said of tables and records."""
         kind = "" if self.kind in set(UploadKind) else self.kind

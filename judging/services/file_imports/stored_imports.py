@@ -56,6 +56,7 @@ from judging.models import (
 from judging.models.runs import BASELINE_RESPONSE, RunStatus
 from judging.services.evaluator_tasks import frozen_baseline
 from judging.services.file_imports.import_batches import copy_rows, table
+from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.record_plans import response_ids
 from judging.services.file_imports.rubrics import RubricOrigin
 from judging.services.registries import record_stores
@@ -567,7 +568,9 @@ def use_judgments(
 ) -> JsonDict:
     """Store the scores, verdicts, preferences and labels of an import, and return the ids of what was made: runs, and
     what apps above keep."""
-    if not has_judgments(collected) or earlier_import(upload.content_hash, upload.options, but=upload) is not None:
+    benchmark_id = suite.benchmark_id if suite is not None else None
+    options = ImportOptions.of_json(upload.options)
+    if not has_judgments(collected) or earlier_import(upload.content_hash, options, benchmark_id, but=upload):
         return {}
     find: ResponseIds = response_ids(collected, suite) if suite is not None else (lambda number: None)
     runs: list[Run] = []
@@ -610,12 +613,18 @@ def read_judgments(upload: Upload) -> dict[str, list[JsonDict]]:
     return document
 
 
-def earlier_import(digest: str, options: JsonDict, *, but: Upload | None = None) -> Upload | None:
-    """Return the import that stored the judgments of the same files before, of which the same was said; None where
-    there is none."""
-    rows = Upload.objects.filter(content_hash=digest, options=options, status=ImportStatus.DONE).order_by("-pk")
-    rows = rows.exclude(pk=but.pk) if but is not None and but.pk else rows
-    return next((row for row in rows if row.result.get("runs") or row.result.get("label_tables")), None)
+def earlier_import(
+    digest: str, options: ImportOptions, benchmark_id: int | None, *, but: Upload | None = None
+) -> Upload | None:
+    """Return the import that stored the judgments of the same files in a benchmark before, read as they are now; None
+    where there is none."""
+    rows = Upload.objects.filter(content_hash=digest, status=ImportStatus.DONE).order_by("-pk")
+    for row in rows.exclude(pk=but.pk) if but is not None and but.pk else rows:
+        has_stored = row.result.get("runs") or row.result.get("label_tables")
+        is_there = row.result.get("benchmark", {}).get("id") == benchmark_id
+        if has_stored and is_there and ImportOptions.of_json(row.options).reads_as(options):
+            return row
+    return None
 
 
 def hash_of_files(files: Sequence[SourceFile]) -> str:
