@@ -84,6 +84,7 @@ def find_topic(slug: str) -> Topic | None:
 
 
 FOLDER = Path(__file__).resolve().parent / "help"
+COVERAGE = FOLDER / "coverage.json"  # what tests/bench/bench_coverage.py measured
 SHORT_CARDS = 4  # columns
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)  # around what is generated
 _OTHER_PAGE = re.compile(r"([a-z]+)\.md(#[\w-]+)?")  # a link to a file beside this one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -30,7 +31,7 @@ from evalsite.accounts.roles import Role, role_of
 from evalsite.base.http import PageRequest, get_view, post_view
 from evalsite.base.types import JsonDict
 from evalsite.demo.content import load_content, start_work
-from evalsite.documents import find_topic, read_document, shapes_by_tool, topics_for
+from evalsite.documents import COVERAGE, find_topic, read_document, shapes_by_tool, topics_for
 from evalsite.health import Health, database_state, read_health
 from evalsite.job_queues import read_job_queues
 from evalsite.navigation import MOST, kinds_for, search
@@ -199,6 +200,9 @@ def help_topic(request: PageRequest, slug: str) -> HttpResponse:
     context: JsonDict = {"topic": topic, "judge_kinds": KINDS.values(), "starting_points": starting_points().values()}
     if slug == "imports":
         context |= {"shapes_by_tool": shapes_by_tool(), "import_roles": [(role, role.label) for role in MENU]}
+    if slug == "figures":
+        measured = json.loads(COVERAGE.read_text(encoding="utf-8"))
+        context["coverage"] = measured | {"day": date.fromisoformat(measured["day"])}
     return render(request, f"evalsite/help_{topic.slug}.html", context)
 
 

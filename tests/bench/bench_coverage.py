@@ -26,7 +26,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -86,7 +85,7 @@ KINDS = tuple(  # all that are measured
         if isinstance(kind, Kind)
     )
 )
-HELP = Path(__file__).resolve().parents[2] / "templates/evalsite/_help_coverage.html"
+COVERAGE = Path(__file__).resolve().parents[2] / "evalsite/help/coverage.json"  # what the help page shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,46 +272,20 @@ def _worst(kind: Kind, counts: Sequence[Count]) -> Count:
 
 
 def write_help(found: Sequence[Measured], *, boards: int) -> None:
-    """Write the table of the help page."""
-    lines = [
-        "      <tr>\n"
-        f'        <th scope="row">{escape(row.kind.name)}</th>\n'
-        f"        <td>{row.kind.claim}</td>\n"
-        f'        <td class="num">{row.figures[0]} of {row.overall.n:,}</td>\n'
-        f'        <td class="num">{row.figures[1]} of {row.worst.n:,}</td>\n'
-        f'        <td class="num">{row.cells}</td>\n'
-        "      </tr>\n"
+    """Write what the table of the help page shows, a line for each kind."""
+    rows = [
+        [
+            row.kind.name,
+            row.kind.claim,
+            f"{row.figures[0]} of {row.overall.n:,}",
+            f"{row.figures[1]} of {row.worst.n:,}",
+            row.cells,
+        ]
         for row in summary(found)
     ]
-    day = datetime.now(tz=UTC).date()
-    HELP.write_text(
-        TABLE.format(day=day, shown=f"{day:%-d %B %Y}", boards=boards, rows="".join(lines), fewest=FEWEST_VALUES),
-        encoding="utf-8",
-    )
-
-
-TABLE = """\
-<p>
-  Measured on <time datetime="{day}">{shown}</time> by <code>make bench-coverage</code>, up to {boards} boards a cell.
-  Populations of known truth are stored as rows, and the pages' own reports are computed from them. The worst cell is
-  the worst of those with {fewest} values or more.
-</p>
-<div class="table-wrap">
-  <table class="table">
-    <thead>
-      <tr>
-        <th scope="col">Figure</th>
-        <th scope="col">Promise</th>
-        <th scope="col" class="num">All cells</th>
-        <th scope="col" class="num">Worst cell</th>
-        <th scope="col" class="num">Cells</th>
-      </tr>
-    </thead>
-    <tbody>
-{rows}    </tbody>
-  </table>
-</div>
-"""
+    facts = {"day": datetime.now(tz=UTC).date().isoformat(), "boards": boards, "fewest": FEWEST_VALUES}
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    COVERAGE.write_text(f'{json.dumps(facts)[:-1]}, "rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":
