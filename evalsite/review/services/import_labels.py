@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 
@@ -32,8 +32,7 @@ from evalsite.review.selectors.subjects import (
     pair_facts,
     with_pairs,
 )
-from evalsite.review.services.decisions import share_of
-from evalsite.review.services.label_tables import SOURCE_LIMIT, delete_labels
+from evalsite.review.services.label_tables import SOURCE_LIMIT, delete_labels, store_final_labels, store_items
 from evalsite.review.services.queues import free_slug
 from evalsite.review.services.run_referrals import store_subjects
 from evalsite.review.states import outcome
@@ -311,12 +310,11 @@ class _Keeper:
             digest=digest,
             source=source,
             is_blind=is_blind,
-            final_count=len(labels),
             upload=self.upload,
         )
         self.new += 1
-        self._store_items(row, table)
-        self._store_final_labels(row, labels, scale)
+        store_items(row, self._items_of(row, table))
+        store_final_labels(row, labels, self.at)
         record(
             self.actor,
             "labels.imported",
@@ -327,39 +325,23 @@ class _Keeper:
         )
         return row
 
-    def _store_items(self, row: LabelTable, table: _CriterionTable) -> None:
+    def _items_of(self, row: LabelTable, table: _CriterionTable) -> Iterator[tuple[LabelledItem, list[ImportedLabel]]]:
         links = SuiteCase.objects.filter(suite=self.suite).values_list("case__key", "case__scenario", "case__lang")
         classes = {
             key: {"scenario": scenario, "language": language[:LANGUAGE_LIMIT]}
             for key, scenario, language in links.iterator(CHUNK)
         }
-        for batch in batches(table.items.values(), BATCH):
-            items = LabelledItem.objects.bulk_create(
-                LabelledItem(
-                    table=row,
-                    key=item.key,
-                    criterion=table.criterion[:CRITERION_LIMIT],
-                    about=item.about,
-                    response_id=item.responses[0] if item.responses else None,
-                    response_b_id=item.responses[1] if len(item.responses) == 2 else None,
-                    **classes.get(item.about["case"], {}),
-                )
-                for item in batch
+        for item in table.items.values():
+            stored = LabelledItem(
+                table=row,
+                key=item.key,
+                criterion=table.criterion[:CRITERION_LIMIT],
+                about=item.about,
+                response_id=item.responses[0] if item.responses else None,
+                response_b_id=item.responses[1] if len(item.responses) == 2 else None,
+                **classes.get(item.about["case"], {}),
             )
-            ImportedLabel.objects.bulk_create(
-                ImportedLabel(
-                    table=row,
-                    item=stored,
-                    rater=given.rater,
-                    label=given.label,
-                    given_at=given.given_at,
-                    reason=given.reason,
-                    details=given.details,
-                    position=given.position,
-                )
-                for stored, item in zip(items, batch, strict=True)
-                for given in item.given
-            )
+            yield stored, [ImportedLabel(**asdict(given)) for given in item.given]
 
     def _contents(self, table: _CriterionTable) -> dict[int, tuple[Content, int, int]]:
         """Return the content, the prompt and the number of turns of each stored response of a table."""
@@ -440,25 +422,6 @@ class _Keeper:
             found = rows.filter(subject__content_key__in=some).select_related("subject", "table").order_by("-pk")
             former |= {row.subject.content_key: row for row in found}
         return former
-
-    def _store_final_labels(
-        self, table: LabelTable, labels: Sequence[tuple[SubjectFacts, str]], scale: tuple[Label, ...]
-    ) -> None:
-        for batch in batches(labels, BATCH):
-            subjects = store_subjects(facts=[facts for facts, _ in batch], at=self.at)
-            FinalLabel.objects.bulk_create(
-                FinalLabel(
-                    subject=subjects[facts.key],
-                    provenance=Provenance.IMPORTED,
-                    is_blind=table.is_blind,
-                    label=label,
-                    share=share_of(label, scale),
-                    source=table.source,
-                    table=table,
-                    decided_at=self.at,
-                )
-                for facts, label in batch
-            )
 
 
 def _contradiction(place: Place, label: str, stored: FinalLabel) -> Problem:

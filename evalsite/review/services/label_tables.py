@@ -120,7 +120,7 @@ class LabelPlan:
     file: LabelFile
     source: str
     same: LabelTable | None = None  # the very file is here, with the same said of it
-    labels: list[tuple[LabelledSubject, str]] = field(default_factory=list)  # final ones that the table brings
+    labels: list[tuple[SubjectFacts, str]] = field(default_factory=list)  # final ones that the table brings
     undecided: int = 0  # subjects that the raters do not agree about
     known: int = 0  # labels that are here already from the same people
     decided_here: int = 0  # subjects that people of this site have labelled, whose label counts first
@@ -170,7 +170,7 @@ def _compare(plan: LabelPlan, by_key: dict[str, LabelledSubject], upload: LabelU
         if label is None:
             plan.undecided += 1
         elif former is None:
-            plan.labels.append((subject, label))
+            plan.labels.append((subject.facts, label))
         elif (former.label, former.is_blind) == (label, upload.is_blind):
             plan.known += 1
         else:
@@ -213,7 +213,7 @@ def store_labels(*, name: str, upload: LabelUpload, actor: User | None, at: date
     source = plan.source if upload.evaluator is not None else upload.source[:SOURCE_LIMIT]
     origin = LabelOrigin(upload.file_name, source, actor, at, upload.digest, upload.evaluator, upload.is_blind)
     tables = store_sheets(plan.file.sheets, name=name, origin=origin, facts=plan.counts())
-    _store_final_labels(tables[0], plan.labels, at)
+    store_final_labels(tables[0], plan.labels, at)
     labels_imported.send(sender=LabelTable)
     return tables[0]
 
@@ -252,7 +252,7 @@ def store_sheets(
             source=origin.source,
             is_blind=origin.is_blind,
         )
-        _store_items(table, sheet)
+        store_items(table, _of_sheet(table, sheet))
         detail: dict[str, object] = {"file": origin.file_name, "items": table.item_count, "labels": table.label_count}
         if origin.evaluator is not None:
             detail |= {"from": origin.source, "blind": origin.is_blind} | dict(facts or {})
@@ -261,52 +261,60 @@ def store_sheets(
     return tables
 
 
-def _store_items(table: LabelTable, sheet: LabelSheet) -> None:
-    for batch in batches(sheet.items, BATCH):
-        rows = LabelledItem.objects.bulk_create(
-            LabelledItem(
-                table=table,
-                key=item.key,
-                criterion=item.criterion,
-                scenario=item.scenario,
-                language=item.language[:20],
-                details=dict(item.details),
-                about=dict(item.about),
-            )
-            for item in batch
+def _of_sheet(table: LabelTable, sheet: LabelSheet) -> Iterator[tuple[LabelledItem, list[ImportedLabel]]]:
+    for row in sheet.items:
+        item = LabelledItem(
+            table=table,
+            key=row.key,
+            criterion=row.criterion,
+            scenario=row.scenario,
+            language=row.language[:20],
+            details=dict(row.details),
+            about=dict(row.about),
         )
-        ImportedLabel.objects.bulk_create(
-            ImportedLabel(
-                table=table,
-                item=row,
-                rater=label.rater,
-                label=label.label,
-                given_at=label.given_at,
-                reason=label.reason,
-                position=position,
-            )
-            for row, item in zip(rows, batch, strict=True)
-            for position, label in enumerate(item.labels)
+        yield (
+            item,
+            [
+                ImportedLabel(
+                    rater=label.rater,
+                    label=label.label,
+                    given_at=label.given_at,
+                    reason=label.reason,
+                    position=position,
+                )
+                for position, label in enumerate(row.labels)
+            ],
         )
 
 
-def _store_final_labels(table: LabelTable, labels: Sequence[tuple[LabelledSubject, str]], at: datetime) -> None:
+def store_items(table: LabelTable, rows: Iterable[tuple[LabelledItem, list[ImportedLabel]]]) -> None:
+    """Store the items of a table, each with its labels."""
+    for batch in batches(rows, BATCH):
+        items = LabelledItem.objects.bulk_create(item for item, _ in batch)
+        for item, (_, labels) in zip(items, batch, strict=True):
+            for label in labels:
+                label.table, label.item = table, item
+        ImportedLabel.objects.bulk_create(label for _, labels in batch for label in labels)
+
+
+def store_final_labels(table: LabelTable, labels: Sequence[tuple[SubjectFacts, str]], at: datetime) -> None:
+    """Store the final labels that a table brings, each of a subject."""
     table.final_count = len(labels)
     table.save(update_fields=["final_count"])
     for batch in batches(labels, BATCH):
-        subjects = store_subjects(facts=[labelled.facts for labelled, _ in batch], at=at)
+        subjects = store_subjects(facts=[facts for facts, _ in batch], at=at)
         FinalLabel.objects.bulk_create(
             FinalLabel(
-                subject=subjects[labelled.facts.key],
+                subject=subjects[facts.key],
                 provenance=Provenance.IMPORTED,
                 is_blind=table.is_blind,
                 label=label,
-                share=share_of(label, labelled.facts.labels),
+                share=share_of(label, facts.labels),
                 source=table.source,
                 table=table,
                 decided_at=at,
             )
-            for labelled, label in batch
+            for facts, label in batch
         )
 
 
