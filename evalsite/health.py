@@ -28,6 +28,7 @@ from redis.exceptions import RedisError, ResponseError
 from rq import Queue as JobQueue
 from rq import Worker
 from rq.job import Job
+from rq.worker import BaseWorker
 
 from evalsite.base.types import JsonDict
 from evalsite.review.models import Assignment, Queue
@@ -41,7 +42,7 @@ LEAST_FREE_BYTES = 256 * 2**20  # on the disk of the site's data
 
 @dataclass(frozen=True, slots=True)
 class WorkerHealth:
-    """One live worker."""
+    """One worker that the broker knows."""
 
     name: str
     host: str
@@ -146,34 +147,36 @@ def database_state() -> str:
 
 
 def _live_workers(at: datetime) -> tuple[WorkerHealth, ...]:
-    workers = (
-        WorkerHealth(
-            worker.name,
-            worker.hostname or "",
-            worker.pid,
-            tuple(worker.queue_names()),
-            str(worker.get_state()),
-            worker.last_heartbeat,
-        )
-        for worker in Worker.all(connection=get_connection())
-    )
+    workers = map(worker_health, Worker.all(connection=get_connection()))
     return tuple(worker for worker in workers if _is_live(worker, at))
+
+
+def worker_health(worker: BaseWorker) -> WorkerHealth:
+    """Return what the broker knows of a worker."""
+    return WorkerHealth(
+        worker.name,
+        worker.hostname or "",
+        worker.pid,
+        tuple(worker.queue_names()),
+        str(worker.get_state()),
+        in_utc(worker.last_heartbeat),
+    )
+
+
+def in_utc(moment: datetime | None) -> datetime | None:
+    """Return a moment of the broker, which leaves the zone of some out."""
+    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _is_live(worker: WorkerHealth, at: datetime) -> bool:
     heartbeat = worker.last_heartbeat_at
-    if heartbeat is None:
-        return False
-    heartbeat = heartbeat if heartbeat.tzinfo else heartbeat.replace(tzinfo=UTC)
-    return worker.state == "busy" or at - heartbeat < WORKER_SILENCE
+    return heartbeat is not None and (worker.state == "busy" or at - heartbeat < WORKER_SILENCE)
 
 
 def _queue_health(queue: JobQueue, at: datetime) -> QueueHealth:
     first = next(iter(queue.get_job_ids(offset=0, length=1)), None)
     jobs = Job.fetch_many([first], connection=queue.connection, serializer=queue.serializer) if first else ()
-    enqueued = next((job.enqueued_at for job in jobs if job is not None), None)
-    if enqueued is not None and not enqueued.tzinfo:
-        enqueued = enqueued.replace(tzinfo=UTC)
+    enqueued = in_utc(next((job.enqueued_at for job in jobs if job is not None), None))
     return QueueHealth(queue.name, len(queue), None if enqueued is None else (at - enqueued).total_seconds())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from rq.worker import BaseWorker
 from debate.models import DebateSet
 from evalsite.accounts.audit import record
 from evalsite.base.types import Refused
+from evalsite.health import WorkerHealth, in_utc, worker_health
 from judging.models import Run, RunEvaluator, Upload
 
 SHOWN = 100  # jobs of each state and queue
@@ -34,15 +35,10 @@ class JobRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """One worker that the broker knows."""
+    """One worker, and what it works on."""
 
-    name: str
-    host: str
-    pid: int | None
-    queues: tuple[str, ...]
-    state: str
+    worker: WorkerHealth
     job: str  # the function that it works on, with its arguments
-    last_seen_at: datetime | None
     memory_bytes: int | None  # of it and its job; None for a worker on another machine
 
 
@@ -217,7 +213,7 @@ def _job_row(queue: str, job: Job, subject: JobSubject | None) -> JobRow:
     reason = trace.strip().rsplit("\n", 1)[-1]
     work = _work_of(job)
     title, _ = JOBS.get(job.func_name or "", (work, None))
-    return JobRow(job.id, queue, work, title, subject, _aware(since), reason, trace)
+    return JobRow(job.id, queue, work, title, subject, in_utc(since), reason, trace)
 
 
 def _work_of(job: Job) -> str:
@@ -229,22 +225,14 @@ def _work_of(job: Job) -> str:
 def _workers() -> tuple[WorkerRow, ...]:
     workers = Worker.all(connection=get_connection(), serializer=get_queue("default").serializer)
     rows = [_worker_row(worker) for worker in workers]
-    return tuple(sorted(rows, key=lambda row: (row.host, row.pid or 0)))
+    return tuple(sorted(rows, key=lambda row: (row.worker.host, row.worker.pid or 0)))
 
 
 def _worker_row(worker: BaseWorker) -> WorkerRow:
     job = worker.get_current_job()
     here = worker.hostname == socket.gethostname()
-    return WorkerRow(
-        name=worker.name,
-        host=worker.hostname or "",
-        pid=worker.pid,
-        queues=tuple(worker.queue_names()),
-        state=str(worker.get_state()),
-        job=_work_of(job) if job else "",
-        last_seen_at=_aware(worker.last_heartbeat),
-        memory_bytes=memory_of(worker.pid) if here and worker.pid else None,
-    )
+    memory_bytes = memory_of(worker.pid) if here and worker.pid else None
+    return WorkerRow(worker_health(worker), _work_of(job) if job else "", memory_bytes)
 
 
 def memory_of(pid: int) -> int | None:
@@ -256,7 +244,3 @@ def memory_of(pid: int) -> int | None:
         return None
     process_bytes = next((int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:")), 0)
     return process_bytes + sum(amount for amount in (memory_of(int(child)) for child in children) if amount is not None)
-
-
-def _aware(moment: datetime | None) -> datetime | None:
-    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
