@@ -11,7 +11,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import PersonDetails, known_actions
-from evalsite.base.form_fields import DayField, NameField, check_period
+from evalsite.base.form_fields import DayField, NameField, check_period, offer_choices
 
 ROLE_CHOICES = [
     (Role.VIEWER.value, "Viewer: reads benchmarks, runs and reports, without annotators' names, and changes nothing"),
@@ -165,9 +165,8 @@ class AuditFilterForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["action"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = [("", "Everything"), *((action, action) for action in known_actions())]
+        known = ((action, action) for action in known_actions())
+        offer_choices(self, "action", [("", "Everything"), *known])
 
     def clean(self) -> None:
         """Refuse a period that ends before it starts."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django.forms.renderers import TemplatesSetting
 
 
@@ -52,6 +54,20 @@ class BudgetField(forms.DecimalField):
         usual: dict[str, Any] = {"required": False, "min_value": Decimal("0.000001"), "label": "Budget in USD"}
         usual["error_messages"] = {"invalid": "Enter the budget as a number of dollars."}
         super().__init__(**usual | {"max_digits": 14, "decimal_places": 6} | options)
+
+
+def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Any]) -> None:
+    """Let a field of a form take one of these rows."""
+    field = form.fields[name]
+    assert isinstance(field, forms.ModelChoiceField)
+    field.queryset = rows
+
+
+def offer_choices(form: forms.BaseForm, name: str, choices: Iterable[tuple[str, str]]) -> None:
+    """Let a field of a form take one of these values, each with its words."""
+    field = form.fields[name]
+    assert isinstance(field, forms.ChoiceField)
+    field.choices = list(choices)
 
 
 def check_period(form: forms.Form, first_name: str, last_name: str) -> None:

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from evalsite.base.actions.declarations import Reference
-from evalsite.base.form_fields import NameField
+from evalsite.base.form_fields import NameField, offer_choices, offer_rows
 from evalsite.base.types import JsonDict, choices_of
 from evalsite.review.addresses import number_at
 from evalsite.review.models import Annotation, Assignment, PausedPerson, Queue, ReviewItem, Team, TrainingAnswer
@@ -225,9 +225,7 @@ class ViewNameForm(forms.Form):
 
     def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        names = self.fields["name"]
-        assert isinstance(names, forms.ChoiceField)
-        names.choices = [(name, name) for name in sorted(queue.views)]
+        offer_choices(self, "name", ((name, name) for name in sorted(queue.views)))
 
 
 class PrefillForm(forms.Form):
@@ -289,10 +287,8 @@ class ResolveForm(ReasonForm):
 
     def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        person = self.fields["person"]
-        if isinstance(person, forms.ModelChoiceField):
-            paused = PausedPerson.objects.filter(queue=queue, resumed_at=None)
-            person.queryset = User.objects.filter(pauses__in=paused).order_by("username")
+        paused = PausedPerson.objects.filter(queue=queue, resumed_at=None)
+        offer_rows(self, "person", User.objects.filter(pauses__in=paused).order_by("username"))
 
     def resolution(self) -> Resolution:
         """Return what was decided."""
@@ -326,10 +322,8 @@ class TrainAgainForm(ReasonForm):
 
     def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        person = self.fields["person"]
-        if isinstance(person, forms.ModelChoiceField):
-            answers = TrainingAnswer.objects.filter(gold__item__queue=queue)
-            person.queryset = User.objects.filter(pk__in=answers.values("person")).order_by("username")
+        answers = TrainingAnswer.objects.filter(gold__item__queue=queue)
+        offer_rows(self, "person", User.objects.filter(pk__in=answers.values("person")).order_by("username"))
 
 
 def first_annotation(claim: Assignment) -> JsonDict:
@@ -386,9 +380,7 @@ class AnnotatorCommentForm(CommentForm):
 
     def __init__(self, *arguments: Any, item: ReviewItem, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        person = self.fields["person"]
-        if isinstance(person, forms.ModelChoiceField):
-            person.queryset = User.objects.filter(assignments__item=item).order_by("username")
+        offer_rows(self, "person", User.objects.filter(assignments__item=item).order_by("username"))
 
 
 class RevisionForm(AnswersForm):

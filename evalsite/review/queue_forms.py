@@ -17,7 +17,7 @@ from django.urls import reverse_lazy
 from django.utils import timezone
 
 from evalsite.base.actions.entries import RowField, TextsField
-from evalsite.base.form_fields import DayField, NameField
+from evalsite.base.form_fields import DayField, NameField, offer_rows
 from evalsite.base.http import whole_number
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
 from evalsite.base.types import JsonDict, choices_of
@@ -184,9 +184,8 @@ class ItemsForm(QueryForm):
 
     def __init__(self, *arguments: Any, queue: Queue, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.queue, items = queue, self.fields["items"]
-        assert isinstance(items, forms.ModelMultipleChoiceField)
-        items.queryset = queue.items.all()
+        self.queue = queue
+        offer_rows(self, "items", queue.items.all())
 
     def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
         """Count, for a page that names a filter, what it chooses now."""
@@ -255,9 +254,7 @@ class WithdrawForm(ReasonForm):
 
     def __init__(self, *arguments: Any, people: QuerySet[User], **options: Any) -> None:
         super().__init__(*arguments, **options)
-        person = self.fields["person"]
-        assert isinstance(person, forms.ModelChoiceField)
-        person.queryset = people
+        offer_rows(self, "person", people)
 
 
 class ReleaseForm(HandForm):
@@ -294,9 +291,7 @@ class QuotaForm(forms.Form):
 
     def __init__(self, *arguments: Any, people: QuerySet[User], **options: Any) -> None:
         super().__init__(*arguments, **options)
-        person = self.fields["person"]
-        assert isinstance(person, forms.ModelChoiceField)
-        person.queryset = people
+        offer_rows(self, "person", people)
 
 
 def _check_members(form: forms.BaseForm) -> None:
@@ -331,22 +326,20 @@ class MembersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  #
             self.widget.search = search
 
 
+QUEUE_CHOICES = (
+    *("name", "question", "guidelines", "mode", "quorum", "overlap", "order", "retest_share", "gold_mark"),
+    *("training_mark", "shows_agreement"),
+)
+
+
 class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """What the owner of a queue decides."""
 
     members = MembersField()
 
-    CHOICES = (
-        *("name", "question", "guidelines", "mode", "quorum", "overlap", "order", "retest_share", "gold_mark"),
-        *("training_mark", "shows_agreement"),
-    )
-
     class Meta:
         model = Queue
-        fields = (
-            *("name", "question", "guidelines", "mode", "quorum", "overlap", "order", "retest_share", "gold_mark"),
-            *("training_mark", "shows_agreement", "team", "members"),
-        )
+        fields = (*QUEUE_CHOICES, "team", "members")
         field_classes = {"name": NameField}
         labels = {
             "question": "Question for annotators",
@@ -397,12 +390,7 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
     def clean_overlap(self) -> float:
         """Refuse what is no share."""
-        share: float | None = self.cleaned_data["overlap"]
-        if share is None:
-            return self.kept.overlap
-        if not 0 <= share <= 1:
-            raise forms.ValidationError("Enter a share from 0 to 1.")
-        return share
+        return self._share("overlap")
 
     def clean_order(self) -> str:
         """Return the order chosen, or the one there was."""
@@ -410,26 +398,22 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
     def clean_retest_share(self) -> float:
         """Refuse shares that nobody means."""
-        share: float | None = self.cleaned_data["retest_share"]
-        if share is None:
-            return self.kept.retest_share
-        if not 0 <= share <= 0.5:
-            raise forms.ValidationError("Enter a share from 0 to 0.5.")
-        return share
+        return self._share("retest_share", most=0.5)
 
     def clean_gold_mark(self) -> float:
         """Refuse marks that are no share."""
-        return self._mark("gold_mark")
+        return self._share("gold_mark")
 
     def clean_training_mark(self) -> float:
         """Refuse marks that are no share."""
-        return self._mark("training_mark")
+        return self._share("training_mark")
 
-    def _mark(self, name: str) -> float:
-        mark: float = getattr(self.kept, name) if self.cleaned_data[name] is None else self.cleaned_data[name]
-        if not 0 <= mark <= 1:
-            raise forms.ValidationError("Enter a share from 0 to 1.")
-        return mark
+    def _share(self, name: str, *, most: float = 1) -> float:
+        """Return the share entered, or the one there was."""
+        share: float = getattr(self.kept, name) if self.cleaned_data[name] is None else self.cleaned_data[name]
+        if not 0 <= share <= most:
+            raise forms.ValidationError(f"Enter a share from 0 to {most}.")
+        return share
 
     def clean_quorum(self) -> int:
         """Refuse numbers that nobody means."""

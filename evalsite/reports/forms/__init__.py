@@ -15,7 +15,7 @@ from debate.models import DebateSet, Experiment, ExperimentKind
 from debate.protocol.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
 from evalsite.base.actions.entries import TextsField
-from evalsite.base.form_fields import BudgetField, DayField, NameField, check_period
+from evalsite.base.form_fields import BudgetField, DayField, NameField, check_period, offer_choices
 from evalsite.base.http import whole_number
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.reports.selectors.graders import graders_of
@@ -474,9 +474,7 @@ class PinForm(forms.Form):
 
     def __init__(self, *args: Any, suite: Suite, **options: Any) -> None:
         super().__init__(*args, **options)
-        field = self.fields["graders"]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(str(grader.key), grader.label) for grader in graders_of(suite.pk)]
+        offer_choices(self, "graders", ((str(grader.key), grader.label) for grader in graders_of(suite.pk)))
 
 
 class ShareForm(AddressForm):

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 
 from evalsite.base.actions.declarations import Reference
 from evalsite.base.command_base import BadInput, pick
-from evalsite.base.form_fields import BudgetField, NameField
+from evalsite.base.form_fields import BudgetField, NameField, offer_choices, offer_rows
 from evalsite.base.http import whole_number
 from evalsite.review.models import GoldenRule, GoldenSet, WordingProposal
 from evalsite.review.questions.scales import words_of
@@ -108,12 +108,9 @@ class GoldenRunForm(forms.Form):
 
     def __init__(self, *args: Any, golden_set: GoldenSet, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        judges, rubric = self.fields["judges"], self.fields["rubric"]
-        assert isinstance(judges, forms.ModelMultipleChoiceField)
-        assert isinstance(rubric, forms.ModelChoiceField)
-        judges.queryset = active_judges().exclude(kind__in=COMPARING).order_by("name")
+        offer_rows(self, "judges", active_judges().exclude(kind__in=COMPARING).order_by("name"))
         benchmark = Q(benchmark=golden_set.suite.benchmark) | Q(benchmark__isnull=True)
-        rubric.queryset = Rubric.objects.filter(benchmark).order_by("slug", "-version")
+        offer_rows(self, "rubric", Rubric.objects.filter(benchmark).order_by("slug", "-version"))
 
 
 class VersionField(forms.ModelChoiceField):  # type: ignore[type-arg]  # as above
@@ -173,9 +170,7 @@ class RuleForm(forms.Form):
 
     def __init__(self, *args: Any, golden_set: GoldenSet, **options: Any) -> None:
         super().__init__(*args, **options)
-        field = self.fields["rule"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = golden_set.rules.select_related("golden_set")
+        offer_rows(self, "rule", golden_set.rules.select_related("golden_set"))
 
 
 class ExampleForm(forms.Form):
@@ -253,9 +248,7 @@ class WordingLinesForm(forms.Form):
         self.places = [
             str(line.place) for line in wording_lines(proposal.before, proposal.after) if line.place is not None
         ]
-        field = self.fields["lines"]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(place, place) for place in (*self.places, ALL)]
+        offer_choices(self, "lines", ((place, place) for place in (*self.places, ALL)))
 
     @property
     def accepted(self) -> list[int]:

@@ -29,6 +29,7 @@ from evalsite.review.forms import GoldColumnForm, PrefillForm, ResolveForm, Trai
 from evalsite.review.models import PausedPerson, Queue, ReviewItem, Team
 from evalsite.review.questions.form_files import BadForm, check_fits, written_form
 from evalsite.review.queue_forms import (
+    QUEUE_CHOICES,
     AnnotationsFileForm,
     AnnotationsForm,
     FormTextForm,
@@ -62,7 +63,7 @@ HOW_TO_MEAN_IT = "Change the order, or say that the worth is as you mean it (com
 
 queue_facts = columns(
     *("id", "slug as queue", "get_absolute_url as address", "status", "total_count as items", "open_count as open"),
-    *("is_filled", *(name for name in QueueForm.CHOICES if name != "guidelines"), "guidelines_version"),
+    *("is_filled", *(name for name in QUEUE_CHOICES if name != "guidelines"), "guidelines_version"),
     "team.name as team",
     members=lambda queue: list(queue.members.order_by("username").values_list("username", flat=True)),
 )
@@ -217,10 +218,6 @@ def check_items(act: ActionCall[Queue, MaterialFileForm]) -> AddedItems:
     return _add(act)
 
 
-def _quota_form(queue: Queue, _first: JsonObject, data: PageData | None) -> QuotaForm:
-    return QuotaForm(data, people=possible_members_of(queue))
-
-
 def _quota_facts(queue: Queue) -> JsonDict:
     rows = queue.quotas.order_by("person__username").values_list("person__username", "items", "until")
     return {"queue": queue.slug, "quotas": {name: {"items": n, "until": str(day or "")} for name, n, day in rows}}
@@ -229,7 +226,7 @@ def _quota_facts(queue: Queue) -> JsonDict:
 @change(
     "set-quota",
     form=QuotaForm,
-    makes_form=_quota_form,
+    makes_form=lambda queue, _first, data: QuotaForm(data, people=possible_members_of(queue)),
     shown=_quota_facts,
     said=lambda _queue: "Quota set",
     button="Quota of a person",
@@ -280,7 +277,7 @@ def change_settings(act: ActionCall[Queue, QueueForm]) -> Queue:
     """Change the name, guidelines, mode, quorum, order or members of a queue."""
     return update_queue(
         queue=act.subject,
-        fields={name: act.data[name] for name in (*QueueForm.CHOICES, "team")},
+        fields={name: act.data[name] for name in (*QUEUE_CHOICES, "team")},
         members=list(act.data["members"]),
         actor=act.actor,
         at=act.at,
