@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Generic, Protocol, TypeVar
 
 from django import forms
@@ -93,6 +94,20 @@ class ReportColumn(Generic[Read]):
     def data_keys(self) -> tuple[str, ...]:
         """The names of the columns for programs."""
         return (self.key,)
+
+
+def plain_columns(*ways: str, in_papers: bool = True) -> tuple[ReportColumn[Any], ...]:
+    """Return columns of what lines hold, each as `name` or `name as key`; dots lead from one object to another."""
+    return tuple(_plain_column(*way.partition(" as ")[::2], in_papers=in_papers) for way in ways)
+
+
+def _plain_column(way: str, key: str, *, in_papers: bool) -> ReportColumn[Any]:
+    names = way.split(".")
+    return ReportColumn(key or names[-1], lambda line: reduce(_part_of, names, line), in_papers=in_papers)
+
+
+def _part_of(line: Any, name: str) -> Any:
+    return line[name] if isinstance(line, dict) else getattr(line, name)
 
 
 class PValueColumn(ReportColumn[Read]):

@@ -14,7 +14,7 @@ from django.utils.text import slugify
 
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import CREATE, DELETE, ActionCall, InvalidInput, NoInput, Noun, columns
-from evalsite.base.actions.reports import FigureColumn, Report, ReportColumn, ReportTable, coefficient
+from evalsite.base.actions.reports import FigureColumn, Report, ReportColumn, ReportTable, coefficient, plain_columns
 from evalsite.base.command_base import facts_text
 from evalsite.base.formats import COEFFICIENT, SHARE
 from evalsite.base.http import SentFile
@@ -69,8 +69,7 @@ FIGURES: ReportTable[PeopleAgreement, AgreementFigure] = ReportTable(
     "figures",
     "Agreement between people",
     columns=(
-        ReportColumn("key", lambda row: row.key, in_papers=False),
-        ReportColumn("name", lambda row: row.name, in_papers=False),
+        *plain_columns("key", "name", in_papers=False),
         ReportColumn("figure", lambda row: row.name, in_data=False),
         FigureColumn(
             "value",
@@ -88,8 +87,7 @@ PAIRS: ReportTable[PeopleAgreement, PeoplePair] = ReportTable(
     "pairs",
     "Agreement by pair of people",
     columns=(
-        ReportColumn("first", lambda pair: pair.first),
-        ReportColumn("second", lambda pair: pair.second),
+        *plain_columns("first", "second"),
         FigureColumn("percent", lambda pair: pair.percent, ends={"n": "items", "value": "percent"}),
         FigureColumn(
             "kappa",
@@ -106,8 +104,7 @@ RATERS: ReportTable[PeopleAgreement, RaterFigures] = ReportTable(
     "raters",
     "Each annotator against the others",
     columns=(
-        ReportColumn("name", lambda rater: rater.name),
-        ReportColumn("answers", lambda rater: rater.answers),
+        *plain_columns("name", "answers"),
         FigureColumn(
             "agrees_with_the_rest",
             lambda rater: rater.rest,
@@ -158,10 +155,7 @@ ITEMS: ReportTable[PeopleAgreement, DisputedItem] = ReportTable(
     "items",
     "Most disputed items",
     columns=(
-        ReportColumn("id", lambda item: item.id),
-        ReportColumn("disagreement", lambda item: item.disagreement),
-        ReportColumn("criterion", lambda item: item.criterion),
-        ReportColumn("scenario", lambda item: item.scenario),
+        *plain_columns("id", "disagreement", "criterion", "scenario"),
         ReportColumn("given", lambda item: ", ".join(f"{label.text}: {label.n}" for label in item.given)),
     ),
     rows=lambda report: report.items,
@@ -172,9 +166,7 @@ GOLD: ReportTable[PeopleAgreement, GoldPerson] = ReportTable(
     "gold",
     "Gold items by annotator",
     columns=(
-        ReportColumn("name", lambda person: person.name),
-        ReportColumn("right", lambda person: person.right),
-        ReportColumn("answered", lambda person: person.answered),
+        *plain_columns("name", "right", "answered"),
         FigureColumn("share", lambda person: person.share, ends={"value": "share", "low": "low", "high": "high"}),
         ReportColumn("state", lambda person: person.state),
     ),
@@ -185,8 +177,7 @@ ESTIMATED: ReportTable[PeopleAgreement, EstimatedPerson] = ReportTable(
     "estimated",
     "How often annotators are right by Dawid and Skene's estimate",
     columns=(
-        ReportColumn("name", lambda person: person.name),
-        ReportColumn("answers", lambda person: person.answers),
+        *plain_columns("name", "answers"),
         FigureColumn("right", lambda person: person.right, ends={"value": "right", "low": "low", "high": "high"}),
     ),
     rows=lambda report: report.estimated.people if report.estimated is not None else (),
@@ -197,9 +188,7 @@ SYSTEMS: ReportTable[PeopleAgreement, VotedSystem] = ReportTable(
     "systems",
     "Bradley-Terry ranking by people's preferences; the rating is on Elo's scale, 1000 on average",
     columns=(
-        ReportColumn("rank_first", lambda row: row.first),
-        ReportColumn("rank_last", lambda row: row.last),
-        ReportColumn("system", lambda row: row.name),
+        *plain_columns("first as rank_first", "last as rank_last", "name as system"),
         ReportColumn("rating", lambda row: round(row.rating, 1)),
         FigureColumn("strength", lambda row: row.strength, scale=coefficient),
         FigureColumn("win_rate", lambda row: row.win_rate),
@@ -224,10 +213,9 @@ MEANS: ReportTable[PeopleAgreement, SystemMean] = ReportTable(
     "means",
     "Means of people's numbers by system",
     columns=(
-        ReportColumn("system", lambda row: row.system),
+        *plain_columns("system"),
         FigureColumn("mean", lambda row: row.mean, scale=coefficient),
-        ReportColumn("responses", lambda row: row.responses),
-        ReportColumn("labels", lambda row: row.labels),
+        *plain_columns("responses", "labels"),
     ),
     rows=lambda report: report.numbers.systems if report.numbers is not None else (),
     basis=_basis,
@@ -235,14 +223,7 @@ MEANS: ReportTable[PeopleAgreement, SystemMean] = ReportTable(
 METRICS: ReportTable[PeopleAgreement, MetricCorrelation] = ReportTable(
     "metrics",
     "Correlation of metrics and judges with the mean of people's numbers: over responses, within cases, of systems",
-    columns=(
-        ReportColumn("metric", lambda row: row.metric),
-        ReportColumn("level", lambda row: row.level),
-        ReportColumn("n", lambda row: row.n),
-        ReportColumn("pearson", lambda row: row.pearson),
-        ReportColumn("spearman", lambda row: row.spearman),
-        ReportColumn("kendall", lambda row: row.kendall),
-    ),
+    columns=(*plain_columns("metric", "level", "n", "pearson", "spearman", "kendall"),),
     rows=lambda report: report.numbers.metrics if report.numbers is not None else (),
     keys=2,
     basis=_basis,
@@ -251,8 +232,7 @@ PULL: ReportTable[PeopleAgreement, Pull] = ReportTable(
     "pull",
     "How far a model's answers pull annotators",
     columns=(
-        ReportColumn("answered_by", lambda row: row.source),
-        ReportColumn("question", lambda row: row.key),
+        *plain_columns("source as answered_by", "key as question"),
         ReportColumn("text", lambda row: row.text, in_papers=False),
         FigureColumn("filled_in", lambda row: row.prefilled),
         FigureColumn("blind", lambda row: row.blind),
@@ -318,9 +298,7 @@ ERROR_KINDS: ReportTable[AdjudicationErrors, ErrorCount] = ReportTable(
     "Why annotators disagreed",
     columns=(
         ReportColumn("kind", lambda row: row.kind, in_papers=False),
-        ReportColumn("words", lambda row: row.words),
-        ReportColumn("items", lambda row: row.items),
-        ReportColumn("share", lambda row: row.share),
+        *plain_columns("words", "items", "share"),
     ),
     rows=lambda errors: errors.kinds,
     basis=_adjudicated,
@@ -328,24 +306,14 @@ ERROR_KINDS: ReportTable[AdjudicationErrors, ErrorCount] = ReportTable(
 CHANGED_LABELS: ReportTable[AdjudicationErrors, PersonErrors] = ReportTable(
     "people",
     "Labels that adjudicators changed, by annotator",
-    columns=(
-        ReportColumn("person", lambda row: row.person),
-        ReportColumn("labels", lambda row: row.labels),
-        ReportColumn("changed", lambda row: row.changed),
-        ReportColumn("kinds", lambda row: row.kinds),
-    ),
+    columns=(*plain_columns("person", "labels", "changed", "kinds"),),
     rows=lambda errors: errors.people,
     basis=_adjudicated,
 )
 SILENT_ITEMS: ReportTable[AdjudicationErrors, SilentItem] = ReportTable(
     "silent",
     "Items of which the guidelines say nothing",
-    columns=(
-        ReportColumn("id", lambda row: row.id),
-        ReportColumn("question", lambda row: row.question),
-        ReportColumn("label", lambda row: row.label),
-        ReportColumn("reason", lambda row: row.reason),
-    ),
+    columns=(*plain_columns("id", "question", "label", "reason"),),
     rows=lambda errors: errors.silent,
     basis=_adjudicated,
 )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import CREATE, DELETE, ActionCall, NoInput, Noun, Reference, columns
-from evalsite.base.actions.reports import PValueColumn, Report, ReportColumn, ReportTable, ScoreColumn
+from evalsite.base.actions.reports import PValueColumn, Report, ReportColumn, ReportTable, ScoreColumn, plain_columns
 from evalsite.base.command_base import BadInput, pick
 from evalsite.base.formats import ScoreScale, in_numbers, read_scale
 from evalsite.base.types import JsonDict, Refused
@@ -32,7 +30,7 @@ from evalsite.reports.selectors.leaderboards import evaluators_of
 from evalsite.reports.services.calibration import certificate_beside
 from evalsite.reports.services.leaderboards import BREAKDOWN, COMPARISON, LEADERBOARD
 from evalsite.reports.services.publications import EXIT_HELD, EXIT_NOT_HELD, EXIT_TOO_FEW, GatedBoard, RuleStatus
-from evalsite.reports.services.snapshots import EVERY_END, ReportContent, plain_column, stored_figure_column
+from evalsite.reports.services.snapshots import EVERY_END, ReportContent, stored_figure_column
 from evalsite.reports.services.suite_boards import (
     MEAN_WORDS,
     SUITE_BOARD,
@@ -177,8 +175,7 @@ def _system_columns(shown: LeaderboardShown) -> tuple[ReportColumn[ReportContent
         *(column for mode in MeanKind for column in _mean_columns(mode)),
         stored_figure_column("win_rate", lambda row: row["wins"][shown.mode], in_data=False),
         ReportColumn("audited", lambda row: f"{row['decided']} of {row['drawn']}", in_data=False),
-        *(plain_column(name, as_key=f"n_{name}", in_papers=False) for name in counts),
-        ReportColumn("n_audited", lambda row: row["decided"], in_papers=False),
+        *plain_columns(*(f"{name} as n_{name}" for name in counts), "decided as n_audited", in_papers=False),
         ReportColumn("scale", lambda row: shown.scale.range_words, in_papers=False),
         ReportColumn("certificate", lambda row: shown.certificate, in_papers=False),
     )
@@ -210,8 +207,7 @@ PAPER_PAIRS: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
     "Paired differences between systems",
     columns=(
         ReportColumn("mode", lambda pair: pair["mode"], in_papers=False),
-        ReportColumn("first", lambda pair: pair["first"]),
-        ReportColumn("second", lambda pair: pair["second"]),
+        *plain_columns("first", "second"),
         stored_figure_column(
             "difference",
             lambda pair: pair["difference"],
@@ -268,7 +264,7 @@ SLICES: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
     "slices",
     "Systems by slice",
     columns=(
-        *(plain_column(name) for name in ("dimension", "slice", "system")),
+        *plain_columns("dimension", "slice", "system"),
         stored_figure_column("mean", lambda line: line["mean"]),
         stored_figure_column("against_rest", lambda line: line["difference"]),
         PValueColumn("p_value", lambda line: line["p_value"]),
@@ -279,10 +275,6 @@ SLICES: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
     keys=3,
     basis=lambda shown: f"Means: {shown.mode.value}. p by Holm over all slices and systems of a dimension.",
 )
-
-
-def _mean_lines(shown: LeaderboardShown) -> Iterator[tuple[ReportContent, MeanKind]]:
-    return ((row, mode) for row in shown.content["rows"] for mode in MeanKind)
 
 
 MEANS: ReportTable[LeaderboardShown, tuple[ReportContent, MeanKind]] = ReportTable(
@@ -300,14 +292,14 @@ MEANS: ReportTable[LeaderboardShown, tuple[ReportContent, MeanKind]] = ReportTab
         ReportColumn("audited", lambda line: line[0]["decided"]),
         ReportColumn("drawn", lambda line: line[0]["drawn"]),
     ),
-    rows=_mean_lines,
+    rows=lambda shown: ((row, mode) for row in shown.content["rows"] for mode in MeanKind),
     keys=2,
 )
 POINTS: ReportTable[LeaderboardShown, ReportContent] = ReportTable(
     "breakdown",
     "Points by language, type and metric",
     columns=(
-        *(plain_column(name) for name in ("system", "dimension", "name", "mean", "std", "full")),
+        *plain_columns("system", "dimension", "name", "mean", "std", "full"),
         ScoreColumn("share", lambda row: row["share"]),
         ReportColumn("cases", lambda row: row["cases"]),
     ),
@@ -356,8 +348,7 @@ def _comparison_columns(shown: GatedBoard) -> tuple[ReportColumn[ReportContent],
         )
 
     return (
-        ReportColumn("case", lambda line: line["key"]),
-        plain_column("scenario"),
+        *plain_columns("key as case", "scenario"),
         ReportColumn("prompt", prompt, in_papers=False),
         *side("first", 0),
         *side("second", 1),
@@ -458,7 +449,7 @@ def _board_columns(shown: BoardShown) -> tuple[ReportColumn[ReportContent], ...]
         return stored_figure_column(name, lambda row: row["cells"][place] and row["cells"][place]["figure"])
 
     columns = shown.content["columns"]
-    return (plain_column("system"), *(column(place, shown.name_of(part)) for place, part in enumerate(columns)))
+    return (*plain_columns("system"), *(column(place, shown.name_of(part)) for place, part in enumerate(columns)))
 
 
 def _board_lines(shown: BoardShown) -> Iterator[ReportContent]:
@@ -474,7 +465,7 @@ BOARD: ReportTable[BoardShown, ReportContent] = ReportTable(
     "board",
     "Board",
     columns=(
-        *(plain_column(name) for name in ("system", "scored_by", "mean")),
+        *plain_columns("system", "scored_by", "mean"),
         stored_figure_column(
             "value",
             lambda line: line["figure"],
@@ -482,8 +473,7 @@ BOARD: ReportTable[BoardShown, ReportContent] = ReportTable(
         ),
         ReportColumn("rank_first", lambda line: line["ranks"] and line["ranks"][0]),
         ReportColumn("rank_last", lambda line: line["ranks"] and line["ranks"][1]),
-        plain_column("unscored"),
-        plain_column("missing"),
+        *plain_columns("unscored", "missing"),
         ReportColumn("reason", lambda line: line["figure"]["reason"] if line["figure"]["value"] is None else ""),
     ),
     rows=_board_lines,
@@ -513,16 +503,12 @@ PERMISSION = "reports.add_storedgate"
 EXITS = {RuleStatus.HELD: EXIT_HELD, RuleStatus.NOT_HELD: EXIT_NOT_HELD, RuleStatus.TOO_FEW: EXIT_TOO_FEW}
 
 
-def _gates(_about: Any) -> QuerySet[StoredGate]:
-    return StoredGate.objects.select_related("suite__benchmark").order_by("-pk")
-
-
 GATES: Noun[StoredGate] = Noun(
     name="gate",
     plural="gates",
     help="Keep rules for boards, check them, list them, or remove one.",
     reference=Reference("gate", ()),
-    rows=_gates,
+    rows=lambda _about: StoredGate.objects.select_related("suite__benchmark").order_by("-pk"),
     view_permission="reports.view_snapshot",
     shown=columns(
         *("pk as gate", "suite", "rule", "mode", "evaluator", "verdict", "words", "checked_at"),

@@ -21,6 +21,7 @@ from evalsite.base.actions.reports import (
     ReportColumn,
     ReportTable,
     coefficient,
+    plain_columns,
 )
 from evalsite.base.types import JsonDict, Refused
 from evalsite.reports import jobs
@@ -31,7 +32,6 @@ from evalsite.reports.services.snapshots import (
     ReportContent,
     counted_of,
     estimate_of,
-    plain_column,
     stored_figure_column,
 )
 
@@ -50,10 +50,6 @@ class DebatesShown:
     def names(self) -> dict[str, str]:
         """The name of each evaluator by its key."""
         return column_names(self.content)
-
-
-def _plain(*names: str) -> Columns:
-    return tuple(map(plain_column, names))
 
 
 def _figures(*names: str) -> Columns:
@@ -115,7 +111,7 @@ def _judge_lines(shown: DebatesShown) -> list[Line]:
 JUDGES = _table(
     "judges",
     "Example-level agreement with the outcomes of debates",
-    lambda shown: (*_plain(*CELL, "pairs", "n"), *map(_counted, _judge_names(shown).values())),
+    lambda shown: (*plain_columns(*CELL, "pairs", "n"), *map(_counted, _judge_names(shown).values())),
     _judge_lines,
     keys=4,
     panel="pair",
@@ -129,8 +125,11 @@ def _ordered_names(shown: DebatesShown) -> dict[str, str]:
 
 
 def _people_columns(shown: DebatesShown) -> Columns:
-    pairs = [(_counted(f"{name}: example"), plain_column(f"{name}: system")) for name in _ordered_names(shown).values()]
-    return (*_plain(*CELL, "n"), *(column for pair in pairs for column in pair))
+    def system(key: str) -> ReportColumn[Line]:
+        return ReportColumn(key, lambda line: line[key])
+
+    pairs = [(_counted(f"{name}: example"), system(f"{name}: system")) for name in _ordered_names(shown).values()]
+    return (*plain_columns(*CELL, "n"), *(column for pair in pairs for column in pair))
 
 
 def _people_lines(shown: DebatesShown) -> list[Line]:
@@ -197,10 +196,10 @@ FLEISS = _table(
     "fleiss",
     "Fleiss' kappa and ordinal alpha among people",
     (
-        *_plain(*CELL),
+        *plain_columns(*CELL),
         _coefficient("kappa"),
         _coefficient("alpha"),
-        plain_column("reason"),
+        *plain_columns("reason"),
     ),
     _among_people,
     keys=3,
@@ -209,10 +208,11 @@ EVALUATORS = _table(
     "evaluators",
     "Evaluators compared with debates",
     (
-        plain_column("name"),
+        *plain_columns("name"),
         ReportColumn("kind", lambda line: KINDS[line["kind"]]),
-        *_plain("asked", "missing", "matches", "a", "tie", "b", "statements", "refused", "unread", "disagreements"),
-        *_plain("calls", "cost", "calls_per_decision", "cost_per_decision", "agreements_per_dollar"),
+        *plain_columns("asked", "missing", "matches", "a", "tie", "b", "statements", "refused", "unread"),
+        *plain_columns("disagreements", "calls", "cost", "calls_per_decision", "cost_per_decision"),
+        *plain_columns("agreements_per_dollar"),
         *_figures("example", "of_all", "system", "direction", "people", "people_system", "leave_one_out", "first"),
     ),
     lambda shown: shown.content["evaluators"],
@@ -222,11 +222,11 @@ DIFFERENCES: ReportTable[DebatesShown, Line] = ReportTable(
     "differences",
     "Paired differences in agreement",
     (
-        *_plain("first", "second"),
+        *plain_columns("first", "second"),
         _figure("difference"),
         PValueColumn("p_value", lambda line: line["p_value"]),
         PValueColumn("holm_p", lambda line: line["holm_p"]),
-        *_plain("separated", "cost_difference"),
+        *plain_columns("separated", "cost_difference"),
     ),
     rows=lambda shown: shown.content["pairs"],
     keys=2,
@@ -260,10 +260,6 @@ DEBATES_REPORT = Report(
 )
 
 
-def _read_arena(form: ArenaForm, waits: bool) -> ReportContent:
-    return jobs.content_of(ARENA, subject_id=0, options=form.options, at=timezone.now(), waits=waits)
-
-
 def _ranked(content: ReportContent) -> Iterator[Line]:
     """Yield the ranking, whole and by scenario."""
     yield from ({**row, "part": "all", "name": ""} for row in content["whole"]["rows"])
@@ -275,13 +271,13 @@ RANKING: ReportTable[ReportContent, Line] = ReportTable(
     "ranking",
     "Bradley-Terry ranking from debates",
     columns=(
-        *_plain("part", "name"),
+        *plain_columns("part", "name"),
         ReportColumn("rank_first", lambda line: line["ranks"][0]),
         ReportColumn("rank_last", lambda line: line["ranks"][1]),
-        plain_column("system"),
+        *plain_columns("system"),
         _coefficient("strength"),
         _figure("win_rate"),
-        plain_column("comparisons"),
+        *plain_columns("comparisons"),
     ),
     rows=_ranked,
     keys=2,
@@ -292,7 +288,7 @@ ARENA_PAIRS: ReportTable[ReportContent, Line] = ReportTable(
     "pairs",
     "Outcomes by pair; the win rate at equal length is descriptive only",
     columns=(
-        *_plain("first", "second", "wins", "ties", "losses", "undecided"),
+        *plain_columns("first", "second", "wins", "ties", "losses", "undecided"),
         *_figures("win_rate", "equal_length"),
     ),
     rows=lambda content: content["pairs"],
@@ -305,7 +301,7 @@ ARENA_REPORT = Report(
     "The Bradley-Terry ranking of systems from debates under one criterion.",
     permission="reports.view_snapshot",
     form_class=ArenaForm,
-    read=_read_arena,
+    read=lambda form, waits: jobs.content_of(ARENA, subject_id=0, options=form.options, at=timezone.now(), waits=waits),
     facts=dict,
     tables=(RANKING, ARENA_PAIRS),
     references={DebateSet: DEBATE_SET, Experiment: EXPERIMENT},
@@ -338,8 +334,8 @@ def _variant_columns(shown: RobustnessShown) -> Columns:
         return stored_figure_column(name, lambda line: line["cells"][place]["agreement"])
 
     names = [perturbation["name"] for perturbation in shown.content["perturbations"]]
-    finding: ReportColumn[Line] = ReportColumn("finding", lambda line: line["verdict"])
-    return (plain_column("judge"), *(agreement(place, name) for place, name in enumerate(names)), finding)
+    figures = (agreement(place, name) for place, name in enumerate(names))
+    return (*plain_columns("judge"), *figures, *plain_columns("verdict as finding"))
 
 
 VARIANTS: ReportTable[RobustnessShown, Line] = ReportTable(
@@ -354,9 +350,9 @@ DETAILS: ReportTable[RobustnessShown, Line] = ReportTable(
     "details",
     "Judges under perturbed criteria",
     columns=(
-        *_plain("judge", "perturbation", "n", "missing", "refused", "unread"),
+        *plain_columns("judge", "perturbation", "n", "missing", "refused", "unread"),
         _figure("drop"),
-        *_plain("p_holds", "p_falls", "verdict"),
+        *plain_columns("p_holds", "p_falls", "verdict"),
         *_figures("agreement", "same"),
     ),
     rows=lambda shown: [{"judge": row["judge"]} | cell for row in shown.content["judges"] for cell in row["cells"]],

@@ -13,7 +13,15 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import CREATE, ActionCall, Noun, Reference, columns
-from evalsite.base.actions.reports import FigureColumn, PValueColumn, Report, ReportColumn, ReportTable, coefficient
+from evalsite.base.actions.reports import (
+    FigureColumn,
+    PValueColumn,
+    Report,
+    ReportColumn,
+    ReportTable,
+    coefficient,
+    plain_columns,
+)
 from evalsite.base.command_base import facts_text
 from evalsite.base.types import JsonDict
 from evalsite.reports import jobs
@@ -34,7 +42,7 @@ from evalsite.reports.forms.golden import (
     WordingLinesForm,
 )
 from evalsite.reports.services.judge_trust import GOLDEN, Flip, VersionComparison, compare_versions
-from evalsite.reports.services.snapshots import ReportContent, estimate_of, plain_column, stored_figure_column
+from evalsite.reports.services.snapshots import ReportContent, estimate_of, stored_figure_column
 from evalsite.review.actions.references import GOLDEN_SET
 from evalsite.review.jobs import launch_proposal
 from evalsite.review.models import GoldenItem, GoldenRule, GoldenSet, ProposalStatus, WordingProposal
@@ -456,10 +464,10 @@ def _part(
 
 
 VERSION_COLUMNS: tuple[ReportColumn[ReportContent], ...] = (
-    plain_column("items", as_key="responses"),
+    *plain_columns("items as responses"),
     stored_figure_column("agreement", lambda row: row["agreement"]),
     FigureColumn("kappa", lambda row: estimate_of(row["kappa"]), scale=coefficient),
-    *map(plain_column, ("unread", "cost", "seconds_mean")),
+    *plain_columns("unread", "cost", "seconds_mean"),
 )
 LABEL_COLUMNS: tuple[ReportColumn[ReportContent], ...] = (
     ReportColumn("figure", lambda row: row["recall"]["name"]),
@@ -476,7 +484,7 @@ GOLDEN_REPORT = Report(
     tables=(
         _part("development", DEVELOPMENT, "development", VERSION_COLUMNS),
         _part("development-labels", f"{DEVELOPMENT}, by label", "development", LABEL_COLUMNS, by_label=True),
-        _part("test", TEST, "test", (*VERSION_COLUMNS, plain_column("opened_before"))),
+        _part("test", TEST, "test", (*VERSION_COLUMNS, *plain_columns("opened_before"))),
         _part("test-labels", f"{TEST}, by label", "test", LABEL_COLUMNS, by_label=True),
     ),
     references={GoldenSet: GOLDEN_SET},
@@ -555,8 +563,7 @@ COMPARISON: ReportTable[ComparedShown, ComparedShown] = _compared(
     (
         ReportColumn("responses", lambda shown: shown.comparison.responses),
         ReportColumn("flips", lambda shown: len(shown.comparison.flips)),
-        ReportColumn("gains", lambda shown: shown.comparison.gains),
-        ReportColumn("losses", lambda shown: shown.comparison.losses),
+        *plain_columns("comparison.gains", "comparison.losses"),
         FigureColumn("difference", lambda shown: shown.comparison.difference),
         PValueColumn("p_value", lambda shown: shown.paired and shown.paired.p_value),
         ReportColumn("pairs", lambda shown: shown.paired and shown.paired.n),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django import forms
 from django.conf import settings
@@ -21,6 +21,7 @@ from evalsite.base.actions.reports import (
     ReportTable,
     ScoreColumn,
     coefficient,
+    plain_columns,
 )
 from evalsite.base.command_base import BadInput, facts_text, numbered_row, pick
 from evalsite.base.formats import COEFFICIENT, ScoreScale, in_numbers, scale_of_figure
@@ -45,7 +46,6 @@ from evalsite.reports.services.judge_reports import (
     AgentFigures,
     JudgeFigures,
     JudgesReport,
-    ReplyFigures,
 )
 from evalsite.reports.services.judge_rows import judge_evaluators, version_key_of
 from evalsite.reports.services.judge_trust import (
@@ -62,7 +62,6 @@ from evalsite.reports.services.snapshots import (
     ReportContent,
     estimate_of,
     figure,
-    plain_column,
     result_to_json,
     stored_figure_column,
 )
@@ -319,8 +318,7 @@ SCENARIOS = _table(
     "scenarios",
     "Agreement with people by scenario",
     (
-        plain_column("name", as_key="scenario"),
-        plain_column("items"),
+        *plain_columns("name as scenario", "items"),
         stored_figure_column("agreement", lambda line: line),
     ),
     lambda shown: shown.content["scenarios"],
@@ -330,8 +328,7 @@ RELIABILITY = _table(
     "reliability",
     "Agreement with people by measured confidence",
     (
-        plain_column("low", as_key="confidence_from"),
-        plain_column("high", as_key="confidence_to"),
+        *plain_columns("low as confidence_from", "high as confidence_to"),
         ReportColumn("confidence", lambda line: round(line["confidence"], 4)),
         stored_figure_column("agreement", lambda line: line["agreement"]),
     ),
@@ -343,9 +340,7 @@ RISK_COVERAGE: ReportTable[TrustShown, Step] = _table(
     (
         ReportColumn("threshold", lambda step: step.threshold),
         ScoreColumn("coverage", lambda step: step.coverage),
-        ReportColumn("accepted", lambda step: step.accepted),
-        ReportColumn("wrong", lambda step: step.errors),
-        ReportColumn("cases", lambda step: step.cases),
+        *plain_columns("accepted", "errors as wrong", "cases"),
         ScoreColumn("error_rate", lambda step: step.risk),
     ),
     lambda shown: shown.steps,
@@ -354,12 +349,11 @@ ANNOTATORS: ReportTable[TrustShown, ReportContent] = ReportTable(
     "annotators",
     "Alternative annotator test",
     (
-        plain_column("person", as_key="annotator"),
-        plain_column("n", as_key="cases"),
+        *plain_columns("person as annotator", "n as cases"),
         ScoreColumn("judge_as_close", lambda line: line["judge_wins"]),
         ScoreColumn("person_as_close", lambda line: line["person_wins"]),
         PValueColumn("p_value", lambda line: line["p_value"]),
-        plain_column("is_matched", as_key="matched"),
+        *plain_columns("is_matched as matched"),
     ),
     rows=lambda shown: shown.content["tests"][shown.annotators]["people"],
     basis=lambda shown: f"Compared with {shown.annotators} annotators. {_basis(shown)}",
@@ -456,31 +450,14 @@ class JudgesShown:
         return [JudgeLine(row, state.words) for row, state in zip(self.report.judges, states, strict=True)]
 
 
-def _status_column(of: Callable[[Line], ReplyFigures], status: str) -> ReportColumn[Line]:
-    return ReportColumn(status, lambda line: of(line).statuses[status], in_papers=False)
-
-
-def _reply_columns(of: Callable[[Line], ReplyFigures]) -> tuple[ReportColumn[Line], ...]:
-    """Return the columns that judges and agents share; papers have few of them."""
-    return (
-        ReportColumn("is_baseline", lambda line: of(line).is_baseline, in_papers=False),
-        ReportColumn("verdicts", lambda line: of(line).verdicts, in_papers=False),
-        *(_status_column(of, status) for status in STATUSES),
-        ReportColumn("parse_rate", lambda line: of(line).parsed.value, in_papers=False),
-        ReportColumn("calls", lambda line: of(line).calls, in_papers=False),
-        ReportColumn("prompt_tokens", lambda line: of(line).prompt_tokens, in_papers=False),
-        ReportColumn("completion_tokens", lambda line: of(line).completion_tokens, in_papers=False),
-        ReportColumn("cost", lambda line: of(line).cost, in_papers=False),
-        ReportColumn("cost_per_verdict", lambda line: of(line).cost_per_verdict, in_papers=False),
-        ReportColumn("unpriced", lambda line: of(line).unpriced, in_papers=False),
-        ReportColumn("seconds_mean", lambda line: of(line).seconds_mean, in_papers=False),
-        ReportColumn("consistency", lambda line: of(line).consistency.value, in_papers=False),
-        ReportColumn("first_position", lambda line: of(line).first_position.value, in_papers=False),
+def _reply_columns(figures: str = "") -> tuple[ReportColumn[Any], ...]:
+    """Return the columns that judges and agents share, where `figures` leads to their figures; papers have few."""
+    names = (
+        *("is_baseline", "verdicts", *(f"statuses.{status}" for status in STATUSES), "parsed.value as parse_rate"),
+        *("calls", "prompt_tokens", "completion_tokens", "cost", "cost_per_verdict", "unpriced", "seconds_mean"),
+        *("consistency.value as consistency", "first_position.value as first_position"),
     )
-
-
-def _figures_of(line: JudgeLine) -> ReplyFigures:
-    return line.figures
+    return plain_columns(*(f"{figures}{name}" for name in names), in_papers=False)
 
 
 TABLE_OF_JUDGES: ReportTable[JudgesShown, JudgeLine] = ReportTable(
@@ -488,11 +465,10 @@ TABLE_OF_JUDGES: ReportTable[JudgesShown, JudgeLine] = ReportTable(
     "Judges",
     columns=(
         ReportColumn("name", lambda line: line.figures.name),
-        *_reply_columns(_figures_of),
+        *_reply_columns("figures."),
         ReportColumn("verdicts", lambda line: line.figures.verdicts, in_data=False),
         FigureColumn("parsed", lambda line: line.figures.parsed, in_data=False),
-        ReportColumn("first_try_parse_rate", lambda line: line.figures.first_try.value, in_papers=False),
-        ReportColumn("reused", lambda line: line.figures.reused, in_papers=False),
+        *plain_columns("figures.first_try.value as first_try_parse_rate", "figures.reused", in_papers=False),
         FigureColumn("people", lambda line: line.figures.people),
         ReportColumn("people_audit", lambda line: line.figures.people_audit.value, in_papers=False),
         FigureColumn("people_kappa", lambda line: line.figures.people_kappa, in_data=False, scale=coefficient),
@@ -506,9 +482,7 @@ TABLE_OF_PAIRS: ReportTable[JudgesShown, PairJudgeFigures] = ReportTable(
     "pairs",
     "Judges of pairs over all their baselines",
     columns=(
-        ReportColumn("name", lambda row: row.name),
-        ReportColumn("baselines", lambda row: row.baselines),
-        ReportColumn("items", lambda row: row.items),
+        *plain_columns("name", "baselines", "items"),
         FigureColumn("people", lambda row: row.people),
         FigureColumn("without_ties", lambda row: row.without_ties),
         FigureColumn("ties_as_half", lambda row: row.ties_as_half),
@@ -521,7 +495,7 @@ TABLE_OF_AGENTS: ReportTable[JudgesShown, AgentFigures] = ReportTable(
     "Agents in debates",
     columns=(
         ReportColumn("name", lambda row: row.name),
-        *_reply_columns(lambda row: row),
+        *_reply_columns(),
         ReportColumn("debates_held", lambda row: row.debates_held),
         FigureColumn("parsed", lambda row: row.parsed, in_data=False),
         FigureColumn("outcome", lambda row: row.outcome, ends={"value": "outcome", "n": "outcome_n"}),
@@ -537,10 +511,7 @@ CERTIFICATES: ReportTable[JudgesShown, Certificate] = ReportTable(
     "certificates",
     "Certificates of judges",
     columns=(
-        ReportColumn("judge", lambda row: row.evaluator_name),
-        ReportColumn("passed", lambda row: row.passed),
-        ReportColumn("annotators", lambda row: row.annotators),
-        ReportColumn("items", lambda row: row.items),
+        *plain_columns("evaluator_name as judge", "passed", "annotators", "items"),
         FigureColumn("agreement", lambda row: estimate_of(row.figures["agreement"])),
         FigureColumn("kappa", lambda row: estimate_of(row.figures["kappa"]), scale=coefficient),
         ReportColumn("issued_on", lambda row: f"{row.issued_at:%Y-%m-%d}"),
@@ -574,10 +545,7 @@ BIAS: ReportTable[ReportContent, BiasLine] = ReportTable(
     "bias",
     "Influences on the verdicts of judges",
     columns=(
-        ReportColumn("judge", lambda line: line.judge),
-        ReportColumn("version", lambda line: line.version),
-        ReportColumn("property", lambda line: line.effect["name"]),
-        ReportColumn("unit", lambda line: line.effect["unit"]),
+        *plain_columns("judge", "version", "effect.name as property", "effect.unit"),
         FigureColumn(
             "effect",
             lambda line: estimate_of(line.effect["effect"]),

@@ -13,7 +13,15 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall
-from evalsite.base.actions.reports import BASELINE, BeingComputed, Report, ReportColumn, ReportTable, ScoreColumn
+from evalsite.base.actions.reports import (
+    BASELINE,
+    BeingComputed,
+    Report,
+    ReportColumn,
+    ReportTable,
+    ScoreColumn,
+    plain_columns,
+)
 from evalsite.base.command_base import facts_text
 from evalsite.base.formats import ScoreScale, read_scale
 from evalsite.base.rows import batches, page_at
@@ -33,7 +41,7 @@ from evalsite.reports.services.results import (
     SuiteResults,
     column_graders,
 )
-from evalsite.reports.services.snapshots import EVERY_END, ReportContent, plain_column, stored_figure_column
+from evalsite.reports.services.snapshots import EVERY_END, ReportContent, stored_figure_column
 from evalsite.reports.services.suite_charts import BINS, SUITE_CHARTS, chart_numbers
 from evalsite.review.models import Annotation, ImportedLabel, LabelTable, Queue
 from evalsite.review.selectors.verdict_reviews import ChosenQuestion, chosen_by_run, chosen_questions, work_of_chosen
@@ -58,11 +66,6 @@ CASE = ("case__key", "case__scenario", "case__question_type", "case__lang")
 Columns = tuple[ReportColumn[ReportContent], ...]
 
 
-def _stored(**paths: str) -> Columns:
-    """Return the columns of what queries read at these paths."""
-    return tuple(plain_column(path, as_key=key) for key, path in paths.items())
-
-
 def _sampling(line: ReportContent) -> str:
     """Return the sampling options of a system that answers here as JSON; empty for others."""
     asking: JsonObject = line["response__system__asking"]
@@ -78,20 +81,20 @@ def _address(line: ReportContent) -> str:
 
 
 SCORE_COLUMNS: Columns = (
-    plain_column("suite"),
-    *_stored(run_id="run_id", run="run__name", evaluator="evaluator__name", is_baseline="evaluator__is_baseline"),
-    *_stored(case="case__key", scenario="case__scenario", type="case__question_type", lang="case__lang"),
-    *_stored(system="response__system__name", attempt="response__attempt", response_id="response_id"),
-    *_stored(status="status", value="value", full="full", share="share", flags="flags", verdict_id="verdict_id"),
-    *_stored(verdict_status="verdict__status", reason="verdict__reason", environment="environment"),
-    *_stored(endpoint="response__system__endpoint__name", prompt_version="response__system__prompt_version"),
+    *plain_columns("suite", "run_id", "run__name as run", "evaluator__name as evaluator"),
+    *plain_columns("evaluator__is_baseline as is_baseline", "case__key as case", "case__scenario as scenario"),
+    *plain_columns("case__question_type as type", "case__lang as lang", "response__system__name as system"),
+    *plain_columns("response__attempt as attempt", "response_id", "status", "value", "full", "share", "flags"),
+    *plain_columns("verdict_id", "verdict__status as verdict_status", "verdict__reason as reason", "environment"),
+    *plain_columns("response__system__endpoint__name as endpoint"),
+    *plain_columns("response__system__prompt_version as prompt_version"),
     ReportColumn("sampling", _sampling),
-    *_stored(stop_reason="response__stop_reason", seconds="response__seconds", call_id="response__call_id"),
-    *_stored(prompt="response__prompt__text", response="response__text"),
+    *plain_columns("response__stop_reason as stop_reason", "response__seconds as seconds"),
+    *plain_columns("response__call_id as call_id", "response__prompt__text as prompt", "response__text as response"),
     ReportColumn("words", lambda line: len(line["response__text"].split())),
-    *_stored(judge_reason="verdict__rationale", cost="cost"),
+    *plain_columns("verdict__rationale as judge_reason", "cost"),
     ReportColumn("address", _address),
-    plain_column("votes"),
+    *plain_columns("votes"),
 )
 SCORE_PATHS = (
     *("run_id", "run__name", "evaluator_id", "evaluator__name", "evaluator__is_baseline", "response__prompt_id"),
@@ -132,34 +135,37 @@ def _score_lines(scores: QuerySet[Score]) -> Iterator[ReportContent]:
 
 SCORES: ReportTable[QuerySet[Score], ReportContent] = ReportTable("scores", "Scores", SCORE_COLUMNS, rows=_score_lines)
 
-ANNOTATION_PATHS = {
-    "item_id": "item_id", "criterion": "item__criterion", "scenario": "item__scenario",
-    "annotator": "annotator__username", "label": "label", "cannot_judge": "cannot_judge", "note": "note",
-    "seconds": "seconds", "created_at": "created_at", "revised_label": "revised_label",
-    "revision_note": "revision_note", "revised_at": "revised_at", "item_status": "item__status",
-    "item_label": "item__label", "arm": "item__arm", "inclusion_probability": "item__inclusion_probability",
-}  # fmt: skip
-LABEL_PATHS = {  # the columns that the import of labels reads again
-    "item": "item__key", "rater": "rater", "label": "label", "given_at": "given_at",
-    "criterion": "item__criterion", "scenario": "item__scenario", "language": "item__language",
-}  # fmt: skip
+ANNOTATION_COLUMNS = (
+    *("item_id", "item__criterion as criterion", "item__scenario as scenario", "annotator__username as annotator"),
+    *("label", "cannot_judge", "note", "seconds", "created_at", "revised_label", "revision_note", "revised_at"),
+    *("item__status as item_status", "item__label as item_label", "item__arm as arm"),
+    "item__inclusion_probability as inclusion_probability",
+)
+LABEL_COLUMNS = (  # those that the import of labels reads again
+    *("item__key as item", "rater", "label", "given_at"),
+    *("item__criterion as criterion", "item__scenario as scenario", "item__language as language"),
+)
+
+
+def _paths(columns: Iterable[str]) -> list[str]:
+    return [column.partition(" as ")[0] for column in columns]
 
 
 def _annotations(queue: Queue) -> Iterator[ReportContent]:
     rows = Annotation.objects.filter(queue=queue).order_by("item_id", "pk")
-    yield from rows.values(*ANNOTATION_PATHS.values()).iterator(chunk_size=CHUNK)
+    yield from rows.values(*_paths(ANNOTATION_COLUMNS)).iterator(chunk_size=CHUNK)
 
 
 def _labels(table: LabelTable) -> Iterator[ReportContent]:
     rows = ImportedLabel.objects.filter(table=table).order_by("item_id", "pk")
-    yield from rows.values(*LABEL_PATHS.values()).iterator(chunk_size=CHUNK)
+    yield from rows.values(*_paths(LABEL_COLUMNS)).iterator(chunk_size=CHUNK)
 
 
 ANNOTATIONS: ReportTable[Queue, ReportContent] = ReportTable(
-    "answers", "Annotations", _stored(**ANNOTATION_PATHS), rows=_annotations, keys=2
+    "answers", "Annotations", plain_columns(*ANNOTATION_COLUMNS), rows=_annotations, keys=2
 )
 LABELS: ReportTable[LabelTable, ReportContent] = ReportTable(
-    "answers", "Imported labels", _stored(**LABEL_PATHS), rows=_labels, keys=2
+    "answers", "Imported labels", plain_columns(*LABEL_COLUMNS), rows=_labels, keys=2
 )
 
 
@@ -246,10 +252,8 @@ def _media_column(key: str) -> ReportColumn[ResultLine]:
 
 CELL_COLUMNS: tuple[ReportColumn[ResultLine], ...] = (
     ReportColumn("case", lambda line: line.case.key),
-    ReportColumn("scenario", lambda line: line.case.scenario, in_papers=False),
-    ReportColumn("language", lambda line: line.case.language, in_papers=False),
-    ReportColumn("system", lambda line: line.system),
-    ReportColumn("grader", lambda line: line.column.grader.label),
+    *plain_columns("case.scenario", "case.language", in_papers=False),
+    *plain_columns("system", "column.grader.label as grader"),
     _number("score", lambda line: line.share),
     _number("label", lambda line: line.label),
     _cell("attempts", lambda line, cell: line.attempts),
@@ -317,12 +321,6 @@ def _figure(of: str) -> ReportColumn[ReportContent]:
     return stored_figure_column("value", lambda line: line[of], ends=EVERY_END)
 
 
-def _plain(*names: str, **renamed: str) -> tuple[ReportColumn[ReportContent], ...]:
-    """Return columns of what lines hold under these names; the others have another name in the table."""
-    named = {name: name for name in names} | {name: key for key, name in renamed.items()}
-    return tuple(plain_column(name, as_key=key) for name, key in named.items())
-
-
 def _quartile_column(key: str, place: int, scale: ScoreScale) -> ReportColumn[ReportContent]:
     return ScoreColumn(key, lambda row: row["quartiles"] and row["quartiles"][place], scale=scale)
 
@@ -330,9 +328,9 @@ def _quartile_column(key: str, place: int, scale: ScoreScale) -> ReportColumn[Re
 def _distribution_columns(shown: ChartsShown) -> tuple[ReportColumn[ReportContent], ...]:
     quartiles = ("lower_quartile", "median", "upper_quartile")
     return (
-        *_plain("system"),
+        *plain_columns("system"),
         _figure("mean"),
-        *_plain(scored="n"),
+        *plain_columns("n as scored"),
         *(_quartile_column(name, place, shown.scale) for place, name in enumerate(quartiles)),
         *(_bin_column(place) for place in range(BINS)),
     )
@@ -358,7 +356,7 @@ def _chart(
     return ReportTable(name, title, columns, rows=lambda shown: rows(shown.content))
 
 
-RUN = _plain("at", "suite", "run_id", "run")
+RUN = plain_columns("at", "suite", "run_id", "run")
 CHARTS_REPORT = Report(
     "charts",
     "What the charts of a grader's scores of a suite show: distribution, time, length, tokens, agreement.",
@@ -373,29 +371,29 @@ CHARTS_REPORT = Report(
             _distribution_columns,
             lambda content: content["distribution"],
         ),
-        ReportTable("runs", "Mean scores by run", (*RUN, *_plain("system"), _figure("mean")), rows=_run_figures),
+        ReportTable("runs", "Mean scores by run", (*RUN, *plain_columns("system"), _figure("mean")), rows=_run_figures),
         _chart(
             "lengths",
             "Scores by length",
-            (*_plain(**{"from": "low", "to": "high", "responses": "n"}), _figure("mean")),
+            (*plain_columns("low as from", "high as to", "n as responses"), _figure("mean")),
             lambda content: content["lengths"]["bands"],
         ),
         _chart(
             "length-correlation",
             "Rank correlation of length and score",
-            (*_plain("system", responses="n"), *_plain("mean_length"), _figure("correlation")),
+            (*plain_columns("system", "n as responses", "mean_length"), _figure("correlation")),
             lambda content: content["lengths"]["systems"],
         ),
         _chart(
             "tokens",
             "Scores by output tokens",
-            (*_plain("system", "tokens", "is_recorded", "is_on_front"), _figure("mean")),
+            (*plain_columns("system", "tokens", "is_recorded", "is_on_front"), _figure("mean")),
             lambda content: content["tokens"],
         ),
         _chart(
             "agreement",
             "Agreement with people by run",
-            (*RUN, *_plain("labelled"), _figure("agreement")),
+            (*RUN, *plain_columns("labelled"), _figure("agreement")),
             lambda content: content["agreement"],
         ),
     ),

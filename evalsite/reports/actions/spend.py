@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from evalsite.base.actions.reports import Report, ReportColumn, ReportTable
+from evalsite.base.actions.reports import Report, ReportColumn, ReportTable, plain_columns
 from evalsite.base.formats import number
 from evalsite.base.types import JsonDict
 from evalsite.reports import jobs
@@ -79,8 +79,7 @@ def _spend_table(group: SpendGroup) -> ReportTable[SpendShown, SpendLine]:
                 group.value.capitalize(),
                 below=lambda line: line.about.detail,
             ),
-            ReportColumn("key", lambda line: line.about.key),
-            ReportColumn("detail", lambda line: line.about.detail),
+            *plain_columns("about.key", "about.detail"),
             *FIGURES,
         ),
         rows=lambda shown: shown.lines(group),
@@ -93,9 +92,7 @@ BUDGETS: ReportTable[SpendShown, RunBudget] = ReportTable(
     "budgets",
     "Budgets of runs",
     columns=(
-        ReportColumn("run_id", lambda row: row.run.pk),
-        ReportColumn("name", lambda row: row.run.name),
-        ReportColumn("status", lambda row: row.run.status),
+        *plain_columns("run.pk as run_id", "run.name", "run.status"),
         ReportColumn("budget", lambda row: float(row.budget)),
         ReportColumn("spent", lambda row: float(row.run.spent)),
         ReportColumn("in_flight", lambda row: float(row.reserved)),

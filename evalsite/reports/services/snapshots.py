@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, g
 from django.db import transaction
 from django.db.models.functions import Substr
 
-from evalsite.base.actions.reports import BASELINE, FigureColumn, Read, ReportColumn
+from evalsite.base.actions.reports import BASELINE, FigureColumn, Read
 from evalsite.base.formats import SHARE, ScoreScale, scale_of_figure
 from evalsite.base.types import JsonDict
 from evalsite.reports.models import Snapshot
@@ -94,11 +94,6 @@ class CountedShare(Estimate):
 def counted_of(stored: ReportContent | None) -> CountedShare | None:
     """Return the figure with its counts that `figure` and these wrote."""
     return None if stored is None else CountedShare(**stored)
-
-
-def plain_column(name: str, *, as_key: str = "", **options: Any) -> ReportColumn[ReportContent]:
-    """Return the column of what a line of a stored report holds under a name."""
-    return ReportColumn(as_key or name, lambda line: line[name], **options)
 
 
 def stored_figure_column(

@@ -195,9 +195,10 @@ def queue_pace(queue: Queue) -> Facts:
     return facts | {"pace": of_queue, "chart": burn_down_chart(of_queue), "days": days}
 
 
-def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
+@get_view("review.adjudicate")  # it names annotators
+def agreement_detail(request: PageRequest, slug: str, subjects: QuerySet[Any]) -> HttpResponse:
     """Show how far the people of a queue, or the raters of a table, agree."""
-    source = Source.of(subject)
+    source = Source.of(get_object_or_404(subjects, slug=slug))
     options, team = ItemGroupForm(request.GET).options, OfTeamForm(request.GET).chosen_team
     report = source.report(options, with_rows=False)
     context: JsonDict = source.context(report) | {
@@ -207,11 +208,11 @@ def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     }
     context |= {"formats": FORMATS, "paper_formats": REPORT_FORMATS}
     context["command"] = report_command(
-        "agreement", **{"labels" if source.is_labels else "queue": subject.slug}, **options, team=team
+        "agreement", **{"labels" if source.is_labels else "queue": source.subject.slug}, **options, team=team
     )
     if not source.is_labels:
         context["data_set_form"] = DataSetForm()
-        context["unable_url"] = f"{subject.get_absolute_url()}?unable=1#items"
+        context["unable_url"] = f"{source.subject.get_absolute_url()}?unable=1#items"
     content = report.content and of_team(report.content, team)
     if content is not None:
         estimated = content.estimated.items if content.estimated is not None else []
@@ -231,10 +232,13 @@ def agreement_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     return report_page(request, "agreement_detail", context)
 
 
-def agreement_download(
-    request: PageRequest, subject: Queue | LabelTable, table: str, format_name: str
+@get_view("review.adjudicate")  # it names annotators
+@waits_for_report
+def agreement_export(
+    request: PageRequest, slug: str, subjects: QuerySet[Any], table: str, format_name: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send a table of an agreement report; `answers` is every single answer or label."""
+    """Download a table of an agreement report; `answers` is every single annotation or label."""
+    subject = get_object_or_404(subjects, slug=slug)
     source = Source.of(subject)
     named = NamedSubject(f"{'labels' if source.is_labels else 'agreement'} {subject.slug}", subject.pk)
     if table == "answers":
@@ -246,9 +250,10 @@ def agreement_download(
     return report_download(request, REPORT, form, table=table, format_name=format_name, subject=named)
 
 
-def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
+@get_view("review.adjudicate")  # it names annotators
+def agreement_items(request: PageRequest, slug: str, subjects: QuerySet[Any]) -> HttpResponse:
     """Show the items behind the figure that the address names. Raises: Http404 for a figure that does not exist."""
-    source, cell = Source.of(subject), cell_of(request.GET)
+    source, cell = Source.of(get_object_or_404(subjects, slug=slug)), cell_of(request.GET)
     options = ItemGroupForm(request.GET).options
     report = source.report(options)
     heading, unit = suite_charts.words_of(cell, source.texts)
@@ -284,9 +289,10 @@ def item_list_page(request: PageRequest, subject: Queue | LabelTable) -> HttpRes
     return report_page(request, "agreement_items", context)
 
 
-def confusion_page(request: PageRequest, subject: Queue | LabelTable) -> HttpResponse:
+@get_view("review.adjudicate")  # it names annotators
+def agreement_confusion(request: PageRequest, slug: str, subjects: QuerySet[Any]) -> HttpResponse:
     """Show which label one person gave where another gave which. Raises: Http404 for somebody without answers."""
-    source = Source.of(subject)
+    source = Source.of(get_object_or_404(subjects, slug=slug))
     people = {name: str(request.GET.get(name, ""))[:150] for name in ("first", "second")}
     report = source.report(ItemGroupForm(request.GET).options)
     context: JsonDict = source.context(report) | {"people": people}
@@ -305,33 +311,6 @@ def agreement_list(request: PageRequest) -> HttpResponse:
     page = page_of(request, answered_queues(), per_page=25)
     tables = LabelTable.objects.order_by("-created_at", "-pk")[:100]
     return render(request, "reports/agreement_list.html", {"page_obj": page, "label_tables": tables})
-
-
-@get_view("review.adjudicate")  # it names annotators
-def agreement_detail(request: PageRequest, slug: str, subjects: QuerySet[Any]) -> HttpResponse:
-    """Show how far the people agree."""
-    return agreement_page(request, get_object_or_404(subjects, slug=slug))
-
-
-@get_view("review.adjudicate")  # it names annotators
-def agreement_confusion(request: PageRequest, slug: str, subjects: QuerySet[Any]) -> HttpResponse:
-    """Show which label one person gave where another gave which."""
-    return confusion_page(request, get_object_or_404(subjects, slug=slug))
-
-
-@get_view("review.adjudicate")  # it names annotators
-def agreement_items(request: PageRequest, slug: str, subjects: QuerySet[Any]) -> HttpResponse:
-    """List the items behind one figure of the report."""
-    return item_list_page(request, get_object_or_404(subjects, slug=slug))
-
-
-@get_view("review.adjudicate")  # it names annotators
-@waits_for_report
-def agreement_export(
-    request: PageRequest, slug: str, subjects: QuerySet[Any], table: str, format_name: str
-) -> HttpResponse | StreamingHttpResponse:
-    """Download a table of an agreement report; `answers` is every single annotation or label."""
-    return agreement_download(request, get_object_or_404(subjects, slug=slug), table, format_name)
 
 
 @get_view("review.adjudicate")

@@ -87,6 +87,7 @@ from evalsite.reports.views.pages import (
     PAPER_FORMATS,
     REPORT_FORMATS,
     Download,
+    export_view,
     report_command,
     report_download,
     report_page,
@@ -105,6 +106,11 @@ from judging.statistics.judge_quality import ALPHA, DELTA
 
 STEPS_SHOWN = 100
 PERCENT = {"error": 10.0, "certainty": 90.0}
+
+judge_export = export_view(REPORT, LooksForm)
+debate_export = export_view(DEBATES_REPORT, DebatesForm)
+arena_export = export_view(ARENA_REPORT, ArenaForm)
+spend_export = export_view(SPEND_REPORT, SpendForm)
 
 
 def trust_context(options: Options) -> JsonDict:
@@ -357,14 +363,6 @@ def judge_detail(request: PageRequest) -> HttpResponse:
     return report_page(request, "judge_detail", context)
 
 
-@get_view("reports.view_snapshot")
-@waits_for_report
-def judge_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Download the judges, the agents or the certificates of judges."""
-    form, subject = LooksForm(request.GET), NamedSubject("judges", None)
-    return report_download(request, REPORT, form, table=table, format_name=format_name, subject=subject)
-
-
 def _bars(row: JudgeFigures) -> list[ReportContent]:
     return bars(row.histogram, read_scale(row.scale))
 
@@ -538,14 +536,6 @@ def debate_report(request: PageRequest) -> HttpResponse:
 
 
 @get_view("reports.view_snapshot")
-@waits_for_report
-def debate_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Download a table of the meta-evaluation under the address's choices."""
-    form, subject = DebatesForm(request.GET), NamedSubject("debates", None)
-    return report_download(request, DEBATES_REPORT, form, table=table, format_name=format_name, subject=subject)
-
-
-@get_view("reports.view_snapshot")
 def debate_items(request: PageRequest) -> HttpResponse:
     """List the debates that a figure counts, those on which the two sides differ first."""
     figure = debates_behind_of(request.GET)
@@ -604,14 +594,6 @@ def arena(request: PageRequest) -> HttpResponse:
         figures = [row["strength"] for row in content["whole"]["rows"]]
         context |= {"content": content, "axis": common_axis(figures), "basis": debate_basis(content)}
     return report_page(request, "arena", context)
-
-
-@get_view("reports.view_snapshot")
-@waits_for_report
-def arena_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Download the ranking or the pairs behind it."""
-    form, subject = ArenaForm(request.GET), NamedSubject("arena", None)
-    return report_download(request, ARENA_REPORT, form, table=table, format_name=format_name, subject=subject)
 
 
 @get_view("reports.view_snapshot")
@@ -694,12 +676,3 @@ def _figures(request: PageRequest, form: SpendForm, shown: SpendShown, at: datet
 def _recent(today: date) -> list[tuple[str, str]]:
     """Return periods that end today, each with the day from which it counts."""
     return [(f"Last {days} days", (today - timedelta(days=days - 1)).isoformat()) for days in RECENT_DAYS]
-
-
-@get_view("judging.view_run")
-@waits_for_report
-def spend_export(request: PageRequest, table: str, format_name: str) -> HttpResponse | StreamingHttpResponse:
-    """Download one of the page's tables for the same period."""
-    subject = NamedSubject("spend", None)
-    form = SpendForm(request.GET)
-    return report_download(request, SPEND_REPORT, form, table=table, format_name=format_name, subject=subject)

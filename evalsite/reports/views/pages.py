@@ -13,7 +13,7 @@ from django.shortcuts import render
 
 from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.actions.reports import BeingComputed, NoSuchTable, Report, ReportTable, Shown
-from evalsite.base.http import PageRequest, table_response
+from evalsite.base.http import PageRequest, get_view, table_response
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES, PAPER_TYPES
 from evalsite.base.types import JsonDict
 
@@ -74,6 +74,18 @@ def report_download(
         raise Http404(" ".join(str(error) for errors in form.errors.values() for error in errors))
     declared = table_of(report, table)
     return table_download(request, declared, report.read(form, False), format_name=format_name, subject=subject)
+
+
+def export_view(report: Report[Any], form_class: type[Form]) -> Callable[..., Download]:
+    """Return the view that downloads a table of a report under the choices of its address."""
+
+    @get_view(report.permission)
+    @waits_for_report
+    def view(request: PageRequest, table: str, format_name: str) -> Download:
+        form, subject = form_class(request.GET), NamedSubject(report.name, None)
+        return report_download(request, report, form, table=table, format_name=format_name, subject=subject)
+
+    return view
 
 
 def table_of(report: Report[Shown], name: str) -> ReportTable[Shown, Any]:
