@@ -132,7 +132,7 @@ def _lines(facts: JsonObject, indent: str) -> Iterator[str]:
         if isinstance(value, Mapping) and value:
             yield f"{indent}{label}:"
             yield from _lines(value, indent + INDENT)
-        elif _is_rows(value):
+        elif isinstance(value, list | tuple) and value and all(isinstance(row, Mapping) for row in value):
             yield ""
             yield table_text(label, value)
         elif isinstance(value, str) and "\n" in value.strip():
@@ -180,10 +180,6 @@ def _cell(value: Any) -> Any:
 
 def _empty(value: Any) -> Any:
     return value if isinstance(value, bool | int | float) else None
-
-
-def _is_rows(value: object) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(row, Mapping) for row in value)
 
 
 def numbered_row(rows: QuerySet[Row], text: str) -> Row | None:

@@ -104,7 +104,7 @@ class NounCommand(JsonCommand):
         if verb == "list":
             return _listed(noun, options)
         action = noun.actions.get(verb)
-        actor = _actor(options.get("by", ""), action)
+        actor = None if action is None else acting_person(options.get("by", ""), permission=action.permission)
         named = options.get("subject")
         subject = None if named is None else _subject(noun, action, actor, named)
         if action is None:
@@ -231,11 +231,6 @@ def printed_table(report: Report[Any], shown: Any, options: JsonDict) -> Iterato
         raise BadInput(f"{refusal} (--table)") from refusal
     for piece in table_bytes(table.in_format(shown, format_name), format_name):
         yield piece.decode()
-
-
-def _actor(name: str, action: Action[Any, Any] | None) -> User | None:
-    """Return the person in whose name something is done, who may do it; None where nobody is named."""
-    return None if action is None else acting_person(name, permission=action.permission)
 
 
 def add_by(parser: argparse.ArgumentParser, *, needs_person: bool = False) -> None:

@@ -12,7 +12,7 @@ from django.core.validators import validate_email
 
 from evalsite.accounts.forms import PersonCreateForm
 from evalsite.accounts.roles import Role
-from evalsite.accounts.services import PersonDetails, PersonRefused, create_person
+from evalsite.accounts.services import PersonDetails, create_person
 from evalsite.base.command_base import BadInput, JsonCommand
 from evalsite.base.types import JsonDict
 
@@ -35,15 +35,8 @@ class Command(JsonCommand):
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else settings.ADMIN_PASSWORD
         if options["password_stdin"] and not password:
             raise BadInput("Standard input contains no password.")
-        try:
-            issued = create_person(
-                details=PersonDetails(username, email=options["email"]),
-                role=Role.ADMIN,
-                actor=None,
-                password=password,
-            )
-        except PersonRefused as refusal:
-            raise BadInput(str(refusal)) from refusal
+        details = PersonDetails(username, email=options["email"])
+        issued = create_person(details=details, role=Role.ADMIN, actor=None, password=password)
         result: JsonDict = {"username": username, "role": Role.ADMIN.value}
         return result if password else result | {"password": issued.password}
 

@@ -137,16 +137,12 @@ def board_facts(suite: Suite) -> JsonDict:
     return {"suite": str(suite), "id": suite.pk, "address": address, "graders": [grader.label for grader in graders]}
 
 
-def _suites(_person: object) -> QuerySet[Suite]:
-    return Suite.objects.select_related("benchmark")
-
-
 BOARDS: Noun[Suite] = Noun(
     name="board",
     plural="boards",
     help="Choose the official board of a suite or none, list boards, or show one.",
     reference=SUITE,
-    rows=_suites,
+    rows=lambda _person: Suite.objects.select_related("benchmark"),
     view_permission=SEES,
     shown=board_facts,
 )

@@ -524,11 +524,7 @@ def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], verd
     }
 
 
-def _arena_size(subject_id: int, options: Options) -> int:
-    return Debate.objects.count() * 5
-
-
-ARENA = ReportKind("arena", _data_version, _arena_size, compute_arena)
+ARENA = ReportKind("arena", _data_version, lambda subject_id, options: Debate.objects.count() * 5, compute_arena)
 
 
 Subject = tuple[int, int]

@@ -489,7 +489,7 @@ def _with_people(
     rows["evaluator"] = evaluator_id
     rows["response"], rows["case"] = replies.responses[newest], replies.prompts[newest]
     rows["people"], rows["is_read"], rows["judge"] = NONE, replies.has_value[newest], NOT_READ
-    if _is_right_or_wrong(scale):
+    if sorted(label.share if label.share is not None else -1.0 for label in scale) == [0.0, 1.0]:
         codes = _places_of(replies, newest, scale, scale)
         rows["judge"] = np.where(codes == NONE, NOT_READ, codes)
     _, verdict_rows, asked_rows = np.intersect1d(
@@ -531,10 +531,6 @@ def _parts_of(
                     json.loads(nodes),
                     parts[pk],
                 )
-
-
-def _is_right_or_wrong(labels: Sequence[Label]) -> bool:
-    return sorted(label.share if label.share is not None else -1.0 for label in labels) == [0.0, 1.0]
 
 
 def _places_of(replies: ReplyRows, rows: Ints, labels: Sequence[Label], scale: Sequence[Label]) -> Ints:

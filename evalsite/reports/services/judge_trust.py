@@ -151,11 +151,6 @@ def _is_equal(row: AuditedResponse) -> float:
     return float(row.judge == row.people)
 
 
-def _half_for_ties(row: AuditedResponse) -> float:
-    """Return 1 for equal preferences, 0 for opposite ones, a half where one of both is a tie."""
-    return 1.0 - abs(PREFERENCE_SHARES[row.judge or TIE] - PREFERENCE_SHARES[row.people])
-
-
 def _ties(read: Sequence[AuditedResponse], planned: int) -> dict[str, Estimate]:
     """Return how often preferences are equal, by what becomes of ties; nothing for other labels."""
     if not read or not all(is_preference(row.scale) for row in read):
@@ -163,7 +158,9 @@ def _ties(read: Sequence[AuditedResponse], planned: int) -> dict[str, Estimate]:
     firm = [row for row in read if TIE not in (row.judge, row.people)]
     return {
         WITHOUT_TIES: _pooled_share(firm, _is_equal, planned),
-        TIES_AS_HALF: _pooled_share(read, _half_for_ties, planned),
+        TIES_AS_HALF: _pooled_share(
+            read, lambda row: 1.0 - abs(PREFERENCE_SHARES[row.judge or TIE] - PREFERENCE_SHARES[row.people]), planned
+        ),
     }
 
 

@@ -328,7 +328,7 @@ def _data_version(subject_id: int, options: Options) -> str:
 
 
 def _rows_to_read(subject_id: int, options: Options) -> int:
-    return ledger_size()
+    return Call.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 SPEND = ReportKind("spend", _data_version, _rows_to_read, compute_spend, SpendReport)
@@ -471,7 +471,7 @@ def _endpoint_names(report: SpendReport, keys: Sequence[int]) -> dict[int, Spend
 
 
 def _person_names(report: SpendReport, keys: Sequence[int]) -> dict[int, SpendName]:
-    names = named_people(keys)
+    names = dict(User.objects.filter(pk__in=keys).values_list("pk", "username"))
     nobody = SpendName("Nobody", "started by a command, outside of runs, or in deleted ones", "")
     return {key: SpendName(names.get(key, "Deleted account"), "", str(key)) if key else nobody for key in keys}
 
@@ -545,11 +545,6 @@ def spend_version() -> str:
     last = Call.objects.order_by("-pk").values_list("pk", flat=True).first()
     runs = Run.objects.aggregate(last=Max("pk"), made=Sum("calls_made"), reused=Sum("calls_reused"), done=Sum("done"))
     return f"{last}.{runs['last']}.{runs['made']}.{runs['reused']}.{runs['done']}"
-
-
-def ledger_size() -> int:
-    """Return about how many calls the ledger holds, from the last key."""
-    return Call.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def read_called() -> np.ndarray:
@@ -642,11 +637,6 @@ def named_runs(keys: Sequence[int]) -> dict[int, str]:
 def named_endpoints() -> dict[int, tuple[str, str]]:
     """Return the name and the model of each endpoint."""
     return {pk: (name, model) for pk, name, model in ModelEndpoint.objects.values_list("pk", "name", "model")}
-
-
-def named_people(keys: Sequence[int]) -> dict[int, str]:
-    """Return the user names of people."""
-    return dict(User.objects.filter(pk__in=keys).values_list("pk", "username"))
 
 
 def _chunks(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:

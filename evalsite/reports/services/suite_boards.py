@@ -471,11 +471,7 @@ def _run_version(run_id: int, options: Options) -> str:
     return " ".join(f"{row.pk}.{results_version(row)}" for row in evaluators_of_run(run_id))
 
 
-def _run_size(run_id: int, options: Options) -> int:
-    return task_count(run_id)
-
-
-RUN_RESULTS = ReportKind("run-results", _run_version, _run_size, compute_run_results)
+RUN_RESULTS = ReportKind("run-results", _run_version, lambda run_id, options: task_count(run_id), compute_run_results)
 
 
 BADGE_BYTES = 24

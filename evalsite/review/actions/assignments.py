@@ -244,14 +244,10 @@ def skip(act: ActionCall[Assignment, SkipForm]) -> Assignment:
     return claims.skip_item(item_id=act.subject.item_id, annotator=act.person, at=act.at, **act.data)
 
 
-def _flag_form(claim: Assignment, _first: JsonObject, data: PageData | None) -> FlagForm:
-    return FlagForm(data, initial={"text": claim.flag})
-
-
 @say(
     "flag",
     form=FlagForm,
-    makes_form=_flag_form,
+    makes_form=lambda claim, _first, data: FlagForm(data, initial={"text": claim.flag}),
     said=lambda claim: "Flagged for the owner of the queue" if claim.flag else "Flag removed",
 )
 def flag(act: ActionCall[Assignment, FlagForm]) -> Assignment:

@@ -172,14 +172,10 @@ def take_back(act: ActionCall[ReviewItem, NoInput]) -> Queue:
 claim_facts = columns("pk as assignment", "item_id as item", "annotator.username as person", "status")
 
 
-def _hand_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> HandForm:
-    return HandForm(data, people=possible_members_of(item.queue))
-
-
 @own(
     "give",
     form=HandForm,
-    makes_form=_hand_form,
+    makes_form=lambda item, _first, data: HandForm(data, people=possible_members_of(item.queue)),
     shown=claim_facts,
     said=lambda claim: f"{claim.annotator.username} gets this item next; it is reserved for one day",
 )
@@ -210,14 +206,10 @@ def comment(act: ActionCall[ReviewItem, AnnotatorCommentForm]) -> Assignment:
     return claims.comment_on_item(item_id=act.subject.pk, annotator=person, text=text, author=act.actor, at=act.at)
 
 
-def _withdraw_form(item: ReviewItem, _first: JsonObject, data: PageData | None) -> WithdrawForm:
-    return WithdrawForm(data, people=User.objects.filter(assignments__item=item))
-
-
 @own(
     "withdraw",
     form=WithdrawForm,
-    makes_form=_withdraw_form,
+    makes_form=lambda item, _first, data: WithdrawForm(data, people=User.objects.filter(assignments__item=item)),
     shown=claim_facts,
     said=lambda claim: f"Withdrawn from {claim.annotator.username}; the draft is kept",
 )
@@ -360,10 +352,6 @@ def give_items(act: ActionCall[Queue, ItemsHandForm]) -> str:
 OF_ITEMS: tuple[Action[Queue, Any], ...] = (give_items, *SEVERAL)  # by the same choice of items
 
 
-def _release_form(queue: Queue, first: JsonObject, data: PageData | None) -> ReleaseForm:
-    return ReleaseForm(data, holder=first["holder"], people=possible_members_of(queue))
-
-
 def _released(facts: JsonDict) -> str:
     count = facts["withdrawn"]
     withdrawn = f"{count} item{'' if count == 1 else 's'} withdrawn from {facts['person']}"
@@ -373,7 +361,7 @@ def _released(facts: JsonDict) -> str:
 @of_queue(
     "release",
     form=ReleaseForm,
-    makes_form=_release_form,
+    makes_form=lambda queue, first, data: ReleaseForm(data, holder=first["holder"], people=possible_members_of(queue)),
     first_fields={"holder": forms.ModelChoiceField(User.objects.all(), help_text="Who has the items")},
     shown=dict,
     said=_released,

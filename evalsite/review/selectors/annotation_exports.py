@@ -332,15 +332,11 @@ def _task(
         "meta": {
             "queue": first["queue"],
             "status": first["status"],
-            "final_label": shown.words(_final(first)),
+            "final_label": shown.words(str(first["adjudicated_label"] or first["final_label"])),
             "item": first["item"],
             "item_hash": first["item_hash"],
         },
     }
-
-
-def _final(row: JsonDict) -> str:
-    return str(row["adjudicated_label"] or row["final_label"])
 
 
 def _annotation(shown: _Shown, row: JsonDict, emails: dict[str, str], questions: dict[str, FormQuestion]) -> JsonDict:

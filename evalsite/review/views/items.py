@@ -449,20 +449,20 @@ def _claim(request: PageRequest, item_id: int) -> Assignment:
 @action_page(take_next)
 def item_next(request: PageRequest, slug: str) -> HttpResponse:
     """Hand out the next item of a queue."""
+    return show_next(request, _queue_to_take_from(request, slug))
+
+
+def _queue_to_take_from(request: PageRequest, slug: str) -> Queue:
     try:
-        queue = queue_to_take_from(slug=slug, user=request.user)
+        return queue_to_take_from(slug=slug, user=request.user)
     except Queue.DoesNotExist as error:
         raise Http404("No such queue.") from error
-    return show_next(request, queue)
 
 
 @action_page(answer_training, form_view)
 def training(request: PageRequest, slug: str) -> HttpResponse:
     """Show the next training item of a queue, or with `?done=` what is right of one that was answered."""
-    try:
-        queue = queue_to_take_from(slug=slug, user=request.user)
-    except Queue.DoesNotExist as error:
-        raise Http404("No such queue.") from error
+    queue = _queue_to_take_from(request, slug)
     form = answer_training.form(queue, {}, request.POST or None)
     if request.method == "POST":
         try:
