@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Model, Q, QuerySet
-from django.forms import BaseForm, ChoiceField, Field, ModelChoiceField
 
 from evalsite.base.http import whole_number
 from evalsite.base.tables import Table, write_markdown
@@ -39,25 +38,6 @@ class BadInput(CommandError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, returncode=2)
-
-
-def form_refusal(form: BaseForm) -> BadInput:
-    """Return what is wrong with a form that a command filled in, each error with its field's label and choices."""
-    return BadInput(
-        " ".join(
-            f"{form[name].label}: {error}{_choices_in_words(form.fields[name])}" if name in form.fields else str(error)
-            for name, errors in form.errors.items()
-            for error in errors
-        )
-    )
-
-
-def _choices_in_words(field: Field) -> str:
-    """Return the choices of a field that has a few, as a command takes them; a page shows them itself."""
-    if not isinstance(field, ChoiceField) or isinstance(field, ModelChoiceField) or callable(field.choices):
-        return ""
-    values = (str(value).strip('"') for value, _ in field.choices)  # options of judges are JSON
-    return f" Choices: {', '.join(values)}."
 
 
 class JsonCommand(BaseCommand):

@@ -15,7 +15,7 @@ FOLDERS = {"accounts": "base", "api": "site", "evalsite": "site", "registration"
 
 
 def layer_of(name: str) -> str:
-    """Return the layer of a template by its path: those in no folder are of the base app, the styleguide too."""
+    """Return the layer of a template by its path: those in no folder are of the base app."""
     folder = name.partition("/")[0] if "/" in name else "base"
     return FOLDERS.get(folder, folder)
 

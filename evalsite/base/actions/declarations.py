@@ -549,8 +549,3 @@ def acting_person(text: str, *, permission: str) -> User | None:
     if not person.has_perm(permission):
         raise Refused(f"“{person.username}” may not do this. Name somebody who may with --by.")
     return person
-
-
-def people_named(texts: Iterable[str]) -> list[User]:
-    """Return the active people of these names."""
-    return [ACTIVE_PERSON.named(text) for text in texts]

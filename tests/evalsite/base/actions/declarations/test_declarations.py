@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from evalsite.accounts.roles import Role
-from evalsite.base.actions.declarations import PERSON, acting_person, people_named
+from evalsite.base.actions.declarations import ACTIVE_PERSON, PERSON, acting_person
 from evalsite.base.types import Refused
 from tests import factories
 
@@ -28,7 +28,7 @@ def test_a_person_is_found_by_user_name_mail_address_or_number(ada: User) -> Non
     found = [PERSON.named(word) for word in ("ada", "ADA", "Ada@example.org", bob.pk, str(bob.pk), str(ada.pk))]
 
     assert found == [ada, ada, ada, bob, bob, numeric]
-    assert people_named(["ada@example.org", "bob"]) == [ada, bob]
+    assert [ACTIVE_PERSON.named(text) for text in ("ada@example.org", "bob")] == [ada, bob]
 
 
 def test_who_acts_is_active_and_may_do_it(ada: User) -> None:
