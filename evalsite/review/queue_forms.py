@@ -30,7 +30,6 @@ from evalsite.review.selectors.annotation_exports import LABEL_STUDIO
 from evalsite.review.selectors.audits import AuditSubject
 from evalsite.review.selectors.pages import ItemFilters, choose_members, items_matching
 from evalsite.review.services.claims import MOST_AT_ONCE
-from evalsite.review.services.label_tables import NewQueue
 from evalsite.review.states import ItemStatus, QueueMode
 from evalsite.review.tables.queue_files import MaterialFile, read_materials
 from judging.forms.imports import (
@@ -577,15 +576,14 @@ class QueueFileForm(MaterialFileForm):
         """Whether the scale reads upside down and nobody has said that it is meant so."""
         return "order_is_meant" in self.fields and not self.cleaned_data["order_is_meant"]
 
-    def plan(self) -> NewQueue:
-        """Return what the owner decides about the queue."""
+    def plan(self) -> Queue:
+        """Return the queue as its owner decides about it, not stored."""
         data = self.cleaned_data
-        return NewQueue(
+        return Queue(
             name=data["name"],
-            file_name=data["file_name"],
+            source_file=data["file_name"],
             guidelines=data["guidelines"],
             question=data["question"],
-            labels=data["scale"],
             form=data["form"],
             quorum=data["quorum"],
             overlap=1.0 if data["overlap"] is None else data["overlap"],

@@ -161,6 +161,7 @@ def create(act: ActionCall[None, QueueFileForm]) -> FileQueue:
     assert parsed.value is not None, "files that cannot be used are refused"
     queue = create_queue(
         new_queue=act.form.plan(),
+        labels=act.data["scale"],
         material_file=parsed.value,
         members=list(act.data["members"]),
         actor=act.actor,

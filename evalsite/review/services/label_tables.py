@@ -22,18 +22,16 @@ from django.db.models import Max, QuerySet
 from evalsite.accounts.audit import record
 from evalsite.base.rows import batches, lock_row
 from evalsite.base.signals import labels_imported
-from evalsite.base.types import JsonDict, JsonObject, Refused
+from evalsite.base.types import JsonDict, Refused
 from evalsite.review.models import (
     FinalLabel,
     ImportedLabel,
     LabelledItem,
     LabelTable,
     Material,
-    OrderPolicy,
     Provenance,
     Queue,
     ReviewItem,
-    Team,
 )
 from evalsite.review.questions.form_files import check_fits, for_items, form_of_definition
 from evalsite.review.questions.scales import (
@@ -45,7 +43,7 @@ from evalsite.review.questions.scales import (
     labels_to_json,
     short_of,
 )
-from evalsite.review.routing import RETEST_SHARE, ItemArm, uniform_number
+from evalsite.review.routing import ItemArm, uniform_number
 from evalsite.review.selectors.final_labels import responses_of
 from evalsite.review.selectors.subjects import (
     RubricParts,
@@ -68,7 +66,7 @@ from evalsite.review.services.queues import (
     recount,
 )
 from evalsite.review.services.run_referrals import store_subjects
-from evalsite.review.states import ItemStatus, QueueMode, QueueStatus, ReviewRefused, outcome
+from evalsite.review.states import ItemStatus, QueueStatus, ReviewRefused, outcome
 from evalsite.review.tables.label_files import LabelFile, LabelledRow, LabelSheet, NamedResponse, read_labels
 from evalsite.review.tables.queue_files import MaterialFile, MaterialRow
 from judging.llm.chat import canonical_json
@@ -446,63 +444,41 @@ REASON = "given"
 REASON_TEXT = "Imported from a file."
 
 
-@dataclass(frozen=True, slots=True)
-class NewQueue:
-    """What the owner decides about a queue made of a file."""
-
-    name: str  # "": a neutral one, since annotators see it
-    file_name: str
-    guidelines: str = ""
-    question: str = ""
-    labels: tuple[Label, ...] = ()
-    form: JsonObject = field(default_factory=dict)  # as `read_form` returns it; its answers give the labels
-    quorum: int = 2
-    mode: QueueMode = QueueMode.BLIND
-    order: OrderPolicy = OrderPolicy.GIVEN
-    overlap: float = 1.0
-    retest_share: float = RETEST_SHARE
-    team: Team | None = None  # whose people are the members
-
-
 @transaction.atomic
 def create_queue(
-    *, new_queue: NewQueue, material_file: MaterialFile, members: Sequence[User], actor: User | None, at: datetime
+    *,
+    new_queue: Queue,
+    labels: tuple[Label, ...],
+    material_file: MaterialFile,
+    members: Sequence[User],
+    actor: User | None,
+    at: datetime,
 ) -> Queue:
     """Return an open queue with one item per row. Pairs are asked which side is better unless a form says otherwise.
 
-    Labels that the file has become tables of their own.
+    `new_queue` is what its owner decides, with the form as `read_form` returns it; without a name it gets a neutral
+    one, since annotators see it. Labels that the file has become tables of their own.
 
     Raises:
         ReviewRefused: the name gives a system or the file away.
         BadForm: the form asks what cannot be asked of so many responses.
     """
-    labels = PREFERENCE if material_file.is_pair else new_queue.labels or JUDGEMENT
-    check_fits(new_queue.form, size=material_file.size)
-    if (form := form_of_definition(new_queue.form, size=material_file.size)) is not None:
+    queue, file_name = new_queue, new_queue.source_file
+    labels = PREFERENCE if material_file.is_pair else labels or JUDGEMENT
+    check_fits(queue.form, size=material_file.size)
+    if (form := form_of_definition(queue.form, size=material_file.size)) is not None:
         labels = form.labels
-    check_name(new_queue.name, hidden=_names_in(material_file, new_queue.file_name))
-    name = new_queue.name[:200] or _neutral_name(material_file)
-    queue = Queue.objects.create(
-        slug=free_slug(Queue, name),
-        name=name,
-        guidelines=new_queue.guidelines or _usual_guidelines(material_file, has_form=form is not None),
-        question=new_queue.question,
-        labels=labels_to_json(labels),
-        form=for_items(new_queue.form, size=material_file.size),
-        quorum=new_queue.quorum,
-        overlap=new_queue.overlap,
-        mode=new_queue.mode,
-        order=new_queue.order,
-        retest_share=new_queue.retest_share,
-        source_file=new_queue.file_name[:200],
-        team=new_queue.team,
-        created_at=at,
-        created_by=actor,
-    )
-    members = members_of(new_queue.team, chosen=members) or ()
+    check_name(queue.name, hidden=_names_in(material_file, file_name))
+    queue.name = queue.name[:200] or _neutral_name(material_file)
+    queue.slug = free_slug(Queue, queue.name)
+    queue.guidelines = queue.guidelines or _usual_guidelines(material_file, has_form=form is not None)
+    queue.labels, queue.form = labels_to_json(labels), for_items(queue.form, size=material_file.size)
+    queue.source_file, queue.created_at, queue.created_by = file_name[:200], at, actor
+    queue.save()
+    members = members_of(queue.team, chosen=members) or ()
     queue.members.set(members)
-    queue = _store_rows(queue, material_file, file_name=new_queue.file_name, actor=actor, at=at)
-    record(actor, "queue.created", queue, file=new_queue.file_name, items=queue.total_count, members=len(members))
+    queue = _store_rows(queue, material_file, file_name=file_name, actor=actor, at=at)
+    record(actor, "queue.created", queue, file=file_name, items=queue.total_count, members=len(members))
     notify_members(queue=queue, people=members, at=at)
     return queue
 

@@ -12,10 +12,10 @@ from django.core.management import call_command
 from django.db import transaction
 
 from evalsite.base.tables import table_bytes
-from evalsite.review.models import Annotation, Queue, ReviewItem
+from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
 from evalsite.review.questions.scales import scale_from_words
 from evalsite.review.selectors.annotation_exports import annotations_table, label_studio_json
-from evalsite.review.services.label_tables import NewQueue, create_queue
+from evalsite.review.services.label_tables import create_queue
 from evalsite.review.tables.queue_files import read_materials
 from judging.models import Benchmark, Response, Upload
 from judging.services.file_imports.imports import check_import, store_import
@@ -34,8 +34,9 @@ UNNAMED = b"id,question,response_a,response_b\np1,Which?,This.,That.\n"
 def queue_of(data: bytes, *scale: str) -> Queue:
     materials = read_materials(data, "f.csv").value
     assert materials is not None
-    new_queue = NewQueue(name="", file_name="f.csv", labels=scale_from_words(scale), quorum=2)
-    return create_queue(new_queue=new_queue, material_file=materials, members=[], actor=None, at=NOON)
+    new_queue = Queue(source_file="f.csv", quorum=2, order=OrderPolicy.GIVEN)
+    labels = scale_from_words(scale)
+    return create_queue(new_queue=new_queue, labels=labels, material_file=materials, members=[], actor=None, at=NOON)
 
 
 def annotated(queue: Queue, *labels: str) -> Queue:

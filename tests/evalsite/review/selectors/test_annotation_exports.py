@@ -9,12 +9,12 @@ import json
 import pytest
 
 from evalsite.base.tables import table_bytes
-from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.models import OrderPolicy, Queue, ReviewItem
 from evalsite.review.questions.form_files import read_form
 from evalsite.review.questions.forms import seal_of
 from evalsite.review.questions.scales import scale_from_words
 from evalsite.review.selectors.annotation_exports import annotations_table, label_studio_json
-from evalsite.review.services.label_tables import NewQueue, create_queue
+from evalsite.review.services.label_tables import create_queue
 from evalsite.review.tables.annotations import COLUMNS, read_annotations
 from evalsite.review.tables.label_files import read_labels
 from evalsite.review.tables.queue_files import read_materials
@@ -29,8 +29,9 @@ PAIRS = b"id,question,response_a,response_b,context,criterion_text\np1,Which?,Th
 def queue_of(data: bytes, *scale: str) -> Queue:
     materials = read_materials(data, "f.csv").value
     assert materials is not None
-    new_queue = NewQueue(name="", file_name="f.csv", labels=scale_from_words(scale), quorum=2)
-    return create_queue(new_queue=new_queue, material_file=materials, members=[], actor=None, at=NOON)
+    new_queue = Queue(source_file="f.csv", quorum=2, order=OrderPolicy.GIVEN)
+    labels = scale_from_words(scale)
+    return create_queue(new_queue=new_queue, labels=labels, material_file=materials, members=[], actor=None, at=NOON)
 
 
 def exported(queue: Queue) -> list[dict[str, str]]:
@@ -107,8 +108,8 @@ def test_label_studio_json_holds_marks_as_labels_and_several_choices_as_choices(
     assert materials is not None
     text = "- {key: errors, ask: Errors?, kind: spans, labels: [minor]}\n- {key: why, ask: Why?, kind: choices, "
     form = read_form(text + "options: [tone, facts]}")
-    new_queue = NewQueue(name="", file_name="f.csv", labels=(), quorum=2, form=form)
-    create_queue(new_queue=new_queue, material_file=materials, members=[], actor=None, at=NOON)
+    new_queue = Queue(source_file="f.csv", quorum=2, form=form, order=OrderPolicy.GIVEN)
+    create_queue(new_queue=new_queue, labels=(), material_file=materials, members=[], actor=None, at=NOON)
     row = factories.annotation(item=ReviewItem.objects.get(), label="answered", annotator=factories.user("ada"))
     row.parts = {"errors": [seal_of("So it is."), "3-5:minor"], "why": ["facts", "tone"]}
     row.save()

@@ -9,11 +9,11 @@ import pytest
 from django.utils import timezone
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import Annotation, Queue, ReviewItem
+from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
 from evalsite.review.selectors.waiting_items import Progress, read_waiting, standing_of
 from evalsite.review.services.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.claims import NoItemAvailable, claim_next
-from evalsite.review.services.label_tables import NewQueue, add_items, create_queue
+from evalsite.review.services.label_tables import add_items, create_queue
 from evalsite.review.services.queues import recount, set_quota, update_queue
 from evalsite.review.states import ReviewRefused
 from evalsite.review.tables.queue_files import MaterialFile, read_materials
@@ -31,8 +31,9 @@ def materials(*numbers: int, answer: str = "So") -> MaterialFile:
 
 
 def made(count: int, **options: float) -> Queue:
-    plan = NewQueue(name="Why", file_name="rows.csv", retest_share=0.0, **options)  # type: ignore[arg-type]  # numbers
-    return create_queue(new_queue=plan, material_file=materials(*range(count)), members=[], actor=None, at=NOON)
+    plan = Queue(name="Why", source_file="rows.csv", retest_share=0.0, order=OrderPolicy.GIVEN, **options)
+    rows = materials(*range(count))
+    return create_queue(new_queue=plan, labels=(), material_file=rows, members=[], actor=None, at=NOON)
 
 
 def quorums(queue: Queue) -> Counter[int]:

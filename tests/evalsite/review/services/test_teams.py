@@ -15,8 +15,8 @@ from django.urls import reverse
 from evalsite.accounts.roles import Role
 from evalsite.reports.selectors.annotations import PersonDay, work_of_queue
 from evalsite.reports.services.annotators import TeamDay, pace_of_queue
-from evalsite.review.models import Annotation, Assignment, Notice, Queue, Team
-from evalsite.review.services.label_tables import NewQueue, create_queue
+from evalsite.review.models import Annotation, Assignment, Notice, OrderPolicy, Queue, Team
+from evalsite.review.services.label_tables import create_queue
 from evalsite.review.services.queues import change_team, create_team, delete_team, update_queue
 from tests import factories
 from tests.evalsite.review.services.test_queue_plans import materials
@@ -57,8 +57,8 @@ def test_a_queue_given_to_a_team_has_its_people_and_who_leaves_gives_back_what_i
 def test_a_queue_that_leaves_its_team_or_whose_team_is_deleted_keeps_its_people() -> None:
     ada, ben = people("ada", "ben")
     team = create_team(name="Night shift", members=[ada], actor=None)
-    plan = NewQueue(name="Why", file_name="rows.csv", team=team)
-    left = create_queue(new_queue=plan, material_file=materials(1), members=[ben], actor=None, at=NOON)
+    plan = Queue(name="Why", source_file="rows.csv", team=team, order=OrderPolicy.GIVEN)
+    left = create_queue(new_queue=plan, labels=(), material_file=materials(1), members=[ben], actor=None, at=NOON)
     kept = factories.queue(team=team)
     kept.members.add(ada)
     begun = members(left)
