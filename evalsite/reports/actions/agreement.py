@@ -223,7 +223,7 @@ MEANS: ReportTable[PeopleAgreement, SystemMean] = ReportTable(
 METRICS: ReportTable[PeopleAgreement, MetricCorrelation] = ReportTable(
     "metrics",
     "Correlation of metrics and judges with the mean of people's numbers: over responses, within cases, of systems",
-    columns=(*plain_columns("metric", "level", "n", "pearson", "spearman", "kendall"),),
+    columns=plain_columns("metric", "level", "n", "pearson", "spearman", "kendall"),
     rows=lambda report: report.numbers.metrics if report.numbers is not None else (),
     keys=2,
     basis=_basis,
@@ -306,14 +306,14 @@ ERROR_KINDS: ReportTable[AdjudicationErrors, ErrorCount] = ReportTable(
 CHANGED_LABELS: ReportTable[AdjudicationErrors, PersonErrors] = ReportTable(
     "people",
     "Labels that adjudicators changed, by annotator",
-    columns=(*plain_columns("person", "labels", "changed", "kinds"),),
+    columns=plain_columns("person", "labels", "changed", "kinds"),
     rows=lambda errors: errors.people,
     basis=_adjudicated,
 )
 SILENT_ITEMS: ReportTable[AdjudicationErrors, SilentItem] = ReportTable(
     "silent",
     "Items of which the guidelines say nothing",
-    columns=(*plain_columns("id", "question", "label", "reason"),),
+    columns=plain_columns("id", "question", "label", "reason"),
     rows=lambda errors: errors.silent,
     basis=_adjudicated,
 )
