@@ -15,10 +15,10 @@ from django.db.models import QuerySet
 from django.utils.text import slugify
 
 from debate.forms import DebateArchiveForm, DebateSetForm, DebateTableForm, DeleteLabelsForm, LabelsForm, RecordsForm
-from debate.jobs import launch_debates, launch_record_check, launch_robustness, launch_round_robin
+from debate.jobs import launch_debates, launch_record_check
 from debate.models import DebateSet, Experiment
 from debate.selectors import label_sources, outcomes_of, sets_of_experiment
-from debate.services.set_plans import estimate_all
+from debate.services.set_plans import create_debate_set, create_robustness, create_round_robin, estimate_all
 from debate.services.set_tables import (
     TABLE_FORMATS,
     StoredLabels,
@@ -135,14 +135,16 @@ def create(act: ActionCall[None, DebateSetForm]) -> DebateSet:
     wish, data = act.form.wish(), act.data
     check_agreed(act.form.people_cost(), data["agreed"], how=HOW_TO_AGREE)
     if data["plan"] == "pair":
-        return launch_debates(wish=wish, actor=act.actor, at=act.at)
-    if data["plan"] == "round-robin":
+        sets = [create_debate_set(wish=wish, actor=act.actor, at=act.at)]
+    elif data["plan"] == "round-robin":
         systems = list(data["systems"])
-        experiment = launch_round_robin(wish=wish, systems=systems, actor=act.actor, at=act.at)
+        sets = sets_of_experiment(create_round_robin(wish=wish, systems=systems, actor=act.actor, at=act.at))
     else:
         seed, given = data["variant_seed"] or 0, data["use_given"]
-        experiment = launch_robustness(wish=wish, seed=seed, use_given=given, actor=act.actor, at=act.at)
-    return sets_of_experiment(experiment)[0]
+        experiment = create_robustness(wish=wish, seed=seed, use_given=given, actor=act.actor, at=act.at)
+        sets = sets_of_experiment(experiment)
+    launch_debates(sets)
+    return sets[0]
 
 
 @new("estimate", is_dry=True, shown=dict)

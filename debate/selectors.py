@@ -161,7 +161,6 @@ def _cell(
 ) -> RecordedCell:
     filed = debate_set.setup.get("recorded", {})
     items = tuple(_item(debate, stages[debate.pk]) for debate in debates)
-    criterion = criteria_by_case(rubric=debate_set.rubric, name=debate_set.criterion, case_keys=[""])[""]
     return RecordedCell(
         pair=filed.get("pair", f"{debate_set.system_a.name}_vs_{debate_set.system_b.name}"),
         criterion=filed.get("criterion", debate_set.criterion),
@@ -172,7 +171,6 @@ def _cell(
         items=items,
         singles=_singles(filed.get("singles", {}), items),
         criterion_key=debate_set.criterion if debate_set.rubric_id else "",
-        criterion_levels=criterion.levels,
     )
 
 

@@ -16,7 +16,6 @@ from string import Template
 from debate.protocol.setups import (
     DebateResult,
     DebateSetup,
-    IndependentVote,
     Method,
     Outcome,
     RoundMode,
@@ -30,7 +29,6 @@ from debate.protocol.verdicts import (
     agreed_since,
     consensus,
     looks_like_refusal,
-    majority,
     most_frequent,
     read_strict,
     stop_reason,
@@ -375,8 +373,6 @@ def _result(
         verdict=verdict,
         stop_reason=reason,
         rounds=tuple(rounds),
-        independent=IndependentVote(rounds[0], agreed=consensus(rounds[0]), majority=majority(rounds[0])),
-        final_majority=majority(rounds[-1]),
     )
 
 

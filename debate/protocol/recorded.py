@@ -74,8 +74,8 @@ def read_responses(path: str, content: bytes) -> Parsed[tuple[ResponseLine, ...]
     return Parsed(tuple(lines), tuple(problems))
 
 
-def read_criteria(path: str, content: bytes) -> Parsed[dict[str, dict[str, str]]]:
-    """Return {criterion name: {level: text}} from a criteria file; other top-level keys are ignored."""
+def _criterion_names(path: str, content: bytes) -> Parsed[set[str]]:
+    """Return the names of the criteria in a file; other top-level keys are ignored."""
     try:
         data = yaml.safe_load(content)
     except yaml.YAMLError as error:
@@ -84,13 +84,7 @@ def read_criteria(path: str, content: bytes) -> Parsed[dict[str, dict[str, str]]
     criteria = data.get("criteria") if isinstance(data, dict) else None
     if not isinstance(criteria, dict):
         return Parsed(None, (_problem(path, "", "This file has no `criteria:` mapping.", "no-criteria"),))
-    return Parsed(
-        {
-            storable(str(name)): {storable(str(level)): storable(str(text)) for level, text in levels.items()}
-            for name, levels in criteria.items()
-            if isinstance(levels, dict)
-        }
-    )
+    return Parsed({storable(str(name)) for name, levels in criteria.items() if isinstance(levels, dict)})
 
 
 def _scan(text: str) -> tuple[list[Row], int]:
@@ -361,7 +355,7 @@ class _Folder:
     debates: dict[CellKey, str] = field(default_factory=dict)
     single_paths: dict[CellKey, dict[str, str]] = field(default_factory=dict)
     responses: dict[str, dict[str, tuple[ResponseLine, ...]]] = field(default_factory=dict)  # scenario -> system
-    criteria: dict[str, dict[str, str]] = field(default_factory=dict)
+    criteria: set[str] = field(default_factory=set)  # names
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -404,9 +398,9 @@ def _sort_files(bundle: Bundle) -> _Folder:
             folder.problems += parsed.problems
             folder.responses.setdefault(responses[2], {})[responses[1]] = parsed.value or ()
         elif _CRITERIA.search(path):
-            criteria = read_criteria(path, bundle.read(path))
+            criteria = _criterion_names(path, bundle.read(path))
             folder.problems += criteria.problems
-            folder.criteria.update(criteria.value or {})
+            folder.criteria |= criteria.value or set()
         else:
             message = "This file is not part of the layout of recorded debates and was not read."
             folder.problems.append(warning(path, "", message, "not-read"))
@@ -498,7 +492,6 @@ def _build_cell(key: CellKey, rows: Sequence[RecordedRow], *, singles: Singles, 
         for row in rows
         if (item := _build_item(row, path=path, responses=responses, singles=singles, folder=folder))
     ]
-    criterion_key = _criterion_key(criterion, scenario, folder.criteria)
     cell = RecordedCell(
         pair=pair,
         criterion=criterion,
@@ -508,8 +501,7 @@ def _build_cell(key: CellKey, rows: Sequence[RecordedRow], *, singles: Singles, 
         judges=tuple(singles) or (items[0].agents if items else ()),
         items=tuple(sorted(items, key=lambda item: item.id)),
         singles=singles,
-        criterion_key=criterion_key,
-        criterion_levels=folder.criteria.get(criterion_key, {}),
+        criterion_key=_criterion_key(criterion, scenario, folder.criteria),
     )
     _report_extent(cell, path=path, lines=len(responses[0]), problems=folder.problems)
     folder.problems += check_cell(cell, file=path)
@@ -578,7 +570,7 @@ def _systems(pair: str, responses: Mapping[str, object]) -> tuple[str, str] | No
     return (systems[0], systems[1]) if len(systems) == 2 else None
 
 
-def _criterion_key(criterion: str, scenario: str, criteria: Mapping[str, object]) -> str:
+def _criterion_key(criterion: str, scenario: str, criteria: set[str]) -> str:
     guesses = (_CRITERION_KEYS.get((criterion, scenario)), _CRITERION_KEYS.get((criterion, "")), criterion)
     return next((key for key in guesses if key is not None and key in criteria), "")
 

@@ -226,15 +226,6 @@ class StatementResult:
 
 
 @dataclass(frozen=True, slots=True)
-class IndependentVote:
-    """The blind first vote: what a panel without a debate would have said, for free."""
-
-    votes: tuple[int | None, ...]  # per agent, in system space
-    agreed: int | None
-    majority: int | None  # more than half of the agents; shown, never applied
-
-
-@dataclass(frozen=True, slots=True)
 class DebateResult:
     """A debate that is over."""
 
@@ -243,9 +234,7 @@ class DebateResult:
     agreed_round: int | None  # the round from which on all agreed; None: unresolved
     verdict: int | None  # in system space: 1 | 0 | -1; None: unresolved
     stop_reason: StopReason
-    rounds: tuple[tuple[int | None, ...], ...]  # votes per round and agent, in system space
-    independent: IndependentVote
-    final_majority: int | None  # of the last round; for people to see, never applied
+    rounds: tuple[tuple[int | None, ...], ...]  # votes per round and agent, in system space; the first are blind
 
 
 # What a set of debates is held with, frozen as JSON when it is created.

@@ -308,7 +308,6 @@ class RecordedCell:
     items: tuple[RecordedItem, ...]  # by id
     singles: Mapping[str, tuple[SingleScore, ...]] = field(default_factory=dict)  # judge -> its file's rows
     criterion_key: str = ""  # name in the criteria files, e.g. "helpfulness-1"; empty where none was found
-    criterion_levels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

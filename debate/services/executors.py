@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from debate.models import Agent, Debate, DebateSet, DebateStatus, Statement
 from debate.protocol.debate import calls_by_statement, run_debate, vote_of
 from debate.protocol.setups import DebateOptions, DebateResult, Method, StatementResult, options_from_json
-from debate.protocol.verdicts import StopReason
+from debate.protocol.verdicts import StopReason, majority
 from debate.selectors import debates_by_id, setups_of
 from debate.services.set_plans import announce_finished
 from evalsite.base import signals
@@ -159,7 +159,7 @@ def _finish(debate: Debate, result: DebateResult, at: datetime) -> None:
     debate.verdict = result.verdict
     debate.agreed_round = result.agreed_round
     debate.round_count = len(result.rounds) - 1
-    debate.independent_verdict = result.independent.majority
+    debate.independent_verdict = majority(result.rounds[0])
     debate.flags = flags_of(result)
     debate.finished_at = at
 

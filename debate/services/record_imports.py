@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -105,8 +105,8 @@ class WrittenCell:
 
 
 def cell_hash(cell: RecordedCell) -> str:
-    """Return the hash of everything that a recorded cell holds but its criterion's text."""
-    return content_hash(_hashed(asdict(replace(cell, criterion_levels={}))))
+    """Return the hash of everything that a recorded cell holds; version 0.1 had its criterion's text too, left out."""
+    return content_hash(_hashed(asdict(cell)) | {"criterion_levels": {}})
 
 
 def _hashed(value: Any) -> Any:
@@ -123,7 +123,7 @@ def write_cells(
 
     `answers` are the responses of each system as they will be once the same import is in use.
     """
-    total = sum(1 + _statement_count(item) for cell in cells for item in cell.items)
+    total = sum(1 + sum(map(len, item.stages)) for cell in cells for item in cell.items)
     writer = BatchWriter(batch, watch, total)
     written, problems = [], []
     for cell in cells:
@@ -165,7 +165,8 @@ def use_cells(
     hashes = [cell_hash(cells.cell) for cells in written]
     stored = set(DebateSet.objects.filter(content_hash__in=hashes).values_list("content_hash", flat=True))
     new = [(cells, digest) for cells, digest in zip(written, hashes, strict=True) if digest not in stored]
-    systems = {system.name: system for system in System.objects.filter(name__in=_system_names(written))}
+    names = {name for cells in written for name in (cells.cell.system_a, cells.cell.system_b)}
+    systems = {system.name: system for system in System.objects.filter(name__in=names)}
     sets = []
     for cells, digest in new:
         debate_set = _make_set(cells.cell, digest, systems, rubrics.get(cells.cell.criterion_key), at)
@@ -180,14 +181,6 @@ def use_cells(
         record(actor, "debates.imported", debate_set, debates=cells.debates, statements=cells.statements)
         announce_finished(debate_set.pk)
     return sets
-
-
-def _statement_count(item: RecordedItem) -> int:
-    return sum(map(len, item.stages))
-
-
-def _system_names(written: Sequence[WrittenCell]) -> set[str]:
-    return {name for cells in written for name in (cells.cell.system_a, cells.cell.system_b)}
 
 
 def _make_set(
@@ -297,7 +290,8 @@ def _debate(
     rounds = [tuple(_vote(readings[turn.text].verdict, item) for turn in stage) for stage in item.stages]
     filed = [tuple(_vote(read_recorded(turn.score), item) for turn in stage) for stage in item.stages]
     verdict = consensus(rounds[-1])
-    flags = {f"statement-{_how(reading)}" for reading in _valueless(item, readings)}
+    read = [readings[turn.text] for stage in item.stages for turn in stage]
+    flags = {f"statement-{_how(reading)}" for reading in read if reading.verdict is None}
     if filed != rounds:
         flags.add("scores-differ-from-texts")
     if consensus(filed[-1]) != verdict:
@@ -344,11 +338,6 @@ def score_to_text(score: str | float | None) -> str:
 
 def _how(reading: TextReading) -> str:
     return "refused" if reading.refused else str(reading.how)
-
-
-def _valueless(item: RecordedItem, readings: Readings) -> list[TextReading]:
-    statement_readings = [readings[turn.text] for stage in item.stages for turn in stage]
-    return [reading for reading in statement_readings if reading.verdict is None]
 
 
 def _vote(position: int | None, item: RecordedItem) -> int | None:

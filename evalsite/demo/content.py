@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from debate.jobs import launch_debates
-from debate.services.set_plans import DebateWish
+from debate.services.set_plans import DebateWish, create_debate_set
 from evalsite.accounts.roles import Role
 from evalsite.accounts.services import IssuedPassword, PersonDetails, create_person, issue_password
 from evalsite.base.types import JsonDict
@@ -113,7 +113,8 @@ def start_work(*, content: DemoContent, actor: User | None, at: datetime) -> boo
     plan_tasks(run_id=run.pk, at=at)  # the audit draws from them
     _plan_audit(subject_of_run(run), AUDITED_CASES, actor, at)
     jobs.launch_run(run_id=run.pk, waiting=run.total)
-    debate_set = launch_debates(wish=_wish(content), actor=actor, at=at)
+    debate_set = create_debate_set(wish=_wish(content), actor=actor, at=at)
+    launch_debates([debate_set])
     _plan_audit(subject_of_debates(debate_set), AUDITED_DEBATES, actor, at)
     return True
 

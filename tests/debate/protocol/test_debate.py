@@ -95,23 +95,17 @@ def test_run_debate_agrees_after_a_round(mode: RoundMode, sizes: list[int]) -> N
     assert [len(batch) for batch in batches] == sizes
     assert (result.outcome, result.verdict, result.agreed_round) == (Outcome.AGREED, 1, 1)
     assert result.rounds == ((-1, 1, 0), (1, 1, 1))
-    assert (result.independent.votes, result.independent.agreed, result.independent.majority) == (
-        (-1, 1, 0),
-        None,
-        None,
-    )
 
 
 def test_run_debate_stays_unresolved_after_the_last_round() -> None:
     result, batches = drive(SETUP, scripted(ada="111", bob="222", cy="111"))
 
     assert [len(batch) for batch in batches] == [3, 3, 3]
-    assert (result.outcome, result.verdict, result.agreed_round, result.stop_reason, result.final_majority) == (
+    assert (result.outcome, result.verdict, result.agreed_round, result.stop_reason) == (
         Outcome.UNRESOLVED,
         None,
         None,
         StopReason.ROUNDS,
-        -1,
     )
 
 

@@ -92,7 +92,7 @@ def test_read_recorded_debates_recovers_both_orders_from_texts() -> None:
         "y-model",
         ("a", "b", "c"),
     )
-    assert (cell.criterion_key, cell.criterion_levels) == ("math_reasoning", {"1": "bad", "5": "good"})
+    assert cell.criterion_key == "math_reasoning"
     assert [(item.id, item.response_order, item.agents) for item in cell.items] == [
         (1, 0, ("a", "b", "c")),
         (2, 1, ("b", "c", "a")),
@@ -261,7 +261,7 @@ def test_read_recorded_debates_goes_on_without_readable_criteria(text: str, code
     found = read_recorded_debates(bundle(**{"criteria/metaeval_reasoning.yaml": text}))
 
     assert found.value is not None
-    assert found.value[0].criterion_levels == {}
+    assert found.value[0].criterion_key == ""
     assert code in [problem.code for problem in found.problems]
 
 
