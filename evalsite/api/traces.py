@@ -209,8 +209,8 @@ def _store(source: TraceSource, traces: Sequence[BufferedTrace], *, at: datetime
     why = NOTHING_ASKED
     if checked.is_refused:
         why = refusal_message(checked.errors)
-    elif checked.collected is not None:
-        told = {case.key.partition("/")[0] for _, case in checked.collected.cases}
+    elif checked.intake.collected is not None:
+        told = {case.key.partition("/")[0] for _, case in checked.intake.collected.cases}
         store_checked(checked=checked, origin=RubricOrigin("traces.jsonl", source.sender, at))
     _end(source, traces, told=told, why=why, at=at)
     return len(told)

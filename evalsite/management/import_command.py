@@ -173,7 +173,7 @@ class ImportCommand(JsonCommand):
             "problems": [str(problem) for problem in checked.problems],
             "parts": [_brief(part) for part in checked.parts],
         }
-        collected = checked.collected
+        collected = checked.intake.collected
         return plan | ({"stored": collected.shown()} if collected is not None and with_records else {})
 
     def summary(self, result: JsonDict) -> str:

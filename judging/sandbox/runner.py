@@ -46,7 +46,10 @@ STOPPED = {
 
 
 class ProgramLike(Protocol):
-    """What the runner reads of a program."""
+    """What the runner reads of a whole program: prelude, answer and test, already put together.
+
+    `test_text` is what closes `source` and is not of the response. Without `timeout_seconds` it has its language's own.
+    """
 
     @property
     def language(self) -> str: ...
@@ -56,17 +59,6 @@ class ProgramLike(Protocol):
     def test_text(self) -> str: ...
     @property
     def timeout_seconds(self) -> float | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxProgram:
-    """A whole program: prelude, answer and test, already put together."""
-
-    language: str
-    source: str
-    timeout_seconds: float | None = None  # None: the language's own
-    cleanup_source: str | None = None  # never needed: every program gets an empty folder that vanishes with it
-    test_text: str = ""  # what closes `source` and is not of the response
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""None"""
+"""Does the tasks of runs: grades responses by rules, has them judged, and stores grades, verdicts and responses."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from judging.models import (
 )
 from judging.models.runs import BASELINE_RESPONSE
 from judging.sandbox.bubblewrap import SandboxProfile
-from judging.sandbox.runner import NO_END, SandboxProgram, SandboxRunner
+from judging.sandbox.runner import NO_END, SandboxRunner
 from judging.selectors.judges import BaselineResponses, member_judges, read_baselines
 from judging.services.registries import FinishedTask, ReadyTask
 from judging.specs.types import image_specs
@@ -89,10 +89,7 @@ Row = TypeVar("Row", Verdict, Score)
 
 def store_verdicts(*, rows: Sequence[Verdict], at: datetime) -> list[Verdict]:
     """Store verdicts, each in the row of the one it supersedes, and return the superseded ones as they were."""
-    current = Verdict.objects.filter(
-        evaluator__in={row.evaluator_id for row in rows}, response__in={row.response_id for row in rows}
-    )
-    superseded = _take_rows(rows, current)
+    superseded = _take_rows(rows, Verdict.objects.all())
     PastVerdict.objects.bulk_create(
         PastVerdict(verdict=old, superseded_at=at, **{name: getattr(old, name) for name in VERDICT_FIELDS})
         for old in superseded
@@ -104,10 +101,7 @@ def store_verdicts(*, rows: Sequence[Verdict], at: datetime) -> list[Verdict]:
 
 def store_scores(*, rows: Sequence[Score], at: datetime) -> None:
     """Store scores, each in the row of the one it supersedes."""
-    current = Score.objects.filter(
-        evaluator__in={row.evaluator_id for row in rows}, response__in={row.response_id for row in rows}
-    )
-    superseded = _take_rows(rows, current)
+    superseded = _take_rows(rows, Score.objects.all())
     PastScore.objects.bulk_create(
         PastScore(score=old, superseded_at=at, **{name: getattr(old, name) for name in SCORE_FIELDS})
         for old in superseded
@@ -116,8 +110,11 @@ def store_scores(*, rows: Sequence[Score], at: datetime) -> None:
     Score.objects.bulk_create([row for row in rows if row.pk is None])
 
 
-def _take_rows(rows: Sequence[Row], current: Iterable[Row]) -> list[Row]:
-    """Give each new row the key of the old one about the same response; return the old ones."""
+def _take_rows(rows: Sequence[Row], stored: QuerySet[Row]) -> list[Row]:
+    """Give each new row the key of the stored one about the same response; return the stored ones."""
+    current = stored.filter(
+        evaluator__in={row.evaluator_id for row in rows}, response__in={row.response_id for row in rows}
+    )
     by_subject = {(old.evaluator_id, old.response_id): old for old in current}
     superseded: list[Row] = []
     for row in rows:
@@ -344,15 +341,8 @@ class ConfinedRunner:
 
     def run(self, program: Program) -> ProgramOutcome:
         """Return what came of a program; never raises for anything it does."""
-        sandbox_program = SandboxProgram(
-            language=program.language,
-            source=program.source,
-            timeout_seconds=program.timeout_seconds,
-            cleanup_source=program.cleanup_source,
-            test_text=program.test_text,
-        )
         with core_lock():
-            outcome = self.sandbox.run(sandbox_program)
+            outcome = self.sandbox.run(program)
         return ProgramOutcome(
             passed=outcome.passed,
             result_text=outcome.result_text,

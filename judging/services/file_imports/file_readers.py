@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from evalsite.base.types import JsonDict
 from judging.models import Benchmark, Upload
@@ -61,12 +61,7 @@ class CheckedFiles(Protocol):
         """
 
 
-class CheckFiles(Protocol):
-    """Reads files and says what an import would store of them."""
-
-    def __call__(self, files: Files, options: ImportOptions, watch: Watch, /) -> CheckedFiles: ...
-
-
+CheckFiles: TypeAlias = "Callable[[Files, ImportOptions, Watch], CheckedFiles]"  # says what an import would store
 _READERS: dict[str, Callable[[], CheckFiles]] = {}
 
 

@@ -43,7 +43,7 @@ from judging.specs.files.findings import Findings, Problem, Severity, error_rule
 from judging.specs.pictures import encode_picture
 from judging.specs.records.collected import Collected
 from judging.specs.records.file_records import places, sentence
-from judging.specs.records.neutral import CaseRecord, ResponseRecord, SuiteSpec
+from judging.specs.records.neutral import CaseRecord, ResponseRecord, SuiteSpec, given
 from judging.specs.records.recognition import Reading
 from judging.specs.rubrics.outlines import outline_of_grading, outline_of_tree
 from judging.stored_content import storable
@@ -185,15 +185,9 @@ def _sample_positions(count: int) -> list[int]:
 
 
 def _case_sample(case: CaseRecord) -> JsonDict:
+    sample = _text_sample(case, case.key, given((case.scenario, case.question_type, case.lang)), case.prompt)
     outline = outline_of_grading(case.grading)
-    return {
-        "title": case.key,
-        "chips": [chip for chip in (case.scenario, case.question_type, case.lang) if chip],
-        "text": _cut(case.prompt),
-        "reference": _cut(case.reference),
-        **_beside_text(case),
-        "outline": outline.as_json() if outline.children else None,
-    }
+    return sample | {"reference": _cut(case.reference), "outline": outline.as_json() if outline.children else None}
 
 
 def _responses_to(benchmark: Benchmark | None, keys: Sequence[str]) -> int:
@@ -259,19 +253,14 @@ def _assessed(responses: Sequence[int]) -> int:
 
 def _response_sample(spec: ResponseRecord) -> JsonDict:
     chips = [spec.system] + ([f"attempt {spec.attempt}"] if spec.attempt else [])
-    return {
-        "title": spec.case_key,
-        "chips": chips,
-        "text": _cut(spec.text),
-        "reference": "",
-        **_beside_text(spec),
-        "outline": None,
-    }
+    return _text_sample(spec, spec.case_key, chips, spec.text)
 
 
-def _beside_text(spec: CaseRecord | ResponseRecord) -> JsonDict:
-    """Return the images and turns of a sample, as many as a preview shows."""
-    return {"images": [asdict(image) for image in spec.images[:SHOWN_IMAGES]], "messages": list(spec.messages[:LISTED])}
+def _text_sample(spec: CaseRecord | ResponseRecord, title: str, chips: list[str], text: str) -> JsonDict:
+    """Return a sample with as many images and turns as a preview shows."""
+    images = [asdict(image) for image in spec.images[:SHOWN_IMAGES]]
+    shown = {"images": images, "messages": list(spec.messages[:LISTED])}
+    return {"title": title, "chips": chips, "text": _cut(text), "reference": "", "outline": None, **shown}
 
 
 def _rubric_part(rubric: StagedRubric, plan: RubricPlan, intake: Intake, findings: Findings) -> JsonDict:
@@ -314,10 +303,10 @@ def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
         stored = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True) if benchmark else None
         coming = (case.key for case in intake.suite.cases)
         known_keys = chain(stored.iterator(chunk_size=BATCH), coming) if stored is not None else coming
-        unknown = rubric.unknown(known_keys, LISTED)
+        unknown = rubric.unknown(known_keys)
     if not unknown.count:
         return 0
-    location, keyed = rubric.source_of(unknown.first[0]), rubric.keyed_count()
+    location, keyed = rubric.source_of(unknown.first[0]) or "", rubric.keyed_count()
     name = intake.target.name if intake.target else ""
     shown = _shown(unknown.first, unknown.count)
     if unknown.count == keyed:
@@ -383,15 +372,10 @@ class CheckedImport:
             name_as_stored(rubric, benchmark)
             plan = plan_rubric(staged=rubric, benchmark=benchmark)
             self.parts.append(_rubric_part(rubric, plan, intake, findings))
-        if self.collected is not None:
-            self.parts += _judgment_parts(self.collected, earlier, is_blind=bool(self.options.is_blind))
+        if intake.collected is not None:
+            self.parts += _judgment_parts(intake.collected, earlier, is_blind=bool(self.options.is_blind))
         self.changes_nothing = all(part["changes_nothing"] for part in self.parts)
         self.problems = (*intake.problems, *findings.as_tuple())
-
-    @property
-    def collected(self) -> Collected | None:
-        """The records that its tables and logs hold."""
-        return self.intake.reading.collected if self.intake.reading is not None else None
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -468,7 +452,7 @@ def check_import(*, files: Files, options: ImportOptions, watch: Watch = unwatch
     if intake.has_errors:
         return checked
     watch("comparing", 0, 0)
-    if checked.collected is not None and has_judgments(checked.collected):
+    if intake.collected is not None and has_judgments(intake.collected):
         checked.content_hash = hash_of_files(sources_of(files))
     benchmark = intake.target.benchmark if intake.target else None
     benchmark_id = benchmark.pk if benchmark else None
@@ -547,8 +531,8 @@ class WrittenImport:
                 "count": len(self.intake.responses),
             }
             result["changed"] |= not plan.changes_nothing
-        if self.intake.reading is not None and self.intake.reading.collected is not None:
-            made = use_judgments(self.intake.reading.collected, suite, upload, origin, is_blind=self.is_blind)
+        if self.intake.collected is not None:
+            made = use_judgments(self.intake.collected, suite, upload, origin, is_blind=self.is_blind)
             result |= made
             result["changed"] |= any(made.values())
         for staged in self.intake.rubrics:

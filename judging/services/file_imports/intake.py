@@ -37,6 +37,7 @@ from judging.specs.files.encodings import foreign_format
 from judging.specs.files.findings import Findings, Parsed, Problem, Severity, error_rule
 from judging.specs.files.yaml_files import unreadable_yaml
 from judging.specs.pictures import PictureFile, report_unused_images, shelf_of
+from judging.specs.records.collected import Collected
 from judging.specs.records.files.containers import BAD_PACK, BadContainer, Expansion
 from judging.specs.records.files.part_reading import FOREIGN_FORMAT, PASSED_OVER, read_parts
 from judging.specs.records.neutral import ResponseRecord, SuiteSpec
@@ -126,6 +127,11 @@ class Intake:
     def has_errors(self) -> bool:
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
+    @property
+    def collected(self) -> Collected | None:
+        """The records that its tables and logs hold."""
+        return self.reading.collected if self.reading is not None else None
+
 
 def read_intake(files: Files, options: ImportOptions, watch: Watch = unwatched) -> Intake:
     """Return everything that the files hold, with the benchmark it belongs to and all that is wrong with it."""
@@ -213,7 +219,9 @@ class _UploadReader:
         if not self.findings.has_errors:
             self._place_rubrics()
             report_unused_images(bundle, self.findings)
-        is_nothing = not (self.intake.suite or self.intake.responses or self.intake.rubrics or self._has_records)
+        collected = self.intake.collected
+        has_records = collected is not None and any(collected.counts.values())
+        is_nothing = not (self.intake.suite or self.intake.responses or self.intake.rubrics or has_records)
         if is_nothing and not self.findings.has_errors:
             description = "of the chosen kind" if self.options.kind else "that can be imported"
             names = ", ".join(source.path for source in self.sources[:3])
@@ -222,15 +230,9 @@ class _UploadReader:
 
     def _left_out(self) -> str:
         """Return what was left out and why, as a sentence; empty where nothing was."""
-        collected = self.intake.reading.collected if self.intake.reading is not None else None
-        left_out = collected.left_out()[:3] if collected is not None else []
+        left_out = self.intake.collected.left_out()[:3] if self.intake.collected is not None else []
         reasons = (f"{count:,} × {what}, {why}" for what, why, count in left_out)
         return f" Left out: {'; '.join(reasons)}." if left_out else ""
-
-    @property
-    def _has_records(self) -> bool:
-        collected = self.intake.reading.collected if self.intake.reading is not None else None
-        return collected is not None and any(collected.counts.values())
 
     def _read_own(self, kind: UploadKind, bundle: Bundle) -> None:
         """Read what a reader of its own takes."""

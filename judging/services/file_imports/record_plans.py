@@ -410,7 +410,7 @@ class RecordPlanner:
         if not unknown or self.findings.has_errors:
             return
         suite = self.target.suite if self.target is not None and self.suite is None else None
-        find = response_ids(self.collected, suite) if suite is not None else (lambda number: None)
+        find = response_ids(self.collected, suite)
         missing = [(number, response) for number, response in unknown if find(number) is None]
         if missing:
             first = missing[0][1]
@@ -450,8 +450,10 @@ def _criterion_node(key: str, line: CriterionRecord, *, has_points: bool) -> Nod
     return NodeSpec(key, "dimension", text=line.text, scale=scale, anchors=anchors, tags=line.tags)
 
 
-def response_ids(collected: Collected, suite: Suite) -> Callable[[int], int | None]:
-    """Return what gives the row of a response by its number in an upload; None for one that is not stored."""
+def response_ids(collected: Collected, suite: Suite | None) -> Callable[[int], int | None]:
+    """Return what gives the row of a response by its number in an upload; None for one that the suite has not."""
+    if suite is None:
+        return lambda number: None
     rows = Response.objects.filter(
         prompt__cases__suites=suite, system__name__in=collected.response_systems(), superseded_at__isnull=True
     ).values_list("prompt__key", "system__name", "attempt", "pk")

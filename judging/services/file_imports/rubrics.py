@@ -17,7 +17,6 @@ from judging.services.file_imports.import_batches import BatchLost, BatchWriter,
 from judging.services.file_imports.staged_rubrics import Keys, StagedRubric, Watch, unwatched
 
 BATCH = 1000
-KEYS_LISTED = 12
 _COLUMNS = ("case_key", "position", "digest", "tree", "metadata", "source")
 
 
@@ -49,17 +48,17 @@ def plan_rubric(*, staged: StagedRubric, benchmark: Benchmark | None) -> RubricP
     """Return what storing a rubric would create and what differs from the latest version, without storing anything."""
     latest = Rubric.objects.filter(slug=rubric_slug_of(staged.head.name)).order_by("-version").first()
     before = latest.items.order_by("position", "pk").values_list("case_key", "digest") if latest else None
-    staged.compare(before.iterator(chunk_size=BATCH) if before is not None else ())
+    added, changed, removed = staged.compare(before.iterator(chunk_size=BATCH) if before is not None else ())
     unknown = Keys(0, ())
     if benchmark is not None:
         known_keys = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True)
-        unknown = staged.unknown(known_keys.iterator(chunk_size=BATCH), KEYS_LISTED)
+        unknown = staged.unknown(known_keys.iterator(chunk_size=BATCH))
     return RubricPlan(
         rubric=_same_content(staged, benchmark),
         latest=latest,
-        added=staged.added(KEYS_LISTED),
-        changed=staged.changed(KEYS_LISTED),
-        removed=staged.removed(KEYS_LISTED),
+        added=added,
+        changed=changed,
+        removed=removed,
         unknown_cases=unknown,
     )
 

@@ -22,6 +22,7 @@ from judging.specs.types import RubricItemSpec, RubricSpec
 from judging.stored_content import rubric_head_json, tree_digest, tree_text
 
 BATCH = 1000
+KEYS_LISTED = 12
 SLOTS = 1 << 20  # bytes; a hundred thousand keys fill a tenth of them
 SCHEMA = """
 PRAGMA journal_mode = OFF;
@@ -93,7 +94,7 @@ class StagedRubric:
             ValueError: a number in it is not finite.
         """
         slot = hash(item.case_key) % SLOTS
-        if self._taken[slot] and (other := self._source_of(item.case_key)) is not None:
+        if self._taken[slot] and (other := self.source_of(item.case_key)) is not None:
             return other
         tree = tree_text(item.root)
         digest = tree_digest(item.case_key, tree)
@@ -107,7 +108,8 @@ class StagedRubric:
             self.flush()
         return None
 
-    def _source_of(self, case_key: str) -> str | None:
+    def source_of(self, case_key: str) -> str | None:
+        """Return where the item of a case stands in the file; None where there is none."""
         if case_key in self._pending:
             return self._pending[case_key].source
         row = self._db.execute("SELECT source FROM item WHERE case_key = ?", (case_key,)).fetchone()
@@ -136,34 +138,22 @@ class StagedRubric:
         """Return how many items are for one case each."""
         return int(self._db.execute("SELECT count(*) FROM item WHERE case_key != ''").fetchone()[0])
 
-    def source_of(self, case_key: str) -> str:
-        """Return where the item of a case stands in the file."""
-        return self._source_of(case_key) or ""
-
-    def compare(self, before: Iterable[tuple[str, str]]) -> None:
-        """Take the keys and digests of the version that `added`, `changed` and `removed` speak of."""
+    def compare(self, before: Iterable[tuple[str, str]]) -> tuple[Keys, Keys, Keys]:
+        """Return what was added to, changed in and removed from the version with these keys and digests."""
         self._db.execute("DELETE FROM before")
         self._db.executemany("INSERT INTO before (case_key, digest) VALUES (?, ?)", before)
+        return self._found(_ADDED, "item"), self._found(_CHANGED, "item"), self._found(_REMOVED, "before")
 
-    def added(self, limit: int) -> Keys:
-        return self._found(_ADDED, "item", limit)
-
-    def changed(self, limit: int) -> Keys:
-        return self._found(_CHANGED, "item", limit)
-
-    def removed(self, limit: int) -> Keys:
-        return self._found(_REMOVED, "before", limit)
-
-    def unknown(self, known_keys: Iterable[str], limit: int) -> Keys:
+    def unknown(self, known_keys: Iterable[str]) -> Keys:
         """Return the keys that are not among the known ones."""
         self._db.execute("DELETE FROM known")
         self._db.executemany("INSERT OR IGNORE INTO known VALUES (?)", ((key,) for key in known_keys))
-        return self._found(_UNKNOWN, "item", limit)
+        return self._found(_UNKNOWN, "item")
 
-    def _found(self, condition: str, table: str, limit: int) -> Keys:
+    def _found(self, condition: str, table: str) -> Keys:
         count = self._db.execute(f"SELECT count(*) {condition}").fetchone()[0]
         query = f"SELECT {table}.case_key {condition} ORDER BY {table}.position LIMIT ?"
-        return Keys(count, tuple(key for (key,) in self._db.execute(query, (limit,))))
+        return Keys(count, tuple(key for (key,) in self._db.execute(query, (KEYS_LISTED,))))
 
     def close(self) -> None:
         """Let its file go."""

@@ -59,20 +59,33 @@ from judging.services.file_imports.import_batches import copy_rows, table
 from judging.services.file_imports.intake import ImportOptions
 from judging.services.file_imports.record_plans import response_ids
 from judging.services.file_imports.rubrics import RubricOrigin
+from judging.services.file_imports.suites import case_spec
 from judging.services.registries import record_stores
 from judging.services.run_lifecycle import NAME_LENGTH
 from judging.services.runs.run_plans import against
 from judging.specs.files.bundles import SourceFile
-from judging.specs.records.collected import Collected, preference_json, score_json, turns_json, verdict_json
+from judging.specs.records.collected import (
+    Collected,
+    case_json,
+    preference_json,
+    response_json,
+    rubric_json,
+    score_json,
+    verdict_json,
+)
 from judging.specs.records.collector import encode
 from judging.specs.records.neutral import (
     PREFERENCE_NUMBERS,
+    CriterionRecord,
     Giver,
     LogRecord,
     PreferenceRecord,
+    ResponseRecord,
+    RubricRecord,
     Scale,
     ScoreRecord,
     VerdictRecord,
+    given,
 )
 from judging.specs.records.values import moment_of
 from judging.stored_content import storable
@@ -560,7 +573,6 @@ def _check_unused(rows: QuerySet[Any]) -> None:
 
 
 CHUNK = 2**20
-ResponseIds = Callable[[int], int | None]  # the row of a response by its number in the upload
 
 
 def use_judgments(
@@ -572,25 +584,11 @@ def use_judgments(
     options = ImportOptions.of_json(upload.options)
     if not has_judgments(collected) or earlier_import(upload.content_hash, options, benchmark_id, but=upload):
         return {}
-    find: ResponseIds = response_ids(collected, suite) if suite is not None else (lambda number: None)
-    runs: list[Run] = []
-    if suite is not None:
-        runs = store_imported_runs(
-            collected=collected, suite=suite, responses=find, upload=upload, actor=origin.actor, at=origin.at
-        )
-    tables = [
-        row
-        for store in record_stores()
-        for row in store.store(
-            collected=collected,
-            upload=upload,
-            suite=suite,
-            responses=find,
-            is_blind=is_blind,
-            actor=origin.actor,
-            at=origin.at,
-        )
-    ]
+    find = response_ids(collected, suite)
+    about: JsonDict = {"collected": collected, "upload": upload, "suite": suite, "responses": find}
+    about |= {"actor": origin.actor, "at": origin.at}
+    runs = store_imported_runs(**about) if suite is not None else []
+    tables = [row for store in record_stores() for row in store.store(**about, is_blind=is_blind)]
     return {"runs": [run.pk for run in runs], "label_tables": [row.pk for row in tables]}
 
 
@@ -659,41 +657,29 @@ def _cases(suite_id: int | None) -> Iterator[JsonDict]:
     """Yield the cases of the suite that an import brought; none where it answered a stored one."""
     rows = Case.objects.filter(suites=suite_id).select_related("prompt").order_by("links__position")
     for case in rows.filter(links__suite=suite_id).iterator(chunk_size=STORED_IMPORTS_BATCH) if suite_id else ():
-        shown: JsonDict = {"id": case.key}
-        if case.prompt.messages:
-            shown["messages"] = turns_json(case.prompt.messages)
-        else:
-            shown["prompt"] = case.prompt.text
-        metadata = dict(case.metadata)
-        references = metadata.pop("references", None) or ([case.reference] if case.reference else [])
-        own = {name: getattr(case, name) for name in ("scenario", "question_type", "lang") if getattr(case, name)}
-        shown |= {"references": references, "metadata": metadata | own}
-        if case.prompt.context:
-            shown["context"] = case.prompt.context.split("\n\n")
-        if case.prompt.images:
-            shown["images"] = len(case.prompt.images)
-        yield shown
+        spec = case_spec(case)
+        spec.metadata = dict(case.metadata)
+        spec.references = spec.metadata.pop("references", None) or spec.references
+        spec.context = given(case.prompt.context.split("\n\n"))
+        yield case_json(spec)
 
 
 def _responses(suite_id: int | None, systems: list[str]) -> Iterator[JsonDict]:
     rows = Response.objects.filter(prompt__cases__suites=suite_id, system__name__in=systems, superseded_at=None)
     rows = rows.select_related("prompt", "system").order_by("pk").distinct()
     for row in rows.iterator(chunk_size=STORED_IMPORTS_BATCH) if suite_id and systems else ():
-        shown: JsonDict = {"case": row.prompt.key, "system": row.system.name, "attempt": row.attempt, "text": row.text}
-        shown |= {"messages": turns_json(row.messages)} if row.messages else {}
-        shown |= {"stop": row.stop_reason} if row.stop_reason else {}
-        yield shown | ({"metadata": row.metadata} if row.metadata else {})
+        spec = ResponseRecord(row.system.name, row.text, row.messages, row.attempt, stop=row.stop_reason)
+        spec.metadata = row.metadata
+        yield {"case": row.prompt.key} | response_json(spec)
 
 
 def _rubric(rubric_id: int) -> Iterator[JsonDict]:
     for item in RubricItem.objects.filter(rubric=rubric_id).exclude(case_key="").order_by("position"):
-        criteria: list[JsonDict] = []
+        criteria = []
         for node in item.tree.get("children", ()):
-            line: JsonDict = {"text": node["text"]}
-            line |= {"points": node["points"]} if node.get("points") is not None else {}
             levels = {f"{anchor['low']:g}": anchor["text"] for anchor in node.get("anchors", ())}
-            criteria.append(line | ({"levels": levels} if levels else {}))
-        yield {"case": item.case_key, "criteria": criteria}
+            criteria.append(CriterionRecord(node["text"], node.get("points"), levels))
+        yield {"case": item.case_key} | rubric_json(RubricRecord(0, criteria))
 
 
 class ImportInUse(Refused):

@@ -73,7 +73,6 @@ class StoredSuite:
 
     suite: Suite
     created: bool
-    plan: SuitePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +125,12 @@ def store_suite(
     *,
     spec: SuiteSpec,
     benchmark_slug: str,
-    benchmark_name: str = "",
     actor: User | None,
     at: datetime,
-    watch: Watch = unwatched,
 ) -> StoredSuite:
     """Store a suite as a new version of its benchmark; a suite with equal content is returned as it is."""
     with open_batch() as batch:
-        new = write_suite(batch=batch, spec=spec, slug=benchmark_slug, name=benchmark_name, watch=watch)
+        new = write_suite(batch=batch, spec=spec, slug=benchmark_slug)
         return persistently(partial(use_suite, batch=batch, new=new, actor=actor, at=at))
 
 
@@ -170,7 +167,7 @@ def use_suite(
     spec, digest = new.spec, new.plan.content_hash
     equal_suite = Suite.objects.filter(benchmark__slug=new.slug, content_hash=digest).first()
     if equal_suite is not None:
-        return StoredSuite(equal_suite, created=False, plan=new.plan)
+        return StoredSuite(equal_suite, created=False)
     benchmark, _ = Benchmark.objects.get_or_create(
         slug=new.slug, defaults={"name": new.name, "created_at": at, "created_by": actor}
     )
@@ -196,7 +193,7 @@ def use_suite(
     _use_cases(batch, suite, at)
     record(actor, action, suite, cases=len(spec.cases), number=number)
     transaction.on_commit(lambda: signals.content_changed.send_robust(sender=Suite, benchmark_id=benchmark.pk))
-    return StoredSuite(suite, created=True, plan=new.plan)
+    return StoredSuite(suite, created=True)
 
 
 def benchmark_slug_of(name: str) -> str:

@@ -70,11 +70,6 @@ def drop_bytes(name: str) -> None:
     UploadPart.objects.filter(Q(name=name) | Q(name__startswith=f"{name}/")).delete()
 
 
-def drop_older(*, prefix: str, before: datetime) -> None:
-    """Remove what was kept before a moment under names that begin so."""
-    UploadPart.objects.filter(name__startswith=prefix, created_at__lt=before).delete()
-
-
 PREFIX = "debates/"
 KEPT_FOR = timedelta(days=1)
 _TOKEN = re.compile(r"[0-9a-f]{64}")
@@ -86,7 +81,7 @@ class UploadExpired(LookupError):
 
 def store_upload(data: bytes, *, at: datetime) -> str:
     """Keep an upload and return its token; uploads that nobody confirmed for a day are removed."""
-    drop_older(prefix=PREFIX, before=at - KEPT_FOR)
+    UploadPart.objects.filter(name__startswith=PREFIX, created_at__lt=at - KEPT_FOR).delete()
     token = sha256(data).hexdigest()
     store_bytes(name=PREFIX + token, data=data, at=at)
     return token

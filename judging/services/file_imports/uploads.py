@@ -95,13 +95,10 @@ class ProgressWriter:
         since = at if is_new or last is None else last.since
         self.last = ImportProgress(stage, done, total, since, at)
         progress = {"stage": stage, "done": done, "total": total, "since": since.isoformat(), "at": at.isoformat()}
-        self._tell(json.dumps(progress))
-
-    def _tell(self, text: str) -> None:
         if not self.is_heard:
             return
         try:
-            self.broker.set(_key(self.upload_id), text, ex=KEPT_SECONDS)
+            self.broker.set(_key(self.upload_id), json.dumps(progress), ex=KEPT_SECONDS)
         except RedisError as error:  # the import goes on; its page shows no progress
             logger.warning("judging.import_progress_unheard error=%s", type(error).__name__)
             self.is_heard = False

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from judging.sandbox.bubblewrap import Limits
-from judging.sandbox.runner import SandboxProgram, SandboxRunner
+from judging.sandbox.runner import SandboxRunner
+from tests.judging.sandbox.programs import SandboxProgram
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -115,15 +116,15 @@ import json, os, sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from judging.sandbox.bubblewrap import Limits
-from judging.sandbox.bubblewrap import Limits
-from judging.sandbox.runner import SandboxProgram, SandboxRunner
+from judging.sandbox.runner import SandboxRunner
 from judging.sandbox.runner import sandbox_status
 status = sandbox_status()
 job = json.load(sys.stdin)
 def run(attack):
     runner = SandboxRunner(limits=Limits(wall_factor=attack["wall_factor"]), scratch_parent=Path(job["scratch"]))
-    return asdict(runner.run(SandboxProgram(**attack["program"])))
+    return asdict(runner.run(SimpleNamespace(**attack["program"])))
 with ThreadPoolExecutor(os.cpu_count()) as pool:
     outcomes = list(pool.map(run, job["attacks"])) if status else []
 print(json.dumps({"reason": status.reason, "identity": status.identity, "outcomes": outcomes}))

@@ -13,7 +13,8 @@ import pytest
 
 from judging.sandbox.bubblewrap import MACHINE_FACTS, Limits
 from judging.sandbox.languages import find_language
-from judging.sandbox.runner import SandboxProgram, SandboxRunner, sandbox_status
+from judging.sandbox.runner import SandboxRunner, sandbox_status
+from tests.judging.sandbox.programs import SandboxProgram
 from tests.judging.sandbox.sieges import Attack, Ended, Run, command_lines, listeners, run_as_other, run_here
 
 pytestmark = pytest.mark.attack

@@ -8,7 +8,8 @@ import pytest
 
 from judging.sandbox import endings
 from judging.sandbox.endings import Token, new_token
-from judging.sandbox.runner import NO_END, SandboxProgram, SandboxRunner, available_languages, sandbox_status
+from judging.sandbox.runner import NO_END, SandboxRunner, available_languages, sandbox_status
+from tests.judging.sandbox.programs import SandboxProgram
 
 JAVA_TEST = """\
 public class Main {

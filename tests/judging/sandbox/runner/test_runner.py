@@ -13,12 +13,12 @@ from judging.sandbox.languages import LANGUAGES, PYTHON, Language, Library, find
 from judging.sandbox.runner import (
     LanguageStatus,
     SandboxOutcome,
-    SandboxProgram,
     SandboxRunner,
     SandboxStatus,
     available_languages,
     sandbox_status,
 )
+from tests.judging.sandbox.programs import SandboxProgram
 
 PYTHON_PRELUDE, CPP_PRELUDE, R_PRELUDE = ("\n".join(PRELUDES[name]) + "\n" for name in ("python", "cpp", "r"))
 

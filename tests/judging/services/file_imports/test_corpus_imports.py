@@ -36,11 +36,11 @@ def test_an_import_stores_what_its_preview_shows(folder: Path) -> None:
 
     if "refusal" in expected:
         assert checked.errors != ()
-        assert (checked.collected, Upload.objects.count()) == (None, 0)
+        assert (checked.intake.collected, Upload.objects.count()) == (None, 0)
         return
-    assert (checked.errors, checked.collected is None) == ((), False)
-    assert checked.collected is not None
-    shown = sorted_rows(checked.collected.document())
+    assert (checked.errors, checked.intake.collected is None) == ((), False)
+    assert checked.intake.collected is not None
+    shown = sorted_rows(checked.intake.collected.document())
     store_checked(checked=checked, origin=RubricOrigin("corpus", None, NOON))
     assert sorted_rows(stored_document(Upload.objects.get())) == shown
     again = check_import(files=files, options=ImportOptions())

@@ -34,7 +34,7 @@ def stored() -> Upload:
 
 
 def test_stored_document_equals_the_preview() -> None:
-    collected = check_import(files=FILES, options=ImportOptions()).collected
+    collected = check_import(files=FILES, options=ImportOptions()).intake.collected
     assert collected is not None
     shown = json.loads(json.dumps(collected.document()))
 

@@ -40,10 +40,14 @@ def test_read_bytes_refuses_what_was_dropped() -> None:
         upload_store.read_bytes("a")
 
 
-def test_drop_older_removes_only_what_is_old_and_of_its_kind() -> None:
+def test_store_upload_removes_only_what_is_old_and_of_its_kind() -> None:
     for name, age in (("debates/old", 2), ("debates/new", 0), ("imports/old", 2)):
         upload_store.store_bytes(name=name, data=b"x", at=NOON - timedelta(days=age))
 
-    upload_store.drop_older(prefix="debates/", before=NOON - timedelta(days=1))
+    token = upload_store.store_upload(b"y", at=NOON)
 
-    assert sorted(UploadPart.objects.values_list("name", flat=True)) == ["debates/new", "imports/old"]
+    assert sorted(UploadPart.objects.values_list("name", flat=True)) == [
+        f"debates/{token}",
+        "debates/new",
+        "imports/old",
+    ]
