@@ -178,23 +178,16 @@ class ListedResponses:
 
     def add(self, response: ResponseRecord, origin: Place) -> None:
         """Keep a response unless its case is unknown or it is already there."""
-        if self._is_known(response.case_key, origin):
-            self._keep(response, origin)
-
-    def _is_known(self, key: str, origin: Place) -> bool:
-        if self.known_cases is None or self.known_cases.has(key):
-            return True
-        self.findings.add(SKIPPED_CASE, origin.file, origin.at, f"The suite has no case {shorten(key)!r}.", key)
-        return False
-
-    def _keep(self, response: ResponseRecord, origin: Place) -> None:
-        identity = response.identity
+        identity, key = response.identity, response.case_key
+        if self.known_cases is not None and not self.known_cases.has(key):
+            self.findings.add(SKIPPED_CASE, origin.file, origin.at, f"The suite has no case {shorten(key)!r}.", key)
+            return
         if identity in self.origins:
             message = (
-                f"Attempt {response.attempt} of {response.system!r} at case {response.case_key!r} "
+                f"Attempt {response.attempt} of {response.system!r} at case {key!r} "
                 f"is already given in {self.origins[identity]}."
             )
-            self.findings.add(DUPLICATE, origin.file, origin.at, message, response.case_key)
+            self.findings.add(DUPLICATE, origin.file, origin.at, message, key)
             return
         self.origins[identity] = origin
         self.responses.append(response)

@@ -80,13 +80,8 @@ ALL_CASES = CaseSelection()
 
 def selection_from_json(data: JsonObject) -> CaseSelection:
     """Return a stored selection; what is missing has its default."""
-    return CaseSelection(
-        cases=tuple(data.get("cases", ())),
-        scenarios=tuple(data.get("scenarios", ())),
-        limit=data.get("limit"),
-        seed=data.get("seed", 0),
-        drawn=tuple(data.get("drawn", ())),
-    )
+    fields: JsonDict = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    return CaseSelection(**fields)
 
 
 def names_in(text: str) -> tuple[str, ...]:

@@ -252,15 +252,6 @@ def read_sheet_facts(chunks: Iterable[bytes], path: str) -> SheetFacts:
     return scan.facts
 
 
-def check_shared_strings(chunks: Iterable[bytes]) -> None:
-    """Go through the texts that cells share.
-
-    Raises:
-        WorkbookRefused: damaged, too many, or one beyond all measure.
-    """
-    _StringScan("The list of texts").parse(chunks)
-
-
 class _Scan:
     """Goes through one part of a workbook; `unit` is the element of which a reader holds one at a time."""
 
@@ -279,7 +270,7 @@ class _Scan:
         self.parser.StartDoctypeDeclHandler = self.refuse_doctype
 
     def parse(self, chunks: Iterable[bytes]) -> None:
-        """Go through the whole part."""
+        """Go through the whole part. Raises: WorkbookRefused."""
         is_empty = True
         try:
             for chunk in chunks:
@@ -329,12 +320,14 @@ class _Scan:
             raise WorkbookRefused(message)
 
 
-class _StringScan(_Scan):
+class SharedStringScan(_Scan):
+    """Goes through the texts that cells share, which may be damaged, too many, or one beyond all measure."""
+
     unit_bytes = MAX_SHARED_STRING_BYTES
     max_units = MAX_SHARED_STRINGS
 
-    def __init__(self, subject: str) -> None:
-        super().__init__(subject)
+    def __init__(self) -> None:
+        super().__init__("The list of texts")
         self.handlers = {f"{_MAIN} si": lambda _: self.begin_unit()}
 
 
@@ -480,7 +473,7 @@ def open_workbook(data: bytes) -> list[Sheet]:
     from openpyxl.reader.excel import ExcelReader
 
     archive = inspect_archive(data)
-    check_shared_strings(archive.unpacked(SHARED_STRINGS))
+    SharedStringScan().parse(archive.unpacked(SHARED_STRINGS))
     with _openpyxl(_DAMAGED):
         reader = ExcelReader(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
         links = get_dependents(reader.archive, WORKBOOK_LINKS)
@@ -518,7 +511,11 @@ def _value(cell: SourceCell) -> Cell:
     if cell.data_type == "e":
         return ErrorValue()
     if isinstance(value, str):
-        return _unescaped(value) if "_x" in value else value
+        if "_x" not in value:
+            return value
+        from openpyxl.utils.escape import unescape
+
+        return unescape(value)
     if isinstance(value, bool):
         return value
     if isinstance(value, dt.datetime):
@@ -526,12 +523,6 @@ def _value(cell: SourceCell) -> Cell:
     if isinstance(value, int | float):
         return _number(value, cell.number_format if getattr(cell, "has_style", False) else "")
     return value if isinstance(value, dt.date | dt.time | dt.timedelta) else str(value)
-
-
-def _unescaped(value: str) -> str:
-    from openpyxl.utils.escape import unescape
-
-    return unescape(value)
 
 
 def _number(value: float, shown_as: str) -> float:

@@ -83,7 +83,8 @@ def is_rubric(bundle: Bundle, path: str) -> bool:
     if lower.endswith((".csv", ".tsv", ".tab", ".xlsx", ".xlsm")):
         return is_rubric_table(bundle, path) and not _speak_of_responses(_header(bundle, path))
     if lower.endswith((".yaml", ".yml")):
-        return path in find_criteria_lists(bundle) or _names_rubric(set(_yaml_keys(bundle, path)))
+        node = read_yaml(bundle.read(path), path).value
+        return path in find_criteria_lists(bundle) or (node is not None and _names_rubric(set(node.fields)))
     if not lower.endswith((".json", ".jsonl")):
         return False
     document = _document(bundle.read(path)) if lower.endswith(".json") else {}
@@ -140,11 +141,6 @@ def may_be_columns(data: bytes) -> bool:
     """Return whether criteria by name are so written that they may be a table of pandas, column by column."""
     document = _document(data)
     return _is_criteria_map(document) and is_dict_of_columns(document) and "0" in next(iter(document.values()))
-
-
-def _yaml_keys(bundle: Bundle, path: str) -> list[str]:
-    node = read_yaml(bundle.read(path), path).value
-    return list(node.fields) if node is not None else []
 
 
 def _document(data: bytes) -> JsonDict:

@@ -14,7 +14,7 @@ from evalsite.management.import_command import read_paths
 from judging.services.file_imports.imports import refusal_message
 from judging.specs.files.findings import Problem, Severity
 from judging.specs.records.file_records import bundle_of
-from judging.specs.suites.suites_yaml import lint_suite
+from judging.specs.suites.suites_yaml import parse_suite
 
 
 class Command(JsonCommand):
@@ -32,7 +32,7 @@ class Command(JsonCommand):
         missing = options["allow_missing_files"]
         problems = bundle.problems
         if bundle.value is not None:
-            problems += lint_suite(bundle.value, missing_files="warn" if missing else "error")
+            problems += parse_suite(bundle.value, missing_files="warn" if missing else "error").problems
         errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
         if errors:
             for problem in problems:

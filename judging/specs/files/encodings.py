@@ -244,9 +244,9 @@ def decode_text(data: bytes, file: str, *, max_bytes: int = MAX_TEXT_BYTES) -> P
     return Parsed(normalise_newlines(text))
 
 
-def read_text(bundle: Bundle, path: str, *, max_bytes: int = MAX_TEXT_BYTES) -> Parsed[str]:
+def read_text(bundle: Bundle, path: str) -> Parsed[str]:
     """Return the text of a file of the bundle. `path` must be in the bundle (KeyError otherwise)."""
-    return decode_text(bundle.read(path), path, max_bytes=max_bytes)
+    return decode_text(bundle.read(path), path)
 
 
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -255,15 +255,18 @@ _WORD = "WordDocument".encode("utf-16-le")
 _SAVE = "Save it as an Excel workbook (.xlsx) or as CSV and upload that."
 _TABLE = "Put the content into an Excel workbook (.xlsx), a CSV, a YAML or a JSON file and upload that."
 
-_BINARY_WORKBOOK = f"This is a binary Excel workbook (.xlsb), which is not read. {_SAVE}"
-_NUMBERS = f"This is a Numbers file, which is not read. Export it as an Excel workbook (.xlsx). {_SAVE}"
-_OPEN_DOCUMENT_SHEET = f"This is an OpenDocument spreadsheet (.ods), which is not read. {_SAVE}"
 _WORD_DOCUMENT = f"This is a Word document, which is not read. {_TABLE}"
-_OPEN_DOCUMENT_TEXT = f"This is an OpenDocument text, which is not read. {_TABLE}"
-_SLIDES = f"This is a presentation, which is not read. {_TABLE}"
-_PDF = f"This is a PDF file, which is not read. {_TABLE}"
-_RTF = f"This is a rich text file (.rtf), which is not read. {_TABLE}"
-_SQLITE = "This is an SQLite database, which is not read. Save its table as CSV and upload that."
+_BY_START = {
+    b"%PDF-": f"This is a PDF file, which is not read. {_TABLE}",
+    b"{\\rtf": f"This is a rich text file (.rtf), which is not read. {_TABLE}",
+    b"SQLite format 3\0": "This is an SQLite database, which is not read. Save its table as CSV and upload that.",
+}
+_BY_PART = {  # of a ZIP archive
+    "xl/workbook.bin": f"This is a binary Excel workbook (.xlsb), which is not read. {_SAVE}",
+    "word/document.xml": _WORD_DOCUMENT,
+    "ppt/presentation.xml": f"This is a presentation, which is not read. {_TABLE}",
+    "Index/Document.iwa": f"This is a Numbers file, which is not read. Export it as an Excel workbook (.xlsx). {_SAVE}",
+}
 _STANDOFF = re.compile(rb"#FORMAT=WebAnno TSV| ?# (webanno\.custom|de\.tudarmstadt)\.|T1\t\w+ \d+ \d+\t")
 _MARKED = f"These are marks of words in texts (WebAnno TSV of INCEpTION, or brat), which are not read. {_TABLE}"
 
@@ -272,15 +275,10 @@ def foreign_format(data: bytes) -> str:
     """Return what to say about a document of a format that no importer reads; empty for anything else."""
     if data.startswith(_OLE):
         return _old_office(data)
-    if data.startswith(b"%PDF-"):
-        return _PDF
-    if data.startswith(b"{\\rtf"):
-        return _RTF
-    if data.startswith(b"SQLite format 3\0"):
-        return _SQLITE
     if _STANDOFF.match(data):
         return _MARKED
-    return _zipped(data) if data.startswith(b"PK\x03\x04") else ""
+    words = next((words for start, words in _BY_START.items() if data.startswith(start)), "")
+    return _zipped(data) if data.startswith(b"PK\x03\x04") else words
 
 
 def _old_office(data: bytes) -> str:
@@ -298,41 +296,21 @@ def _zipped(data: bytes) -> str:
     except (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError):
         return ""
     if "mimetype" in names and "content.xml" in names:
-        return _OPEN_DOCUMENT_SHEET if b"opendocument.spreadsheet" in data[:200] else _OPEN_DOCUMENT_TEXT
-    parts = {
-        "xl/workbook.bin": _BINARY_WORKBOOK,
-        "word/document.xml": _WORD_DOCUMENT,
-        "ppt/presentation.xml": _SLIDES,
-        "Index/Document.iwa": _NUMBERS,
-    }
-    return next((words for part, words in parts.items() if part in names), "")
+        if b"opendocument.spreadsheet" in data[:200]:
+            return f"This is an OpenDocument spreadsheet (.ods), which is not read. {_SAVE}"
+        return f"This is an OpenDocument text, which is not read. {_TABLE}"
+    return next((words for part, words in _BY_PART.items() if part in names), "")
 
 
 MAX_DEPTH = 200
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
-def nests_too_deep(text: str, *, limit: int = MAX_DEPTH) -> bool:
-    """Return whether brackets outside strings nest deeper than `limit`."""
-    if text.count("[") + text.count("{") <= limit:
-        return False
-    depth = 0
-    for bracket in _BRACKETS.finditer(text):
-        if bracket[0] in "[{":
-            depth += 1
-            if depth > limit:
-                return True
-        elif bracket[0] in "]}":
-            depth -= 1
-    return False
-
-
-def opens_too_deep(text: str, *, limit: int = MAX_DEPTH) -> bool:
-    """Return whether brackets nest deeper than `limit` anywhere in a text that need not be JSON, strings included."""
-    if text.count("[") + text.count("{") <= limit:
+def opens_too_deep(text: str) -> bool:
+    """Return whether brackets nest too deep anywhere in a text that need not be JSON, strings included."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = deepest = 0
     for letter in re.findall(r"[\[\]{}]", text):
         depth = depth + 1 if letter in "[{" else max(0, depth - 1)
         deepest = max(deepest, depth)
-    return deepest > limit
+    return deepest > MAX_DEPTH

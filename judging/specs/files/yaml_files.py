@@ -308,6 +308,14 @@ def yaml_paths(bundle: Bundle) -> list[str]:
     return [path for path in bundle if path.lower().endswith((".yaml", ".yml"))]
 
 
+def yaml_files(bundle: Bundle, word: bytes) -> Iterator[tuple[str, Node]]:
+    """Yield the YAML files of a bundle that can be read and have a word in them, sorted by path."""
+    for path in yaml_paths(bundle):
+        node = read_yaml(bundle.read(path), path).value if word in bundle.read(path) else None
+        if node is not None:
+            yield path, node
+
+
 def read_yaml(data: bytes, file: str, limits: YamlLimits | None = None) -> Parsed[Node]:
     """Return the single document of a YAML file with line numbers, or the problems that prevent it.
 
@@ -334,8 +342,8 @@ LONGEST_PATH = 300
 _IMAGE_PATH = re.compile(rf'"([^"\\\n]{{1,{LONGEST_PATH}}}\.(?:png|jpe?g|jfif|webp|gif))"', re.IGNORECASE)
 
 
-def named_files(data: bytes, path: str, top: str = "") -> list[str]:
-    """Return the paths that the texts in a YAML file spell, as seen from its folder and from the suite's.
+def named_files(data: bytes, path: str) -> list[str]:
+    """Return the paths that the texts in a YAML file spell, as seen from its folder and from the top.
 
     Most are none: whoever asks looks which of them are files. A text with a dotted name may be a Python module.
     """
@@ -343,7 +351,7 @@ def named_files(data: bytes, path: str, top: str = "") -> list[str]:
     paths: dict[str, None] = {}
     for text in _texts(node) if node is not None else ():
         for name in (text, text.rsplit(".", 1)[-1] + ".py"):
-            for folder in dict.fromkeys((folder_of(path), top)):
+            for folder in dict.fromkeys((folder_of(path), "")):
                 try:
                     paths[join_path(folder, name)] = None
                 except UnsafePath:

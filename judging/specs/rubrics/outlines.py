@@ -18,10 +18,7 @@ _AGGREGATES = {
     "mean": "mean of the parts",
     "weighted_mean": "weighted mean of the parts",
     "points_over_positive": "points reached of the positive points",
-    "sum": "sum of the parts",
     "sum_over": "sum of the parts",
-    "min": "the lowest part decides",
-    "max": "the highest part decides",
     "all": "full when every part is",
 }
 
@@ -162,17 +159,12 @@ def outline_of_grading(grading: JsonObject) -> Outline:
         elif name == "similarity":
             children.append(Outline("Similarity", children=_each(value, _metric)))
         elif name not in ("max_score", "min_score"):
-            children.append(_plain(name, value, 0))
+            children.append(outline_of_data(name, value))
     return Outline("Grading" if children else "", facts=tuple(facts), children=tuple(children))
 
 
-def outline_of_data(label: str, data: object) -> Outline:
-    """Return the outline of any JSON-like value."""
-    return _plain(label, data, 0)
-
-
 def _each(value: Any, show: Any) -> tuple[Outline, ...]:
-    return tuple(show(entry) for entry in value) if isinstance(value, list | tuple) else (_plain("", value, 0),)
+    return tuple(show(entry) for entry in value) if isinstance(value, list | tuple) else (outline_of_data("", value),)
 
 
 def _keyword_rule(rule: object) -> Outline:
@@ -180,7 +172,7 @@ def _keyword_rule(rule: object) -> Outline:
         return Outline(text=str(rule))
     facts = _rule_facts(rule)
     if "post_handler" in rule:
-        return _plain("post handler", rule["post_handler"], 0)
+        return outline_of_data("post handler", rule["post_handler"])
     branch = next((name for name in ("content", "or", "and") if name in rule), "")
     body = rule.get("content") if branch == "content" else {branch: rule.get(branch)}
     inner = _keyword_node(body, 0)
@@ -210,20 +202,20 @@ def _keyword_node(node: object, depth: int) -> Outline:
 def _blanks(value: JsonObject) -> Outline:
     template = Outline("template", str(value.get("template", "")))
     targets = value.get("targets", value.get("blanks", ()))
-    shown = Outline("blanks", children=_each(targets, lambda target: _plain("", target, 0)))
+    shown = Outline("blanks", children=_each(targets, lambda target: outline_of_data("", target)))
     rest = {k: v for k, v in value.items() if k not in ("template", "targets", "blanks")}
-    return Outline("Blank filling", children=(template, shown, *(_plain(k, v, 0) for k, v in rest.items())))
+    return Outline("Blank filling", children=(template, shown, *(outline_of_data(k, v) for k, v in rest.items())))
 
 
 def _unit_tests(value: JsonObject) -> Outline:
     facts = (str(value["lang"]),) if value.get("lang") else ()
-    rest = tuple(_plain(k, v, 0) for k, v in value.items() if k not in ("tests", "lang"))
+    rest = tuple(outline_of_data(k, v) for k, v in value.items() if k not in ("tests", "lang"))
     return Outline("Unit tests", facts=facts, children=(*_each(value.get("tests", ()), _unit_test), *rest))
 
 
 def _unit_test(test: object) -> Outline:
     if not isinstance(test, Mapping):
-        return _plain("", test, 0)
+        return outline_of_data("", test)
     facts = [f"weight {_number(test['weight'])}"] if "weight" in test else []
     facts += ["file missing, so not run"] if "content" in test and test["content"] is None else []
     source = test.get("content") or test.get("code") or test.get("test") or ""
@@ -232,7 +224,7 @@ def _unit_test(test: object) -> Outline:
 
 def _metric(metric: object) -> Outline:
     if not isinstance(metric, Mapping):
-        return _plain("", metric, 0)
+        return outline_of_data("", metric)
     facts = tuple(f"{k.replace('_', ' ')} {_scalar(v)}" for k, v in metric.items() if _is_scalar(v) and k != "metric")
     references = tuple(_reference(entry) for entry in _mappings(metric.get("references", ())))
     return Outline(str(metric.get("metric", "metric")), facts=facts, children=references)
@@ -242,14 +234,15 @@ def _reference(entry: JsonObject) -> Outline:
     return Outline(str(entry.get("path", "reference")), _cut(str(entry.get("content") or entry.get("text") or "")))
 
 
-def _plain(label: str, value: Any, depth: int) -> Outline:
+def outline_of_data(label: str, value: Any, depth: int = 0) -> Outline:
+    """Return the outline of any JSON-like value."""
     if _is_scalar(value):
         return Outline(label.replace("_", " "), _cut(_scalar(value)))
     if depth > DEEPEST:
         return Outline(label, _short_json(value))
-    if isinstance(value, Mapping):
-        return Outline(label.replace("_", " "), children=tuple(_plain(str(k), v, depth + 1) for k, v in value.items()))
-    return Outline(label.replace("_", " "), children=tuple(_plain("", entry, depth + 1) for entry in value))
+    named = value.items() if isinstance(value, Mapping) else (("", entry) for entry in value)
+    children = tuple(outline_of_data(str(name), entry, depth + 1) for name, entry in named)
+    return Outline(label.replace("_", " "), children=children)
 
 
 def _is_scalar(value: object) -> bool:

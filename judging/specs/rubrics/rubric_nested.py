@@ -10,16 +10,17 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from evalsite.base.types import JsonObject
+from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.files.bundles import Bundle
-from judging.specs.files.encodings import nests_too_deep, read_text
+from judging.specs.files.encodings import read_text
 from judging.specs.files.findings import Findings, Parsed, error_rule, warning_rule
-from judging.specs.files.yaml_files import Node, read_yaml, yaml_paths
+from judging.specs.files.yaml_files import Node, read_yaml, yaml_files
 from judging.specs.lint import NOT_A_MAPPING, NOT_TEXT, Lint, join
+from judging.specs.records.files.json_parts import is_too_deep
 from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 
 NAMES = ("name", "criterion", "title", "key")
@@ -28,19 +29,19 @@ _RANGE = re.compile(r"\s*(-?\d{1,3})\s*(?:-|\u2013|\.\.|to)\s*(-?\d{1,3})\s*")
 _HOW = "Write a range such as 1-5, a list of words from worst to best, or a text for each number."
 
 
-def criteria_tree(entries: Sequence[object], location: str) -> NodeSpec:
-    """Return a root with one node per criterion; its mean is weighted where any has a weight.
+def criteria_tree(entries: Sequence[object]) -> NodeSpec:
+    """Return a root with one node per criterion of `criteria`; its mean is weighted where any has a weight.
 
     Raises:
         BadNode: an entry has no name of its own, or a scale or weight that cannot be read.
     """
     if not entries:
-        raise BadNode(location, "The list of criteria is empty.")
-    nodes = [_criterion(entry, f"{location}[{index}]") for index, entry in enumerate(entries)]
+        raise BadNode("criteria", "The list of criteria is empty.")
+    nodes = [_criterion(entry, f"criteria[{index}]") for index, entry in enumerate(entries)]
     keys = [node.key for node in nodes]
     repeated_key = next((key for key in keys if keys.count(key) > 1), None)
     if repeated_key is not None:
-        raise BadNode(location, "Every criterion needs a name of its own.", repeated_key)
+        raise BadNode("criteria", "Every criterion needs a name of its own.", repeated_key)
     is_weighted = any(isinstance(entry, Mapping) and "weight" in entry for entry in entries)
     return NodeSpec(
         "root", "group", aggregator={"type": "weighted_mean" if is_weighted else "mean"}, children=tuple(nodes)
@@ -93,9 +94,13 @@ def _levels_by_number(node: NodeSpec, scale: Mapping[Any, Any], location: str) -
     is_read = len(values) > 1 and all(re.fullmatch(r"-?\d{1,3}", value) for value in values)
     if not is_read or not all(isinstance(text, str) for text in scale.values()):
         raise BadNode(location, f"The scale cannot be read. {_HOW}", ", ".join(values)[:80])
-    texts = {int(value): text for value, text in scale.items()}
-    anchors = tuple(AnchorSpec(value, value, texts[value]) for value in sorted(texts))
-    return node._replace(scale=ScaleSpec("ordinal", min(texts), max(texts), 1), anchors=anchors)
+    return node._replace(**_described({int(value): text for value, text in scale.items()}))
+
+
+def _described(levels: Mapping[int, str]) -> JsonDict:
+    """Return the scale and the anchors of a node whose levels are described by number."""
+    anchors = tuple(AnchorSpec(level, level, levels[level]) for level in sorted(levels))
+    return {"scale": ScaleSpec("ordinal", min(levels), max(levels), 1), "anchors": anchors}
 
 
 KINDS = ("group", "level", "dimension", "check")
@@ -119,18 +124,8 @@ class BadNode(ValueError):
         return f"{self.location}: {self.message}"
 
 
-def nested_tree(entry: JsonObject, location: str, depth: int = 0) -> NodeSpec:
-    """Return the node that a mapping with `children` describes.
-
-    Raises:
-        BadNode: a field is missing or of the wrong kind, a key is repeated, or the tree is too deep.
-    """
-    root = _nested(entry, location, depth)
-    _check_unique(root)
-    return root
-
-
 def _nested(entry: JsonObject, location: str, depth: int) -> NodeSpec:
+    """Return the node that a mapping with `children` describes."""
     if depth > MAX_DEPTH:
         raise BadNode(location, f"The tree is deeper than {MAX_DEPTH} levels.")
     children = entry.get("children") or ()
@@ -189,14 +184,8 @@ def _link(
     return _node({**node, "key": node["id"], **({"rules": rules} if rules else {})}, children, location)
 
 
-def requirement_tree(entry: JsonObject, location: str, depth: int = 0) -> NodeSpec:
-    """Return a weighted tree of requirements: `requirements`, `weight`, `sub_tasks`, leaves with `task_category`."""
-    root = _requirement(entry, location, depth)
-    _check_unique(root)
-    return root
-
-
 def _requirement(entry: object, location: str, depth: int) -> NodeSpec:
+    """Return a weighted tree of requirements: `requirements`, `weight`, `sub_tasks`, leaves with `task_category`."""
     if not isinstance(entry, Mapping) or depth > MAX_DEPTH:
         raise BadNode(location, "A sub-task is a mapping, nested at most 40 deep.", str(entry)[:80])
     tasks = entry.get("sub_tasks") or []
@@ -321,7 +310,8 @@ def _rules(data: Any, location: str) -> tuple[JsonObject, ...]:
     return tuple(data or ())
 
 
-def _check_unique(root: NodeSpec) -> None:
+def _unique(root: NodeSpec) -> NodeSpec:
+    """Return a tree in which no key is repeated. Raises: BadNode: one is, or it has too many nodes."""
     keys: set[str] = set()
     stack = [root]
     while stack:
@@ -332,6 +322,7 @@ def _check_unique(root: NodeSpec) -> None:
         stack.extend(node.children)
     if len(keys) > MAX_NODES:
         raise BadNode("", f"The tree has more than {MAX_NODES:,} nodes.")
+    return root
 
 
 def _count(root: NodeSpec) -> int:
@@ -377,11 +368,13 @@ def _read_json(bundle: Bundle, path: str, findings: Findings) -> Any:
 
 
 def _load(text: str, line: int, findings: Findings) -> Any:
-    if nests_too_deep(text):
-        findings.error(f"line {line}", "bad-json", "The JSON is nested too deeply.")
-        return None
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant)
+        if not is_too_deep(text, value):
+            return value
+        findings.error(f"line {line}", "bad-json", "The JSON is nested too deeply.")
+    except RecursionError:
+        findings.error(f"line {line}", "bad-json", "The JSON is nested too deeply.")
     except json.JSONDecodeError as problem:
         location = f"line {line + problem.lineno - 1}, column {problem.colno}"
         findings.error(location, "bad-json", f"This is not valid JSON: {problem.msg}.")
@@ -408,7 +401,7 @@ def _rubric(data: object, name: str) -> RubricSpec:
     if not isinstance(data, Mapping):
         raise BadNode("", "A rubric file contains a mapping or a list.", str(data)[:80])
     if isinstance(data.get("criteria"), list):
-        return _built((RubricItemSpec("", criteria_tree(data["criteria"], "criteria")),), data, name)
+        return _built((RubricItemSpec("", criteria_tree(data["criteria"])),), data, name)
     if _is_criteria_map(data):
         return RubricSpec(name, "nested", "benchmark", (RubricItemSpec("", _criteria_map(data)),))
     item = _item(data, "")
@@ -454,14 +447,14 @@ def _item(entry: object, location: str) -> RubricItemSpec:
     key = next((str(entry[name]) for name in ID_KEYS if entry.get(name) not in (None, "")), "")
     metadata = entry["metadata"] if isinstance(entry.get("metadata"), Mapping) else {}
     if "requirements" in entry or "sub_tasks" in entry:
-        return RubricItemSpec("", requirement_tree(entry, location), source=location, metadata=metadata)
+        return RubricItemSpec("", _unique(_requirement(entry, location, 0)), source=location, metadata=metadata)
     return RubricItemSpec(key, _root(entry, location), source=location, metadata=metadata)
 
 
 def _root(entry: JsonObject, location: str) -> NodeSpec:
     inner = f"{location}." if location else ""
     if isinstance(entry.get("root"), Mapping):
-        return nested_tree(entry["root"], f"{inner}root")
+        return _unique(_nested(entry["root"], f"{inner}root", 0))
     if isinstance(entry.get("rubric"), Mapping) and "nodes" in entry["rubric"]:
         return linked_tree(entry["rubric"], f"{inner}rubric")
     if isinstance(entry.get("nodes"), list):
@@ -469,7 +462,7 @@ def _root(entry: JsonObject, location: str) -> NodeSpec:
     if isinstance(entry.get("rubrics"), list):
         return _points_list(entry["rubrics"], f"{inner}rubrics")
     if isinstance(entry.get("score_rubric"), Mapping):
-        children = (_anchored(entry["score_rubric"], f"{inner}score_rubric", "overall"),)
+        children = (_anchored(entry["score_rubric"], f"{inner}score_rubric"),)
         return NodeSpec("root", "group", aggregator={"type": "mean"}, children=children)
     if isinstance(entry.get("checklist"), list):
         return _guidance(entry["checklist"], f"{inner}checklist")
@@ -481,12 +474,7 @@ def _root(entry: JsonObject, location: str) -> NodeSpec:
 
 
 def _points_list(entries: Sequence[object], location: str) -> NodeSpec:
-    return NodeSpec(
-        "root", "group", aggregator={"type": "points_over_positive"}, children=tuple(_point_nodes(entries, location))
-    )
-
-
-def _point_nodes(entries: Sequence[object], location: str) -> Iterator[NodeSpec]:
+    nodes = []
     for index, entry in enumerate(entries):
         location_of_entry = f"{location}[{index}]"
         if not isinstance(entry, Mapping) or not isinstance(entry.get("criterion"), str):
@@ -495,14 +483,9 @@ def _point_nodes(entries: Sequence[object], location: str) -> Iterator[NodeSpec]
         if isinstance(points, bool) or not isinstance(points, (int, float)):
             raise BadNode(f"{location_of_entry}.points", "Points are a number.", str(points))
         tags = entry.get("tags") or [entry[key] for key in ("axis", "category") if entry.get(key)]
-        yield NodeSpec(
-            f"c{index}",
-            "check",
-            text=entry["criterion"],
-            points=float(points),
-            tags=tuple(map(str, tags)),
-            scale=BOOLEAN,
-        )
+        node = NodeSpec(f"c{index}", "check", text=entry["criterion"], points=float(points), scale=BOOLEAN)
+        nodes.append(node._replace(tags=tuple(map(str, tags))))
+    return NodeSpec("root", "group", aggregator={"type": "points_over_positive"}, children=tuple(nodes))
 
 
 def _guidance(entries: Sequence[Any], location: str) -> NodeSpec:
@@ -517,18 +500,14 @@ def _guidance(entries: Sequence[Any], location: str) -> NodeSpec:
     return NodeSpec("root", "group", aggregator={"type": "sum_over", "by": 1}, children=(overall, *guidance))
 
 
-def _anchored(entry: JsonObject, location: str, key: str) -> NodeSpec:
-    anchors = tuple(
-        AnchorSpec(value, value, str(entry[f"score{value}_description"]))
-        for value in range(11)
-        if entry.get(f"score{value}_description")
-    )
-    if not anchors:
+def _anchored(entry: JsonObject, location: str) -> NodeSpec:
+    given = {value: entry.get(f"score{value}_description") for value in range(11)}
+    levels = {value: str(text) for value, text in given.items() if text}
+    if not levels:
         raise BadNode(
             location, "An anchored criterion needs score1_description, score2_description...", ", ".join(entry)[:80]
         )
-    scale = ScaleSpec("ordinal", anchors[0].low, anchors[-1].high, 1)
-    return NodeSpec(key, "dimension", text=str(entry.get("criteria", "")), scale=scale, anchors=anchors)
+    return NodeSpec("overall", "dimension", text=str(entry.get("criteria", "")), **_described(levels))
 
 
 def _is_criteria_map(data: JsonObject) -> bool:
@@ -544,11 +523,8 @@ def _criteria_map(data: JsonObject) -> NodeSpec:
         bad = next((key for key, text in levels.items() if not isinstance(text, str)), None)
         if bad is not None:
             raise BadNode(f"{name}.{bad}", "The description of a level is a text.", str(levels[bad])[:80])
-        anchors = tuple(
-            AnchorSpec(int(key), int(key), text) for key, text in sorted(levels.items(), key=lambda pair: int(pair[0]))
-        )
-        scale = ScaleSpec("ordinal", anchors[0].low, anchors[-1].high, 1)
-        children.append(NodeSpec(name, "dimension", text=name, scale=scale, anchors=anchors))
+        described = _described({int(level): text for level, text in levels.items()})
+        children.append(NodeSpec(name, "dimension", text=name, **described))
     return NodeSpec("root", "group", aggregator={"type": "mean"}, children=tuple(children))
 
 
@@ -565,31 +541,21 @@ MAX_CRITERIA = 1000
 
 def find_criteria(bundle: Bundle) -> list[str]:
     """Return the YAML files that have `criteria` at their top."""
-    paths: list[str] = []
-    for path in bundle:
-        if path.lower().endswith((".yaml", ".yml")) and b"criteria" in bundle.read(path):
-            node = read_yaml(bundle.read(path), path).value
-            if node is not None and "criteria" in node.fields and not node.fields["criteria"].is_list:
-                paths.append(path)
-    return paths
+    nodes = ((path, node.get("criteria")) for path, node in yaml_files(bundle, b"criteria"))
+    return [path for path, criteria in nodes if criteria is not None and not criteria.is_list]
 
 
 def find_criteria_lists(bundle: Bundle) -> list[str]:
     """Return the YAML files with a list under `criteria`, which are rubrics of another shape."""
-    paths: list[str] = []
-    for path in yaml_paths(bundle):
-        if b"criteria" in bundle.read(path):
-            node = read_yaml(bundle.read(path), path).value
-            if node is not None and "criteria" in node.fields and node.fields["criteria"].is_list:
-                paths.append(path)
-    return paths
+    nodes = ((path, node.get("criteria")) for path, node in yaml_files(bundle, b"criteria"))
+    return [path for path, criteria in nodes if criteria is not None and criteria.is_list]
 
 
-def parse_criteria(bundle: Bundle, path: str = "", *, name: str = "") -> Parsed[RubricSpec]:
+def parse_criteria(bundle: Bundle, path: str = "") -> Parsed[RubricSpec]:
     """Return the rubric that a criteria file holds; without `path`, the first criteria file of the bundle.
 
-    Shape `scaleeval`, scope `benchmark`; the name is the file's unless one is given. Keys beside
-    `criteria` are kept under `options["stray"]`.
+    Shape `scaleeval`, scope `benchmark`; the name is the file's. Keys beside `criteria` are kept under
+    `options["stray"]`.
     """
     findings = Findings()
     path = path or next(iter(find_criteria(bundle)), "")
@@ -612,7 +578,7 @@ def parse_criteria(bundle: Bundle, path: str = "", *, name: str = "") -> Parsed[
     stray = _stray(lint, parsed.value)
     root = NodeSpec(key="root", kind="group", aggregator={"type": "mean"}, children=children)
     rubric = RubricSpec(
-        name=name or posixpath.splitext(posixpath.basename(path))[0],
+        name=posixpath.splitext(posixpath.basename(path))[0],
         shape="scaleeval",
         scope="benchmark",
         items=(RubricItemSpec(case_key="", root=root, source=path),),
@@ -649,9 +615,7 @@ def _scaleeval_criterion(lint: Lint, key: str, node: Node) -> NodeSpec:
         lint.report(
             MISSING_LEVEL, node, path, f"Between level {low} and the highest, {missing_levels} is missing.", key
         )
-    anchors = tuple(AnchorSpec(float(level), float(level), levels[level]) for level in sorted(levels))
-    scale = ScaleSpec(kind="ordinal", minimum=float(low), maximum=float(high), step=1.0)
-    return NodeSpec(key=key, kind="dimension", text=key, scale=scale, anchors=anchors)
+    return NodeSpec(key=key, kind="dimension", text=key, **_described(levels))
 
 
 def _levels(lint: Lint, criterion: Node, path: str) -> list[tuple[str, str]]:

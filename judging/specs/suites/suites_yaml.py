@@ -52,8 +52,8 @@ from judging.specs.files.bundles import (
     with_progress,
 )
 from judging.specs.files.encodings import read_text
-from judging.specs.files.findings import Findings, Parsed, Problem, at_line, error_rule, shorten, warning_rule
-from judging.specs.files.yaml_files import Node, read_yaml, unreadable_yaml, yaml_paths
+from judging.specs.files.findings import Findings, Parsed, at_line, error_rule, shorten, warning_rule
+from judging.specs.files.yaml_files import Node, read_yaml, unreadable_yaml, yaml_files, yaml_paths
 from judging.specs.lint import Lint, join
 from judging.specs.records.neutral import CaseRecord, SuiteSpec
 from judging.specs.suites.cases_yaml import (
@@ -99,27 +99,15 @@ _SUITE_KEYS = frozenset(
 
 def find_suites(bundle: Bundle) -> list[str]:
     """Return the YAML files that have a list of cases at their top."""
-    paths: list[str] = []
-    for path in yaml_paths(bundle):
-        if b"cases" in bundle.read(path):
-            node = read_yaml(bundle.read(path), path).value
-            cases = node.get("cases") if node is not None else None
-            if cases is not None and cases.is_list:
-                paths.append(path)
-    return paths
+    nodes = ((path, node.get("cases")) for path, node in yaml_files(bundle, b"cases"))
+    return [path for path, cases in nodes if cases is not None and cases.is_list]
 
 
 def find_case_files(bundle: Bundle) -> list[str]:
     """Return the YAML files that are a case themselves: a mapping with a prompt and a `grading` or an `id`."""
-    paths: list[str] = []
-    for path in yaml_paths(bundle):
-        data = bundle.read(path)
-        if b"prompt" in data:
-            node = read_yaml(data, path).value
-            keys = set(node.fields) if node is not None else set()
-            if keys & {"prompt", "prompt_path"} and keys & {"grading", "id"} and "cases" not in keys:
-                paths.append(path)
-    return paths
+    asked = ((path, node.fields.keys()) for path, node in yaml_files(bundle, b"prompt"))
+    cases = ((path, keys) for path, keys in asked if keys & {"prompt", "prompt_path"} and keys & {"grading", "id"})
+    return [path for path, keys in cases if "cases" not in keys]
 
 
 def parse_suite(
@@ -141,11 +129,6 @@ def parse_suite(
     reader = _SuiteReader(bundle, findings, missing_files, report_progress)
     suite = reader.suite_at(suite_path) if suite_path else reader.only_suite()
     return Parsed(None if findings.has_errors else suite, findings.as_tuple())
-
-
-def lint_suite(bundle: Bundle, suite_path: str = "", *, missing_files: MissingFiles = "error") -> tuple[Problem, ...]:
-    """Return everything worth saying about a suite, errors and warnings, in the order of the files."""
-    return parse_suite(bundle, suite_path, missing_files=missing_files).problems
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from judging.specs.files.bundles import Bundle
 from judging.specs.files.findings import Problem, Severity
-from judging.specs.suites.suites_yaml import lint_suite, parse_suite
+from judging.specs.suites.suites_yaml import parse_suite
 
 HEAD = "id: x\nprompt: p\ntype: code completion\nlang: python\ngrading:\n"  # the grading starts on line 6
 ERROR, WARNING = Severity.ERROR, Severity.WARNING
@@ -20,7 +20,8 @@ def lint(text: str, **files: str) -> tuple[Problem, ...]:
     bundle = Bundle(
         {"x.yaml": text.encode()} | {name.replace("__", "."): data.encode() for name, data in files.items()}
     )
-    return tuple(problem for problem in lint_suite(bundle, missing_files="warn") if problem.code != "no-suite-file")
+    problems = parse_suite(bundle, missing_files="warn").problems
+    return tuple(problem for problem in problems if problem.code != "no-suite-file")
 
 
 def short(problems: tuple[Problem, ...]) -> list[tuple[str, Severity, str]]:

@@ -90,11 +90,11 @@ def test_parse_criteria_keeps_texts_to_the_character() -> None:
 
 
 def test_parse_criteria_takes_other_consecutive_levels() -> None:
-    parsed = parse_criteria(Bundle({"c.yaml": b"criteria: {a: {2: two, 0: zero, 1: one}}"}), "c.yaml", name="mine")
+    parsed = parse_criteria(Bundle({"c.yaml": b"criteria: {a: {2: two, 0: zero, 1: one}}"}), "c.yaml")
 
     assert parsed.value is not None
     [dimension] = parsed.value.items[0].root.children
-    assert parsed.value.name == "mine"
+    assert parsed.value.name == "c"
     assert dimension.scale == ScaleSpec("ordinal", 0.0, 2.0, 1.0)
     assert [(anchor.low, anchor.text) for anchor in dimension.anchors] == [(0.0, "zero"), (1.0, "one"), (2.0, "two")]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from judging.specs.spreadsheets import WorkbookRefused, check_shared_strings, read_sheet_facts
+from judging.specs.spreadsheets import SharedStringScan, WorkbookRefused, read_sheet_facts
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 
@@ -60,6 +60,6 @@ def test_read_sheet_facts_refuses_what_no_reader_should_hold(rows: str, message:
     assert message in str(refusal.value)
 
 
-def test_check_shared_strings_refuses_one_beyond_all_measure() -> None:
+def test_shared_string_scan_refuses_one_beyond_all_measure() -> None:
     with pytest.raises(WorkbookRefused, match="an entry that is too large"):
-        check_shared_strings(chunks(f"<sst {MAIN}><si><t>{'x' * 5_000_000}</t></si></sst>"))
+        SharedStringScan().parse(chunks(f"<sst {MAIN}><si><t>{'x' * 5_000_000}</t></si></sst>"))
