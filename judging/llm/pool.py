@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection
 from operator import methodcaller
 from queue import Empty, SimpleQueue
 from random import Random
-from typing import Any, Self
+from typing import Any
 
 from judging.llm.chat import Attempt, AttemptOutcome, ChatReply, ChatRequest, ReplyStatus
 from judging.llm.client import ChatClient
@@ -38,6 +38,7 @@ from judging.llm.lanes import (
     RetryAction,
     RetryDecision,
     RetryPolicy,
+    Turns,
     as_probe,
     decide,
     reply_of,
@@ -81,7 +82,7 @@ class _Learned:
 
 
 class CallPool:
-    """Executes requests concurrently. `submit` and `close` are for one thread, `completed` for that or one other."""
+    """Executes requests concurrently. `submit` and `end` are for one thread, `completed` for that or one other."""
 
     def __init__(
         self, client: ChatClient, limiters: Callable[[EndpointConfig], Limiter], options: PoolOptions | None = None
@@ -117,18 +118,13 @@ class CallPool:
         group: Hashable = None,
         is_reserved: bool = False,
     ) -> None:
-        """Ask; the token comes back exactly once, from `completed` or `close`.
+        """Ask; the token comes back exactly once, from `completed`.
 
         Groups of requests take turns at an endpoint and can be withdrawn. `paid` are the attempts that an earlier
         submission was given back with: their tokens count into the reply, and what was doubled once is not doubled
         again. `is_reserved`: after an attempt that cost something the request is given back instead of retried, so that
         money can be set aside again; only a reply that was cut off is asked for with twice its limit first.
-
-        Raises:
-            RuntimeError: the pool is closed.
         """
-        if self._stopping:
-            raise RuntimeError("The pool is closed.")
         doubled = any(attempt.outcome is AttemptOutcome.TRUNCATED for attempt in paid)
         limit = endpoint.output_limit(request.max_tokens)
         job = Job(token, endpoint, request, limit * 2 if doubled and limit else limit, group, list(paid), is_reserved)
@@ -151,32 +147,11 @@ class CallPool:
         replies on their way still come."""
         self._inbox.put(partial(self._withdraw_group, group))
 
-    def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
-        """Stop sending, wait so long for calls in flight, and return the tokens that were never sent or waited to be.
-
-        Replies not collected yet, those of calls still in flight, and requests given back after attempts that cost
-        something can be had from `completed` afterwards.
-        """
-        if self._stopping:
-            return []
-        withdrawn: SimpleQueue[list[Hashable]] = SimpleQueue()
-        self._inbox.put(lambda: withdrawn.put(self._withdraw()))
-        unsent = withdrawn.get()
-        self._dispatcher.join(max(0.0, grace_seconds))
-        for _ in self._threads:
-            self._work.put(None)
-        return unsent
-
     def end(self) -> None:
-        """Close, and let the client's connections go."""
-        self.close()
+        """Stop sending, and let the client's connections go. What waits is dropped; replies may still come."""
+        self._stopping = True
+        self._inbox.put(self._drop_waiting)
         self._client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close(grace_seconds=1.0)
 
     def _drain(self, timeout: float) -> list[Completed | _Learned]:
         items: list[Completed | _Learned] = []
@@ -253,6 +228,8 @@ class CallPool:
                 time.sleep(0.1)
         for lane in self._lanes.values():
             lane.limiter.leave()
+        for _ in self._threads:
+            self._work.put(None)
 
     def _handle_events(self) -> None:
         now = time.monotonic()
@@ -402,18 +379,10 @@ class CallPool:
             lane.capabilities = learned
             self._outbox.put(_Learned(job.endpoint, learned))
 
-    def _withdraw(self) -> list[Hashable]:
-        """Stop sending, empty everything that waits and return what has cost nothing yet; the rest is given back."""
-        self._stopping = True
-        jobs = [job for _, _, job, _ in self._delayed]
+    def _drop_waiting(self) -> None:
         self._delayed.clear()
         for lane in self._lanes.values():
-            while (job := lane.take()) is not None:
-                jobs.append(job)
-        for job in jobs:
-            if job.paid:
-                self._give_back(job, 0.0)
-        return [job.token for job in jobs if not job.paid]
+            lane.ready = Turns()
 
 
 # The call pool in a process of its own.

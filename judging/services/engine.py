@@ -16,16 +16,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Protocol
 
 from django.db import InterfaceError, OperationalError
 
 from evalsite.base.log_lines import logged_with
 from judging.judges.subjects import VerdictStatus
-from judging.llm.chat import Attempt, ChatReply, ChatRequest, ReplyStatus, call_key
+from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus, call_key
 from judging.models import Lease, Run, RunEvaluator, RunTask
 from judging.models.runs import ACTIVE
-from judging.selectors.endpoints import Target
 from judging.services import leases, ledger
 from judging.services.day_budgets import (
     LONGEST_HOLD_SECONDS,
@@ -37,34 +35,10 @@ from judging.services.day_budgets import (
 from judging.services.leases import InFlight, SetAside, Stakes
 from judging.services.ledger import ActiveTask, CallRecord, PendingRequest, repeated
 from judging.services.long_jobs import persistently
-from judging.services.pools import CallResult
+from judging.services.pools import PoolShare
 from judging.services.registries import Crash, Executor, ReadyTask
 
 FLUSH_SECONDS = 0.2
-
-
-class Calls(Protocol):
-    """What sends a run's requests; `judging.services.pools.PoolShare` is the real one."""
-
-    def submit(
-        self,
-        token: str,
-        target: Target,
-        request: ChatRequest,
-        paid: tuple[Attempt, ...] = (),
-        *,
-        is_reserved: bool = False,
-    ) -> None:
-        """Take a request; its token will come out of `take_results` once."""
-
-    def sends_of(self, token: str) -> int:
-        """Return how many attempts at a request that is not back were begun: 0, 1, or 2 for several."""
-
-    def take_results(self) -> list[CallResult]:
-        """Return what came back."""
-
-    def withdraw(self) -> None:
-        """Stop sending; what is not on its way comes back, to be asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +60,7 @@ class EngineState:
         run: Run,
         lease: Lease,
         executor: Executor,
-        calls: Calls,
+        calls: PoolShare,
         endpoints: RunEndpoints,
         options: EngineOptions,
     ) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from typing import Any, Self
 
 from judging.llm.pool import CallPool, Completed
 
@@ -22,7 +21,9 @@ class CountedPool(CallPool):
         self.outstanding -= len(completed)
         return completed
 
-    def close(self, *, grace_seconds: float = 0.0) -> list[Hashable]:
-        unsent = super().close(grace_seconds=grace_seconds)
-        self.outstanding -= len(unsent)
-        return unsent
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        self._dispatcher.join(1.0)

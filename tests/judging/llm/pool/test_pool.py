@@ -302,24 +302,6 @@ def test_pool_ends_a_call_when_its_time_is_up(fake_llm: FakeLLM, endpoint: Endpo
     assert fake_llm.stats()["fault"].keys() <= {"drop"}
 
 
-def test_pool_close_returns_what_was_never_sent(fake_llm: FakeLLM, endpoint: EndpointConfig) -> None:
-    fake_llm.config(latency=1000)
-    with pool_of(2) as pool:
-        for number in range(10):
-            pool.submit(number, endpoint, asking(f"question {number}"))
-        while fake_llm.stats()["in_flight"] < 2:
-            time.sleep(0.01)
-        unsent = pool.close(grace_seconds=60.0)
-        completed = collect(pool)
-        with pytest.raises(RuntimeError, match="closed"):
-            pool.submit("late", endpoint, asking("hello"))
-
-    assert sorted(unsent) == list(range(2, 10))  # type: ignore[type-var]
-    assert {item.token for item in completed} == {0, 1}
-    assert all(item.reply.status is ReplyStatus.FINISHED for item in completed)
-    assert fake_llm.stats()["calls"] == 2
-
-
 def test_pool_gives_back_what_was_paid_for_and_counts_it_when_asked_again(
     fake_llm: FakeLLM, endpoint: EndpointConfig
 ) -> None:
@@ -329,7 +311,7 @@ def test_pool_gives_back_what_was_paid_for_and_counts_it_when_asked_again(
         pool.submit("cut off", endpoint, request)
         while not fake_llm.stats()["in_flight"]:
             time.sleep(0.01)
-        unsent = pool.close(grace_seconds=60.0)
+        pool.withdraw(None)
         [given_back] = collect(pool)
     fake_llm.config(latency=5)
     with pool_of(1) as pool:
@@ -337,7 +319,7 @@ def test_pool_gives_back_what_was_paid_for_and_counts_it_when_asked_again(
         [again] = collect(pool)
 
     # prompt 25 // 4 + 1 = 7 each time; half the reply 5 // 4 + 1 = 2, then 10 // 4 + 1 = 3
-    assert (unsent, given_back.requeue_seconds) == ([], 0.0)
+    assert given_back.requeue_seconds == 0.0
     assert [(attempt.prompt_tokens, attempt.completion_tokens) for attempt in given_back.paid] == [(7, 2)]
     assert replace(again.reply, seconds=0.0, sent={}, head={}) == ChatReply(
         ReplyStatus.FINISHED, "0123456789", "stop", prompt_tokens=14, completion_tokens=5, cut_tokens=2, attempts=2

@@ -19,7 +19,7 @@ from judging.services import leases, long_jobs, run_lifecycle
 from judging.services.day_budgets import RunEndpoints
 from judging.services.engine import Engine, EngineOptions
 from judging.services.leases import InFlight
-from judging.services.pools import CallResult
+from judging.services.pools import CallResult, PoolShare
 from judging.services.registries import executor_for
 from judging.services.runs.new_runs import create_run, plan_tasks
 from judging.services.runs.run_plans import EvaluatorChoice, RunPlan
@@ -58,7 +58,7 @@ def test_equal_requests_of_one_run_are_asked_once(fake_llm: FakeLLM) -> None:
     assert Verdict.objects.values_list("call_ids", flat=True).distinct().count() == 1
 
 
-class LateCalls:
+class LateCalls(PoolShare):
     """Answers each request only when asked for a second time, so that replies come while others are prepared."""
 
     def __init__(self) -> None:
