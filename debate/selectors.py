@@ -356,7 +356,7 @@ def conformity_of(
 
 def votes_of(debate_set: DebateSet) -> list[DebateVotes]:
     """Return the votes of a set's finished debates, in the reading that their outcome follows."""
-    finished = debate_set.debates.filter(status__in=(DebateStatus.AGREED, DebateStatus.UNRESOLVED))
+    finished = debate_set.debates.filter(status__in=FINISHED)
     orders = dict(finished.order_by("pk").values_list("pk", "response_order"))
     names: dict[int, list[str]] = {}
     agents = Agent.objects.filter(debate__debate_set=debate_set).order_by("debate_id", "number")
@@ -470,19 +470,9 @@ def setup_with(
         agents=orders.agents,
         criterion=criterion_of(criterion, options),
         reference=reference_of(case),
-        max_rounds=options.max_rounds,
-        mode=options.mode,
-        visibility=options.visibility,
         stop=options.stop,
-        independent_both_orders=options.independent_both_orders,
-        refusal_as_tie=options.refusal_as_tie,
-        seed=options.seed,
-        temperature=options.temperature,
-        max_tokens=options.max_tokens,
-        llm_seed=options.llm_seed,
-        method=options.method,
-        samples=options.samples,
         images=images,
+        **{name: getattr(options, name) for name in {*DebateSetup.__slots__} & {*DebateOptions.__slots__}},
     )
 
 

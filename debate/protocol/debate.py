@@ -7,7 +7,7 @@ A reply without a verdict is asked for once more before the round counts; what h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -205,9 +205,7 @@ def run_debate(setup: DebateSetup, *, observer: Observer | None = None) -> Conve
             return _result(setup, statements, rounds, reason)
 
 
-def _hold_vote(
-    setup: DebateSetup, observer: Observer | None
-) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], DebateResult]:
+def _hold_vote(setup: DebateSetup, observer: Observer | None) -> Conversation[DebateResult]:
     """Ask every judge as often as wanted, all at once, none hearing another; the most frequent vote decides.
 
     One sample of all judges is a round, so that round 0 is what each judge says when it is asked once.
@@ -235,15 +233,11 @@ def replay(setup: DebateSetup, batches: Iterable[Sequence[ChatReply]]) -> Replay
         try:
             waiting = conversation.send(tuple(batch))
         except StopIteration as end:
-            return _finished(end.value, statements, unused=sum(1 for _ in remaining))
+            if unused := sum(1 for _ in remaining):
+                raise ValueError(f"The debate is over, yet {unused} more batches of replies were given.") from None
+            return Replayed(tuple(statements), (), end.value)
     conversation.close()
     return Replayed(tuple(statements), waiting, None)
-
-
-def _finished(result: DebateResult, statements: Sequence[StatementResult], *, unused: int) -> Replayed:
-    if unused:
-        raise ValueError(f"The debate is over, yet {unused} more batches of replies were given.")
-    return Replayed(tuple(statements), (), result)
 
 
 def vote_of(statement: StatementResult, *, refusal_as_tie: bool = False) -> int | None:
@@ -272,7 +266,7 @@ def round_votes(setup: DebateSetup, statements: Sequence[StatementResult]) -> Ro
 
 def _hold_round(
     setup: DebateSetup, number: int, before: Sequence[StatementResult], observer: Observer | None
-) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[StatementResult]]:
+) -> Conversation[list[StatementResult]]:
     if number == 0:
         return (yield from _speak(_independent_turns(setup), observer))
     agents = range(1, len(setup.agents) + 1)
@@ -304,13 +298,12 @@ def _discussion_turn(setup: DebateSetup, number: int, agent_number: int, before:
     return _Turn(number, agent_number, request, setup.response_order, setup.shown)
 
 
-def _speak(
-    turns: Sequence[_Turn], observer: Observer | None
-) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[StatementResult]]:
+def _speak(turns: Sequence[_Turn], observer: Observer | None) -> Conversation[list[StatementResult]]:
     """Ask for all turns at once, and once more for those that brought no verdict; return them in agent order."""
     replies = yield tuple(turn.request for turn in turns)
     first = [_statement(turn, reply) for turn, reply in zip(turns, replies, strict=True)]
-    unread = [index for index, statement in enumerate(first) if _is_worth_asking_again(statement)]
+    unclear = (VerdictStatus.REFUSED, VerdictStatus.UNPARSED)
+    unread = [index for index, statement in enumerate(first) if statement.status in unclear]
     statements = list(first)
     if unread:
         again = yield tuple(again_request(turns[index].request, replies[index]) for index in unread)
@@ -320,10 +313,6 @@ def _speak(
         for statement in statements:
             observer(statement)
     return statements
-
-
-def _is_worth_asking_again(statement: StatementResult) -> bool:
-    return statement.status in (VerdictStatus.REFUSED, VerdictStatus.UNPARSED)
 
 
 def _statement(turn: _Turn, reply: ChatReply, *, reasked: bool = False, first_text: str = "") -> StatementResult:

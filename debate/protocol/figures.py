@@ -236,19 +236,8 @@ def conformity(all_votes: Sequence[DebateVotes]) -> tuple[JudgeConformity, ...]:
         for before, after in zip(votes.rounds, votes.rounds[1:], strict=False):
             for judge in after:
                 counts.setdefault(judge, Counter()).update(_turn(judge, before, after[judge]))
-    return tuple(
-        JudgeConformity(
-            judge=judge,
-            opposed=counts_of_judge["opposed"],
-            kept=counts_of_judge["kept"],
-            outvoted=counts_of_judge["outvoted"],
-            joined=counts_of_judge["joined"],
-            unopposed=counts_of_judge["unopposed"],
-            strayed=counts_of_judge["strayed"],
-            moved=counts_of_judge["moved"],
-        )
-        for judge, counts_of_judge in sorted(counts.items())
-    )
+    names = JudgeConformity.__slots__[1:]
+    return tuple(JudgeConformity(judge, *(found[name] for name in names)) for judge, found in sorted(counts.items()))
 
 
 def _turn(judge: str, before: Mapping[str, Vote], now: Vote) -> Counter[str]:

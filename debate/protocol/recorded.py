@@ -31,7 +31,9 @@ def read_rows(path: str, content: bytes) -> Parsed[tuple[Row, ...]]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return Parsed(None, (_problem(path, "", f"This file is not UTF-8 text: {error}.", "not-utf8", Severity.ERROR),))
+        return Parsed(
+            None, (Problem(Severity.ERROR, path, "", f"This file is not UTF-8 text: {error}.", code="not-utf8"),)
+        )
     rows, end = _scan(text)
     if text.lstrip().startswith("[") and not text.rstrip().endswith("]"):
         end = min(end, len(text.rstrip()) - 1)
@@ -39,14 +41,14 @@ def read_rows(path: str, content: bytes) -> Parsed[tuple[Row, ...]]:
     if end < len(text):
         line = text.count("\n", 0, end) + 1
         message = f"From here on the file is cut off or is not valid JSON; the {len(rows)} objects before were read."
-        problems.append(_problem(path, f"line {line}", message, "cut-off", offending=text[end : end + 60]))
+        problems.append(warning(path, f"line {line}", message, "cut-off", offending=text[end : end + 60]))
     elif not text.lstrip().startswith("[") and text.lstrip()[:1] and _is_pretty_printed(text):
         message = (
             "Objects one after another instead of an array: the run that wrote this file did not finish its discussion."
         )
-        problems.append(_problem(path, "", message, "concatenated"))
+        problems.append(warning(path, "", message, "concatenated"))
     if not rows:
-        problems.append(_problem(path, "", "This file contains no records.", "no-records", Severity.ERROR))
+        problems.append(Problem(Severity.ERROR, path, "", "This file contains no records.", code="no-records"))
         return Parsed(None, tuple(problems))
     return Parsed(tuple(rows), tuple(problems))
 
@@ -63,14 +65,14 @@ def read_responses(path: str, content: bytes) -> Parsed[tuple[ResponseLine, ...]
         prompt, response = row.get("prompt"), row.get("response")
         if not isinstance(prompt, str) or not isinstance(response, str) or not response:
             problems.append(
-                _problem(path, f"line {number}", "This line has no prompt or no response.", "response-missing")
+                warning(path, f"line {number}", "This line has no prompt or no response.", "response-missing")
             )
         asked = _text(prompt)
         lines.append((asked, _text(response)))
         earlier = first_seen.setdefault(asked, number)
         if earlier != number:
             message = f"The same prompt as in line {earlier}; items are distinguished by line number."
-            problems.append(_problem(path, f"line {number}", message, "duplicate-prompt", offending=asked[:80]))
+            problems.append(warning(path, f"line {number}", message, "duplicate-prompt", offending=asked[:80]))
     return Parsed(tuple(lines), tuple(problems))
 
 
@@ -80,10 +82,10 @@ def _criterion_names(path: str, content: bytes) -> Parsed[set[str]]:
         data = yaml.safe_load(content)
     except yaml.YAMLError as error:
         message = f"This file is not valid YAML: {str(error).splitlines()[0]}."
-        return Parsed(None, (_problem(path, "", message, "not-yaml", Severity.ERROR),))
+        return Parsed(None, (Problem(Severity.ERROR, path, "", message, code="not-yaml"),))
     criteria = data.get("criteria") if isinstance(data, dict) else None
     if not isinstance(criteria, dict):
-        return Parsed(None, (_problem(path, "", "This file has no `criteria:` mapping.", "no-criteria"),))
+        return Parsed(None, (warning(path, "", "This file has no `criteria:` mapping.", "no-criteria"),))
     return Parsed({storable(str(name)) for name, levels in criteria.items() if isinstance(levels, dict)})
 
 
@@ -113,12 +115,6 @@ def _is_pretty_printed(text: str) -> bool:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _problem(
-    path: str, location: str, message: str, code: str, severity: Severity = Severity.WARNING, *, offending: str = ""
-) -> Problem:
-    return Problem(severity, path, location, message, offending=offending, code=code)
 
 
 _STATEMENT = re.compile(r"Speaker (\d{1,3}) - (?:Initial Evaluation|Discussion Round (\d{1,3}))")
@@ -204,7 +200,7 @@ def _score(value: object) -> str | int | float | None:
 
 
 def _left_out(path: str, location: str, message: str) -> Problem:
-    return Problem(Severity.WARNING, path, location, f"{message} It was left out.", code="record-left-out")
+    return warning(path, location, f"{message} It was left out.", "record-left-out")
 
 
 MAX_AGENTS = 6  # 720 orders to try

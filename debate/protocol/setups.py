@@ -7,16 +7,18 @@ debate is about, with the parts of a message that show them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from random import Random
 
 from debate.protocol.verdicts import HowRead, StopReason, StopRules, to_system_space
 from evalsite.base.types import JsonDict, JsonObject, LabelledEnum
-from judging.judges.subjects import VerdictStatus
+from judging.grading.rubric_tree import walk
+from judging.judges.subjects import VerdictStatus, image_parts
 from judging.llm.chat import MessagePart
-from judging.specs.types import ImageSpec
+from judging.specs.types import ImageSpec, NodeSpec
+from judging.stored_content import tree_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,67 +42,39 @@ class DebateImages:
         if endpoint not in self.seen_by:
             return ()
         first, second = (self.response_a, self.response_b) if order == 0 else (self.response_b, self.response_a)
-        named = (("the question", self.question), ("submission 1", first), ("submission 2", second))
-        parts: list[MessagePart] = []
-        for owner, images in named:
-            for number, image in enumerate(images, start=1):
-                alt = f" ({image.alt})" if image.alt else ""
-                parts.append(MessagePart(f"Image {number} of {owner}{alt}:"))
-                parts.append(MessagePart(digest=image.digest, media_type=image.media_type))
-        return tuple(parts)
+        return image_parts((("the question", self.question), ("submission 1", first), ("submission 2", second)))
 
 
 NO_IMAGES = DebateImages()
 
 
 OVERALL = "overall"
-Tree = JsonObject  # as judging.grading.rubric_tree writes it
 
 
-def criteria_in(tree: Tree) -> dict[str, Criterion]:
-    """Return the criteria of a tree by name: its dimensions, or the whole tree as `overall` where it has none.
+def criteria_in(tree: JsonDict) -> dict[str, Criterion]:
+    """Return the criteria of a stored tree by name: its dimensions, or all of it as `overall` where it has none.
 
     Levels come from a dimension's anchors, lowest first, or else are its text. Of a tree of levels and checks the
     levels are the checks' texts.
     """
-    dimensions = {
-        str(node["key"]): Criterion(str(node["key"]), _anchor_texts(node))
-        for node in _nodes(tree)
-        if node.get("kind") == "dimension"
-    }
-    return dimensions or {OVERALL: Criterion(OVERALL, _check_texts(tree))}
+    nodes = list(walk(tree_from_json(tree)))
+    dimensions = {node.key: Criterion(node.key, _anchor_texts(node)) for node in nodes if node.kind == "dimension"}
+    return dimensions or {OVERALL: Criterion(OVERALL, _check_texts(nodes))}
 
 
-def _anchor_texts(node: Tree) -> dict[str, str]:
-    anchors = sorted(node.get("anchors", ()), key=lambda anchor: (anchor["low"], anchor["high"]))
+def _anchor_texts(node: NodeSpec) -> dict[str, str]:
+    anchors = sorted(node.anchors, key=lambda anchor: (anchor.low, anchor.high))
     if anchors:
-        return {_range(anchor["low"], anchor["high"]): str(anchor["text"]) for anchor in anchors}
-    return {"meaning": str(node["text"])} if node.get("text", "") not in ("", node["key"]) else {}
+        return {anchor.range_words: anchor.text for anchor in anchors}
+    return {"meaning": node.text} if node.text not in ("", node.key) else {}
 
 
-def _range(low: float, high: float) -> str:
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def _check_texts(tree: Tree) -> dict[str, str]:
-    """Return the texts below a tree: by level where there are levels, else by check."""
-    levels = [node for node in _nodes(tree) if node.get("kind") == "level"]
+def _check_texts(nodes: Sequence[NodeSpec]) -> dict[str, str]:
+    """Return the texts of a tree: by level where there are levels, else by check."""
+    levels = [node for node in nodes if node.kind == "level"]
     if levels:
-        return {str(level["key"]): "; ".join(_texts(level)) for level in levels}
-    return {str(node["key"]): str(node["text"]) for node in _nodes(tree) if node.get("text")}
-
-
-def _texts(tree: Tree) -> list[str]:
-    return [str(node["text"]) for node in _nodes(tree) if node.get("text")]
-
-
-def _nodes(tree: Tree) -> Iterator[Tree]:
-    """Yield a node and everything below it, in the order written."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.get("children", ())))
+        return {level.key: "; ".join(node.text for node in walk(level) if node.text) for level in levels}
+    return {node.key: node.text for node in nodes if node.text}
 
 
 class RoundMode(StrEnum):
@@ -285,10 +259,6 @@ def perturbed(criterion: Criterion, perturbation: Perturbation, *, seed: int) ->
     return Criterion(criterion.name, levels)
 
 
-def _same(text: str, _: Random) -> str:
-    return text
-
-
 def _shortened(text: str, _: Random) -> str:
     label = _LABEL.match(text)
     if label:
@@ -300,14 +270,6 @@ def _shortened(text: str, _: Random) -> str:
     return " ".join(words[: (len(words) + 1) // 2])
 
 
-def _gibberish(text: str, rng: Random) -> str:
-    return _replace_letters(text, rng, lambda: rng.choice(SYMBOLS))
-
-
-def _masked(text: str, rng: Random) -> str:
-    return _replace_letters(text, rng, lambda: "_")
-
-
 def _shuffled(text: str, rng: Random) -> str:
     """Return the words in another order, where they allow one."""
     words = text.split()
@@ -315,10 +277,6 @@ def _shuffled(text: str, rng: Random) -> str:
     while len(set(words)) > 1 and mixed == words:
         rng.shuffle(mixed)
     return " ".join(mixed)
-
-
-def _flipped(text: str, _: Random) -> str:
-    return _WORD.sub(lambda match: match[0][::-1], text)
 
 
 def _replace_letters(text: str, rng: Random, symbol: Callable[[], str]) -> str:
@@ -333,12 +291,12 @@ def _replace_letters(text: str, rng: Random, symbol: Callable[[], str]) -> str:
 
 
 _PERTURB: dict[Perturbation, Callable[[str, Random], str]] = {
-    Perturbation.NONE: _same,
+    Perturbation.NONE: lambda text, _: text,
     Perturbation.SHORTENED: _shortened,
-    Perturbation.GIBBERISH: _gibberish,
+    Perturbation.GIBBERISH: lambda text, rng: _replace_letters(text, rng, lambda: rng.choice(SYMBOLS)),
     Perturbation.SHUFFLED: _shuffled,
-    Perturbation.FLIPPED: _flipped,
-    Perturbation.MASKED: _masked,
+    Perturbation.FLIPPED: lambda text, _: _WORD.sub(lambda match: match[0][::-1], text),
+    Perturbation.MASKED: lambda text, rng: _replace_letters(text, rng, lambda: "_"),
 }
 
 

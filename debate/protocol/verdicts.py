@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judging.judges.reply_text import stripped_text
+from judging.judges.reply_text import ends_quoted, stripped_text
 from judging.llm.chat import after_thinking
 
 POSITIONS = {"1": 1, "2": 2, "0": 0}
@@ -64,7 +64,6 @@ MAX_LINE = 4000  # characters; a longer last line decides nothing
 _NEXT_TURN = re.compile(
     r"(?:user|human|assistant|system): ?(?P<text>\S{1,20})", re.IGNORECASE
 )  # a turn nobody asked for
-QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the agent's own verdict
 
 # In the deciding line: words that take back, or withhold, a choice named beside them.
 _WITHHOLDS = re.compile(
@@ -123,13 +122,9 @@ def read_strict(text: str | None, material: str = "") -> TextReading:
     if not lines:
         return TextReading(None, HowRead.EMPTY)
     verdict, how = _read_lines(lines)
-    if verdict is not None and _is_quoted(lines, stripped_text(material)):
+    if verdict is not None and ends_quoted(lines, stripped_text(material)):
         verdict, how = None, HowRead.NONE
     return TextReading(verdict, how, refused=verdict is None and looks_like_refusal(reply))
-
-
-def _is_quoted(lines: list[str], judged: str) -> bool:
-    return len(lines) > 1 and stripped_text(lines[-2])[-QUOTED_BEFORE:] + stripped_text(lines[-1]) in judged
 
 
 def looks_like_refusal(text: str) -> bool:

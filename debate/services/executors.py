@@ -17,7 +17,7 @@ from debate.services.set_plans import announce_finished
 from evalsite.base import signals
 from judging.judges.subjects import VerdictStatus
 from judging.models import Call, Run, RunTask
-from judging.services.registries import FinishedTask, ReadyTask
+from judging.services.registries import Executor, FinishedTask, ReadyTask
 from judging.stored_content import storable
 
 BATCH = 500
@@ -28,7 +28,7 @@ STORED_FIELDS = (
 )
 
 
-class DebateExecutor:
+class DebateExecutor(Executor):
     """Does the tasks of runs of kind debate; registered by `debate.apps`."""
 
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:

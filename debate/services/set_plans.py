@@ -147,12 +147,12 @@ def check_debates(wish: DebateWish) -> list[Pair]:
         raise DebatesRefused(
             f"{wish.rubric} has no criterion {wish.criterion!r}. It has: {', '.join(names) or 'none'}."
         )
-    if wish.budget is not None:
-        _check_budget(wish.endpoints)
+    if wish.budget is not None and (refusal := budget_refusal(map(target_of, wish.endpoints))):
+        raise DebatesRefused(refusal)
     try:
         check_selection(suite=wish.suite, selection=wish.selection)
-    except SelectionRefused as refusal:
-        raise DebatesRefused(str(refusal)) from refusal
+    except SelectionRefused as unknown:
+        raise DebatesRefused(str(unknown)) from unknown
     pairs = wish.pairs
     if not pairs:
         part = "" if wish.selection.is_all else f" ({wish.selection.words})"
@@ -165,17 +165,14 @@ def check_debates(wish: DebateWish) -> list[Pair]:
 
 def _check_images(wish: DebateWish, pairs: Sequence[Pair]) -> None:
     """Refuse to debate without images what has some, unless that was chosen."""
-    blind = [] if wish.without_images else _blind(wish)
+    unseeing = dict.fromkeys(endpoint.name for endpoint in wish.endpoints if not endpoint.sees_images)
+    blind = [] if wish.without_images else list(unseeing)
     count = count_with_images(pairs, wish.suite) if blind else 0
     if count:
         raise DebatesRefused(
             f"{', '.join(blind)} cannot see images, and {count:,} of the pairs have some. Choose agents whose endpoint "
             "has shown in its test that it sees, or choose “Debate without images”."
         )
-
-
-def _blind(wish: DebateWish) -> list[str]:
-    return list(dict.fromkeys(endpoint.name for endpoint in wish.endpoints if not endpoint.sees_images))
 
 
 def check_agent_count(wish: DebateWish) -> None:
@@ -256,11 +253,6 @@ def name_of(wish: DebateWish) -> str:
 def announce_finished(set_id: int) -> None:
     """Tell the apps above that a set's debates are over, once this is committed."""
     transaction.on_commit(lambda: debates_finished.send_robust(sender=DebateSet, debate_set_id=set_id))
-
-
-def _check_budget(endpoints: Sequence[ModelEndpoint]) -> None:
-    if refusal := budget_refusal(map(target_of, endpoints)):
-        raise DebatesRefused(refusal)
 
 
 def _store_debates(debate_set: DebateSet, pairs: Sequence[Pair], wish: DebateWish) -> list[Debate]:

@@ -154,7 +154,7 @@ TABLES = tuple(COLUMNS)
 def debate_table(name: str, sets: Sequence[DebateSet]) -> Table:
     """Return one table about these sets, read as it is written. Raises: KeyError for an unknown name."""
     rows = {
-        "debates": _debate_rows, "votes": _vote_rows, "statements": _statement_rows, "orders": _order_rows,
+        "debates": _debate_rows, "votes": _turn_rows, "statements": _statement_rows, "orders": _order_rows,
         "costs": _cost_rows, "calls": _call_rows, "pairs": _pair_rows, "labels": _label_rows,
     }[name]  # fmt: skip
     return Table(name, tuple(COLUMNS[name]), rows([debate_set.pk for debate_set in sets]))
@@ -290,17 +290,13 @@ def _debate_rows(set_ids: Sequence[int]) -> Iterator[Row]:
         yield row | {"shown_first": "BA"[row["shown_first"] == 0], "outcome": LETTERS[row["outcome"]]}
 
 
-def _vote_rows(set_ids: Sequence[int]) -> Iterator[Row]:
-    return _turn_rows(set_ids, tuple(COLUMNS["votes"]))
-
-
 def _statement_rows(set_ids: Sequence[int]) -> Iterator[Row]:
     columns = tuple(COLUMNS["statements"])
     for row in _turn_rows(set_ids, (*columns, "mirrored_call_ids")):
         yield {**row, "call_ids": [*row["call_ids"], *row["mirrored_call_ids"]]}
 
 
-def _turn_rows(set_ids: Sequence[int], columns: Sequence[str]) -> Iterator[JsonDict]:
+def _turn_rows(set_ids: Sequence[int], columns: Sequence[str] = tuple(_VOTE)) -> Iterator[JsonDict]:
     renamed = {
         "set_id": "agent__debate__debate_set_id", "debate_id": "agent__debate_id",
         "case": "agent__debate__case__key", "agent_number": "agent__number", "agent": "agent__name",

@@ -250,10 +250,6 @@ GRID = 25  # every score of the documented levels is a multiple of this
 PARTIAL_STEP = 20  # what the prompt of ORD-MMBench says a level-25 criterion is worth
 
 
-class BadCascadeOption(ValueError):
-    """An option of the cascade has a value that it cannot have."""
-
-
 @dataclass(frozen=True, slots=True)
 class CascadeOptions:
     """The points that the source texts leave open; the defaults follow the recorded scores."""
@@ -263,17 +259,6 @@ class CascadeOptions:
     clip: bool = True  # to 0..100
     off_grid: str = "keep"  # a judge's 20/40/60/80: keep and flag | normalise | reject
     infeasible: str = "keep"  # a judge's score that no set of met criteria gives: keep and flag | reject
-
-    def __post_init__(self) -> None:
-        allowed: dict[str, tuple[object, ...]] = {
-            "level_25_value": (20, 25),
-            "level_100": ("any", "all"),
-            "off_grid": ("keep", "normalise", "reject"),
-            "infeasible": ("keep", "reject"),
-        }
-        for name, values in allowed.items():
-            if getattr(self, name) not in values:
-                raise BadCascadeOption(f"{name} is one of {', '.join(map(str, values))}, not {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,13 +309,8 @@ def answer_request(asking: ResponseSettings, shown: AskedQuestion, *, endpoint: 
 def is_answer(reply: ChatReply) -> bool:
     """Whether a reply is a response: whole, or cut off behind some text."""
     if reply.status is ReplyStatus.TRUNCATED:
-        return bool(answer_text(reply.text))
+        return bool(without_thinking(reply.text))
     return reply.status is ReplyStatus.FINISHED
-
-
-def answer_text(text: str) -> str:
-    """Return the response that a reply's text is: thinking that its server left there is no part of it."""
-    return without_thinking(text)
 
 
 def stop_reason_of(reply: ChatReply) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 from judging.judges.subjects import JudgeProgram, JudgeSubject, JudgeVerdict, converse_together
-from judging.llm.chat import ChatReply, ChatRequest
+from judging.llm.chat import Conversation
 from judging.specs.types import NodeSpec, ScaleSpec
 
 HOSTILE = [
@@ -80,7 +79,7 @@ def hostile_subject(addition: str) -> JudgeSubject:
     )
 
 
-def probe_judge(judge: JudgeProgram) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[Probe]]:
+def probe_judge(judge: JudgeProgram) -> Conversation[list[Probe]]:
     """Ask about every hostile answer and about the harmless one; return the harmless one first."""
     additions = {HARMLESS: "", **{str(number): text for number, text in enumerate(HOSTILE)}}
     subjects = {name: hostile_subject(text) for name, text in additions.items()}

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -25,9 +25,10 @@ from judging.judges.subjects import (
     JudgeSubject,
     JudgeVerdict,
     VersionedPrompt,
+    changed,
     converse_together,
 )
-from judging.llm.chat import ChatReply, ChatRequest, Conversation
+from judging.llm.chat import ChatRequest, Conversation
 from judging.specs.types import NodeSpec
 
 
@@ -92,9 +93,7 @@ class MeasuredJudge(JudgeProgram):
         """Return what the verdict is worth; confidence changes nothing in it."""
         return self.inner.score(value, subject)
 
-    def converse(
-        self, subject: JudgeSubject
-    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask, measure, and return the verdict with its confidence."""
         labels = self.inner.labels(subject) if self.method == "labels" else {}
         if not labels:
@@ -111,9 +110,7 @@ class MeasuredJudge(JudgeProgram):
             return (yield from self._sampled(subject))
         return replace(verdict, confidence=shares[label])
 
-    def _sampled(
-        self, subject: JudgeSubject
-    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+    def _sampled(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         verdicts = yield from _samples(self.inner, subject, range(SAMPLES))
         if len({_key(verdict) for verdict in verdicts}) > 1:
             verdicts += yield from _samples(self.inner, subject, range(SAMPLES, SAMPLES_IF_SPLIT))
@@ -182,22 +179,15 @@ def _samples(judge: JudgeProgram, subject: JudgeSubject, numbers: Sequence[int])
 
 def _resampled(conversation: Conversation[JudgeVerdict], number: int) -> Conversation[JudgeVerdict]:
     """Hold a conversation as its nth sample, at a temperature at which samples can differ."""
-    replies: tuple[ChatReply, ...] | None = None
-    while True:
-        try:
-            requests = next(conversation) if replies is None else conversation.send(replies)
-        except StopIteration as end:
-            verdict: JudgeVerdict = end.value
-            return verdict
-        replies = yield tuple(
-            replace(
-                request,
-                sample_index=number,
-                temperature=request.temperature or SAMPLE_TEMPERATURE,
-                seed=None if request.seed is None else request.seed + number,  # one seed would give one sample
-            )
-            for request in requests
-        )
+    return changed(
+        conversation,
+        lambda request: replace(
+            request,
+            sample_index=number,
+            temperature=request.temperature or SAMPLE_TEMPERATURE,
+            seed=None if request.seed is None else request.seed + number,  # one seed would give one sample
+        ),
+    )
 
 
 def _key(verdict: JudgeVerdict) -> str:
@@ -364,6 +354,14 @@ class JudgeKind:
         return hashlib.sha256("\0".join(texts).encode()).hexdigest() if texts else ""
 
 
+def shipped_kind(
+    name: str, needs: Collection[str], options: Sequence[OptionField], builder: Callable[..., JudgeProgram], **more: Any
+) -> JudgeKind:
+    """Return a kind whose title and description are those of the judge shipped for it."""
+    shipped = shipped_judge(name)
+    return JudgeKind(name, shipped.name, shipped.description, frozenset(needs), tuple(options), builder, **more)
+
+
 def lines_of_members(members: Sequence[JsonObject]) -> str:
     """Return the members of a panel as a form and a command take them: NAME, or NAME = WEIGHT, one per line."""
     return "\n".join(
@@ -404,12 +402,7 @@ def _checked_members(option: OptionField, value: Any) -> list[JsonDict]:
         raise BadJudgeOption(f"{repeated_name} is a member twice. Give it a higher weight instead.")
     if option.high is not None and len(members) > option.high:
         raise BadJudgeOption(f"A panel has at most {option.high:g} members, not {len(members)}.")
-    return [entry | {"weight": _plain_weight(entry["weight"])} for entry in members]
-
-
-def _plain_weight(weight: float) -> float:
-    """Return a whole weight as a whole number, so that 2 and 2.0 are one version."""
-    return int(weight) if float(weight).is_integer() else weight
+    return [entry | {"weight": _plain(entry["weight"])} for entry in members]  # 2 and 2.0 are one version
 
 
 def _checked(option: OptionField, value: Any) -> Any:

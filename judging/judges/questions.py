@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalsite.base.types import JsonDict
@@ -96,9 +96,7 @@ def ask(request: ChatRequest, parse: Parse) -> Conversation[JudgeVerdict]:
     return verdict
 
 
-def ask_all(
-    questions: Sequence[tuple[ChatRequest, Parse]],
-) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], list[JudgeVerdict]]:
+def ask_all(questions: Sequence[tuple[ChatRequest, Parse]]) -> Conversation[list[JudgeVerdict]]:
     """Yield all requests at once, then all re-asks at once; return one verdict for each question."""
     replies = yield tuple(request for request, _ in questions)
     verdicts = [read_reply(reply, parse) for reply, (_, parse) in zip(replies, questions, strict=True)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,7 @@ def _closed(properties: Mapping[str, JsonObject]) -> JsonDict:
 MAX_REPLY = 200_000  # characters; a longer reply is no verdict
 MAX_FAILURES = 1000  # braces that open no JSON, after which a reply is not searched further
 MAX_REPAIR = 20_000  # characters; longer broken JSON is not repaired
+QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the judge's own verdict
 MAX_OBJECTS = 50  # objects with the wanted key; a reply with more is no verdict
 _COURTESY = re.compile(
     r"(?:let me know|i hope|hope this|thanks|thank you|feel free|please (?:let|feel|note that i)|"
@@ -139,6 +140,11 @@ def stripped_text(text: str) -> str:
     """Return the text without spacing, case and quotation marks; so stripped, quotations of the judged material are
     found in replies."""
     return "".join(text.split()).translate(_QUOTING).casefold()
+
+
+def ends_quoted(lines: Sequence[str], judged: str) -> bool:
+    """Return whether the last of some lines stands with what precedes it in the judged text, which is stripped."""
+    return len(lines) > 1 and stripped_text(lines[-2])[-QUOTED_BEFORE:] + stripped_text(lines[-1]) in judged
 
 
 def only_courtesy(text: str) -> bool:

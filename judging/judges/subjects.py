@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.llm.chat import ChatReply, ChatRequest, Conversation, MessagePart
@@ -26,6 +26,7 @@ from judging.specs.types import ImageSpec, NodeSpec
 # Judged text stands between two marker lines that carry a digest of the text itself, so that the text cannot hold its
 # own end.
 
+R = TypeVar("R")
 MAX_PROMPT = 10_000_000  # characters of a filled prompt
 MAX_BOUNDED = 1_000_000  # of one from a template that a researcher wrote
 OTHER = "response_b"
@@ -178,6 +179,17 @@ class JudgeScore:
     detail: Mapping[str, object] = field(default_factory=dict)  # e.g. {"deciding_level": 50}
 
 
+def image_parts(images_by_owner: Iterable[tuple[str, Iterable[ImageSpec]]]) -> tuple[MessagePart, ...]:
+    """Return images, each behind a line that says whose it is."""
+    parts: list[MessagePart] = []
+    for owner, images in images_by_owner:
+        for number, image in enumerate(images, start=1):
+            alt = f" ({image.alt})" if image.alt else ""
+            parts.append(MessagePart(f"Image {number} of {owner}{alt}:"))
+            parts.append(MessagePart(digest=image.digest, media_type=image.media_type))
+    return tuple(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeSubject:
     """One response to judge, or two to compare, with everything that the judge may be shown."""
@@ -231,22 +243,19 @@ class JudgeSubject:
         of_answers = (self.response_images, self.other_images)
         first, second = reversed(of_answers) if swapped else of_answers
         is_pair = bool(self.other_response)
-        images_by_owner = (
-            ("question", self.images),
-            ("response A" if is_pair else "response", first),
-            ("response B", second),
-        )
-        parts: list[MessagePart] = []
-        for owner, images in images_by_owner:
-            for number, image in enumerate(images, start=1):
-                alt = f" ({image.alt})" if image.alt else ""
-                parts.append(MessagePart(f"Image {number} of the {owner}{alt}:"))
-                parts.append(MessagePart(digest=image.digest, media_type=image.media_type))
-        return tuple(parts)
+        of_first = "the response A" if is_pair else "the response"
+        return image_parts((("the question", self.images), (of_first, first), ("the response B", second)))
 
     @property
     def has_context(self) -> bool:
         return bool(self.context.strip())
+
+    @property
+    def needed_rubric(self) -> NodeSpec:
+        """The tree, for a judge that is asked only where there is one."""
+        if self.rubric is None:
+            raise ValueError("This judge needs a rubric for the case.")
+        return self.rubric
 
 
 STATUS_WORDS: Mapping[str, str] = {
@@ -378,9 +387,7 @@ def failure_in_words(kind: str) -> str:
     return _FAILURE_WORDS.get(kind) or kind.replace("_", " ").replace("-", " ")
 
 
-def converse_together(
-    conversations: Mapping[str, Conversation[Any]],
-) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], tuple[JsonObject, list[str]]]:
+def converse_together(conversations: Mapping[str, Conversation[Any]]) -> Conversation[tuple[JsonObject, list[str]]]:
     """Yield what all of them ask at the same moment as one batch; return their results by name.
 
     With them comes whose request each one was, in the order asked.
@@ -402,15 +409,47 @@ def converse_together(
     return results, callers
 
 
-def addressed(conversation: Conversation[Any], endpoint: str) -> Conversation[Any]:
+def changed(conversation: Conversation[R], change: Callable[[ChatRequest], ChatRequest]) -> Conversation[R]:
+    """Hold a conversation with each of its requests changed."""
+    try:
+        requests = next(conversation)
+        while True:
+            replies = yield tuple(map(change, requests))
+            requests = conversation.send(replies)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
+def over_both_orders(
+    straight: JudgeVerdict,
+    swapped: JudgeVerdict,
+    combine: Callable[[JsonObject, JsonObject], tuple[JsonDict, float, bool]],
+) -> JudgeVerdict:
+    """Return one verdict over both orders of two responses. Without a value in both there is none.
+
+    `combine` makes one value of both, and says how far they agree, 0 to 1, and whether they contradict each other.
+    """
+    raw = (*straight.raw, *swapped.raw)
+    if straight.value is None or swapped.value is None:
+        failed = straight if straight.value is None else swapped
+        return JudgeVerdict(failed.status, flags=failed.flags, reason=failed.reason, raw=raw)
+    value, confidence, is_flip = combine(straight.value, swapped.value)
+    flags = tuple(dict.fromkeys((*straight.flags, *swapped.flags)))
+    is_repaired = VerdictStatus.REPAIRED in (straight.status, swapped.status)
+    return JudgeVerdict(
+        VerdictStatus.REPAIRED if is_repaired else VerdictStatus.OK,
+        value=value,
+        rationale=f"Shown first: {straight.rationale}\n\nShown second: {swapped.rationale}",
+        flags=(*flags, "position_flip") if is_flip else flags,
+        confidence=confidence,
+        raw=raw,
+    )
+
+
+def addressed(conversation: Conversation[R], endpoint: str) -> Conversation[R]:
     """Send everything that a conversation asks to one endpoint."""
-    replies: tuple[ChatReply, ...] | None = None
-    while True:
-        try:
-            requests = next(conversation) if replies is None else conversation.send(replies)
-        except StopIteration as end:
-            return end.value
-        replies = yield tuple(replace(request, endpoint=endpoint) for request in requests)
+    return changed(conversation, lambda request: replace(request, endpoint=endpoint))
 
 
 def _step(

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from evalsite.base.types import JsonObject
 from judging.judges import reply_text
-from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, OptionField, asking_options, shipped_judge
+from judging.judges.judge_kinds import CONFIDENCE, TOP_P, OptionField, asking_options, shipped_kind
 from judging.judges.questions import AskingOnce
 from judging.judges.subjects import (
     JudgeScore,
@@ -140,12 +140,9 @@ def read_as_original(text: str) -> OriginalReading:
     return OriginalReading(bool(data[KEY]), "Error" in reasoning, reasoning)
 
 
-SHIPPED = shipped_judge("accuracy")
-KIND = JudgeKind(
+KIND = shipped_kind(
     "accuracy",
-    SHIPPED.name,
-    SHIPPED.description,
-    frozenset({"reference"}),
+    {"reference"},
     (
         OptionField("strictness", "choice", "L2", "Degree of strictness.", STRICTNESS),
         TOP_P,

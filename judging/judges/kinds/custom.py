@@ -29,10 +29,9 @@ from judging.judges.judge_kinds import (
     PROMPT_ROWS,
     TOP_P,
     BadJudgeOption,
-    JudgeKind,
     OptionField,
     asking_options,
-    shipped_judge,
+    shipped_kind,
 )
 from judging.judges.kinds import custom_templates
 from judging.judges.kinds.custom_templates import read_examples, read_template
@@ -691,12 +690,9 @@ def _refusal(options: JsonObject) -> str:
     return "The prompt does not name {{ response }}, so the judge would not see it. Write it where it belongs."
 
 
-SHIPPED = shipped_judge(NAME)
-KIND = JudgeKind(
+KIND = shipped_kind(
     NAME,
-    SHIPPED.name,
-    SHIPPED.description,
-    frozenset(),
+    (),
     OPTIONS,
     lambda options: CustomJudge(**options),
     prompts={NAME: {}},

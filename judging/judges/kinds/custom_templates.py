@@ -18,8 +18,8 @@ from judging.judges.subjects import (
     BadPrompt,
     JudgeSubject,
     JudgeVerdict,
-    VerdictStatus,
     bounded_text,
+    over_both_orders,
 )
 from judging.specs.files.yaml_files import Node, read_yaml, yaml_text
 
@@ -83,8 +83,6 @@ FIRST, SECOND = "shown_first", "shown_second"  # in a verdict's value: the label
 # The labels say which response is better, A or B, and are worth what a win, a tie or a loss of A is worth. In the
 # second order the response is shown as B, so that what was said of A there is its opposite.
 
-FLIP = "position_flip"
-
 
 def is_comparison(*texts: str) -> bool:
     """Return whether one of these texts of a prompt shows a second response; a broken text is refused elsewhere."""
@@ -116,23 +114,13 @@ def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict, scores: Mappin
 
     Confidence is 1 where the orders agree and 0 where each gives the win to the other response.
     """
-    raw = (*straight.raw, *swapped.raw)
-    if straight.value is None or swapped.value is None:
-        failed = straight if straight.value is None else swapped
-        return JudgeVerdict(failed.status, flags=failed.flags, reason=failed.reason, raw=raw)
-    value = {FIRST: straight.value["label"], SECOND: swapped.value["label"]}
-    best = max(scores.values())
-    distance = abs(scores[value[FIRST]] - (best - scores[value[SECOND]])) / best
-    flags = tuple(dict.fromkeys((*straight.flags, *swapped.flags)))
-    is_repaired = VerdictStatus.REPAIRED in (straight.status, swapped.status)
-    return JudgeVerdict(
-        VerdictStatus.REPAIRED if is_repaired else VerdictStatus.OK,
-        value=value,
-        rationale=f"Shown first: {straight.rationale}\n\nShown second: {swapped.rationale}",
-        flags=(*flags, FLIP) if distance else flags,
-        confidence=float(1 - distance),
-        raw=raw,
-    )
+
+    def combine(first: JsonObject, second: JsonObject) -> tuple[JsonDict, float, bool]:
+        value, best = {FIRST: first["label"], SECOND: second["label"]}, max(scores.values())
+        distance = abs(scores[value[FIRST]] - (best - scores[value[SECOND]])) / best
+        return value, float(1 - distance), bool(distance)
+
+    return over_both_orders(straight, swapped, combine)
 
 
 def score_of_orders(value: JsonObject, scores: Mapping[str, Fraction]) -> Fraction:

@@ -6,7 +6,7 @@ reply into "not correct" without a word; the default asks once more and then has
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ from judging.grading.grades import (
     esi_score,
     judged_status,
 )
-from judging.judges.answer_prompts import answer_text, is_answer, stop_reason_of
+from judging.judges.answer_prompts import is_answer, stop_reason_of
 from judging.judges.kinds import accuracy, integrity
 from judging.judges.kinds.accuracy import OriginalReading
 from judging.judges.questions import read_reply
@@ -32,7 +32,7 @@ from judging.judges.subjects import (
     addressed,
     converse_together,
 )
-from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
+from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus, without_thinking
 
 JUDGES = ("accuracy", "integrity")
 
@@ -95,7 +95,7 @@ class EsiOutcome:
     callers: tuple[str, ...] = ()  # whom each call asked, in order: worker | accuracy | integrity
 
 
-def esi_item(task: EsiTask) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], EsiOutcome]:
+def esi_item(task: EsiTask) -> Conversation[EsiOutcome]:
     """Ask for the answer where there is none, then both judges at once; return what came of it."""
     answer = task.answer
     callers: tuple[str, ...] = ()
@@ -192,19 +192,16 @@ def _refused(reply: ChatReply, reading: ReplyReading) -> EsiOutcome | None:
     """
     if is_answer(reply):
         return None
-    if reading is ReplyReading.ORIGINAL and (reply.error_kind == "empty" or _is_cut_off_text(reply)):
+    is_cut_off_text = reply.status is ReplyStatus.TRUNCATED and bool(reply.text)
+    if reading is ReplyReading.ORIGINAL and (reply.error_kind == "empty" or is_cut_off_text):
         return None
     kind = reply.error_kind or reply.status.value
     return EsiOutcome(EsiStatus.WORKER_ERROR, failure=f"answer-{kind}", reason=reply.error_text or kind)
 
 
-def _is_cut_off_text(reply: ChatReply) -> bool:
-    return reply.status is ReplyStatus.TRUNCATED and bool(reply.text)
-
-
 def response_text(text: str, reading: ReplyReading) -> str:
     """Return the response that a reply's text is; to Lunar-Bench all of it, as it came."""
-    return text if reading is ReplyReading.ORIGINAL else answer_text(text)
+    return text if reading is ReplyReading.ORIGINAL else without_thinking(text)
 
 
 def _answer_of(reply: ChatReply, reading: ReplyReading) -> EsiResponse:
@@ -233,15 +230,14 @@ def _not_asked(reason: str) -> Conversation[JudgeVerdict]:
 def _as_original(name: str, judge: JudgeProgram, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
     """Ask once and read as Lunar-Bench does."""
     (reply,) = yield (judge.request(subject),)
-    return read_reply(reply, _original_accuracy if name == "accuracy" else _original_integrity)
+    as_original, strictly, key = _READERS[name]
+    return read_reply(reply, lambda text: _verdict_of(as_original(text), strictly(text), key))
 
 
-def _original_accuracy(text: str) -> JudgeVerdict:
-    return _verdict_of(accuracy.read_as_original(text), accuracy.read_accuracy(text), "is_correct")
-
-
-def _original_integrity(text: str) -> JudgeVerdict:
-    return _verdict_of(integrity.read_as_original(text), integrity.read_integrity(text), "integrity")
+_READERS: Mapping[str, tuple[Callable[[str], OriginalReading], Callable[[str], JudgeVerdict], str]] = {
+    "accuracy": (accuracy.read_as_original, accuracy.read_accuracy, "is_correct"),
+    "integrity": (integrity.read_as_original, integrity.read_integrity, "integrity"),
+}
 
 
 def _verdict_of(original: OriginalReading, strict: JudgeVerdict, key: str) -> JudgeVerdict:

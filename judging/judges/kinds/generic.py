@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from judging.grading.rubric_tree import (
     walk,
 )
 from judging.judges import reply_text
-from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, JudgeKind, OptionField, asking_options, shipped_judge
+from judging.judges.judge_kinds import CONFIDENCE, JSON_SCHEMA, OptionField, asking_options, shipped_kind
 from judging.judges.kinds.relevance import CONTEXT_NOTES
 from judging.judges.questions import AskingJudge, ask_all
 from judging.judges.reply_text import JSON_OBJECT, reply_form, scale_schema
@@ -32,7 +32,7 @@ from judging.judges.subjects import (
     as_data,
     chosen_prompt,
 )
-from judging.llm.chat import ChatReply, ChatRequest, Message
+from judging.llm.chat import ChatRequest, Conversation, Message
 from judging.specs.types import NodeSpec, ScaleSpec
 
 _QUOTED_NUMBER = re.compile(r"\s{0,9}-?[0-9]{1,9}(?:\.[0-9]{1,9})?\s{0,9}")
@@ -88,9 +88,7 @@ class GenericJudge(AskingJudge):
         """Return {"nodes": {key: value}} for all criteria that a judge has to rate."""
         return read_nodes(text, rated_nodes(subject), subject.material)
 
-    def converse(
-        self, subject: JudgeSubject
-    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask, re-ask once what cannot be read, and return one verdict over all criteria."""
         nodes = rated_nodes(subject)
         parts = [(node,) for node in nodes] if self.per_node else [tuple(nodes)]
@@ -110,7 +108,7 @@ class GenericJudge(AskingJudge):
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the score of the tree; with one criterion picked, that criterion's value."""
-        rubric = _rubric_of(subject)
+        rubric = subject.needed_rubric
         if subject.criterion_key:
             (node,) = rated_nodes(subject)
             rubric = NodeSpec("root", "group", aggregator={"type": "mean"}, children=(node,))
@@ -131,12 +129,6 @@ def _ordinal_labels(key: str, scale: ScaleSpec) -> dict[str, JsonObject]:
     return {str(number): {"nodes": {key: number}} for number in range(int(low), int(high) + 1)}
 
 
-def _rubric_of(subject: JudgeSubject) -> NodeSpec:
-    if subject.rubric is None:
-        raise ValueError("This judge needs a rubric for the case.")
-    return subject.rubric
-
-
 def _computed(rubric: NodeSpec, response: str) -> tuple[dict[str, bool], tuple[str, ...]]:
     """Return the results of the rubric's typed checks; one that cannot be carried out leaves all of them missing."""
     try:
@@ -152,7 +144,7 @@ def rated_nodes(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
         ValueError: there is no rubric, or nothing in it to rate.
     """
     nodes = tuple(
-        node for node in walk(_rubric_of(subject)) if is_rated(node) and subject.criterion_key in ("", node.key)
+        node for node in walk(subject.needed_rubric) if is_rated(node) and subject.criterion_key in ("", node.key)
     )
     if not nodes:
         raise ValueError("The rubric has no criterion that a judge could rate.")
@@ -160,7 +152,7 @@ def rated_nodes(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
 
 
 def _guidance(subject: JudgeSubject) -> tuple[NodeSpec, ...]:
-    return tuple(node for node in walk(_rubric_of(subject)) if node.role == "guidance" and node.text)
+    return tuple(node for node in walk(subject.needed_rubric) if node.role == "guidance" and node.text)
 
 
 def leaf_share(leaf: NodeSpec, verdict: Value) -> float | None:
@@ -283,12 +275,9 @@ def combine_nodes(parts: Sequence[Sequence[NodeSpec]], verdicts: Sequence[JudgeV
     return JudgeVerdict(status, value={"nodes": nodes}, rationale=rationale, flags=flags, raw=raw)
 
 
-SHIPPED = shipped_judge("generic")
-KIND = JudgeKind(
+KIND = shipped_kind(
     "generic",
-    SHIPPED.name,
-    SHIPPED.description,
-    frozenset({"rubric"}),
+    {"rubric"},
     (
         OptionField("per_node", "boolean", False, "One call for each criterion."),
         CONFIDENCE,

@@ -11,7 +11,7 @@ from fractions import Fraction
 from evalsite.base.formats import rating
 from evalsite.base.types import JsonObject
 from judging.judges import reply_text
-from judging.judges.judge_kinds import CONFIDENCE, TOP_P, JudgeKind, asking_options, shipped_judge
+from judging.judges.judge_kinds import CONFIDENCE, TOP_P, asking_options, shipped_kind
 from judging.judges.kinds.accuracy import OriginalReading, original_part
 from judging.judges.questions import AskingOnce
 from judging.judges.subjects import JudgeScore, JudgeSubject, JudgeVerdict, VersionedPrompt, as_data, chosen_prompt
@@ -101,12 +101,9 @@ def read_as_original(text: str) -> OriginalReading:
     return OriginalReading(int(data[KEY]), "Error" in reasoning, reasoning)
 
 
-SHIPPED = shipped_judge("integrity")
-KIND = JudgeKind(
+KIND = shipped_kind(
     "integrity",
-    SHIPPED.name,
-    SHIPPED.description,
-    frozenset(),
+    (),
     (TOP_P, CONFIDENCE, *asking_options(1000)),
     lambda options: IntegrityJudge(**options),
     prompts={"integrity": {}},

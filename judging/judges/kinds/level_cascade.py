@@ -25,11 +25,10 @@ from judging.judges import reply_text
 from judging.judges.judge_kinds import (
     CONFIDENCE,
     JSON_SCHEMA,
-    JudgeKind,
     OptionField,
     asking_options,
     gathered,
-    shipped_judge,
+    shipped_kind,
 )
 from judging.judges.questions import AskingOnce
 from judging.judges.reply_text import JSON_OBJECT, TRUE_OR_FALSE, reply_form
@@ -71,7 +70,7 @@ class LevelCascadeJudge(AskingOnce):
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
         """Return what is sent for one subject."""
-        rubric = _rubric_of(subject)
+        rubric = subject.needed_rubric
         about = as_data(subject.about[:MAX_ABOUT], "DESCRIPTION") if subject.about.strip() else ""
         values = {
             "about": f"\nThe question belongs to a benchmark with this description:\n{about}\n" if about else "",
@@ -87,7 +86,7 @@ class LevelCascadeJudge(AskingOnce):
 
     def request(self, subject: JudgeSubject) -> ChatRequest:
         """Return the one call that judges a subject."""
-        rubric = _rubric_of(subject)
+        rubric = subject.needed_rubric
         material = {
             "task": "level_cascade",
             "mode": self.mode,
@@ -115,23 +114,17 @@ class LevelCascadeJudge(AskingOnce):
         if self.mode == "holistic":
             counts = criteria_counts(subject.rubric) if subject.rubric else None
             return read_holistic(text, counts, subject.material, self.cascade)
-        return read_itemised(text, _rubric_of(subject), subject.material)
+        return read_itemised(text, subject.needed_rubric, subject.material)
 
     def score(self, value: JsonObject, subject: JudgeSubject) -> JudgeScore:
         """Return the score in points of 100."""
         full = Fraction(100)
         if "nodes" in value:
-            tree = score_tree(with_cascade_options(_rubric_of(subject), self.cascade), value["nodes"])
+            tree = score_tree(with_cascade_options(subject.needed_rubric, self.cascade), value["nodes"])
             return JudgeScore(tree.score, full, tree.flags, {"deciding_level": tree.deciding})
         counts = criteria_counts(subject.rubric) if subject.rubric else None
         reviewed = review_score(int(value["score"]), counts, self.cascade)
         return JudgeScore(None if reviewed.score is None else Fraction(reviewed.score), full, reviewed.flags)
-
-
-def _rubric_of(subject: JudgeSubject) -> NodeSpec:
-    if subject.rubric is None:
-        raise ValueError("The level cascade needs a rubric with levels for this case.")
-    return subject.rubric
 
 
 def level_rules(levels: Collection[int], options: CascadeOptions) -> str:
@@ -371,12 +364,9 @@ _CASCADE = (
         group=ODD_SCORES,
     ),
 )
-SHIPPED = shipped_judge("level_cascade")
-KIND = JudgeKind(
+KIND = shipped_kind(
     "level_cascade",
-    SHIPPED.name,
-    SHIPPED.description,
-    frozenset({"rubric", "levels"}),
+    {"rubric", "levels"},
     (*_CASCADE, CONFIDENCE, *asking_options(1024), JSON_SCHEMA),
     lambda options: LevelCascadeJudge(**gathered(options, CascadeOptions, "cascade")),
     prompts={f"level_cascade_{mode}": {"mode": mode} for mode in MODES},

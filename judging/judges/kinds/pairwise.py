@@ -7,30 +7,29 @@ as a probability of one half and a confidence of zero.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from evalsite.base.formats import WINS
-from evalsite.base.types import JsonObject
+from evalsite.base.types import JsonDict, JsonObject
 from judging.grading.rubric_tree import exact, walk
 from judging.judges import reply_text
-from judging.judges.judge_kinds import JudgeKind, OptionField, asking_options, shipped_judge
+from judging.judges.judge_kinds import OptionField, asking_options, shipped_kind
 from judging.judges.questions import AskingJudge, ask_all
 from judging.judges.subjects import (
     JudgeScore,
     JudgeSubject,
     JudgeVerdict,
-    VerdictStatus,
     VersionedPrompt,
     as_data,
     chosen_prompt,
+    over_both_orders,
 )
-from judging.llm.chat import ChatReply, ChatRequest, Message
+from judging.llm.chat import ChatRequest, Conversation, Message
 
 PREFERENCES = {"A": 1, "B": -1, "C": 0, "TIE": 0}
 MAX_LINE = 1000  # characters; a longer last line is no verdict
-QUOTED_BEFORE = 12  # characters before a last line by which a quotation is told from the judge's own verdict
 _MARKED = re.compile(r"\[\[ {0,4}([A-Za-z]{1,10}) {0,4}\]\]")
 _MARKED_END = re.compile(r"(?P<before>.*?)[*_`\"' ]{0,6}\[\[ {0,4}(?P<label>[A-Za-z]{1,10}) {0,4}\]\][*_`\"'. ]{0,6}")
 _NAMING = re.compile(
@@ -80,16 +79,13 @@ class PairwiseJudge(AskingJudge):
             "criterion": _criterion_text(subject),
             "responses": list(_shown(subject, swapped=swapped)),
         }
-        messages = self.build_messages(subject, swapped=swapped)
-        return self.request_with(messages, material)
+        return self.request_with(self.build_messages(subject, swapped=swapped), material)
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return {"preference": 1 | 0 | -1} for the order in which the answers were shown."""
         return read_preference(text, subject.material)
 
-    def converse(
-        self, subject: JudgeSubject
-    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask in one or both orders at once, re-ask what cannot be read, and return the verdict over the orders."""
         orders = (False, True) if self.both_orders else (False,)
 
@@ -168,10 +164,7 @@ def _is_quoted(lines: Sequence[str], flag: str, judged: str) -> bool:
     """Return whether the judged text holds the marker behind a sentence, or the last line and what precedes it."""
     if flag == "not_alone":
         return any(reply_text.stripped_text(match[0]) in judged for match in _MARKED.finditer(lines[-1]))
-    return (
-        len(lines) > 1
-        and reply_text.stripped_text(lines[-2])[-QUOTED_BEFORE:] + reply_text.stripped_text(lines[-1]) in judged
-    )
+    return reply_text.ends_quoted(lines, judged)
 
 
 def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdict:
@@ -179,37 +172,19 @@ def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict) -> JudgeVerdic
 
     Confidence is 1 where the orders agree, 0 where they contradict each other. Without a value in both there is none.
     """
-    raw = (*straight.raw, *swapped.raw)
-    failed = next((verdict for verdict in (straight, swapped) if verdict.value is None), None)
-    if failed is not None or straight.value is None or swapped.value is None:
-        worst = failed or straight
-        return JudgeVerdict(worst.status, flags=worst.flags, reason=worst.reason, raw=raw)
-    straight_preference, swapped_preference = int(straight.value["preference"]), -int(swapped.value["preference"])
-    mean = Fraction(straight_preference + swapped_preference, 2)
-    flags = tuple(dict.fromkeys((*straight.flags, *swapped.flags)))
-    if straight_preference == -swapped_preference and straight_preference:
-        flags += ("position_flip",)
-    repaired = VerdictStatus.REPAIRED in (straight.status, swapped.status)
-    return JudgeVerdict(
-        VerdictStatus.REPAIRED if repaired else VerdictStatus.OK,
-        value={
-            "preference": (mean > 0) - (mean < 0),
-            "p_first": float((1 + mean) / 2),
-            "orders": [straight_preference, swapped_preference],
-        },
-        rationale=f"Shown first: {straight.rationale}\n\nShown second: {swapped.rationale}",
-        flags=flags,
-        confidence=1 - abs(straight_preference - swapped_preference) / 2,
-        raw=raw,
-    )
+
+    def combine(first: JsonObject, second: JsonObject) -> tuple[JsonDict, float, bool]:
+        orders = [int(first["preference"]), -int(second["preference"])]
+        mean, distance = Fraction(sum(orders), 2), abs(orders[0] - orders[1])
+        value = {"preference": (mean > 0) - (mean < 0), "p_first": float((1 + mean) / 2), "orders": orders}
+        return value, 1 - distance / 2, distance == 2
+
+    return over_both_orders(straight, swapped, combine)
 
 
-SHIPPED = shipped_judge("pairwise")
-KIND = JudgeKind(
+KIND = shipped_kind(
     "pairwise",
-    SHIPPED.name,
-    SHIPPED.description,
-    frozenset({"pair"}),
+    {"pair"},
     (OptionField("both_orders", "boolean", True, "Ask in both orders of the responses."), *asking_options(768)),
     lambda options: PairwiseJudge(**options),
     prompts={"pairwise": {}},

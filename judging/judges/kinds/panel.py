@@ -7,14 +7,14 @@ read has no vote: it is left out and counted, never a 0, and with fewer votes th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
 from evalsite.base.formats import SHARE, ScoreScale
 from evalsite.base.types import JsonDict, JsonObject
-from judging.judges.judge_kinds import JudgeKind, OptionField, shipped_judge
+from judging.judges.judge_kinds import JudgeKind, OptionField, shipped_kind
 from judging.judges.subjects import (
     BadPrompt,
     JudgeProgram,
@@ -26,7 +26,7 @@ from judging.judges.subjects import (
     addressed,
     converse_together,
 )
-from judging.llm.chat import ChatReply, ChatRequest, Conversation
+from judging.llm.chat import Conversation
 from judging.specs.types import NodeSpec
 
 
@@ -146,9 +146,7 @@ class PanelJudge(JudgeProgram):
             for prompt in member.judge.prompts
         )
 
-    def converse(
-        self, subject: JudgeSubject
-    ) -> Generator[tuple[ChatRequest, ...], tuple[ChatReply, ...], JudgeVerdict]:
+    def converse(self, subject: JudgeSubject) -> Conversation[JudgeVerdict]:
         """Ask all members side by side, and return their votes as one verdict."""
         results, callers = yield from converse_together(
             {member.name: member.converse(subject) for member in self.members}
@@ -271,18 +269,7 @@ def panel_kind(kind_of: Callable[[str], JudgeKind]) -> JudgeKind:
         )
         return next(scales, SHARE)
 
-    shipped = shipped_judge(NAME)
-    return JudgeKind(
-        NAME,
-        shipped.name,
-        shipped.description,
-        frozenset(),
-        _OPTIONS,
-        build,
-        needs_by=needs_by,
-        asks_members=True,
-        rates_on=rates_on,
-    )
+    return shipped_kind(NAME, (), _OPTIONS, build, needs_by=needs_by, asks_members=True, rates_on=rates_on)
 
 
 def _member(entry: JsonObject, kind_of: Callable[[str], JudgeKind]) -> PanelMember:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from evalsite.base.formats import ScaleKind, ScoreScale
 from evalsite.base.types import JsonDict, JsonObject
 from judging.judges import reply_text
-from judging.judges.judge_kinds import CONFIDENCE, JudgeKind, OptionField, asking_options, gathered, shipped_judge
+from judging.judges.judge_kinds import CONFIDENCE, OptionField, asking_options, gathered, shipped_kind
 from judging.judges.questions import AskingOnce
 from judging.judges.subjects import JudgeScore, JudgeSubject, JudgeVerdict, VersionedPrompt, as_data, chosen_prompt
 from judging.llm.chat import ChatRequest, Message
@@ -28,10 +28,6 @@ MAXIMUM = 10
 FINAL_TOLERANCE = 0.05
 
 
-class BadRelevanceOption(ValueError):
-    """An option of the relevance score has a value that it cannot have."""
-
-
 @dataclass(frozen=True, slots=True)
 class RelevanceOptions:
     """The points that the source leaves open."""
@@ -39,10 +35,6 @@ class RelevanceOptions:
     enforce_rules: bool = True  # False: trust that the judge applied them
     without_context: str = "zero"  # "drop": the mean of the other two, so that 1.0 can be reached
     decimals: int = 1  # shown; the score itself stays exact
-
-    def __post_init__(self) -> None:
-        if self.without_context not in ("zero", "drop") or self.decimals not in (1, 2):
-            raise BadRelevanceOption("without_context is zero or drop; decimals is 1 or 2.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +212,7 @@ class RelevanceJudge(AskingOnce):
             "context_role": subject.context_role,
             "response": subject.response,
         }
-        messages = self.build_messages(subject)
-        return self.request_with(messages, material)
+        return self.request_with(self.build_messages(subject), material)
 
     def parse_reply(self, text: str, subject: JudgeSubject) -> JudgeVerdict:
         """Return the three scores as given, {"nodes": {dimension: score}, "stated_final": number or None}."""
@@ -374,12 +365,9 @@ _RELEVANCE = (
     ),
     OptionField("decimals", "choice", 1, "Decimals shown.", (1, 2), affects_calls=False),
 )
-SHIPPED = shipped_judge("relevance")
-KIND = JudgeKind(
+KIND = shipped_kind(
     "relevance",
-    SHIPPED.name,
-    SHIPPED.description,
-    frozenset(),
+    (),
     (*_RELEVANCE, CONFIDENCE, *asking_options(256)),
     lambda options: RelevanceJudge(**gathered(options, RelevanceOptions, "scoring")),
     prompts={"relevance": {}},

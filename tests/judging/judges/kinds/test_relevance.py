@@ -12,7 +12,6 @@ import pytest
 
 from judging.judges.kinds.relevance import (
     DIMENSIONS_TREE,
-    BadRelevanceOption,
     Dimensions,
     RelevanceJudge,
     RelevanceOptions,
@@ -223,8 +222,3 @@ def test_final_disagrees_beyond_a_twentieth() -> None:
         True,
         True,
     ]
-
-
-def test_relevance_options_refuse_unknown_values() -> None:
-    with pytest.raises(BadRelevanceOption, match="zero or drop"):
-        RelevanceOptions(without_context="ignore")
