@@ -48,9 +48,8 @@ def _register_function(connection: BaseDatabaseWrapper, **_: object) -> None:
 
 def _asking_executor() -> Executor:
     from judging.services.esi_tasks import AskingExecutor
-    from judging.services.evaluator_tasks import GradingExecutor
 
-    return AskingExecutor(GradingExecutor())
+    return AskingExecutor()
 
 
 def _grading_executor() -> Executor:

@@ -99,14 +99,18 @@ def uses_of_day(*, at: datetime) -> list[DayUse]:
     endpoints = ModelEndpoint.objects.exclude(kind=EndpointKind.LEXICAL).order_by("name")
     amounts = {budget.endpoint_id: budget.amount for budget in DayBudget.objects.all()}
     amounts_held, spent = _reserved(at), _spent(at)
-    site = DayUse(None, amounts.get(SITE), sum(spent.values(), Decimal(0)), sum(amounts_held.values(), Decimal(0)))
-    return [
-        site,
-        *(
-            DayUse(endpoint, amounts.get(endpoint.pk), spent[endpoint.pk], amounts_held[endpoint.pk])
-            for endpoint in endpoints
-        ),
-    ]
+    return [_use(endpoint, amounts, spent, amounts_held) for endpoint in (SITE, *endpoints)]
+
+
+def _use(
+    endpoint: ModelEndpoint | None,
+    amounts: Mapping[int | None, Decimal],
+    spent: Mapping[int, Decimal],
+    amounts_held: Mapping[int, Decimal],
+) -> DayUse:
+    if endpoint is None:
+        return DayUse(None, amounts.get(SITE), *(sum(each.values(), Decimal(0)) for each in (spent, amounts_held)))
+    return DayUse(endpoint, amounts.get(endpoint.pk), spent[endpoint.pk], amounts_held[endpoint.pk])
 
 
 def limited_uses(*, at: datetime) -> list[DayUse]:
@@ -137,15 +141,7 @@ def uses_for(endpoint_ids: Collection[int], *, at: datetime, lock: bool = False)
         return {}
     endpoints = ModelEndpoint.objects.in_bulk([key for key in amounts if key is not None])
     amounts_held, spent = _reserved(at), _spent(at)
-    return {
-        key: DayUse(
-            endpoints[key] if key is not None else None,
-            amount,
-            sum(spent.values(), Decimal(0)) if key is None else spent[key],
-            sum(amounts_held.values(), Decimal(0)) if key is None else amounts_held[key],
-        )
-        for key, amount in amounts.items()
-    }
+    return {key: _use(None if key is None else endpoints[key], amounts, spent, amounts_held) for key in amounts}
 
 
 def limited_endpoints(endpoint_ids: Collection[int]) -> frozenset[int]:

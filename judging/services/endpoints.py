@@ -174,7 +174,9 @@ def _checked(fields: EndpointFields) -> str:
         raise EndpointNotValid(refusal)
     _check_object("Extra fields", fields.extra, EXTRA_EXAMPLE)
     _check_object("Headers", fields.headers, HEADERS_EXAMPLE)
-    _check_extra(fields.extra)
+    reserved = sorted(RESERVED_FIELDS.intersection(fields.extra))
+    if reserved:
+        raise EndpointNotValid(f"Extra fields cannot set {', '.join(reserved)}: the judge or this form sets them.")
     _check_sending(fields)
     _check_headers(fields.headers)
     if fields.min_output_tokens is not None and fields.min_output_tokens > MAX_TOKENS:
@@ -230,12 +232,6 @@ def _check_headers(headers: JsonObject) -> None:
             )
         if name.lower() in RESERVED_HEADERS or SECRET_HEADER.search(name):
             raise EndpointNotValid(f"The header {name} cannot be set here: keys are named by their variable only.")
-
-
-def _check_extra(extra: JsonObject) -> None:
-    reserved = sorted(RESERVED_FIELDS.intersection(extra))
-    if reserved:
-        raise EndpointNotValid(f"Extra fields cannot set {', '.join(reserved)}: the judge or this form sets them.")
 
 
 @transaction.atomic

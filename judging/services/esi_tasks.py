@@ -1,4 +1,4 @@
-"""None"""
+"""Prepares and stores the items of ESI runs, and the asks of runs whose systems respond first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from django.db.models.functions import Now
 from evalsite.base.types import JsonDict, JsonObject
 from judging.grading.grades import FULL, SUB_SCORES, BadEsiOption, EsiOptions, EsiScore, EsiStatus
 from judging.grading.rubric_tree import ScoreStatus
-from judging.judges.answer_prompts import answer_text, asking_from_json, is_answer, stop_reason_of
+from judging.judges.answer_prompts import asking_from_json, is_answer, stop_reason_of
 from judging.judges.kinds.esi_items import JUDGES, EsiJudge, EsiOutcome, EsiResponse, EsiTask, ReplyReading, esi_item
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import BadPrompt, JudgeSubject, JudgeVerdict, VerdictStatus
-from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus
+from judging.llm.chat import ChatReply, ChatRequest, Conversation, ReplyStatus, without_thinking
 from judging.models import Ask, EsiItem, ModelEndpoint, Response, Run, RunEvaluator, RunTask, Score, Verdict
 from judging.services.evaluator_tasks import (
     GradingExecutor,
@@ -30,7 +30,7 @@ from judging.services.evaluator_tasks import (
     store_verdicts,
     verdict_fields,
 )
-from judging.services.registries import FinishedTask, ReadyTask
+from judging.services.registries import Executor, FinishedTask, ReadyTask
 from judging.services.systems import SEES_IMAGES, asking_request, question_of
 from judging.stored_content import storable
 
@@ -77,7 +77,7 @@ def cleaning_of(run: Run, item: EsiItem) -> str:
     return asking_from_json(frozen).cleaning if frozen else item.system.prompt_version
 
 
-class EsiExecutor:
+class EsiExecutor(Executor):
     """Prepares and stores the items of ESI runs."""
 
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
@@ -114,18 +114,11 @@ class EsiExecutor:
 
     def failure(self, result: Any) -> str:
         """Return why an item has no index."""
-        outcome: EsiOutcome = result
-        return outcome.failure
+        return str(result.failure)
 
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
         """Let these items wait again; responses, verdicts and scores stay until the next try supersedes them."""
         EsiItem.objects.filter(pk__in=tasks.values("subject_id")).update(status="", reason="")
-
-    def finish(self, *, run: Run, at: datetime) -> None:
-        """Nothing follows here; routing and reports are informed of the run by signal."""
-
-    def cancel(self, *, run: Run, at: datetime) -> None:
-        """Do nothing: what has no result shows its task's status."""
 
 
 def _judge(evaluator: RunEvaluator) -> EsiJudge:
@@ -340,17 +333,14 @@ class AskOutcome:
         return f"answer-{self.reply.error_kind or self.reply.status.value}"[:60]
 
 
-class AskingExecutor:
-    """Prepares and stores asks, and leaves the tasks of graders and judges to their own executor."""
-
-    def __init__(self, grading: GradingExecutor) -> None:
-        self.grading = grading
+class AskingExecutor(GradingExecutor):
+    """Prepares and stores asks too, and with them the tasks of graders and judges that follow."""
 
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task."""
         asks = [task for task in tasks if task.evaluator_id is None]
         judged = [task for task in tasks if task.evaluator_id is not None]
-        ready = self.grading.prepare(run=run, tasks=judged) if judged else []
+        ready = super().prepare(run=run, tasks=judged) if judged else []
         return [*ready, *(_prepared(run, asks) if asks else [])]
 
     def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
@@ -358,13 +348,13 @@ class AskingExecutor:
         asks = [finished_task for finished_task in finished if isinstance(finished_task.result, AskOutcome)]
         if asks:
             _store_asks(run, asks, at)
-        self.grading.store(
+        super().store(
             run=run, finished=[finished_task for finished_task in finished if finished_task not in asks], at=at
         )
 
     def failure(self, result: Any) -> str:
         """Return why a task has no result."""
-        return result.failure if isinstance(result, AskOutcome) else self.grading.failure(result)
+        return result.failure if isinstance(result, AskOutcome) else super().failure(result)
 
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
         """Let failed asks wait again, with the tasks of graders and judges that will follow from them."""
@@ -381,9 +371,6 @@ class AskingExecutor:
         for pk in run.evaluators.values_list("pk", flat=True):
             RunEvaluator.objects.filter(pk=pk).update(total=counts.get(pk, 0))
         Run.objects.filter(pk=run.pk).update(total=sum(counts.values()))
-
-    def cancel(self, *, run: Run, at: datetime) -> None:
-        """Do nothing: what was not asked stays without a response."""
 
 
 def _expect(run: Run, count: int) -> None:
@@ -490,7 +477,7 @@ def _response_of_ask(ask: Ask, finished: FinishedTask) -> NewResponse:
         system_id=ask.system_id,
         prompt_id=ask.case.prompt_id,
         attempt=ask.attempt,
-        text=answer_text(reply.text),
+        text=without_thinking(reply.text),
         completion_tokens=reply.text_tokens,
         seconds=reply.seconds,
         stop_reason=stop_reason_of(reply),

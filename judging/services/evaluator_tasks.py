@@ -38,6 +38,7 @@ from judging.models import (
     PastScore,
     PastVerdict,
     Response,
+    Rubric,
     RubricItem,
     Run,
     RunEvaluator,
@@ -51,7 +52,7 @@ from judging.models.runs import BASELINE_RESPONSE
 from judging.sandbox.bubblewrap import SandboxProfile
 from judging.sandbox.runner import NO_END, SandboxRunner
 from judging.selectors.judges import BaselineResponses, member_judges, read_baselines
-from judging.services.registries import FinishedTask, ReadyTask
+from judging.services.registries import Executor, FinishedTask, ReadyTask
 from judging.specs.types import image_specs
 from judging.stored_content import storable, text_hash, tree_from_json
 
@@ -455,7 +456,7 @@ class _ClaimContext:
         return self.trees.get((evaluator.rubric_id, case_key)) or self.trees.get((evaluator.rubric_id, ""))
 
 
-class GradingExecutor:
+class GradingExecutor(Executor):
     """Prepares and stores the tasks of grading runs. Programs run in the site's sandbox by default."""
 
     def __init__(self, runner_for: Callable[..., ProgramRunner] = program_runner) -> None:
@@ -514,15 +515,6 @@ class GradingExecutor:
             return ""
         return NOT_RUN if any(note.code == NOT_RUN for note in grade.all_notes()) else grade.status.value
 
-    def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
-        """Do nothing: verdicts and scores stay until the next try supersedes them."""
-
-    def finish(self, *, run: Run, at: datetime) -> None:
-        """Nothing follows here; routing and reports are informed of the run by signal."""
-
-    def cancel(self, *, run: Run, at: datetime) -> None:
-        """Do nothing: what has no result shows its task's status."""
-
 
 def subject_of(
     *, case: Case, response: Response, tree: JsonDict | None, evaluator: RunEvaluator, other: Response | None = None
@@ -548,6 +540,14 @@ def subject_of(
         other_images=image_specs(other.images) if other is not None else (),
         messages=tuple(prompt.messages),
     )
+
+
+def trees_of(rubric: Rubric | None, cases: Iterable[Case]) -> dict[str, JsonDict]:
+    """Return what a rubric says of cases, by key; "" is what it says of all others."""
+    if rubric is None:
+        return {}
+    items = RubricItem.objects.filter(rubric=rubric, case_key__in={"", *(case.key for case in cases)})
+    return dict(items.values_list("case_key", "tree"))
 
 
 def unseen_words(count: int) -> str:
@@ -627,18 +627,15 @@ def _read_context(run: Run, tasks: Sequence[RunTask]) -> _ClaimContext:
     return _ClaimContext(run, evaluators, responses, cases, trees, baselines)
 
 
-def _verdict_row(run: Run, item: FinishedTask, at: datetime) -> Verdict:
-    verdict: JudgeVerdict = item.result.verdict
+def _row_fields(run: Run, item: FinishedTask, at: datetime) -> JsonDict:
+    """Return the fields that verdicts and scores have from their task."""
     evaluator_id, response_id = _about(item.task)
-    return Verdict(
-        task=item.task,
-        run=run,
-        evaluator_id=evaluator_id,
-        response_id=response_id,
-        call_ids=list(item.call_ids),
-        created_at=at,
-        **verdict_fields(verdict),
-    )
+    return {"run": run, "evaluator_id": evaluator_id, "response_id": response_id, "created_at": at}
+
+
+def _verdict_row(run: Run, item: FinishedTask, at: datetime) -> Verdict:
+    fields = _row_fields(run, item, at) | verdict_fields(item.result.verdict)
+    return Verdict(task=item.task, call_ids=list(item.call_ids), **fields)
 
 
 def verdict_fields(verdict: JudgeVerdict) -> JsonDict:
@@ -673,15 +670,7 @@ def judge_score_fields(score: JudgeScore | None) -> JsonDict:
 
 
 def _judge_score_row(run: Run, item: FinishedTask, verdict: Verdict, at: datetime) -> Score:
-    evaluator_id, response_id = _about(item.task)
-    return Score(
-        run=run,
-        evaluator_id=evaluator_id,
-        response_id=response_id,
-        verdict=verdict,
-        created_at=at,
-        **judge_score_fields(item.result.score),
-    )
+    return Score(verdict=verdict, **_row_fields(run, item, at), **judge_score_fields(item.result.score))
 
 
 def _rule_score_row(run: Run, item: FinishedTask, at: datetime) -> Score:
@@ -690,16 +679,12 @@ def _rule_score_row(run: Run, item: FinishedTask, at: datetime) -> Score:
     status = ScoreStatus.COMPLETE if share is not None else grade.status
     if share is None and status == ScoreStatus.COMPLETE:
         status = ScoreStatus.INCOMPLETE
-    evaluator_id, response_id = _about(item.task)
     return Score(
-        run=run,
-        evaluator_id=evaluator_id,
-        response_id=response_id,
         status=status,
         value=grade.score if share is not None else None,
         full=grade.full_score,
         share=share,
         detail=storable(grade_to_json(grade)),
         flags=[note.code for note in grade.all_notes()],
-        created_at=at,
+        **_row_fields(run, item, at),
     )

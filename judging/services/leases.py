@@ -311,17 +311,8 @@ def store_batch(*, batch: Batch, at: datetime) -> None:
         raise
     except IntegrityError:
         logger.info("judging.batch_retried run_id=%s", batch.run.pk)
-        _store_again(batch, at)
-    except Exception:
-        logger.exception("judging.batch_not_stored run_id=%s", batch.run.pk)
-        _store_apart(batch, at)
-
-
-def _store_again(batch: Batch, at: datetime) -> None:
-    try:
-        persistently(partial(_store, batch, at))
-    except (OperationalError, InterfaceError):
-        raise
+        if not _can_store(batch, at):
+            _store_apart(batch, at)
     except Exception:
         logger.exception("judging.batch_not_stored run_id=%s", batch.run.pk)
         _store_apart(batch, at)

@@ -43,20 +43,23 @@ class Crash:
     kind: str = "crashed"
 
 
-class Executor(Protocol):
-    """Builds conversations for tasks and stores their results."""
+class Executor:
+    """Builds conversations for tasks and stores their results. Reports and routing learn of runs by signal."""
 
     def prepare(self, *, run: Run, tasks: Sequence[RunTask]) -> list[ReadyTask]:
         """Return a conversation for each task, in any order, with a number of queries that does not grow."""
+        raise NotImplementedError
 
     def store(self, *, run: Run, finished: Sequence[FinishedTask], at: datetime) -> None:
         """Store the results inside the writer's transaction."""
+        raise NotImplementedError
 
-    def failure(self, result: object) -> str:
+    def failure(self, result: Any) -> str:
         """Return why a result is of no use ("unparsed", "http-500", ...), or an empty text where it is usable."""
+        raise NotImplementedError
 
     def reset(self, *, run: Run, tasks: QuerySet[RunTask]) -> None:
-        """Prepare the subjects of failed tasks for another try. Verdicts on them stay."""
+        """Prepare the subjects of failed tasks for another try. Verdicts on them stay until it supersedes them."""
 
     def finish(self, *, run: Run, at: datetime) -> None:
         """Do what follows the last task of a run."""

@@ -1,4 +1,4 @@
-"""None"""
+"""Computes stored scores again: by other options of a judge, or other weights and thresholds of the ESI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from judging.models import (
     Case,
     EsiItem,
     EvaluatorKind,
-    RubricItem,
     Run,
     RunEvaluator,
     RunKind,
@@ -44,7 +43,7 @@ from judging.services.esi_tasks import (
     options_to_json,
     parts_of,
 )
-from judging.services.evaluator_tasks import judge_score_fields, subject_of
+from judging.services.evaluator_tasks import judge_score_fields, subject_of, trees_of
 from judging.services.long_jobs import persistently
 
 CHUNK = 500
@@ -195,11 +194,7 @@ def _material(evaluator: RunEvaluator, rows: Sequence[Score]) -> tuple[dict[int,
         case.prompt_id: case
         for case in Case.objects.filter(links__suite_id=evaluator.run.suite_id, prompt_id__in=prompts)
     }
-    if evaluator.rubric_id is None:
-        return cases, {}
-    keys = {case.key for case in cases.values()} | {""}
-    items = RubricItem.objects.filter(rubric_id=evaluator.rubric_id, case_key__in=keys)
-    return cases, dict(items.values_list("case_key", "tree"))
+    return cases, trees_of(evaluator.rubric, cases.values())
 
 
 def _index_scores(run: Run, index: RunEvaluator) -> Iterator[_NewScore]:

@@ -48,14 +48,6 @@ class PictureFile:
     frames: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPicture:
-    """An image as it is stored, shown and sent: one frame, upright, without metadata."""
-
-    data: bytes
-    media_type: str
-
-
 def read_picture(data: bytes, claimed: str = "") -> PictureFile:
     """Return an image file, decoded to its end. `claimed` is the ending or media type that it goes by.
 
@@ -67,11 +59,12 @@ def read_picture(data: bytes, claimed: str = "") -> PictureFile:
     image = _opened(data, claimed)
     width, height = upright_size(image)
     media_type = KINDS["JPEG" if _kind(image) == "JPEG" else "PNG"]
-    return PictureFile(sha256(data).hexdigest(), data, media_type, width, height, _frames(image))
+    frames = 1 if image.format == "MPO" else int(getattr(image, "n_frames", 1))
+    return PictureFile(sha256(data).hexdigest(), data, media_type, width, height, frames)
 
 
-def encode_picture(data: bytes) -> StoredPicture:
-    """Return an image that `read_picture` took, encoded again.
+def encode_picture(data: bytes) -> bytes:
+    """Return an image that `read_picture` took as it is stored, shown and sent: one frame, upright, without metadata.
 
     JPEG stays JPEG, with its own tables where its pixels are; everything else becomes PNG, which loses nothing and
     which every endpoint that sees takes.
@@ -89,7 +82,7 @@ def encode_picture(data: bytes) -> StoredPicture:
         bare.save(out, "JPEG", quality=quality, exif=b"", icc_profile=None, comment=b"", optimize=True)
     else:
         _bare(_in_plain_mode(turned)).save(out, "PNG", optimize=False, compress_level=6)
-    return StoredPicture(out.getvalue(), KINDS["JPEG" if _kind(image) == "JPEG" else "PNG"])
+    return out.getvalue()
 
 
 def media_type_of(data: bytes) -> str:
@@ -153,10 +146,6 @@ def _kind(image: Image.Image) -> str:
     return "JPEG" if image.format == "MPO" else str(image.format)  # cameras put a preview behind the first JPEG
 
 
-def _frames(image: Image.Image) -> int:
-    return 1 if image.format == "MPO" else int(getattr(image, "n_frames", 1))
-
-
 def _orientation(image: Image.Image) -> int:
     try:
         return int(image.getexif().get(0x0112, 1) or 1)
@@ -213,10 +202,6 @@ class ImageSource:
     top: str = ""  # a folder below which paths are looked for too
 
 
-def _no_stored_copy(digest: str, data: bytes) -> bool:
-    return False
-
-
 @dataclass(slots=True)
 class PictureShelf:
     """The images of one upload that are named so far, by hash, and whether missing ones are let pass."""
@@ -226,9 +211,8 @@ class PictureShelf:
     by_path: dict[str, PictureFile | str] = field(default_factory=dict)  # the image, or why it is none
     by_name: dict[str, list[str]] | None = None  # paths by file name, made when a bare name is looked for
     is_cut: bool = False
-    is_stored_copy: Callable[[str, bytes], bool] = (
-        _no_stored_copy  # whether a file is what is stored of the image with a hash
-    )
+    # Whether a file is what is stored of the image with a hash.
+    is_stored_copy: Callable[[str, bytes], bool] = lambda digest, data: False
 
 
 def shelf_of(bundle: Bundle) -> PictureShelf:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from evalsite.base.types import JsonDict, JsonObject
@@ -61,11 +62,7 @@ class ShownContent:
     def all_images(self) -> list[ShownImage]:
         """The images of turns and those beside them, in order."""
         in_turns = [part["image"] for turn in self.turns for part in turn.parts if "image" in part]
-        return sorted({image.number: image for image in (*in_turns, *self.images)}.values(), key=_number)
-
-
-def _number(image: ShownImage) -> int:
-    return image.number
+        return sorted({image.number: image for image in (*in_turns, *self.images)}.values(), key=attrgetter("number"))
 
 
 def shown_content(

@@ -37,6 +37,7 @@ from judging.services.file_imports.pictures import preview_picture
 from judging.services.file_imports.record_plans import FURTHER_CASES, NEAR_NAME, UNKNOWN_CASES
 from judging.services.file_imports.suites import StoredSuite
 from judging.services.file_imports.upload_store import BytesMissing
+from judging.specs.pictures import media_type_of
 from judging.specs.records.collector import BAD_ROW
 from judging.specs.records.names import COLUMN_FIELDS
 from judging.specs.rubrics.outlines import (
@@ -329,7 +330,7 @@ def import_picture(_request: PageRequest, upload_id: int, digest: str) -> HttpRe
         shown = preview_picture(upload=upload, digest=digest)
     except BytesMissing:
         raise Http404 from None
-    return picture_response(shown.data, shown.media_type)
+    return picture_response(shown, media_type_of(shown))
 
 
 @get_view("judging.add_upload")

@@ -319,15 +319,9 @@ def _check_cases(rubric: StagedRubric, plan: RubricPlan, intake: Intake, finding
 
 
 def _item_sample(item: StagedItem) -> JsonDict:
-    return {
-        "title": item.case_key or "The whole benchmark",
-        "chips": [item.source] if item.source else [],
-        "text": "",
-        "reference": "",
-        "images": [],
-        "messages": [],
-        "outline": outline_of_tree(item_tree(item)).as_json(),
-    }
+    chips = [item.source] if item.source else []
+    sample = _text_sample(CaseRecord(), item.case_key or "The whole benchmark", chips, "")
+    return sample | {"outline": outline_of_tree(item_tree(item)).as_json()}
 
 
 MOST_PATHS = 12  # that a command shown on a page names
@@ -412,7 +406,7 @@ class CheckedImport:
         """Return the images that the preview shows and that are not stored yet, as they will be."""
         shown = {image["digest"] for part in self.parts for sample in part["samples"] for image in sample["images"]}
         files = self.intake.pictures
-        return {digest: encode_picture(files[digest].data).data for digest in sorted(shown - stored_digests(shown))}
+        return {digest: encode_picture(files[digest].data) for digest in sorted(shown - stored_digests(shown))}
 
     @contextmanager
     def open_written(self, watch: Watch = unwatched) -> Iterator[WrittenImport]:

@@ -56,6 +56,9 @@ TWO_KINDS = error_rule("two-shapes", "Say --kind level_rubric or --kind table.",
 EMPTY_FILE = error_rule("empty-file", "Is this the right file?")
 
 
+PAIRED = ("columns", "meanings", "renames")  # options whose order counts: pairs, as JSON keeps them
+
+
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
     """What the person who imports may state in addition to the file. Empty: detected from the file."""
@@ -81,10 +84,8 @@ class ImportOptions:
 
     @classmethod
     def of_json(cls, data: JsonDict) -> ImportOptions:
-        options = cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
-        return replace(
-            options, columns=_pairs(options.columns), meanings=_pairs(options.meanings), renames=_pairs(options.renames)
-        )
+        pairs = {name: tuple(map(tuple, data[name])) for name in PAIRED if name in data}
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data} | pairs)
 
     def reads_as(self, other: ImportOptions) -> bool:
         """Return whether the same is said of what files hold, whatever is said of where it goes."""
@@ -92,21 +93,9 @@ class ImportOptions:
 
     def of_records(self) -> RecordOptions:
         """Return what is said of tables and records."""
+        said = {name: getattr(self, name) for name in RecordOptions.__dataclass_fields__}
         kind = "" if self.kind in set(UploadKind) else self.kind
-        return RecordOptions(
-            kind=kind,
-            columns=dict(self.columns),
-            meanings=dict(self.meanings),
-            system=self.system,
-            encoding=self.encoding,
-            renames=dict(self.renames),
-            leave_out_bad_rows=self.leave_out_bad_rows,
-            step=self.step,
-        )
-
-
-def _pairs(entries: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
-    return tuple((first, second) for first, second in entries)
+        return RecordOptions(**said | {name: dict(said[name]) for name in PAIRED} | {"kind": kind})
 
 
 @dataclass(slots=True)

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from evalsite.base.types import JsonDict
 from judging.models import BatchPicture, ImportBatch, Picture, Upload
 from judging.services.file_imports import upload_store
 from judging.services.file_imports.import_batches import BatchWriter, copy_rows, moment, table
 from judging.services.file_imports.staged_rubrics import Watch
-from judging.specs.pictures import PictureFile, StoredPicture, encode_picture, media_type_of
+from judging.specs.pictures import PictureFile, encode_picture
 
 AT_ONCE = 4  # images of 10 MiB at most
 LOOK_UP_SIZE = 500
@@ -22,7 +23,7 @@ def write_pictures(*, batch: ImportBatch, files: Mapping[str, PictureFile], watc
     new = [file for digest, file in sorted(files.items()) if digest not in stored]
     writer = BatchWriter(batch, watch, len(new))
     for part in _parts(new):
-        rows = [_row(batch, file) for file in part]
+        rows = [BatchPicture(batch=batch, **_stored_fields(file)) for file in part]
         writer.add_part(partial(BatchPicture.objects.bulk_create, rows), len(rows))
 
 
@@ -41,8 +42,7 @@ def store_pictures(*, files: Mapping[str, PictureFile], at: datetime) -> None:
     """Store at once the images that are not stored yet. Within a transaction."""
     stored = stored_digests(files)
     for part in _parts([file for digest, file in sorted(files.items()) if digest not in stored]):
-        encoded = [(file.digest, encode_picture(file.data)) for file in part]
-        rows = [Picture(digest=key, media_type=row.media_type, data=row.data, created_at=at) for key, row in encoded]
+        rows = [Picture(**_stored_fields(file), created_at=at) for file in part]
         Picture.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -61,23 +61,19 @@ def is_stored_copy(digest: str, data: bytes) -> bool:
     return stored is not None and bytes(stored) == data
 
 
-def preview_picture(*, upload: Upload, digest: str) -> StoredPicture:
+def preview_picture(*, upload: Upload, digest: str) -> bytes:
     """Return an image that the preview of an upload shows.
 
     Raises:
         judging.services.file_imports.upload_store.BytesMissing: it has none with this hash.
     """
     stored = Picture.objects.filter(pk=digest).first()
-    if stored is not None:
-        return StoredPicture(bytes(stored.data), stored.media_type)
-    data = upload_store.read_bytes(f"{upload.bytes_name}/{digest}")
-    return StoredPicture(data, media_type_of(data))
+    return upload_store.read_bytes(f"{upload.bytes_name}/{digest}") if stored is None else bytes(stored.data)
 
 
 def _parts(files: Sequence[PictureFile]) -> Iterable[Sequence[PictureFile]]:
     return (files[start : start + AT_ONCE] for start in range(0, len(files), AT_ONCE))
 
 
-def _row(batch: ImportBatch, file: PictureFile) -> BatchPicture:
-    stored = encode_picture(file.data)
-    return BatchPicture(batch=batch, digest=file.digest, media_type=stored.media_type, data=stored.data)
+def _stored_fields(file: PictureFile) -> JsonDict:
+    return {"digest": file.digest, "media_type": file.media_type, "data": encode_picture(file.data)}

@@ -14,19 +14,19 @@ from typing import TypeVar
 from django.db.models import Avg
 
 from judging.grading.grades import clean_answer
-from judging.judges.answer_prompts import ResponseSettings, answer_text
+from judging.judges.answer_prompts import ResponseSettings
 from judging.judges.kinds.esi_items import response_text
 from judging.judges.questions import QUOTED_REPLY, reask
 from judging.judges.registry import judge_kind
 from judging.judges.subjects import BadPrompt, JudgeProgram, JudgeSubject
-from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus, call_key
+from judging.llm.chat import ChatReply, ChatRequest, ReplyStatus, call_key, without_thinking
 from judging.llm.lanes import cost_of, estimate_tokens
 from judging.llm.limits import WINDOW_SECONDS
-from judging.models import Call, Case, ModelEndpoint, Response, RubricItem, RunEvaluator
+from judging.models import Call, Case, ModelEndpoint, Response, RunEvaluator
 from judging.selectors.endpoints import Target, target_of
 from judging.selectors.judges import is_baseline, member_judges, read_baselines
 from judging.services import ledger
-from judging.services.evaluator_tasks import freeze, subject_of
+from judging.services.evaluator_tasks import freeze, subject_of, trees_of
 from judging.services.runs.run_plans import AskSetup, EsiSetup, EvaluatorChoice, RunPlan, asked_cases, with_drawn_cases
 from judging.services.systems import asking_request, question_of
 
@@ -279,7 +279,7 @@ def _estimates_with_asks(plan: RunPlan, asks: AskSetup, work: _PlannedWork) -> I
         keys = [call_key(target.config, request) for request in requests]
         replies = {} if work.fresh else ledger.find_finished(keys, at=work.at)
         for (case, number), key in zip(attempts, keys, strict=True):
-            text = answer_text(replies[key].text) if key in replies else case.reference or case.prompt.text
+            text = without_thinking(replies[key].text) if key in replies else case.reference or case.prompt.text
             response = Response(prompt=case.prompt, system=system, attempt=number, text=text)
             (responses if key in replies else guessed).append(response)
     stored = list(plan.responses.values_list("pk", flat=True))
@@ -419,7 +419,7 @@ def _subjects(
     baseline_id = choice.baseline.pk if choice.baseline else None
     baselines = read_baselines(system_ids=[baseline_id], prompt_ids=[response.prompt_id for response in responses])
     evaluator = RunEvaluator(judge=choice.judge, rubric=choice.rubric, criterion=choice.criterion)
-    trees = _trees(choice, cases)
+    trees = trees_of(choice.rubric, cases.values())
     sees = choice.judge is not None and choice.judge.endpoint is not None and choice.judge.endpoint.sees_images
     for response in responses:
         if choice.baseline and response.system_id == baseline_id:
@@ -443,14 +443,6 @@ def _esi_subject(case: Case, text: str, cleaning: str) -> JudgeSubject:
         instruction=instruction,
         prompt_version=cleaning,
     )
-
-
-def _trees(choice: EvaluatorChoice, cases: dict[int, Case]) -> dict[str, dict[str, object]]:
-    if choice.rubric is None:
-        return {}
-    keys = {case.key for case in cases.values()} | {""}
-    items = RubricItem.objects.filter(rubric=choice.rubric, case_key__in=keys)
-    return dict(items.values_list("case_key", "tree"))
 
 
 def cost_of_calls(target: Target, calls: int, tokens: int) -> Decimal | None:

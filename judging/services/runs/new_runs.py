@@ -28,7 +28,6 @@ from judging.judges.versions import changes_between
 from judging.models import (
     EvaluatorKind,
     Response,
-    RubricItem,
     Run,
     RunEvaluator,
     RunKind,
@@ -39,7 +38,7 @@ from judging.models import (
 )
 from judging.models.runs import ACTIVE, RunRefused, RunStatus
 from judging.selectors.judges import is_baseline, needs_of, needs_rubric, versions_of
-from judging.services.evaluator_tasks import SEES_IMAGES, freeze, frozen_baseline, subject_of, words_of_needs
+from judging.services.evaluator_tasks import SEES_IMAGES, freeze, frozen_baseline, subject_of, trees_of, words_of_needs
 from judging.services.runs.estimates import RunEstimate, estimate_run
 from judging.services.runs.run_plans import (
     INDEX_NAME,
@@ -244,10 +243,7 @@ def _check_spent(actor: User, at: datetime) -> None:
 
 def _check_needs(suite: Suite, response: Response, evaluator: RunEvaluator) -> None:
     case = suite.cases.get(prompt=response.prompt_id)
-    trees: JsonDict = {}
-    if evaluator.rubric is not None:
-        items = RubricItem.objects.filter(rubric=evaluator.rubric, case_key__in=[case.key, ""])
-        trees = dict(items.values_list("case_key", "tree"))
+    trees = trees_of(evaluator.rubric, [case])
     tree = trees.get(case.key) or trees.get("")
     subject = subject_of(case=case, response=response, tree=tree, evaluator=evaluator)
     frozen = evaluator.options

@@ -116,8 +116,6 @@ CRITERION_LENGTH = 100  # characters of a run's evaluator's criterion
 
 def compares(judge: Judge | None) -> bool:
     """Return whether a judge is shown a second response."""
-    from judging.selectors.judges import needs_of  # every kind of judge, which few who ask need
-
     return judge is not None and "pair" in needs_of(judge)
 
 

@@ -38,6 +38,7 @@ from judging.specs.records.values import (
     details,
     is_messages,
     object_of,
+    objects,
     parsed,
     references,
 )
@@ -93,13 +94,11 @@ class ToolRow:
 
     def objects(self, name: str) -> list[JsonDict]:
         """Return the objects in a list."""
-        value = self.get(name)
-        return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+        return objects(self.get(name))
 
     def fields_of(self, name: str) -> JsonDict:
         """Return an object; an empty one where there is none."""
-        value = self.get(name)
-        return object_of(value)
+        return object_of(self.get(name))
 
     def asked(self, *names: str) -> JsonDict:
         """Return what a row asks, as fields of its case: turns of a conversation, or a text."""

@@ -459,14 +459,14 @@ NOT_EDITABLE = error_rule(
 NOT_A_CASE = error_rule("not-a-case", "Write `grading:` with the rules below it, as shown before.")
 
 FIELDS = ("type", "lang", "full_score", "null_score", "grading")
-_FILES = {"path": "content", "prefix_path": "prefix_content", "cleanup_path": "cleanup_content"}
+_EDITED = ("grading", "question_type", "lang", "full_score", "null_score")
 
 
 def case_to_yaml(case: CaseRecord) -> str:
     """Return the editable part of a case."""
     grading = copy.deepcopy(dict(case.grading))
     for owner in _owners(grading):
-        for path_key, content_key in _FILES.items():
+        for path_key, content_key in _TEST_FILES.items():
             if owner.get(path_key) is not None:
                 owner.pop(content_key, None)
     values = (case.question_type, case.lang, case.full_score, case.null_score, grading)
@@ -496,16 +496,8 @@ def case_from_yaml(text: str, case: CaseRecord) -> Parsed[CaseRecord]:
     read = read_case(replace(parsed.value, content=whole), files, CaseSource(case.source_path, case.weight))
     if read is None or findings.has_errors:
         return Parsed(None, findings.as_tuple())
-    edited = replace(
-        case,
-        grading=read.grading,
-        question_type=read.question_type,
-        lang=read.lang,
-        full_score=read.full_score,
-        null_score=read.null_score,
-        handlers={**case.handlers, **read.handlers},
-    )
-    return Parsed(edited, findings.as_tuple())
+    edited = {name: getattr(read, name) for name in _EDITED} | {"handlers": {**case.handlers, **read.handlers}}
+    return Parsed(replace(case, **edited), findings.as_tuple())
 
 
 def _scalar(text: str) -> Node:
@@ -526,7 +518,7 @@ def _stored_files(case: CaseRecord, file: str) -> dict[str, bytes]:
     stored: list[tuple[str, Any]] = [
         (owner[named], owner.get(content))
         for owner in _owners(case.grading)
-        for named, content in _FILES.items()
+        for named, content in _TEST_FILES.items()
         if isinstance(owner.get(named), str)
     ]
     stored += [(module.rsplit(".", 1)[-1] + ".py", source) for module, source in case.handlers.items()]

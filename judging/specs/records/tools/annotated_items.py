@@ -32,7 +32,6 @@ from judging.specs.records.values import (
     content_text,
     details,
     is_messages,
-    object_of,
     parsed,
     references,
     texts,
@@ -171,12 +170,6 @@ def named(fields: Iterable[str], role: Holds, *, is_weak: bool = False) -> list[
 def _named(fields: tuple[str, ...], role: Holds, is_weak: bool) -> tuple[str, ...]:
     ranked = [(found, name) for name in fields if (found := rank(name, role)) is not None and (is_weak or not found[0])]
     return tuple(name for _, name in sorted(ranked, key=lambda entry: entry[0]))
-
-
-def meta_of(task: JsonObject) -> JsonDict:
-    """Return what a task says of itself beside its data."""
-    meta = task.get("meta")
-    return object_of(meta)
 
 
 def item_of(

@@ -19,7 +19,6 @@ from judging.specs.records.tools.annotated_items import (
     is_free_text,
     item_of,
     joined,
-    meta_of,
     ranking,
     store_items,
 )
@@ -408,7 +407,7 @@ def _task_of(place: Place, fields: JsonDict) -> AnnotatedItem:
         annotation.cancelled = "accept is missing"
     else:
         _take_prodigy(annotation, fields, answer)
-    return AnnotatedItem(place, id_, item_of(_data(fields), meta_of(fields)), [annotation])
+    return AnnotatedItem(place, id_, item_of(_data(fields), object_of(fields.get("meta"))), [annotation])
 
 
 def _data(fields: JsonObject) -> JsonDict:

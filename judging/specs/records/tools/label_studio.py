@@ -22,14 +22,13 @@ from judging.specs.records.tools.annotated_items import (
     is_free_text,
     item_of,
     joined,
-    meta_of,
     named,
     ranking,
     store_annotation,
     store_items,
     suggested,
 )
-from judging.specs.records.values import as_id, as_text, is_missing, moment_of, parsed
+from judging.specs.records.values import as_id, as_text, is_missing, moment_of, object_of, parsed
 
 _NEEDED = frozenset({"annotation_id", "annotator", "lead_time"})
 _OF_ROWS = _NEEDED | {"id", "created_at", "updated_at", "agreement", "history"}
@@ -72,12 +71,12 @@ def _read_json(part: Part, collector: Collector, upload: UploadParts) -> None:
     registrar = Registrar(part, collector)
     for row in part.rows():
         if isinstance(row.fields.get("data"), dict):
-            registrar.look_at(item_of(row.fields["data"], meta_of(row.fields)), _task_id(row.fields))
+            registrar.look_at(item_of(row.fields["data"], object_of(row.fields.get("meta"))), _task_id(row.fields))
     for place, task in part.placed():
         if not isinstance(task.get("data"), dict):
             collector.bad_row(place, "The task has no data.")
             continue
-        subject = registrar.register(place, item_of(task["data"], meta_of(task)), _task_id(task))
+        subject = registrar.register(place, item_of(task["data"], object_of(task.get("meta"))), _task_id(task))
         predictions, drafts = task.get("predictions"), task.get("drafts")
         suggested(collector, place, len(predictions) if isinstance(predictions, list) else 0)
         for _ in drafts if isinstance(drafts, list) else ():

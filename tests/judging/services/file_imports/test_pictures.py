@@ -55,7 +55,7 @@ def test_a_zip_of_120_questions_with_120_images_imports_in_one_step_and_once() -
     assert (Picture.objects.count(), BatchPicture.objects.count(), Suite.objects.count()) == (120, 0, 1)
     prompt = Prompt.objects.get(key="7")
     picture = Picture.objects.get(pk=prompt.images[0]["digest"])
-    assert bytes(picture.data) == encode_picture(image_files.image(colour=colour(7))).data
+    assert bytes(picture.data) == encode_picture(image_files.image(colour=colour(7)))
     assert prompt.images[0] == {
         "digest": picture.digest, "media_type": "image/png", "width": 40, "height": 20, "name": "images/7.png",
         "alt": "",

@@ -43,7 +43,7 @@ def test_picture_is_served_with_its_type_and_for_ever() -> None:
 
     answer = client.get(url)
 
-    assert (answer.status_code, answer.content) == (200, encode_picture(image_files.image()).data)
+    assert (answer.status_code, answer.content) == (200, encode_picture(image_files.image()))
     assert {name: answer[name] for name in ("Content-Type", "X-Content-Type-Options", "Cache-Control")} == {
         "Content-Type": "image/png",
         "X-Content-Type-Options": "nosniff",
@@ -75,4 +75,4 @@ def test_preview_of_an_import_shows_images_before_they_are_stored() -> None:
     answer = client.get(url)
 
     assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
-    assert answer.content == encode_picture(image_files.image()).data
+    assert answer.content == encode_picture(image_files.image())
