@@ -25,9 +25,10 @@ from evalsite.base.tables import Row, Table, table_bytes, write_zip
 from evalsite.base.types import JsonDict
 from judging.models import Call, Case, Response
 from judging.selectors.benchmarks import picture_files
+from judging.services.file_imports.suites import case_spec
 from judging.specs.files.findings import Findings
 from judging.specs.records.file_records import ParsedFile
-from judging.specs.records.neutral import CaseRecord, ResponseRecord, given
+from judging.specs.records.neutral import ResponseRecord
 from judging.specs.records.parts import RecordOptions
 from judging.specs.suites.cases_yaml import image_file, question_row, response_row
 
@@ -193,19 +194,7 @@ def _case_rows(sets: Sequence[DebateSet], paths: dict[str, str]) -> Iterator[Jso
         if case.key not in written:  # ids are unique in a file
             written.add(case.key)
             paths |= {image["digest"]: image_file(image) for image in case.prompt.images}
-            yield question_row(_spec_of(case), case.prompt.images)
-
-
-def _spec_of(case: Case) -> CaseRecord:
-    same = ("key", "scenario", "question_type", "lang", "metadata")
-    return CaseRecord(
-        prompt=case.prompt.text,
-        references=given([case.reference]),
-        context=given([case.prompt.context]),
-        context_role=case.prompt.context_role,
-        messages=tuple(case.prompt.messages),
-        **{name: getattr(case, name) for name in same},
-    )
+            yield question_row(case_spec(case), case.prompt.images)
 
 
 def _response_rows(sets: Sequence[DebateSet], paths: dict[str, str]) -> Iterator[JsonDict]:

@@ -357,8 +357,8 @@ class JudgeKind:
 def shipped_kind(
     name: str, needs: Collection[str], options: Sequence[OptionField], builder: Callable[..., JudgeProgram], **more: Any
 ) -> JudgeKind:
-    """Return a kind whose title and description are those of the judge shipped for it."""
-    shipped = shipped_judge(name)
+    """Return a kind with the title, the description and, unless others are given, the prompt shipped for it."""
+    shipped, more = shipped_judge(name), {"prompts": {name: {}}, **more}
     return JudgeKind(name, shipped.name, shipped.description, frozenset(needs), tuple(options), builder, **more)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from evalsite.base.types import JsonDict
 from judging.judges.reply_text import unparsed
@@ -15,6 +16,7 @@ from judging.judges.subjects import (
     JudgeVerdict,
     VerdictStatus,
     VersionedPrompt,
+    chosen_prompt,
     fill,
     load_prompt,
 )
@@ -28,6 +30,7 @@ QUOTED_REPLY = 4000  # characters of an unreadable reply that are shown back to 
 class AskingJudge(JudgeProgram):
     """A judge that sends a prompt to a model, with the options that all of them have."""
 
+    prompt_name: ClassVar[str] = ""  # of the shipped one
     temperature: float | None = 0.0
     top_p: float | None = None
     max_tokens: int = 1024
@@ -35,9 +38,9 @@ class AskingJudge(JudgeProgram):
     seed: int | None = None
 
     @property
-    @abstractmethod
     def prompt(self) -> VersionedPrompt:
         """The prompt about the subject, which researchers may edit."""
+        return chosen_prompt(self.prompt_name, self.prompt_text)
 
     @property
     def prompts(self) -> tuple[VersionedPrompt, ...]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from evalsite.base.types import JsonObject
 from judging.judges import reply_text
@@ -21,7 +22,6 @@ from judging.judges.subjects import (
     JudgeVerdict,
     VersionedPrompt,
     as_data,
-    chosen_prompt,
     load_prompt,
 )
 from judging.llm.chat import ChatRequest, Message
@@ -38,11 +38,8 @@ ORIGINAL_QUOTE = 300  # characters of an unreadable reply that Lunar-Bench quote
 class AccuracyJudge(AskingOnce):
     """Options of the judge."""
 
+    prompt_name: ClassVar[str] = "accuracy"
     strictness: str = "L2"
-
-    @property
-    def prompt(self) -> VersionedPrompt:
-        return chosen_prompt("accuracy", self.prompt_text)
 
     @property
     def inserted_prompts(self) -> tuple[VersionedPrompt, ...]:
@@ -150,6 +147,5 @@ KIND = shipped_kind(
         *asking_options(1024),
     ),
     lambda options: AccuracyJudge(**options),
-    prompts={"accuracy": {}},
     answers={"correct": ("Correct", 1.0), "incorrect": ("Not correct", 0.0)},
 )

@@ -695,7 +695,6 @@ KIND = shipped_kind(
     (),
     OPTIONS,
     lambda options: CustomJudge(**options),
-    prompts={NAME: {}},
     variables=VARIABLES,
     needs_by=_needs,
     refusal=_refusal,

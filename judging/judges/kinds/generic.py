@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.grading.assertions import BadAssertion, computed_verdicts
@@ -28,9 +28,7 @@ from judging.judges.subjects import (
     JudgeSubject,
     JudgeVerdict,
     VerdictStatus,
-    VersionedPrompt,
     as_data,
-    chosen_prompt,
 )
 from judging.llm.chat import ChatRequest, Conversation, Message
 from judging.specs.types import NodeSpec, ScaleSpec
@@ -43,13 +41,10 @@ SHORT_SCALE = 10  # labels of one character only
 class GenericJudge(AskingJudge):
     """Options of the judge."""
 
+    prompt_name: ClassVar[str] = "generic"
     per_node: bool = False
     max_tokens: int = 2048
     json_schema: bool = False
-
-    @property
-    def prompt(self) -> VersionedPrompt:
-        return chosen_prompt("generic", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject, nodes: Sequence[NodeSpec] | None = None) -> tuple[Message, ...]:
         """Return what is sent for the given criteria, or for all that a judge has to rate."""
@@ -285,6 +280,5 @@ KIND = shipped_kind(
         replace(JSON_SCHEMA, help="Request replies with a JSON schema if the endpoint accepts one."),
     ),
     lambda options: GenericJudge(**options),
-    prompts={"generic": {}},
     rates_on=lambda _, rubric: scale_of_tree(rubric),
 )

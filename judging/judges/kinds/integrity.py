@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from evalsite.base.formats import rating
 from evalsite.base.types import JsonObject
@@ -14,7 +15,7 @@ from judging.judges import reply_text
 from judging.judges.judge_kinds import CONFIDENCE, TOP_P, asking_options, shipped_kind
 from judging.judges.kinds.accuracy import OriginalReading, original_part
 from judging.judges.questions import AskingOnce
-from judging.judges.subjects import JudgeScore, JudgeSubject, JudgeVerdict, VersionedPrompt, as_data, chosen_prompt
+from judging.judges.subjects import JudgeScore, JudgeSubject, JudgeVerdict, as_data
 from judging.llm.chat import ChatRequest, Message
 
 KEY = "integrity_score"
@@ -28,11 +29,8 @@ _QUOTED_NUMBER = re.compile(r"\s*[+-]?\d{1,6}(?:\.\d{1,6})?\s*")
 class IntegrityJudge(AskingOnce):
     """Options of the judge."""
 
+    prompt_name: ClassVar[str] = "integrity"
     max_tokens: int = 1000
-
-    @property
-    def prompt(self) -> VersionedPrompt:
-        return chosen_prompt("integrity", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
         """Return what is sent for one subject; the reference is not part of it."""
@@ -106,6 +104,5 @@ KIND = shipped_kind(
     (),
     (TOP_P, CONFIDENCE, *asking_options(1000)),
     lambda options: IntegrityJudge(**options),
-    prompts={"integrity": {}},
     rates_on=lambda *_: rating(0, 100),
 )

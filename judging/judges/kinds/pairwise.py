@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from evalsite.base.formats import WINS
 from evalsite.base.types import JsonDict, JsonObject
@@ -21,9 +22,7 @@ from judging.judges.subjects import (
     JudgeScore,
     JudgeSubject,
     JudgeVerdict,
-    VersionedPrompt,
     as_data,
-    chosen_prompt,
     over_both_orders,
 )
 from judging.llm.chat import ChatRequest, Conversation, Message
@@ -49,12 +48,9 @@ _UNMARKED = re.compile(
 class PairwiseJudge(AskingJudge):
     """Options of the judge."""
 
+    prompt_name: ClassVar[str] = "pairwise"
     both_orders: bool = True
     max_tokens: int = 768
-
-    @property
-    def prompt(self) -> VersionedPrompt:
-        return chosen_prompt("pairwise", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject, *, swapped: bool = False) -> tuple[Message, ...]:
         """Return what is sent for one subject; `swapped` shows the second answer as A."""
@@ -187,6 +183,5 @@ KIND = shipped_kind(
     {"pair"},
     (OptionField("both_orders", "boolean", True, "Ask in both orders of the responses."), *asking_options(768)),
     lambda options: PairwiseJudge(**options),
-    prompts={"pairwise": {}},
     rates_on=lambda *_: WINS,
 )

@@ -269,7 +269,7 @@ def panel_kind(kind_of: Callable[[str], JudgeKind]) -> JudgeKind:
         )
         return next(scales, SHARE)
 
-    return shipped_kind(NAME, (), _OPTIONS, build, needs_by=needs_by, asks_members=True, rates_on=rates_on)
+    return shipped_kind(NAME, (), _OPTIONS, build, prompts={}, needs_by=needs_by, asks_members=True, rates_on=rates_on)
 
 
 def _member(entry: JsonObject, kind_of: Callable[[str], JudgeKind]) -> PanelMember:

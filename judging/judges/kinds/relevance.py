@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from evalsite.base.formats import ScaleKind, ScoreScale
 from evalsite.base.types import JsonDict, JsonObject
 from judging.judges import reply_text
 from judging.judges.judge_kinds import CONFIDENCE, OptionField, asking_options, gathered, shipped_kind
 from judging.judges.questions import AskingOnce
-from judging.judges.subjects import JudgeScore, JudgeSubject, JudgeVerdict, VersionedPrompt, as_data, chosen_prompt
+from judging.judges.subjects import JudgeScore, JudgeSubject, JudgeVerdict, as_data
 from judging.llm.chat import ChatRequest, Message
 from judging.specs.types import AnchorSpec, NodeSpec, ScaleSpec
 
@@ -180,12 +181,9 @@ _NOT_APPLICABLE = re.compile(r"[\s*_`\[(]{0,12}n\s{0,4}/?\s{0,4}a[\s*_`\]).]{0,1
 class RelevanceJudge(AskingOnce):
     """Options of the judge; `scoring` decides how the three scores become one."""
 
+    prompt_name: ClassVar[str] = "relevance"
     scoring: RelevanceOptions = field(default_factory=RelevanceOptions)
     max_tokens: int = 256
-
-    @property
-    def prompt(self) -> VersionedPrompt:
-        return chosen_prompt("relevance", self.prompt_text)
 
     def build_messages(self, subject: JudgeSubject) -> tuple[Message, ...]:
         """Return what is sent for one subject."""
@@ -370,6 +368,5 @@ KIND = shipped_kind(
     (),
     (*_RELEVANCE, CONFIDENCE, *asking_options(256)),
     lambda options: RelevanceJudge(**gathered(options, RelevanceOptions, "scoring")),
-    prompts={"relevance": {}},
     rates_on=lambda *_: FINAL_SCALE,
 )

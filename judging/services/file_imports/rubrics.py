@@ -48,19 +48,12 @@ def plan_rubric(*, staged: StagedRubric, benchmark: Benchmark | None) -> RubricP
     """Return what storing a rubric would create and what differs from the latest version, without storing anything."""
     latest = Rubric.objects.filter(slug=rubric_slug_of(staged.head.name)).order_by("-version").first()
     before = latest.items.order_by("position", "pk").values_list("case_key", "digest") if latest else None
-    added, changed, removed = staged.compare(before.iterator(chunk_size=BATCH) if before is not None else ())
+    found = staged.compare(before.iterator(chunk_size=BATCH) if before is not None else ())
     unknown = Keys(0, ())
     if benchmark is not None:
         known_keys = Prompt.objects.filter(benchmark=benchmark).values_list("key", flat=True)
         unknown = staged.unknown(known_keys.iterator(chunk_size=BATCH))
-    return RubricPlan(
-        rubric=_same_content(staged, benchmark),
-        latest=latest,
-        added=added,
-        changed=changed,
-        removed=removed,
-        unknown_cases=unknown,
-    )
+    return RubricPlan(_same_content(staged, benchmark), latest, *found, unknown_cases=unknown)
 
 
 def _same_content(staged: StagedRubric, benchmark: Benchmark | None) -> Rubric | None:

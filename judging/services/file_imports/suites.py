@@ -264,27 +264,25 @@ def _use_cases(batch: ImportBatch, suite: Suite, at: datetime) -> None:
         raise BatchLost(f"{placed:,} of {suite.case_count:,} cases of the import remain; nothing was stored.")
 
 
+_OF_CASE = (  # of a stored case, as it was read
+    *("key", "grading", "scenario", "question_type", "lang", "full_score", "null_score"),
+    *("source_path", "metadata", "handlers"),
+)
+
+
 def case_spec(case: Case, *, weight: float = 1.0) -> CaseRecord:
     """Return a stored case as importers hand it over; storing it again changes nothing. `case.prompt` is loaded."""
+    prompt = case.prompt
     return CaseRecord(
-        key=case.key,
-        prompt=case.prompt.text,
-        grading=case.grading,
+        prompt=prompt.text,
         references=given([case.reference]),
-        context=given([case.prompt.context]),
-        context_role=case.prompt.context_role,
-        scenario=case.scenario,
-        question_type=case.question_type,
-        lang=case.lang,
-        full_score=case.full_score,
-        null_score=case.null_score,
+        context=given([prompt.context]),
+        context_role=prompt.context_role,
         weight=weight,
-        source_path=case.source_path,
-        metadata=case.metadata,
-        handlers=case.handlers,
-        images=image_specs(case.prompt.images),
-        messages=tuple(case.prompt.messages),
-        is_numbered=case.prompt.is_numbered,
+        images=image_specs(prompt.images),
+        messages=tuple(prompt.messages),
+        is_numbered=prompt.is_numbered,
+        **{name: getattr(case, name) for name in _OF_CASE},
     )
 
 
