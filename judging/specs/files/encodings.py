@@ -12,7 +12,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TextIO
+from typing import Any, TextIO
 
 from judging.specs.files.bundles import Bundle, SourceFile
 from judging.specs.files.findings import Findings, Parsed, at_line, error_rule, shorten
@@ -314,3 +314,20 @@ def opens_too_deep(text: str) -> bool:
         depth = depth + 1 if letter in "[{" else max(0, depth - 1)
         deepest = max(deepest, depth)
     return deepest > MAX_DEPTH
+
+
+def is_too_deep(text: str, value: object) -> bool:
+    """Return whether lists and objects nest deeper than any writer of data needs."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True

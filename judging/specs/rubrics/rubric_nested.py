@@ -16,11 +16,10 @@ from typing import Any, NoReturn
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.files.bundles import Bundle
-from judging.specs.files.encodings import read_text
+from judging.specs.files.encodings import is_too_deep, read_text
 from judging.specs.files.findings import Findings, Parsed, error_rule, warning_rule
 from judging.specs.files.yaml_files import Node, read_yaml, yaml_files
 from judging.specs.lint import NOT_A_MAPPING, NOT_TEXT, Lint, join
-from judging.specs.records.files.json_parts import is_too_deep
 from judging.specs.types import AnchorSpec, NodeSpec, RubricItemSpec, RubricSpec, ScaleSpec
 
 NAMES = ("name", "criterion", "title", "key")

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from evalsite.base.types import JsonDict
 from judging.specs.files.bundles import source_of
-from judging.specs.files.encodings import MAX_DEPTH, Text, text_of
+from judging.specs.files.encodings import MAX_DEPTH, Text, is_too_deep, text_of
 from judging.specs.files.findings import Findings, at_line, error_rule
 from judging.specs.records.files.containers import plain_path
 from judging.specs.records.files.csv_parts import (
@@ -82,23 +82,6 @@ def decode_line(text: str, line: int) -> Any:
 
 
 _TOO_DEEP = f"the value nests deeper than {MAX_DEPTH} levels"
-
-
-def is_too_deep(text: str, value: object) -> bool:
-    """Return whether lists and objects nest deeper than any writer of data needs."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return False
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, dict | list)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def storable(text: str, value: Any) -> tuple[Any, bool]:

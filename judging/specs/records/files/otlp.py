@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalsite.base.types import JsonDict
-from judging.specs.records.files.json_parts import is_too_deep
+from judging.specs.files.encodings import is_too_deep
 from judging.specs.records.values import as_text, at, objects
 
 OTLP_ENDINGS = (".pb", ".binpb", ".otlp")
