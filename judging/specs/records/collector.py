@@ -172,7 +172,12 @@ SAME_ID = error_rule("duplicate-case", "Give each question an id of its own.", i
 SAME_RESPONSE = error_rule(
     "duplicate-response", "Remove one of the two, or give them different attempts or systems.", is_of_rows=True
 )
-BAD_ROW = error_rule("bad-row", is_of_rows=True)
+BAD_ROW = error_rule(
+    "bad-row",
+    "Other rows come in with --leave-out-bad-rows.",
+    "Other rows come in once you choose Leave these rows out.",
+    is_of_rows=True,
+)
 TOO_LONG = error_rule("name-too-long", "Shorten it.")
 BAD_ATTEMPT = "The attempt is no whole number from 0: {}."
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import TextIO
 
 from judging.specs.files.encodings import Text
@@ -144,6 +144,34 @@ def unique_names(cells: Sequence[str]) -> list[str]:
             name = f"{base} ({number})"
         names[name] = None
     return list(names)
+
+
+def joined_header(head: Sequence[str], below: Sequence[str], merged: Collection[int] = ()) -> list[str] | None:
+    """Return the names of columns in two rows: those below a cell that is wider than one column, after its own where
+    they stand below several such cells, as in "GPT-4o Score". None where the second row is none of names.
+
+    It is one where it has cells below wide cells alone, which are `merged` or have all the same names below them. A
+    cell is as wide as the empty and the equal ones that follow it.
+    """
+    groups: list[tuple[str, list[int]]] = []
+    for place, cell in enumerate(head):
+        if groups and cell.strip() in ("", groups[-1][0]):
+            groups[-1][1].append(place)
+        elif cell.strip():
+            groups.append((cell.strip(), [place]))
+    named = [place for place, cell in enumerate(below[: len(head)]) if cell.strip()]
+    wide = [(title, [n for n in places if n in named]) for title, places in groups if len(places) > 1]
+    names = [[below[place].strip() for place in places] for _, places in wide if places]
+    is_alike = len(names) > 1 and len(names[0]) > 1 and all(some == names[0] for some in names)
+    if not named or sorted(place for _, places in wide for place in places) != named:
+        return None
+    if not is_alike and sorted(merged) != named:
+        return None
+    is_doubled, header = len({*chain(*names)}) < len(named), list(head)
+    for title, places in wide:
+        for place in places:
+            header[place] = f"{title} {below[place].strip()}" if is_doubled else below[place]
+    return header
 
 
 def is_index(header: str, cells: Sequence[object]) -> bool:
@@ -280,8 +308,7 @@ def csv_part(text: Text, findings: Findings) -> Part | None:
     reports = Reports(text.file.path, findings)
     dialect = dialect_of(text)
     records = _records(text, dialect, reports)
-    header: list[str] = next((cells for _, cells in records if any(cell.strip() for cell in cells)), [])
-    following = list(islice(((line, cells) for line, cells in records if any(cells)), HALF))
+    header, following = _head(records)
     if not header or not following:
         if not findings.has_errors:
             findings.add(BAD_CSV, text.file.path, "", "The table has a header at most, and no rows.")
@@ -313,6 +340,14 @@ def csv_part(text: Text, findings: Findings) -> Part | None:
     rows.skipped |= {place for name, place in nameless.items() if name not in filled}
     part.columns = tuple(name for n, name in enumerate(rows.header) if n not in rows.skipped)
     return part
+
+
+def _head(records: Iterator[tuple[int, list[str]]]) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the header of records, and the first of those below it."""
+    header: list[str] = next((cells for _, cells in records if any(cell.strip() for cell in cells)), [])
+    following = list(islice(((line, cells) for line, cells in records if any(cells)), HALF))
+    joined = joined_header(header, following[0][1]) if len(following) > 1 else None
+    return (joined, following[1:]) if joined else (header, following)
 
 
 def _is_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -29,7 +29,16 @@ from judging.specs.records.files.containers import (
     is_noise,
     plain_path,
 )
-from judging.specs.records.files.csv_parts import HALF, Sample, csv_part, dialect_of, is_index, lists_of, unique_names
+from judging.specs.records.files.csv_parts import (
+    HALF,
+    Sample,
+    csv_part,
+    dialect_of,
+    is_index,
+    joined_header,
+    lists_of,
+    unique_names,
+)
 from judging.specs.records.files.json_parts import LINE_ENDINGS, Budget, document_part, held_part, json_part
 from judging.specs.records.files.otlp import MOST_BYTES, OTLP_ENDINGS, BadOtlp, read_otlp
 from judging.specs.records.names import Holds
@@ -119,18 +128,18 @@ class _TableRows:
         return bool(self.head) and next(self._records(), None) is not None
 
     def _take_names_below(self) -> None:
-        """Take the names below cells of the header that are merged side by side, where nothing else stands there."""
+        """Take the names that stand in a row below the header, too."""
         below = dict(self.grid.head()).get(self.header_row + 1, [])
-        places = [
+        merged = [
             place
             for (top, first), (bottom, last) in self.grid.merged
             if top == bottom == self.header_row
             for place in range(first - 1, last)
         ]
-        named = [place for place, cell in enumerate(below) if not is_blank(cell)]
-        if places and named == sorted(places):
+        joined = joined_header([*map(cell_text, self.head)], [*map(cell_text, below)], merged)
+        if joined:
             self.header_row += 1
-            self.head = [below[place] if place in places else cell for place, cell in enumerate(self.head)]
+            self.head = [*joined]
 
     def is_data(self) -> bool:
         """Return whether the sheet is more than a list of keys and what they mean, such as a legend."""

@@ -236,7 +236,7 @@ def test_read_intake_says_all_that_is_wrong_with_a_mapped_table_at_once() -> Non
     assert said(checked) == [("error", "line 3, column 3", "bad-row"), ("error", "line 4, column 3", "bad-row")]
     assert said(by_json) == [("error", "line 2", "not-an-object"), ("error", "line 4", "not-an-object")]
     assert [str(problem) for problem in nameless.problems] == [
-        "t.jsonl, line 2: The row does not say which case it is about."
+        "t.jsonl, line 2: The row does not say which case it is about. Other rows come in with --leave-out-bad-rows."
     ]
 
 

@@ -91,7 +91,8 @@ def test_read_intake_names_the_cell_of_a_bad_response() -> None:
     checked = check(book([ROWS[0], ["france", "ada", "first", "Paris"], ["poland", "ada", 0, "Warsaw"]]))
 
     assert [str(problem) for problem in checked.problems] == [
-        "responses.xlsx, Sheet!2: The attempt is no whole number from 0: first."
+        "responses.xlsx, Sheet!2: The attempt is no whole number from 0: first. "
+        "Other rows come in with --leave-out-bad-rows."
     ]
 
 

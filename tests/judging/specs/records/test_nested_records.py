@@ -182,7 +182,8 @@ def test_reads_takes_the_scale_that_a_header_says(header: str, scale: list[float
 
 def test_reads_refuses_a_value_that_is_not_on_the_scale_of_its_header() -> None:
     assert refused("id,question,response,annotator,Rating (1-5)\n1,Q,A,ann,7\n") == [
-        "t.csv, line 2, column 5: Rating (1-5): 7 is not on the scale of the header."
+        "t.csv, line 2, column 5: Rating (1-5): 7 is not on the scale of the header. "
+        "Other rows come in with --leave-out-bad-rows."
     ]
 
 
@@ -544,7 +545,9 @@ def test_reads_takes_a_conversation_beside_its_system_for_the_response_also_wher
 def test_reads_refuses_turns_in_lists_that_do_not_say_who_speaks() -> None:
     row = {"instance_id": "i1", "instruction": "Mend it.", "history": [[{"source": "agent", "action": "edit"}]]}
 
-    assert refused(lines(row), "t.jsonl") == ["t.jsonl, line 1: The turns in history do not say who speaks."]
+    assert refused(lines(row), "t.jsonl") == [
+        "t.jsonl, line 1: The turns in history do not say who speaks. Other rows come in with --leave-out-bad-rows."
+    ]
 
 
 def test_reads_takes_the_steps_of_an_agent_by_what_it_did_in_each() -> None:

@@ -431,7 +431,8 @@ def test_reads_takes_the_scale_that_scores_say() -> None:
 @pytest.mark.parametrize(("first", "second"), [("4/5", "6/5"), ("4/5", "7")])
 def test_reads_refuses_a_score_above_the_scale_of_its_column(first: str, second: str) -> None:
     assert refused(SCORED.format(first, second)) == [
-        f"t.csv, line 3, column 4: score: {second} is not on the scale of its column."
+        f"t.csv, line 3, column 4: score: {second} is not on the scale of its column. "
+        "Other rows come in with --leave-out-bad-rows."
     ]
 
 

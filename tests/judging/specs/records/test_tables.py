@@ -243,7 +243,8 @@ def test_reads_finds_choices_in_columns_by_letter() -> None:
 
 def test_reads_refuses_the_place_of_no_choice() -> None:
     assert refused(lines({"question": "Q", "choices": ["a", "b"], "answer": 2}), "t.jsonl") == [
-        "t.jsonl, line 1: The answer 2 is no place among 2 choices, counted from 0."
+        "t.jsonl, line 1: The answer 2 is no place among 2 choices, counted from 0. "
+        "Other rows come in with --leave-out-bad-rows."
     ]
 
 
@@ -352,8 +353,10 @@ def test_reads_numbers_attempts_in_the_order_of_the_file() -> None:
 
     assert [row["attempt"] for row in read(text)["responses"]] == [0, 1, 2]
     assert refused(text.replace("output", "output,attempt").replace("a\n", "a,x\n").replace("b\n", "b,1.0\n")) == [
-        "t.csv, line 2, column 5: The attempt is no whole number from 0: x.",
-        "t.csv, line 4, column 5: The attempt is no whole number from 0: x.",
+        "t.csv, line 2, column 5: The attempt is no whole number from 0: x. "
+        "Other rows come in with --leave-out-bad-rows.",
+        "t.csv, line 4, column 5: The attempt is no whole number from 0: x. "
+        "Other rows come in with --leave-out-bad-rows.",
     ]
 
 
@@ -483,7 +486,8 @@ def test_reads_refuses_two_labels_of_one_person_for_an_item() -> None:
 
     assert len(read(text)["labels"]) == 1
     assert refused(text + "x,ann,2\n") == [
-        "t.csv, line 4, column 3: 'ann' labelled the same item at line 2, column 3 as '1'."
+        "t.csv, line 4, column 3: 'ann' labelled the same item at line 2, column 3 as '1'. "
+        "Other rows come in with --leave-out-bad-rows."
     ]
 
 
@@ -702,7 +706,8 @@ def test_reads_names_the_cell_of_a_preference_of_neither() -> None:
     text += "P9,x,z,elk,wolf,fox\n" + "P,x,z,elk,wolf,elk\n" * 300
 
     assert refused(text, meanings={"A": "elk"}) == [
-        "t.csv, line 302, column 6: fox is neither of the responses nor a tie."
+        "t.csv, line 302, column 6: fox is neither of the responses nor a tie. "
+        "Other rows come in with --leave-out-bad-rows."
     ]
 
 

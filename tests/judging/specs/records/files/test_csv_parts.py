@@ -55,6 +55,33 @@ def test_csv_part_names_columns_once() -> None:
     assert read.part.columns == ("q", "[p] x", "Status", "[p] y", "Status (2)", "column 7")
 
 
+@pytest.mark.parametrize("top", ["q,GPT-4o,,Elm,,by", "q,GPT-4o,GPT-4o,Elm,Elm,by"])
+def test_csv_part_joins_a_header_of_two_rows(top: str) -> None:
+    read = upload({"a.csv": f"{top}\n,Answer,Score,Answer,Score,\nQ?,a,3,b,4,Ann\nR?,c,1,d,2,Bo\n"})
+
+    assert [row.at for row in read.part.rows()] == ["line 3", "line 4"]
+    assert read.rows[0] == {
+        "q": "Q?",
+        "GPT-4o Answer": "a",
+        "GPT-4o Score": "3",
+        "Elm Answer": "b",
+        "Elm Score": "4",
+        "by": "Ann",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q,GPT-4o,,Elm,\n,a,3,b,4\nR?,c,1,d,2\n",  # a row without its first cell
+        "q,GPT-4o,,Elm,\nQ?,Answer,Score,Answer,Score\n",  # the first column has a cell, too
+        "q,a,\n,x,y\n1,2,3\n",  # one wide column, as a name that was left away
+    ],
+)
+def test_csv_part_takes_no_row_for_names_that_is_none(text: str) -> None:
+    assert len(upload({"a.csv": text}).rows) == text.count("\n") - 1
+
+
 @pytest.mark.parametrize(("name", "first"), [("", 0), ("Unnamed: 0", 0), ('""', 1)])
 def test_csv_part_leaves_out_an_index(name: str, first: int) -> None:
     read = upload({"a.csv": f"{name},q\n{first},x\n{first + 1},y\n"})

@@ -50,6 +50,35 @@ def test_sheet_parts_lets_a_merged_cell_hold_for_its_rows() -> None:
     assert read.part.remarks == [PartRemark("merged-cells", "Data!A4:A6")]
 
 
+TWO_ROWS: list[list[object]] = [
+    ["Question", "GPT-4o", None, "Elm", None, "Reviewer"],
+    [None, "Answer", "Score", "Answer", "Score", None],
+]
+JOINED = {"Question": "Q?", "GPT-4o Answer": "a", "GPT-4o Score": "3", "Elm Answer": "b", "Elm Score": "4"}
+
+
+def test_sheet_parts_joins_a_header_of_two_rows_whether_its_cells_are_merged_or_not() -> None:
+    rows = [*TWO_ROWS, ["Q?", "a", 3, "b", 4, "Ann"]]
+
+    def fill(sheet: Worksheet) -> None:
+        for row in rows:
+            sheet.append(row)
+        sheet.merge_cells("B1:C1")
+        sheet.merge_cells("D1:E1")
+
+    for book in (workbook(fill), rows_workbook(*rows)):
+        assert upload({"a.xlsx": book}).rows == [{**JOINED, "Reviewer": "Ann"}]
+
+
+def test_sheet_parts_takes_the_names_below_one_merged_cell_without_its_own() -> None:
+    def fill(sheet: Worksheet) -> None:
+        for row in (["Question", "Responses", None], [None, "oak", "elm"], ["Q?", "a", "b"]):
+            sheet.append(row)
+        sheet.merge_cells("B1:C1")
+
+    assert upload({"a.xlsx": workbook(fill)}).rows == [{"Question": "Q?", "oak": "a", "elm": "b"}]
+
+
 def test_sheet_parts_takes_the_names_below_those_that_a_program_made() -> None:
     rows: list[list[object]] = [["Column1", "Column2"], ["ID", "Question"], ["7", "Which river?"]]
 
