@@ -182,7 +182,8 @@ class ImportCommand(JsonCommand):
         lines += [f"left out: {count:,} {what}: {why}" for what, why, count in result["left_out"][:PROBLEMS_PRINTED]]
         for part in result["parts"]:
             facts = ", ".join(f"{fact['label'].lower()} {fact['value']}" for fact in part["facts"])
-            lines += [f"{part['title']} into {part['into']}: {facts}", *(f"  {note}" for note in part["notes"])]
+            lines.append(f"{part['title']} into {part['into']}: {facts}")
+            lines += [f"  {note}" for note in part["notes"] if not part["changes_nothing"]]
         if result["dry_run"]:
             lines.append("Dry run: nothing was stored." if result["would_change"] else "Nothing would change.")
         else:
