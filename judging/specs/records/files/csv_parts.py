@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, takewhile, zip_longest
 from typing import TextIO
 
 from judging.specs.files.encodings import Text
@@ -172,6 +172,13 @@ def joined_header(head: Sequence[str], below: Sequence[str], merged: Collection[
         for place in places:
             header[place] = f"{title} {below[place].strip()}" if is_doubled else below[place]
     return header
+
+
+def with_index_names(joined: Sequence[str], row: Sequence[str]) -> list[str] | None:
+    """Return a header of two rows with the names that the third has for the columns without one and for no other, as
+    pandas writes those of an index; None for any other row."""
+    both = [(name.strip(), cell.strip()) for name, cell in zip_longest(joined, row, fillvalue="")]
+    return [name or cell for name, cell in both] if all(bool(name) != bool(cell) for name, cell in both) else None
 
 
 def is_index(header: str, cells: Sequence[object]) -> bool:
@@ -347,7 +354,10 @@ def _head(records: Iterator[tuple[int, list[str]]]) -> tuple[list[str], list[tup
     header: list[str] = next((cells for _, cells in records if any(cell.strip() for cell in cells)), [])
     following = list(islice(((line, cells) for line, cells in records if any(cells)), HALF))
     joined = joined_header(header, following[0][1]) if len(following) > 1 else None
-    return (joined, following[1:]) if joined else (header, following)
+    if joined is None:
+        return header, following
+    complete = with_index_names(joined, following[1][1]) if len(following) > 2 else None
+    return (complete, following[2:]) if complete else (joined, following[1:])
 
 
 def _is_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -38,6 +38,7 @@ from judging.specs.records.files.csv_parts import (
     joined_header,
     lists_of,
     unique_names,
+    with_index_names,
 )
 from judging.specs.records.files.json_parts import LINE_ENDINGS, Budget, document_part, held_part, json_part
 from judging.specs.records.files.otlp import MOST_BYTES, OTLP_ENDINGS, BadOtlp, read_otlp
@@ -129,17 +130,19 @@ class _TableRows:
 
     def _take_names_below(self) -> None:
         """Take the names that stand in a row below the header, too."""
-        below = dict(self.grid.head()).get(self.header_row + 1, [])
+        rows = dict(self.grid.head())
+        below, third = ([*map(cell_text, rows.get(self.header_row + n, []))] for n in (1, 2))
         merged = [
             place
             for (top, first), (bottom, last) in self.grid.merged
             if top == bottom == self.header_row
             for place in range(first - 1, last)
         ]
-        joined = joined_header([*map(cell_text, self.head)], [*map(cell_text, below)], merged)
+        joined = joined_header([*map(cell_text, self.head)], below, merged)
         if joined:
-            self.header_row += 1
-            self.head = [*joined]
+            complete = with_index_names(joined, third)
+            self.header_row += 2 if complete else 1
+            self.head = [*(complete or joined)]
 
     def is_data(self) -> bool:
         """Return whether the sheet is more than a list of keys and what they mean, such as a legend."""

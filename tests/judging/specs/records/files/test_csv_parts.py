@@ -70,6 +70,16 @@ def test_csv_part_joins_a_header_of_two_rows(top: str) -> None:
     }
 
 
+def test_csv_part_takes_the_names_of_an_index_below_a_header_of_two_rows() -> None:
+    top = ",GPT-4o,GPT-4o,Elm,Elm\n,Answer,Score,Answer,Score\n"
+    row = {"GPT-4o Answer": "a", "GPT-4o Score": "3", "Elm Answer": "b", "Elm Score": "4"}
+
+    named, nameless = upload({"a.csv": f"{top}q,,,,\nQ?,a,3,b,4\n"}), upload({"a.csv": f"{top}Q?,a,3,b,4\n"})
+
+    assert named.rows == [{"q": "Q?", **row}]
+    assert nameless.rows == [{"column 1": "Q?", **row}]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -70,6 +70,12 @@ def test_sheet_parts_joins_a_header_of_two_rows_whether_its_cells_are_merged_or_
         assert upload({"a.xlsx": book}).rows == [{**JOINED, "Reviewer": "Ann"}]
 
 
+def test_sheet_parts_takes_the_names_of_an_index_below_a_header_of_two_rows() -> None:
+    rows: list[list[object]] = [[None, *TWO_ROWS[0][1:5]], TWO_ROWS[1][:5], ["Question"], ["Q?", "a", 3, "b", 4]]
+
+    assert upload({"a.xlsx": rows_workbook(*rows)}).rows == [JOINED]
+
+
 def test_sheet_parts_takes_the_names_below_one_merged_cell_without_its_own() -> None:
     def fill(sheet: Worksheet) -> None:
         for row in (["Question", "Responses", None], [None, "oak", "elm"], ["Q?", "a", "b"]):
