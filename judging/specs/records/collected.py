@@ -230,8 +230,9 @@ class Collected(Notes):
 
     def has_opinions_of_people(self) -> bool:
         """Return whether a person, and not the file itself or a judge, gave a label or preference."""
-        by_people = (row.kind is Giver.PERSON for _, row in self.preferences)
-        return any(row.rater for _, row in self.labels) or any(by_people)
+        labels = "SELECT 1 FROM labels WHERE json_extract(data, '$.rater') != '' LIMIT 1"
+        preferences = "SELECT 1 FROM preferences WHERE json_extract(data, '$.kind') = ? LIMIT 1"
+        return self.spool.row(labels) is not None or self.spool.row(preferences, Giver.PERSON) is not None
 
     @property
     def rubrics(self) -> Stored[tuple[int, RubricRecord]]:

@@ -252,13 +252,13 @@ def _classify(row: ToolRow, told: Told) -> None:
     responses that is called so.
     """
     case, said = told.case, {role: name for name, role in row.collector.options.columns.items()}
-    details = [case.metadata, *(opinion.metadata for opinion in told.opinions)]
+    kept = [case.metadata, *(opinion.metadata for opinion in told.opinions)]
     for role, attribute in CLASSES:
-        name = said.get(role) or next(filter(None, (strongest(some, role) for some in details)), "")
+        name = said.get(role) or next(filter(None, (strongest(some, role) for some in kept)), "")
         text = as_text(value).strip() if isinstance(value := at(row.fields, name), str | int) else ""
         if name and 0 < len(text) <= SCENARIO_LENGTH and not getattr(case, attribute):
             setattr(case, attribute, text)
-            for some in details:
+            for some in kept:
                 some.pop(name, None)
 
 

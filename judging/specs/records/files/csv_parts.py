@@ -174,11 +174,21 @@ def joined_header(head: Sequence[str], below: Sequence[str], merged: Collection[
     return header
 
 
-def with_index_names(joined: Sequence[str], row: Sequence[str]) -> list[str] | None:
-    """Return a header of two rows with the names that the third has for the columns without one and for no other, as
-    pandas writes those of an index; None for any other row."""
-    both = [(name.strip(), cell.strip()) for name, cell in zip_longest(joined, row, fillvalue="")]
-    return [name or cell for name, cell in both] if all(bool(name) != bool(cell) for name, cell in both) else None
+def whole_header(
+    head: Sequence[str], following: Sequence[Sequence[str]], merged: Collection[int] = ()
+) -> tuple[list[str], int]:
+    """Return the names of columns, and how many of the rows that follow the first one of the header belong to it.
+
+    A second one is as `joined_header` says. A third one has names for the columns without one and for no other, as
+    pandas writes those of an index.
+    """
+    joined = joined_header(head, following[0], merged) if following else None
+    if joined is None:
+        return list(head), 0
+    third = following[1] if len(following) > 1 else ()
+    both = [(name.strip(), cell.strip()) for name, cell in zip_longest(joined, third, fillvalue="")]
+    has_third = all(bool(name) != bool(cell) for name, cell in both) and any(cell for _, cell in both)
+    return ([name or cell for name, cell in both], 2) if has_third else (joined, 1)
 
 
 def is_index(header: str, cells: Sequence[object]) -> bool:
@@ -353,11 +363,8 @@ def _head(records: Iterator[tuple[int, list[str]]]) -> tuple[list[str], list[tup
     """Return the header of records, and the first of those below it."""
     header: list[str] = next((cells for _, cells in records if any(cell.strip() for cell in cells)), [])
     following = list(islice(((line, cells) for line, cells in records if any(cells)), HALF))
-    joined = joined_header(header, following[0][1]) if len(following) > 1 else None
-    if joined is None:
-        return header, following
-    complete = with_index_names(joined, following[1][1]) if len(following) > 2 else None
-    return (complete, following[2:]) if complete else (joined, following[1:])
+    names, count = whole_header(header, [cells for _, cells in following[:-1]][:2])
+    return names, following[count:]
 
 
 def _is_row(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -35,10 +35,9 @@ from judging.specs.records.files.csv_parts import (
     csv_part,
     dialect_of,
     is_index,
-    joined_header,
     lists_of,
     unique_names,
-    with_index_names,
+    whole_header,
 )
 from judging.specs.records.files.json_parts import LINE_ENDINGS, Budget, document_part, held_part, json_part
 from judging.specs.records.files.otlp import MOST_BYTES, OTLP_ENDINGS, BadOtlp, read_otlp
@@ -129,20 +128,18 @@ class _TableRows:
         return bool(self.head) and next(self._records(), None) is not None
 
     def _take_names_below(self) -> None:
-        """Take the names that stand in a row below the header, too."""
+        """Take the names that stand in rows below the first one of the header, too."""
         rows = dict(self.grid.head())
-        below, third = ([*map(cell_text, rows.get(self.header_row + n, []))] for n in (1, 2))
+        following = [[*map(cell_text, rows.get(self.header_row + n, []))] for n in (1, 2)]
         merged = [
             place
             for (top, first), (bottom, last) in self.grid.merged
             if top == bottom == self.header_row
             for place in range(first - 1, last)
         ]
-        joined = joined_header([*map(cell_text, self.head)], below, merged)
-        if joined:
-            complete = with_index_names(joined, third)
-            self.header_row += 2 if complete else 1
-            self.head = [*(complete or joined)]
+        names, count = whole_header([*map(cell_text, self.head)], following, merged)
+        if count:
+            self.header_row, self.head = self.header_row + count, [*names]
 
     def is_data(self) -> bool:
         """Return whether the sheet is more than a list of keys and what they mean, such as a legend."""
