@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.resources import files
-from itertools import islice
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -20,6 +19,7 @@ from debate.protocol.outside_labels import LabelRow, read_outside_labels, verdic
 from debate.protocol.setups import options_from_json
 from debate.selectors import criteria_by_case, criterion_of, question_of, reference_of
 from evalsite.accounts.audit import record
+from evalsite.base.rows import batches
 from evalsite.base.signals import labels_changed
 from evalsite.base.tables import Row, Table, table_bytes, write_zip
 from evalsite.base.types import JsonDict
@@ -334,8 +334,7 @@ def _asked_calls(
 ) -> Iterator[tuple[JsonDict, str, int | None, Call]]:
     """Yield the calls of each statement in the order asked: the columns that say whose statement it is, what the call
     was for, the run of the debate, the call. One query for every 500 calls."""
-    rows = _asked(set_ids)
-    while chunk := list(islice(rows, CHUNK)):
+    for chunk in batches(_asked(set_ids), CHUNK):
         calls = Call.objects.select_related("endpoint", *with_).defer(*without).in_bulk({pk for *_, pk in chunk})
         yield from ((turn, purpose, run_id, calls[pk]) for turn, purpose, run_id, pk in chunk if pk in calls)
 

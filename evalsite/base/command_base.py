@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
-from itertools import islice
 from typing import Any, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Model, Q, QuerySet
 
 from evalsite.base.http import whole_number
+from evalsite.base.rows import batches
 from evalsite.base.tables import Table, write_markdown
 from evalsite.base.types import JsonDict, JsonObject, Refused, json_writer
 
@@ -80,7 +80,7 @@ def json_pieces(value: object) -> Iterator[str]:
     """Yield a value as JSON piece by piece. An iterator is written as a list, of which a few entries are held."""
     if isinstance(value, Iterator):
         separator = "["
-        while entries := list(islice(value, AT_ONCE)):
+        for entries in batches(value, AT_ONCE):
             yield separator + _json(entries)[1:-1]
             separator = ", "
         yield "]" if separator == ", " else "[]"

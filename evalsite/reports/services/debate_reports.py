@@ -51,7 +51,7 @@ from evalsite.reports.services.debates_in_view import (
 from evalsite.reports.services.snapshots import ComputedReport, ReportContent, ReportKind, figure
 from judging.statistics.agreement import Metric, agreement_report, fleiss_form
 from judging.statistics.estimates import Estimate, share_of, undefined
-from judging.statistics.estimators.boards import SIGNIFICANT, case_means, counted_share, holm
+from judging.statistics.estimators.boards import SIGNIFICANT, counted_share, holm, mean_of_cases
 from judging.statistics.estimators.debates import (
     MARGIN,
     DebateRow,
@@ -153,7 +153,7 @@ def _people(view: View) -> ReportContent:
 def _agreed_share(view: View, agreed: Mapping[int, Label]) -> Estimate:
     """Return the share of debates that came to an agreement; the unit is the case."""
     values = [float(agreed[debate.pk] is not None) for debate in view.debates]
-    return census_mean(list(case_means(values, [debate.case_id for debate in view.debates]).values()))
+    return mean_of_cases(values, [debate.case_id for debate in view.debates])
 
 
 def _among_people(annotations: Iterable[tuple[int, str, int]]) -> ReportContent:
@@ -328,9 +328,7 @@ def _rate(debates: Sequence[DebateDecision], labels: Mapping[int, Label]) -> Est
     points_by_case = [
         (debate.case_id, (1 + label) / 2) for debate in debates if (label := labels.get(debate.pk)) is not None
     ]
-    return census_mean(
-        list(case_means([points for _, points in points_by_case], [case for case, _ in points_by_case]).values())
-    )
+    return mean_of_cases([points for _, points in points_by_case], [case for case, _ in points_by_case])
 
 
 def _pairs(evaluators: Sequence[Evaluator], view: View) -> list[ReportContent]:

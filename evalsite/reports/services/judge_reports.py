@@ -47,7 +47,7 @@ from judging.statistics.estimators.agreement import (
     share_equal_of,
     shown_kappa_of,
 )
-from judging.statistics.estimators.boards import case_means
+from judging.statistics.estimators.boards import case_means, mean_of_cases
 from judging.statistics.estimators.judge_bias import rogan_gladen
 from judging.statistics.estimators.strata import census_mean
 from judging.statistics.judge_quality import FEWEST, correlation_of, effective_judges, position_report, reply_rates
@@ -476,7 +476,7 @@ def _with_debates(debates: Sequence[ComparedVerdict]) -> Estimate:
     if not debates:
         return undefined(NO_DEBATES)
     values = [float(debate.judge == debate.other) for debate in debates]
-    return census_mean(list(case_means(values, [debate.case_id for debate in debates]).values()))
+    return mean_of_cases(values, [debate.case_id for debate in debates])
 
 
 def _against_people(people: PeopleComparison) -> ReportContent:

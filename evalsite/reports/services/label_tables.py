@@ -22,9 +22,9 @@ from judging.models.runs import BASELINE
 from judging.specs.records.names import Holds, strongest
 from judging.statistics.annotator_models import dawid_skene
 from judging.statistics.estimates import Estimate, Floats, share_of
-from judging.statistics.estimators.boards import case_means
+from judging.statistics.estimators.boards import mean_of_cases
 from judging.statistics.estimators.debates import DebatedPair, outcome_win_rate, ranked_by_outcomes
-from judging.statistics.estimators.strata import Scale, census_mean
+from judging.statistics.estimators.strata import Scale
 from judging.statistics.rank_correlation import correlations_of
 from judging.statistics.ratings import MISSING, RatingTable
 
@@ -149,8 +149,7 @@ def numbers_of_people(table: LabelTable, options: Options) -> NumbersOfPeople | 
     scale = Scale(min(worths), max(worths))
     systems = []
     for name, ids in _grouped(people, lambda pk: facts[pk][1]).items():
-        by_case = case_means(_column(people, ids), [facts[pk][0] for pk in ids])
-        mean = census_mean(list(by_case.values()), scale=scale)
+        mean = mean_of_cases(_column(people, ids), [facts[pk][0] for pk in ids], scale=scale)
         systems.append(SystemMean(name, mean, len(ids), sum(len(numbers[pk]) for pk in ids)))
     systems.sort(key=lambda row: (-(row.mean.value or 0.0), row.system))
     metrics = (_compared(name, values, people, facts) for name, values in _scores(people).items())

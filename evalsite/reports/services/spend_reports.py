@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +22,7 @@ from django.utils.timezone import localtime
 
 from debate.models import Statement
 from evalsite.base.formats import money, number
+from evalsite.base.rows import batches
 from evalsite.reports.selectors.leaderboards import Options
 from evalsite.reports.services.charts import MAX_TICKS, Axis, Chart, Point, Series, draw, round_axis
 from evalsite.reports.services.snapshots import ReportKind
@@ -556,7 +557,7 @@ def read_called() -> np.ndarray:
     tokens = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
     fields = ("pk", "run_id", "endpoint_id", "minute", *tokens, "micro", "status")
     parts = [np.empty(0, CALLED)]
-    for chunk in _chunks(rows.values_list(*fields).iterator(chunk_size=CHUNK)):
+    for chunk in batches(rows.values_list(*fields).iterator(chunk_size=CHUNK), CHUNK):
         keys, runs, endpoints, minutes, *counts, costs, statuses = zip(*chunk, strict=True)
         part = np.empty(len(chunk), CALLED)
         part["calls"], part["endpoints"] = keys, endpoints
@@ -598,7 +599,7 @@ def _uses(kind: int, rows: QuerySet[Any], fields: Sequence[str]) -> Iterator[np.
         minute=Substr(Cast(at, TextField()), 1, MINUTE), used_calls=Cast(calls, TextField())
     )
     columns = (owner, evaluator or owner, run, "minute", "used_calls")
-    for chunk in _chunks(read.values_list(*columns).iterator(chunk_size=CHUNK)):
+    for chunk in batches(read.values_list(*columns).iterator(chunk_size=CHUNK), CHUNK):
         owners, evaluators, runs, minutes, texts = zip(*chunk, strict=True)
         lists: list[list[int]] = json.loads(f"[{','.join(texts)}]")
         lengths = [len(call_ids) for call_ids in lists]
@@ -637,8 +638,3 @@ def named_runs(keys: Sequence[int]) -> dict[int, str]:
 def named_endpoints() -> dict[int, tuple[str, str]]:
     """Return the name and the model of each endpoint."""
     return {pk: (name, model) for pk, name, model in ModelEndpoint.objects.values_list("pk", "name", "model")}
-
-
-def _chunks(rows: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    while chunk := list(islice(rows, CHUNK)):
-        yield chunk

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Case, IntegerField, Prefetch, Q, QuerySet, Value, When
 
-from evalsite.base.rows import row_pages
+from evalsite.base.rows import batches, row_pages
 from evalsite.base.tables import Table
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.review.models import Assignment, FinalLabel, Material, Queue, ReviewItem
@@ -199,8 +199,7 @@ def _answers(form: AnswerForm, row: JsonDict, shown: _Shown) -> JsonDict:
 
 def _with_items(queue: Queue) -> Iterator[tuple[JsonDict, _Shown]]:
     """Yield what each person did with its item, some hundred at a time."""
-    acts = act_rows(queue)
-    while batch := list(islice(acts, BATCH)):
+    for batch in batches(act_rows(queue), BATCH):
         items = _prepared(ReviewItem.objects.filter(pk__in={row["item"] for row in batch}))
         shown = {item.pk: _shown(item) for item in items}
         yield from ((row, shown[row["item"]]) for row in batch)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -487,8 +486,7 @@ def _store_rows(
     queue: Queue, material_file: MaterialFile, *, file_name: str, actor: User | None, at: datetime
 ) -> Queue:
     store_pictures(files=material_file.pictures, at=at)
-    rows = iter(material_file.rows)
-    while batch := list(islice(rows, FILE_BATCH)):
+    for batch in batches(material_file.rows, FILE_BATCH):
         materials = Material.objects.bulk_create(_material(queue, row) for row in batch)
         _open(queue, list(zip(materials, batch, strict=True)), at)
     if material_file.labels is not None:

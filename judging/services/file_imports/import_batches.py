@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from django.db import connection, transaction
@@ -20,6 +19,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Field, Model
 from django.db.models.functions import Now
 
+from evalsite.base.rows import batches
 from evalsite.base.types import json_writer
 from judging.models import ImportBatch
 from judging.services.file_imports.staged_rubrics import Watch
@@ -85,7 +85,7 @@ class BatchWriter:
 
     def add(self, model: type[Model], rows: Iterator[Model]) -> None:
         """Store rows of one table."""
-        while part := list(islice(rows, ROWS)):
+        for part in batches(rows, ROWS):
             self.add_part(partial(model._default_manager.bulk_create, part), len(part))
 
     def add_rows(
@@ -96,7 +96,7 @@ class BatchWriter:
         names = ", ".join(quoted(column(model, name)) for name in columns)
         values = ", ".join(["%s"] * len(columns))
         statement = f"INSERT INTO {table(model)} ({names}) VALUES ({values})"  # noqa: S608 own names
-        while part := list(islice(rows, at_once)):
+        for part in batches(rows, at_once):
             self.add_part(partial(_insert_all, statement, part), len(part))
 
     def add_part(self, insert: Callable[[], object], count: int) -> None:

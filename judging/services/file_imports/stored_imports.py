@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,7 +17,7 @@ from django.utils.dateparse import parse_datetime
 
 from evalsite.accounts.audit import record
 from evalsite.base import signals
-from evalsite.base.rows import lock_row
+from evalsite.base.rows import batches, lock_row
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.grading.rubric_tree import ScoreStatus
 from judging.judges.kinds.imported import (
@@ -497,8 +496,7 @@ def imported_preferences(upload: Upload) -> Iterator[JsonDict]:
     """Yield the preferences of judges that an upload stored, in the form of its preview."""
     rows = Verdict.objects.filter(run__in=runs_of_upload(upload), value__has_key="preference")
     rows = rows.select_related(*_JOINED).order_by("pk")
-    stored = rows.iterator(chunk_size=BATCH)
-    while batch := list(islice(stored, BATCH)):
+    for batch in batches(rows.iterator(chunk_size=BATCH), BATCH):
         other_ids = [_value_of(row)[BASELINE_RESPONSE] for row in batch]
         others = Response.objects.select_related("system").in_bulk(other_ids)
         yield from (_preference(row, others[pk]) for row, pk in zip(batch, other_ids, strict=True))

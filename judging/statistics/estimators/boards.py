@@ -145,6 +145,11 @@ def case_means(values: Sequence[float] | Floats, cases: Sequence[Hashable]) -> d
     return {case: sum(case_values) / len(case_values) for case, case_values in sums.items()}
 
 
+def mean_of_cases(values: Sequence[float] | Floats, cases: Sequence[Hashable], *, scale: Scale = SHARE) -> Estimate:
+    """Return the mean of all cases, each the mean of its values, as `census_mean`; n = cases."""
+    return census_mean(list(case_means(values, cases).values()), scale=scale)
+
+
 SAME = 0.005  # scores that differ by no more print alike
 STEPS = 1000  # scores closer together than 1 / STEPS count as one level
 MAX_LEVELS = 7  # of a scale that kappa and a table of counts make sense for

@@ -27,12 +27,11 @@ from judging.statistics.estimates import (
     undefined,
     with_interval,
 )
-from judging.statistics.estimators.boards import case_means, holm, mean_change
+from judging.statistics.estimators.boards import holm, mean_change, mean_of_cases
 from judging.statistics.estimators.strata import (
     FEWEST_CASES,
     FEWEST_FOR_CLAIMS,
     TooFew,
-    census_mean,
     look_multiplier,
     look_p_value,
 )
@@ -353,7 +352,7 @@ def length_control(
     wins: Sequence[float] | Floats, length_differences: Sequence[float] | Floats, cases: Sequence[Hashable]
 ) -> LengthControl:
     """Return the raw and the length-controlled win rate; the second from 30 cases on, and where it can be told."""
-    raw = census_mean(list(case_means(wins, cases).values()))
+    raw = mean_of_cases(wins, cases)
     if raw.n < FEWEST_FOR_CLAIMS:
         few = TooFew(raw.n, FEWEST_FOR_CLAIMS).estimate
         return LengthControl(raw, few, few)
