@@ -283,6 +283,25 @@ class ColumnQuestions(ColumnRoles):
             self.put("unknown-sides", message, hint, page_hint)
         self._ask_about_choices()
 
+    def ask_what_raters_say(self) -> None:
+        """Ask where a column names who labels, and nothing is known to be a label."""
+        is_said = self.has(Holds.PREFERENCE, *_OPINIONS) or self.mapping.questions.has_errors
+        raters = [] if is_said or not self.is_rated() else self.mapping.all(Holds.RATER) or self.strong(Holds.RATER)
+        found = [name for name in self.free() if name not in raters and self._may_be_said(name)] if raters else []
+        if found:
+            is_pair = self.has(Holds.RESPONSE_A)
+            said = option(Holds.PREFERENCE, found[0]) if is_pair else option(Holds.LABEL, *found)
+            role = Holds.PREFERENCE if is_pair else Holds.LABEL
+            message = f"{raters[0]} names who labels, but no column is known to hold labels; {', '.join(found)} may."
+            hint = f"If so, say {said}; if not, {option(Holds.DETAIL, raters[0])}."
+            page_hint = f"Choose {role.label} for it under Columns, or {Holds.DETAIL.label} for {raters[0]}."
+            self.put("unknown-labels", message, hint, page_hint)
+
+    def _may_be_said(self, name: str) -> bool:
+        """Return whether the values of a column are few and differ, as labels do, under a name that says no role."""
+        is_other = names.is_in_table(name) or names.is_number_of(name)
+        return self.columns[name].is_labels and len(self.columns[name].distinct) > 1 and not is_other
+
     def _is_of_sides(self, name: str) -> bool:
         return self.columns[name].mostly(_says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES
 

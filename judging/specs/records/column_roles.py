@@ -48,6 +48,7 @@ FEW_ROWS = 50  # in smaller tables one prompt with two ids says that ids are tho
 _OF_CASES = Holds.CONTEXT, Holds.CONTEXT_ROLE, Holds.IMAGE, Holds.SCENARIO, Holds.TYPE, Holds.LANGUAGE, Holds.SPLIT
 _OPINIONS = Holds.LABEL, Holds.SCORE, Holds.PREFERENCE
 _DIGITS, _NUMBER = re.compile(r"\d+(\.0)?"), re.compile(r"[A-Za-z]?\d+(\.0)?")  # of questions
+_IN_WORDS = re.compile(r"(\d+\s*[-–=:.(]\s*)?\D+")  # a grade: "good", "5 - excellent"
 _OF_ANSWERS = Holds.RESPONSE, Holds.REFERENCE, Holds.IGNORE  # what a column `answer` may be
 _OF_TEXTS = Holds.REFERENCE, Holds.RESPONSE  # made from a source
 _SAID_OF_CASES = (Holds.ANSWER, Holds.LABEL, Holds.CONTEXT, Holds.CHOICES)
@@ -82,6 +83,7 @@ class _Resolver(ColumnQuestions):
         self._find_case()
         self._find_rest()
         self.ask()
+        self.ask_what_raters_say()
         order = {name: self.roles.get(name, Holds.DETAIL) for name in self.columns}
         self.mapping.roles = order
         self.mapping.printed = self._printed_turns()
@@ -497,22 +499,24 @@ class _Resolver(ColumnQuestions):
         return [name for found in of_sides for name in found if all(of_sides)]
 
     def _is_graded_in_words(self, name: str) -> bool:
-        """Return whether the values are grades in words: CORRECT, INCORRECT."""
+        """Return whether the values are grades in words: CORRECT, INCORRECT; they may be numbered: 5 - Excellent."""
         column = self.columns[name]
-        return (
-            column.is_labels and not column.is_numbers and not any(re.search(r"\d", text) for text in column.distinct)
-        )
+        return column.is_labels and not column.is_numbers and column.mostly(_is_in_words)
 
     def _scores(self) -> list[str]:
         is_rated = self.has(Holds.RATER) or bool(self.strong(Holds.RATER))
         is_judged = self.has(Holds.JUDGE) or (self.has(*RESPONDS) and bool(self.strong(Holds.JUDGE)))
-        named = [name for name in self.free() if names.is_score(name) or (is_rated and names.is_rating(name))]
+        named = [name for name in self.free() if names.is_score(name) or (is_rated and self._says_grades(name))]
         named = [name for name in named if is_rated or not names.says_people(name)]  # of whom is asked else
         named = named or [name for name in self.named(Holds.LABEL) if is_judged]
         twice = {
             name for name in named if names.is_in_scores(name) and name.removesuffix("_score") in set(named) - {name}
         }
         return [name for name in named if self.columns[name].is_numbers and name not in twice]
+
+    def _says_grades(self, name: str) -> bool:
+        """Return whether a column has labels of a rater by its name, or by the scale in it: Fluency (1-5)."""
+        return names.is_rating(name) or names.scale_said(name) is not None
 
     def _labels(self) -> list[str]:
         """Return the columns named as labels whose values are some; a category is one only where nothing
@@ -546,7 +550,8 @@ class _Resolver(ColumnQuestions):
                 or names.is_numbered_response(name)
                 for name in systems
             )
-            is_written = is_said or any(self.columns[name].is_worded for name in systems)
+            is_chosen = bool(self._choice_columns()) and all(self.columns[name].mostly(is_choice) for name in systems)
+            is_written = is_said or is_chosen or any(self.columns[name].is_worded for name in systems)
             self._give(Holds.RESPONSES_OF, systems if is_written else [])
             for name, by in about.items() if self.has(Holds.RESPONSES_OF) else ():
                 self._give(Holds.LABEL if names.labels(by) else Holds.SCORE, [name])
@@ -704,6 +709,10 @@ class _Resolver(ColumnQuestions):
 
 def _is_asked(value: object) -> bool:
     return is_messages(value) and not is_reply(value)
+
+
+def _is_in_words(value: object) -> bool:
+    return _IN_WORDS.fullmatch(as_text(value).strip()) is not None
 
 
 def _is_given_by_people(value: object) -> bool:

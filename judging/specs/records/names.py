@@ -270,8 +270,9 @@ CONTAINERS = ("doc", "vars", "inputs", "row", "example", "data", "fields", "ques
 _OF_SCORES = re.compile(r"(?:scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # "scores.Factuality"
 _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(mode=fmeasure)"
 _SCALE = re.compile(
-    r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|\.\.|[-–=:]\s*[^\W\d]+\s*[,;-])"  # (1-5), (1 = bad, 5 = good)
-    r"\s*(?P<high>\d+)(?:\s*[-–=:]\s*[^\W\d]+)?\s*[)\]]|(?:/|\bout of)\s*(?P<top>\d+))\s*$"
+    r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|a|\.\.|[-–=:]\s*[^\W\d]+\s*[,;-])"  # (1-5), (1 = bad, 5 = good)
+    r"\s*(?P<high>\d+)(?:\s*[-–=:]\s*[^\W\d]+)?\s*[)\]]"
+    r"|[(\[]?(?:/|\b(?:out of|sur|von|sobre|su))\s*(?P<top>\d+)\s*[)\]]?)\s*$"
 )
 _UPPER = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)")

@@ -172,7 +172,8 @@ def test_reads_takes_who_gave_a_label_from_its_object_and_none_that_was_discarde
 
 
 @pytest.mark.parametrize(
-    ("header", "scale"), [("Score (0-10)", [0, 10]), ("Score [1 to 20]", [1, 20]), ("Score / 15", [0, 15])]
+    ("header", "scale"),
+    [("Score (0-10)", [0, 10]), ("Score [1 to 20]", [1, 20]), ("Score / 15", [0, 15]), ("Score (sur 20)", [0, 20])],
 )
 def test_reads_takes_the_scale_that_a_header_says(header: str, scale: list[float]) -> None:
     document = read(f"id;question;response;{header}\n1;Q;A;7,5\n")

@@ -59,6 +59,12 @@ def test_reads_takes_ratings_of_a_rater_for_labels_by_criterion() -> None:
     )
 
 
+def test_reads_takes_columns_with_a_scale_beside_a_rater_for_labels_by_criterion() -> None:
+    row = BESIDE | {"reviewer": "ann", "Fluency (1-5)": 3, "Depth (/10)": 4, "remarks": ""}
+
+    assert read(lines(row), "t.jsonl") == labelled(label("ann", "3", "Fluency"), label("ann", "4", "Depth"))
+
+
 @pytest.mark.parametrize(
     ("beside", "names"),
     [
@@ -561,6 +567,22 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
                 {"question": "Who cooks?", "answer": "It was Bo.", "feedback": "down"},
             ],
             "answer could be the response or the reference, beside feedback.",
+        ),
+        (
+            [
+                {"prompt": "P?", "response_a": f"R{n}.", "response_b": "S.", "rater": "ann", "sxs_score": n}
+                for n in range(-3, 4)
+            ],
+            "rater names who labels, but no column is known to hold labels; sxs_score may. If so, say --map "
+            "preference=sxs_score; if not, --map detail=rater.",
+        ),
+        (
+            [
+                {"prompt": "P?", "gpt-4": "It is so.", "rank_gpt-4": n, "annotator": name}
+                for n, name in ((1, "ann"), (2, "bo"))
+            ],
+            "annotator names who labels, but no column is known to hold labels; rank_gpt-4 may. If so, say --map "
+            "label=rank_gpt-4; if not, --map detail=annotator.",
         ),
         (
             [{"task_id": "t/1", "solution": "return 1"}],

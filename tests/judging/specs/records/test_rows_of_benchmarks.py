@@ -561,11 +561,23 @@ def test_reads_takes_the_metrics_of_each_evaluator_for_scores() -> None:
     ]
 
 
-def test_reads_takes_a_grade_in_words_for_a_label() -> None:
-    document = read("prompt,answer,response,model,grade\nWhich?,Elbe,The Elbe.,oak,CORRECT\n")
+@pytest.mark.parametrize("grade", ["CORRECT", "5 - Excellent", "2 (poor)"])
+def test_reads_takes_a_grade_in_words_for_a_label(grade: str) -> None:
+    document = read(f"prompt,answer,response,model,grade\nWhich?,Elbe,The Elbe.,oak,{grade}\n")
 
     assert document["labels"] == [
-        {"case": "1", "rater": "", "label": "CORRECT", "criterion": "", "system": "oak", "attempt": 0}
+        {"case": "1", "rater": "", "label": grade, "criterion": "", "system": "oak", "attempt": 0}
+    ]
+
+
+def test_reads_takes_letters_under_models_beside_choices_for_responses() -> None:
+    document = read("id,question,A,B,C,answer,gpt-4,llama-3\n1,Which?,Elbe,Oder,Ems,A,A,C\n2,Where?,Ur,Po,Om,B,B,B\n")
+
+    assert [(row["case"], row["system"], row["text"]) for row in document["responses"]] == [
+        ("1", "gpt-4", "A"),
+        ("1", "llama-3", "C"),
+        ("2", "gpt-4", "B"),
+        ("2", "llama-3", "B"),
     ]
 
 
