@@ -54,7 +54,7 @@ def test_the_older_names_of_import_are_taken_for_one_release(tmp_path: Path, own
 
     way_out = "Say it with --map 'A=1,B=2,tie=0', in the words of the table; several stand as A=1/2."
     assert said == [
-        (2, [f"BadInput: votes.csv: Say what 1 means. {way_out}"]),
+        (2, [f"BadInput: votes.csv: Say what 1, 2 mean. {way_out}"]),
         (0, []),
         (2, ["BadInput: --columns: Write pairs such as A=1, B=2."]),
     ]
@@ -66,7 +66,7 @@ def test_a_queue_takes_what_the_message_about_meanings_says(tmp_path: Path) -> N
     file.write_text("id,prompt,response_a,response_b,preference\n1,Q?,x,y,1\n2,R?,x,y,2\n")
     check = ["queue", "check", "--file", str(file), "--json"]
 
-    with pytest.raises(CommandError, match=r"Say what 1 means. Say it with --map 'A=1,B=2,tie=0'"):
+    with pytest.raises(CommandError, match=r"Say what 1, 2 mean. Say it with --map 'A=1,B=2,tie=0'"):
         call_command(*check)
     said = StringIO()
     call_command(*check, "--map", "case=id", "--map", "A=1,B=2,tie=0", stdout=said)

@@ -298,9 +298,11 @@ class ColumnQuestions(ColumnRoles):
             self.put("unknown-labels", message, hint, page_hint)
 
     def _may_be_said(self, name: str) -> bool:
-        """Return whether the values of a column are few and differ, as labels do, under a name that says no role."""
+        """Return whether a column has few values that differ, or ticks in some rows, under a name that says no role."""
         is_other = names.is_in_table(name) or names.is_number_of(name)
-        return self.columns[name].is_labels and len(self.columns[name].distinct) > 1 and not is_other
+        column = self.columns[name]
+        is_of_row = len(column.distinct) > 1 or 0 < len(column.values) < len(self.part.sample)
+        return column.is_labels and is_of_row and not is_other
 
     def _is_of_sides(self, name: str) -> bool:
         return self.columns[name].mostly(_says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES

@@ -25,6 +25,7 @@ from judging.specs.records.column_questions import (
 )
 from judging.specs.records.columns import Column, Mapping, is_reply, value_at
 from judging.specs.records.names import REPEATED, Holds
+from judging.specs.records.neutral import Choice
 from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.values import (
     are_choices,
@@ -146,17 +147,36 @@ class _Resolver(ColumnQuestions):
         for first, second in names.PAIRS:
             beside = {first[:-1] + chr(ord(first[-1]) - 1), second[:-1] + chr(ord(second[-1]) + 1)}
             if {first, second} <= set(by_key) and beside.isdisjoint(by_key):  # three are choices: a, b, c, d
-                self._give(Holds.RESPONSE_A, [by_key[first]])
-                self._give(Holds.RESPONSE_B, [by_key[second]])
+                both = [by_key[first], by_key[second]]
+                is_judged = self._preferences() or self.choosing()
+                if self.strong(Holds.SYSTEM) and names.are_numbered(both) and not is_judged:
+                    self._give(Holds.RESPONSES_OF, both)  # attempts of the system that each row names
+                    return
+                self._give(Holds.RESPONSE_A, both[:1])
+                self._give(Holds.RESPONSE_B, both[1:])
                 break
-        if not self.has(Holds.RESPONSE_A) and self.strong(Holds.PREFERENCE):
-            sides = [name for name in self.free() if names.is_model(name) and self.columns[name].is_worded]
-            for role, name in zip((Holds.RESPONSE_A, Holds.RESPONSE_B), sides, strict=False) if len(sides) == 2 else ():
-                self._give(role, [name])
+        if not self.has(Holds.RESPONSE_A):
+            self._find_sides()
         systems = names.systems_beside(by_key)
         if self.has(Holds.RESPONSE_A) or self._compares_known(systems):
             for role, name in zip((Holds.SYSTEM_A, Holds.SYSTEM_B), systems, strict=False):
                 self._give(role, [name])
+
+    def _find_sides(self) -> None:
+        """Find two responses that only what is preferred tells: its values are their headers, or they name models."""
+        worded = [
+            name for name in self.free() if self.columns[name].is_worded and not any(names.letter_of_choice(name))
+        ]
+        sides = [name for name in worded if names.is_model(name)] if self.strong(Holds.PREFERENCE) else []
+        for name in self.free():
+            said = self.columns[name].distinct
+            named = [header for header in worded if header in said]
+            if len(named) == 2 and all(names.preference(text) is Choice.TIE for text in said.difference(named)):
+                self._give(Holds.PREFERENCE, [name], BY_VALUES)
+                sides = named
+                break
+        for role, name in zip((Holds.RESPONSE_A, Holds.RESPONSE_B), sides, strict=False) if len(sides) == 2 else ():
+            self._give(role, [name])
 
     def _compares_known(self, systems: Sequence[str]) -> bool:
         """Return whether a column says which of two responses is better that other files have, by case and system."""
@@ -327,7 +347,7 @@ class _Resolver(ColumnQuestions):
         named = [name for name in self.named(Holds.SYSTEM) if not self.columns[name].is_sentences]
         is_answered = self.has(*RESPONDS) or bool(self.named(Holds.ANSWER))
         strong = [name for name in named if name in self.strong(Holds.SYSTEM)]
-        if not self.has(Holds.SYSTEM_A):
+        if not self.has(*PAIRED):
             self._give(Holds.SYSTEM, named if is_answered else strong)
 
     def _find_answer(self) -> None:
@@ -538,7 +558,8 @@ class _Resolver(ColumnQuestions):
         if self.has(*ASKS) or self.named(Holds.CASE) or any(map(names.PROVIDER_HEADER.fullmatch, self.columns)):
             systems = [name for name in self.free() if names.is_model(name)] or self._numbered_responses()
             named = set(filter(None, map(names.named_responses, systems)))
-            about = {name: by for name in self.free() if (by := self._judges_a_system(name, systems, named))}
+            responding = [*systems, *self.mapping.all(Holds.RESPONSES_OF)]
+            about = {name: by for name in self.free() if (by := self._judges_a_system(name, responding, named))}
             systems = [name for name in systems if name not in about and not self._counts_a_double(name)]
             if any(self.columns[name].is_prose for name in systems):  # then numbers beside are codes of what they did
                 systems = [
@@ -566,7 +587,8 @@ class _Resolver(ColumnQuestions):
     def _judges_a_system(self, name: str, systems: Sequence[str], named: Collection[str]) -> str:
         """Return by what a column judges a system that another column names, as gpt-4 beside gpt-4_response does."""
         others = {*named, *systems, *map(names.system_of_responses, systems)} - ({name} - set(named))
-        said = (by for system in others if names.judges(by := names.said_of(name, system)))
+        said_of = names.said_of_side if names.are_numbered(systems) else names.said_of
+        said = (by for system in others if names.judges(by := said_of(name, system)))
         return next(
             (by for by in said if self.columns[name].is_numbers or (names.labels(by) and self.columns[name].is_labels)),
             "",

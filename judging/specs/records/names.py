@@ -362,14 +362,20 @@ _SIDES = {  # labels that name one of two responses
 }
 PREFERENCES: Mapping[str, Choice] = {
     **_SIDES,
-    **dict.fromkeys(("a", "system_a", "left", "a_better", "a_is_better", "first", "a_wins"), Choice.A),
-    **dict.fromkeys(("b", "system_b", "right", "b_better", "b_is_better", "second", "b_wins"), Choice.B),
+    **dict.fromkeys(("a", "system_a", "left", "first"), Choice.A),
+    **dict.fromkeys(("b", "system_b", "right", "second"), Choice.B),
     **dict.fromkeys(("tie", "ties", "draw", "equal", "same", "neither", "both", "no_preference"), Choice.TIE),
+    **dict.fromkeys(("about_the_same", "the_same", "equally_good", "equally_bad", "no_difference"), Choice.TIE),
     **dict.fromkeys(("neither_is_better", "tie_bothbad", "both_bad", "both_good", "unentschieden"), Choice.TIE),
     **dict.fromkeys(
         map(compared, ("égalité", "empate", "pareggio", "ничья", "تعادل", "平局", "引き分け", "무승부")), Choice.TIE
     ),
 }
+_SIDE_WORDS = "response|answer|output|model|system|option|completion|assistant"
+_BETTER = re.compile(  # "A is much better", "Response 2 is slightly better", "the first answer wins"
+    rf"(?:the_)?(?:(?P<word>{_SIDE_WORDS})_)?(?P<side>a|b|1|2|left|right|first|second)(?:_(?:{_SIDE_WORDS}))?(?:_is)?"
+    r"(?:_(?:much|far|clearly|strongly|significantly|slightly|somewhat|marginally|a_bit|a_little))?_(?:better|wins)"
+)
 _SYSTEMS = (*_sided("generator", "model", "system", "model_name", "model_id", "system_name"), *_OWN_SYSTEMS)
 
 
@@ -438,6 +444,11 @@ def is_numbered_response(name: str) -> bool:
     return re.fullmatch(r"(response|output|completion|generation|candidate)_([a-j]|\d)", compared(name)) is not None
 
 
+def are_numbered(names: Collection[str]) -> bool:
+    """Return whether several names are one, but for a number or letter at their end: sample_1, sample_2."""
+    return len({re.sub(r"_([a-j]|\d+)$", "", compared(name)) for name in names}) == 1 < len(names)
+
+
 def scale_said(name: str) -> tuple[float, float] | None:
     """Return the scale that a header says: "Score (0-10)", "Rating [1 to 5]", "grade / 20"; None where it says none."""
     match = _SCALE.search(name)
@@ -458,7 +469,11 @@ def preference(text: str) -> Choice | None:
     order = degree(text)
     if order is not None:
         return Choice.TIE if order == 0 else Choice.A if order > 0 else Choice.B
-    return PREFERENCES.get(compared(text))
+    words = compared(text)
+    better = _BETTER.fullmatch(words)
+    if better is not None and (better["word"] or not better["side"].isdigit()):
+        return Choice.A if better["side"] in ("a", "1", "left", "first") else Choice.B
+    return PREFERENCES.get(words)
 
 
 def degree(text: str) -> int | None:
@@ -625,6 +640,11 @@ def is_number_of(name: str) -> bool:
     )
 
 
+def counts_attempts(name: str) -> bool:
+    """Return whether values under a name only count repeated responses: run, seed; a temperature is a setting."""
+    return rank(name, Holds.ATTEMPT) is not None or (is_number_of(name) and "temperature" not in words_of(name))
+
+
 def ranks(name: str) -> bool:
     """Return whether a column's name is that of an order of responses: ranking, human_ranks; not reciprocal_rank."""
     return compared(name).rpartition("_")[2] in _RANKS_WORDS and compared(name) not in METRICS
@@ -649,7 +669,9 @@ def unnumbered(name: str) -> str:
 
 
 def is_wide_rater(name: str) -> bool:
-    """Return whether a header may name one of several raters: annotator1, ann_1, "rater A", annotation_2."""
+    """Return whether a header may name one of several raters: annotator1, "rater A", annotation_2, ann@oak.org."""
+    if re.fullmatch(r"[^\s@]+@[^\s@]+\.\w+", name):
+        return True
     key = compared(name)
     is_rater = _WIDE_RATER.fullmatch(key) and not is_known(name) and not sums_up(name)
     return bool(_NUMBERED_LABEL.fullmatch(key) or is_rater)

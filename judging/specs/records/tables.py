@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evalsite.base.types import JsonDict, JsonObject
-from judging.specs.files.findings import shorten
+from judging.specs.files.findings import Findings, shorten
 from judging.specs.records import names
 from judging.specs.records.case_reader import ANSWERS, ASKS, DETAILS_OF_CASES, CaseReader
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
+from judging.specs.records.column_questions import CHOSEN, option
 from judging.specs.records.column_roles import resolve
 from judging.specs.records.columns import Mapping, flat, number_of, top_of, unrolled, value_at
 from judging.specs.records.names import Holds
@@ -47,6 +49,8 @@ from judging.specs.turns import content_of, role_of, text_of
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
+_TOLD_APART = (Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # rows of one response
+MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
 
 
@@ -78,17 +82,21 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
     for name in mapping.all(Holds.IGNORE):
         collector.leave_out("column", f"{name}: ignored, as you chose", part.place())
     reader = _Reader(part, collector, upload, mapping)
-    unknown = reader.unknown_choice()
+    unknown = reader.unknown_choices()
     if unknown:
         hint = "Say it with --map 'A=1,B=2,tie=0', in the words of the table; several stand as A=1/2."
         page_hint = "Write it under What the values of a preference mean, in the words of the table, several as A=1/2."
-        message = f"Say what {unknown} means."
+        message = f"Say what {shorten(', '.join(unknown))} {'mean' if unknown[1:] else 'means'}."
         findings.error(part.name, "unknown-preference", message, hint=hint, page_hint=page_hint)
         return
+    compared = _ComparedRows(mapping)
     for row in part.rows():
         rows = unrolled(row.fields, mapping.list_of_responses) if mapping.list_of_responses else (row.fields,)
-        for fields in rows:
-            reader.read(part.place(row.at), flat(fields, mapping))
+        for fields in (flat(each, mapping) for each in rows):
+            case = reader.read(part.place(row.at), fields)
+            if case is not None and compared.details:
+                compared.add(case, fields)
+    compared.ask(part, findings)
 
 
 TABLE = Shape(
@@ -101,6 +109,49 @@ TABLE = Shape(
     columns=columns,
     stage_of=stage_of,
 )
+
+
+@dataclass(slots=True)
+class _ComparedRows:
+    """Rows of one case and system, some of which are compared: a detail may tell them apart, as a method does."""
+
+    mapping: Mapping
+    details: list[str] = field(init=False)  # those of few short values
+    first: dict[tuple[int, str], list[object]] = field(
+        default_factory=dict
+    )  # case and system -> what its first row has
+    apart: Counter[str] = field(default_factory=Counter)  # details -> in how many later rows they differ
+    again: int = 0  # later rows
+
+    def __post_init__(self) -> None:
+        is_answered = self.mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
+        is_open = is_answered or names.rank(self.mapping.one(Holds.REFERENCE), Holds.ANSWER) is not None
+        details = self.mapping.all(Holds.DETAIL) if is_open and not self.mapping.has(*_TOLD_APART) else []
+        columns = [self.mapping.columns[name] for name in details if self.mapping.why.get(name) != CHOSEN]
+        few = [each for each in columns if each.is_labels and 2 * len(each.distinct) <= len(each.values)]
+        self.details = [each.name for each in few]
+
+    def add(self, case: int, fields: JsonObject) -> None:
+        """Compare a row with the first one of its case and system."""
+        key, said = (case, as_text(fields.get(self.mapping.one(Holds.SYSTEM)))), list(map(fields.get, self.details))
+        if key in self.first:
+            self.again += 1
+            pairs = zip(self.details, said, self.first[key], strict=True)
+            self.apart.update(name for name, value, known in pairs if value != known)
+        elif len(self.first) < MOST_COMPARED:
+            self.first[key] = said
+
+    def ask(self, part: Part, findings: Findings) -> None:
+        """Ask what a detail is that tells all rows apart, unless one counts repeated runs."""
+        found = [name for name, count in self.apart.items() if count == self.again > 1]
+        for name in [] if any(map(names.counts_attempts, found)) else found[:1]:
+            message = f"{name} tells the rows of one case and system apart, and nothing says what it is."
+            is_named = self.mapping.has(Holds.SYSTEM)
+            system = "write it behind their name" if is_named else f"say {option(Holds.SYSTEM, name)}"
+            rater = f"if by who labels, {option(Holds.RATER, name)}; " if self.mapping.has(Holds.LABEL) else ""
+            hint = f"If they are of different systems, {system}; {rater}if not, {option(Holds.DETAIL, name)}."
+            page_hint = f"Choose {Holds.SYSTEM.label}, or {Holds.DETAIL.label} if it names none, for {name}."
+            findings.error(part.name, "unknown-apart", message, hint=hint, page_hint=page_hint)
 
 
 @dataclass(slots=True)
@@ -125,6 +176,13 @@ class _Reader:
     system_warning: str = ""
     rater: str = ""  # whose labels a part without a column of raters has
     response: str = ""  # the column of the response
+    are_attempts: bool = False  # columns side by side have the attempts of the system that the row or the person names
+    telling: list[str] = field(default_factory=list)  # details that may tell the rows of one case and system apart
+    first: dict[tuple[int, str], list[object]] = field(
+        default_factory=dict
+    )  # case and system -> what its first row has
+    apart: Counter[str] = field(default_factory=Counter)  # such details -> in how many later rows they differ
+    again: int = 0  # later rows of a case and system
     is_pair: bool = False
     is_single: bool = False  # one response in a row
     is_long: bool = False  # each row is one score by the metric that it names
@@ -146,8 +204,9 @@ class _Reader:
         self.tops = {name: max(tops) for name in mapping.all(Holds.SCORE) if (tops := mapping.columns[name].tops)}
         self.scales = {name: self._scale_of_column(name) for name in mapping.all(Holds.SCORE)}
         self.systems = _system_names(mapping.all(Holds.RESPONSES_OF))
-        self.beside = self._judged_beside()
         has_system = bool(self.upload.options.system or self.one[Holds.SYSTEM])
+        self.are_attempts = has_system and names.are_numbered(self.systems)
+        self.beside = self._judged_beside()
         self.cases = CaseReader(self.collector, mapping, has_system, self._asks_about_contexts(has_system))
         self.unread = frozenset({"", *known, *mapping.all(*DETAILS_OF_CASES), time, *self.cases.media})
         self.is_pair = mapping.has(Holds.RESPONSE_A, Holds.SYSTEM_A)
@@ -158,7 +217,7 @@ class _Reader:
             any(value for value in self.part.values(self.response)) and not mapping.columns[self.response].values
         )
         says = self.is_single or self.labels or (self.scales and not self.is_pair) or self.one[Holds.PREFERENCE]
-        self.keeps_with_case = bool(self.systems) or not says
+        self.keeps_with_case = not (self.are_attempts or says) or bool(self.systems and not self.are_attempts)
         others = self._of_other_raters() if self.is_single else []
         if others:
             is_of_file = all(other.file == self.part.file for other in others)
@@ -176,6 +235,8 @@ class _Reader:
         }
         for header in filter(None, (self.one[role] for role, _, _ in _SIDES)):
             said[header] = {opinion: names.said_of_side(opinion, header) for opinion in opinions}
+        for name in self.systems if names.are_numbered(self.systems) else ():
+            said[name] = {opinion: names.said_of_side(opinion, name) for opinion in opinions}
         return {name: {opinion: by for opinion, by in found.items() if by} for name, found in said.items()}
 
     def _asks_about_contexts(self, has_system: bool) -> bool:
@@ -250,25 +311,26 @@ class _Reader:
         value = fields.get(name) if name else None
         return "" if value is None or is_missing(value) else as_text(value).strip()
 
-    def read(self, place: Place, fields: JsonObject) -> None:
-        """Read one row."""
+    def read(self, place: Place, fields: JsonObject) -> int | None:
+        """Read one row and return the number of its case; None where it has none."""
         if self.part.form is Form.SHEET and self._has_bad_cell(place, fields):
-            return
+            return None
         if self.part.form is not Form.ROWS and all(fields.get(name) == name for name in self.part.columns):
             self.collector.leave_out("row", "it repeats the header", place)
-            return
+            return None
         more = self._details(place, fields)
         case = self.cases.read(place, fields, more if self.keeps_with_case else {})
         if case is None:
-            return
+            return None
         if self.is_pair:
             self._pair(place, case, fields, {} if self.keeps_with_case else more)
         elif self.systems:
-            self._side_by_side(place, case, fields)
+            self._side_by_side(place, case, fields, {} if self.keeps_with_case else more)
         elif self.is_single:
             self._single(place, case, fields, more)
         elif not self.keeps_with_case:
             self._say(place, (case, self._named_response(place, case, fields)), fields, more)
+        return case
 
     def _single(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> None:
         """Read the response of a row and what is said of it; one score of several attempts is none of each."""
@@ -394,10 +456,12 @@ class _Reader:
         else:
             yield from (replace(row, text=text) for text in replies)
 
-    def _side_by_side(self, place: Place, case: int, fields: JsonObject) -> None:
-        """Read the responses of a row that has a column for each system."""
-        for name, system in self.systems.items():
-            self._one_of_several(place, case, fields, name, ResponseRecord(system))
+    def _side_by_side(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> None:
+        """Read the responses of a row that has a column for each system, or for each attempt of one."""
+        own = self.upload.options.system or self.text(fields, Holds.SYSTEM)
+        for attempt, (name, system) in enumerate(self.systems.items()):
+            of_own = ResponseRecord(own, attempt=attempt, metadata=more) if self.are_attempts else None
+            self._one_of_several(place, case, fields, name, of_own or ResponseRecord(system))
         for name in self.scales:
             if not self._is_of_one(name):
                 self._score(place, None, fields, name)
@@ -620,15 +684,12 @@ class _Reader:
                 return choice
         return names.preference(text)
 
-    def unknown_choice(self) -> str:
-        """Return a value of the preferences that nothing explains; empty where all are clear."""
-        rows = (flat(row.fields, self.mapping) for row in self.part.sample) if self.is_pair else ()
-        for fields in rows:
-            for name, _ in self._voters(fields):
-                value = fields.get(name)
-                if name and not is_missing(value) and self._choice(value, fields) is None:
-                    return as_text(value).strip()
-        return ""
+    def unknown_choices(self) -> list[str]:
+        """Return the values of the preferences that nothing explains; empty where all are clear."""
+        rows = [flat(row.fields, self.mapping) for row in self.part.sample] if self.is_pair else []
+        given = ((row.get(name), row) for row in rows for name, _ in self._voters(row) if name)
+        unknown = (value for value, row in given if not is_missing(value) and self._choice(value, row) is None)
+        return list(dict.fromkeys(as_text(value).strip() for value in unknown))
 
 
 def _say_the_same(rows: Sequence[Row], others: Sequence[Row], column: str) -> bool:

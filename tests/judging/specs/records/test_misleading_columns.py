@@ -368,3 +368,75 @@ def test_reads_takes_addresses_for_no_reference() -> None:
     assert document["cases"] == [case("1", "Which river?", "The Elbe.", reference="https://example.org/elbe")]
     right = read(lines({"question": "Which page?", "expected": "https://example.org/elbe"}), "t.jsonl")["cases"]
     assert right == [case("1", "Which page?", "https://example.org/elbe")]
+
+
+def test_reads_takes_numbered_columns_beside_a_system_for_its_attempts() -> None:
+    text = "question,model,response_1,score_1,response_2,score_2,shade\nQ?,oak,A.,3,B.,4,x\nQ?,elm,C.,1,D.,2,y\n"
+    document = read(text)
+
+    assert [(row["system"], row["attempt"], row["text"], row["metadata"]) for row in document["responses"]] == [
+        ("oak", 0, "A.", {"shade": "x"}),
+        ("oak", 1, "B.", {"shade": "x"}),
+        ("elm", 0, "C.", {"shade": "y"}),
+        ("elm", 1, "D.", {"shade": "y"}),
+    ]
+    assert [(row["system"], row["attempt"], row["grader"], row["value"]) for row in document["scores"]] == [
+        ("oak", 0, "score", 3.0),
+        ("oak", 1, "score", 4.0),
+        ("elm", 0, "score", 1.0),
+        ("elm", 1, "score", 2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (
+            "method,response",
+            "If they are of different systems, say --map system=method; if not, --map detail=method.",
+        ),
+        (
+            "method,answer",
+            "If they are of different systems, say --map system=method; if not, --map detail=method.",
+        ),
+        (
+            "temperature,response,model",
+            "If they are of different systems, write it behind their name; if not, --map detail=temperature.",
+        ),
+        (
+            "setting,response,label",
+            "If they are of different systems, say --map system=setting; if by who labels, --map rater=setting; if "
+            "not, --map detail=setting.",
+        ),
+    ],
+)
+def test_reads_asks_what_tells_the_rows_of_a_case_apart(columns: str, said: str) -> None:
+    name, _, more = columns.partition(",")
+    beside = ",oak" if more != columns and "," in more else ""
+    rows = [f"Q{case}?,{value},A {case} {value}.{beside}" for value in ("base", "ours") for case in range(3)]
+    header = f"question,{columns}"
+
+    assert refused("\n".join([header, *rows])) == [
+        f"t.csv: {name} tells the rows of one case and system apart, and nothing says what it is. {said}"
+    ]
+    assert read("\n".join([header.replace(name, "seed"), *rows]))["responses" if "response" in more else "cases"]
+
+
+def test_reads_takes_two_columns_that_a_third_one_names_for_a_pair() -> None:
+    rows = ["P?,It is a.,It is b.,ours,ann", "R?,It is c.,It is d.,tie,ann", "S?,It is e.,It is f.,base,ann"]
+    document = read("\n".join(["prompt,base,ours,preferred system,annotator", *rows]))
+
+    assert [(row["a"], row["b"], row["choice"]) for row in document["preferences"]] == [
+        ("base", "ours", "B"),
+        ("base", "ours", "tie"),
+        ("base", "ours", "A"),
+    ]
+
+
+def test_reads_takes_columns_under_addresses_for_raters() -> None:
+    document = read("prompt,response,model,ann@oak.org,bo@oak.org\nP?,R.,elm,good,bad\n")
+
+    assert [(row["rater"], row["label"]) for row in document["labels"]] == [
+        ("ann@oak.org", "good"),
+        ("bo@oak.org", "bad"),
+    ]

@@ -6,6 +6,7 @@ import pytest
 
 from judging.specs.records import names
 from judging.specs.records.names import Holds
+from judging.specs.records.neutral import Choice
 
 
 @pytest.mark.parametrize(
@@ -89,3 +90,18 @@ def test_is_wide_rater_takes_one_of_several_raters() -> None:
     columns = ["annotator1", "ann_1", "rater A", "Expert 2", "human_3", "ann", "quality"]
 
     assert [name for name in columns if names.is_wide_rater(name)] == columns[:5]
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ("A is much better", Choice.A),
+        ("Response 2 is slightly better", Choice.B),
+        ("The first answer is a bit better", Choice.A),
+        ("About the same", Choice.TIE),
+        ("2 is better", None),
+        ("A is worse", None),
+    ],
+)
+def test_preference_reads_sentences_and_no_bare_numbers(text: str, choice: Choice | None) -> None:
+    assert names.preference(text) is choice

@@ -93,7 +93,7 @@ def case(id: str, prompt: str, *references: str, **metadata: object) -> Document
         ),
         (
             "prompt,answer a,answer b,better\nP,x y,z,1\nP2,x,z,2\n",
-            "t.csv: Say what 1 means. Say it with --map 'A=1,B=2,tie=0', in the words of the table; several stand as "
+            "t.csv: Say what 1, 2 mean. Say it with --map 'A=1,B=2,tie=0', in the words of the table; several stand as "
             "A=1/2.",
         ),
         (
