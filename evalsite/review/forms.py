@@ -16,7 +16,7 @@ from evalsite.base.form_fields import NameField, offer_choices, offer_rows
 from evalsite.base.types import JsonDict, choices_of
 from evalsite.review.addresses import number_at
 from evalsite.review.models import Annotation, Assignment, PausedPerson, Queue, ReviewItem, Team, TrainingAnswer
-from evalsite.review.questions.forms import LABEL, part_texts_in, value_text
+from evalsite.review.questions.forms import LABEL, part_texts_in, said_text
 from evalsite.review.questions.scales import Label
 from evalsite.review.queue_forms import BY_PARTS, SEARCH, MembersField, PeopleSearchForm, QueryForm, ReasonForm
 from evalsite.review.services.decisions import FinalWord
@@ -64,7 +64,7 @@ class PartsField(forms.JSONField):
         parts = super().clean(value) or {}
         if not isinstance(parts, dict) or not all(map(_is_said, parts.values())):
             raise forms.ValidationError("Give each part of the form one value, or a list of choices, by its key.")
-        return {key: value_text(said) if isinstance(said, list) else str(said) for key, said in parts.items()}
+        return {key: said_text(said) for key, said in parts.items()}
 
 
 def _is_said(value: Any) -> bool:

@@ -65,8 +65,8 @@ def read_form(text: str) -> JsonDict:
         BadForm: it cannot be read, or asks something that cannot be asked.
     """
     parsed = read_yaml(text.encode(), "", LIMITS)
-    if parsed.value is None:
-        problem = parsed.errors[0]
+    if parsed.value is None or parsed.problems:  # a key that is there twice is a warning elsewhere
+        problem = parsed.problems[0]
         raise BadForm(f"{problem.place}: {problem.message}" if problem.place else problem.message)
     document = parsed.value
     listed = document.get("form") if document.is_mapping else document
@@ -171,6 +171,8 @@ class _FormReader:
             raise _wrong(node, f"“{name}” is answered by {answer}, so no question can depend on it.")
         nodes = node.items if node.is_list else (node,)
         values = [_answer(question, name, value) for value in nodes]
+        if not values:
+            raise _wrong(node, f"Name the answers to “{name}” with which the question is shown.")
         if question.kind is Kind.PREFERENCE and {-value for value in values if isinstance(value, int)} != set(values):
             raise _wrong(node, f"Each person may see the sides of “{name}” the other way round: name 2 and -2 alike.")
         return values
@@ -213,7 +215,7 @@ def _text(node: Node, name: str, limit: int) -> str:
         raise _wrong(node, f"The question has no “{name}”.")
     text = " ".join(value.raw.split())
     if value.is_mapping or value.is_list or not text:
-        raise _wrong(value, f"“{name}” is a text.")
+        raise _wrong(value, f"“{name}” must be a text.")
     if len(text) > limit:
         raise _wrong(value, f"“{name}” has at most {limit} characters.")
     return text
@@ -222,7 +224,7 @@ def _text(node: Node, name: str, limit: int) -> str:
 def _is_required(node: Node) -> bool:
     value = node.get("required")
     if value is not None and not isinstance(value.content, bool):
-        raise _wrong(value, "“required” is true or false.")
+        raise _wrong(value, "“required” must be true or false.")
     return value is None or bool(value.content)
 
 
@@ -243,16 +245,16 @@ def _options(node: Node) -> JsonDict:
     listed = node.get("options")
     if listed is None or not (listed.is_list or listed.is_mapping):
         raise _wrong(listed or node, "Write “options” as a list of words, or as {word: what is shown}.")
-    shown = listed.fields or {item.raw: item for item in listed.items}
-    if not 2 <= len(listed.fields or listed.items) <= MOST_OPTIONS or len(shown) < len(listed.items):
+    shown = [(value.strip(), text) for value, text in listed.fields.items() or [(row.raw, row) for row in listed.items]]
+    if not 2 <= len({value for value, _ in shown}) == len(shown) <= MOST_OPTIONS:
         raise _wrong(listed, f"A choice has 2 to {MOST_OPTIONS} different options.")
     options = []
-    for value, text in shown.items():
-        if text.is_list or text.is_mapping or not value.strip() or len(value) > VALUE_LIMIT or "," in value:
+    for value, text in shown:
+        if text.is_list or text.is_mapping or not value or len(value) > VALUE_LIMIT or "," in value:
             raise _wrong(text, f"An option is a word of at most {VALUE_LIMIT} characters without commas.")
         if not text.raw.strip() or len(text.raw) > OPTION_LIMIT:
             raise _wrong(text, f"What is shown of an option has 1 to {OPTION_LIMIT} characters.")
-        options.append([value.strip(), " ".join(text.raw.split())])
+        options.append([value, " ".join(text.raw.split())])
     return {"options": options}
 
 
@@ -260,6 +262,8 @@ def _scale(node: Node) -> JsonDict:
     """Return a scale of whole numbers, from its lowest to its highest anchor unless other ends are given."""
     anchors: dict[int, str] = {}
     listed = node.get("anchors")
+    if listed is not None and not listed.is_mapping:
+        raise _wrong(listed, "Write “anchors” as {whole number: what it means}.")
     for value, text in (listed.fields if listed is not None else {}).items():
         if not re.fullmatch(r"-?\d{1,3}", value):
             raise _wrong(text, f"The anchor “{value}” is no whole number of the scale.")
@@ -279,7 +283,7 @@ def _scale(node: Node) -> JsonDict:
 def _number_in(node: Node, name: str) -> float:
     value = node.fields[name]
     if isinstance(value.content, bool) or not isinstance(value.content, int | float):
-        raise _wrong(value, f"“{name}” is a number.")
+        raise _wrong(value, f"“{name}” must be a number.")
     return value.content
 
 
@@ -295,7 +299,7 @@ def _preference(node: Node) -> JsonDict:
 def _ranking(node: Node) -> JsonDict:
     ties = node.get("ties")
     if ties is not None and not isinstance(ties.content, bool):
-        raise _wrong(ties, "“ties” is true or false.")
+        raise _wrong(ties, "“ties” must be true or false.")
     return {"ties": bool(ties is not None and ties.content)}
 
 
@@ -320,9 +324,9 @@ def _spans(node: Node) -> JsonDict:
 def _number(node: Node) -> JsonDict:
     row: JsonDict = {name: _number_in(node, name) for name in ("low", "high", "step") if name in node.fields}
     if "low" in row and "high" in row and row["low"] >= row["high"]:
-        raise _wrong(node.fields["high"], "“high” is above “low”.")
+        raise _wrong(node.fields["high"], "“high” must be above “low”.")
     if row.get("step", 1) <= 0:
-        raise _wrong(node.fields["step"], "“step” is above 0.")
+        raise _wrong(node.fields["step"], "“step” must be above 0.")
     return row
 
 

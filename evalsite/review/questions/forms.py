@@ -29,6 +29,7 @@ from evalsite.review.questions.scales import (
     labels_in_order,
 )
 from judging.grading.rubric_tree import Value, on_scale
+from judging.specs.records.values import as_text
 from judging.specs.types import ScaleSpec
 from judging.statistics.texts import UNMARKED, Mark, stretches
 
@@ -241,7 +242,7 @@ class FormQuestion:
             return CHECK
         if self.scale.kind == "nominal":
             return tuple(Label(name, name) for name in self.scale.labels)
-        return tuple(Label(f"{value:g}", f"{value:g}") for value in scale_values(self.scale))
+        return tuple(Label(text, text) for text in map(value_text, scale_values(self.scale)))
 
     @property
     def rows(self) -> tuple[FormQuestion, ...]:
@@ -359,7 +360,14 @@ def value_text(value: Answer) -> str:
         return SEPARATOR.join(value)
     if isinstance(value, bool):
         return MET if value else NOT_MET
-    return value if isinstance(value, str) else f"{value:g}"
+    return value if isinstance(value, str) else str(int(value) if value == int(value) else value)
+
+
+def said_text(said: object) -> str:
+    """Return what a program or a file says of a question as pages hold it: true as met, nothing for null."""
+    if isinstance(said, list):
+        return SEPARATOR.join(map(as_text, said))
+    return value_text(said) if isinstance(said, bool) else as_text(said)
 
 
 def groups_of(places: Mapping[str, str]) -> list[str]:

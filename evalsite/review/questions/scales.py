@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from math import isfinite
 
 from evalsite.base.formats import SHARE, WINS, ScaleKind, ScoreScale, rating, read_scale, scale_through
@@ -277,11 +277,13 @@ def label_on(scale: Sequence[Label], word: str) -> str | None:
 
     `model_a` and `tie` mean a label of a scale that says which of two responses is better.
     """
-    folded = " ".join(word.split()).casefold()
-    for label in scale:
-        if folded in (label.value.casefold(), label.text.casefold(), short_of(label).casefold()):
-            return label.value
-    number = _number(folded)
+    words = " ".join(word.split())
+    names = [(label.value, label.text, short_of(label)) for label in scale]
+    for way, n in product((str, str.casefold), range(3)):  # a spelling as it is before one that differs in case
+        for label in names:
+            if way(label[n]) == way(words):
+                return label[0]
+    number = _number(words)
     if number is None and {label.text for label in scale} <= _PREFERENCE_TEXTS and (better := preference(word)):
         number = PREFERENCE_NUMBERS[better]
     if number is None:

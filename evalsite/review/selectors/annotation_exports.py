@@ -43,6 +43,8 @@ from evalsite.review.tables.annotations import (
     COLUMNS,
     FLAGGED,
     ITEM_COLUMNS,
+    LABEL,
+    NOTE,
     SKIPPED,
     UNABLE,
     ItemRecord,
@@ -373,16 +375,17 @@ def _results(shown: _Shown, row: JsonDict, label: str, questions: dict[str, Form
     """Yield what a person said as results of controls: the label, the parts of its form, and the note."""
     about = "response_a" if len(shown.systems) > 1 else "response"
     parts = parts_in(row["revised_parts"] or row["blind_parts"])
-    yield _chosen("label", about, [shown.words(label)])
+    controls = {name: f"_{name}" if name in questions else name for name in (LABEL, NOTE)}  # no question begins so
+    yield _chosen(controls[LABEL], about, [shown.words(label)])
     for name, value in parts.items():
         part = questions.get(name)
         if part is not None and part.kind is Kind.SPANS:
             yield from _marks(shown, part, value)
         else:
-            yield _chosen(name, about, value if part is not None and part.kind is Kind.CHOICES else [as_text(value)])
+            yield _chosen(name, about, value if part is not None and part.kind is Kind.CHOICES else [value_text(value)])
     note = row["revision_note"] or row["note"]
     if note:
-        yield {"from_name": "note", "to_name": about, "type": "textarea", "value": {"text": [note]}}
+        yield {"from_name": controls[NOTE], "to_name": about, "type": "textarea", "value": {"text": [note]}}
 
 
 def shown_value(row: JsonDict, name: str, *, prefix: str = "") -> str:

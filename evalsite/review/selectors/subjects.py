@@ -24,7 +24,7 @@ from evalsite.review.questions.answer_forms import (
     scale_of_evaluator,
 )
 from evalsite.review.questions.form_files import form_hash, form_of_definition, size_stored
-from evalsite.review.questions.forms import LETTERS, AnswerForm, OwnForm, letters_seen
+from evalsite.review.questions.forms import LETTERS, AnswerForm, OwnForm, letters_seen, said_text
 from evalsite.review.questions.scales import (
     COMPARED,
     JUDGEMENT,
@@ -450,8 +450,7 @@ def texts_in_file(item: ReviewItem, column: str) -> dict[str, str]:
     only, *others = form.parts
     prefix = f"{column}."
     texts = {name.removeprefix(prefix): str(value) for name, value in details.items() if name.startswith(prefix)}
-    for key, value in parts_in(text).items():
-        texts[key] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    texts |= {key: said_text(said) for key, said in parts_in(text).items()}
     if not others and only.key not in texts:
         texts[only.key] = label_on((*only.choices, *form.labels), text) or text
     return {key: value for key, value in texts.items() if value.strip()}

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from evalsite.review.models import Queue, ReviewItem
+from evalsite.review.models import LEFT_OUT, Queue, ReviewItem
 from evalsite.review.questions.forms import LETTERS
 from evalsite.review.questions.scales import labels_from_json
 from evalsite.review.selectors.annotation_exports import PAIR, RESPONSE, SHOWN, act_rows, kind_of, shown_value
@@ -351,8 +351,8 @@ class _Planner:
     ) -> tuple[ItemStatus, str, datetime | None]:
         """Return status, label and time of settling: as the file tells where the answers are just the file's."""
         facts = file_item.facts
-        if item is not None and item.status == ItemStatus.STALE:
-            return ItemStatus.STALE, item.label, item.decided_at
+        if item is not None and item.status in LEFT_OUT:
+            return ItemStatus(item.status), item.label, item.decided_at
         blind_outcome = answered.outcome()
         # Until labels were kept apart, a revision could decide an item: files of that time are read by their answers.
         revised_outcome = answered.outcome(revised=True)
@@ -391,6 +391,8 @@ def _is_possible(facts: ItemRecord, state: ItemStatus, label: str) -> bool:
     """Return whether a status of the file agrees with its answers; reopened items need adjudication in any case."""
     if facts.status == ItemStatus.ADJUDICATED:
         return bool(facts.adjudicated_label) and facts.final_label == facts.adjudicated_label
+    if facts.status == ItemStatus.EXCLUDED:
+        return not facts.final_label
     if facts.status == ItemStatus.NEEDS_ADJUDICATION:
         return state is not ItemStatus.OPEN and not facts.final_label
     return facts.status == state.value and facts.final_label == label

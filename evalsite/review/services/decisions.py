@@ -77,6 +77,10 @@ def given_label(item: ReviewItem, *, label: str, part_texts: Mapping[str, str], 
         ReviewRefused: a question has no answer, or one off its scale.
     """
     form = form_of_item(item, order=order)
+    keys = [part.key for part in form.parts]
+    unknown = part_texts.keys() - {LABEL, *keys, *(row.key for part in form.parts for row in part.rows)}
+    if unknown:
+        raise ReviewRefused(f"No question is called {', '.join(sorted(unknown))}. There are: {', '.join(keys)}.")
     try:
         values = form.read({LABEL: label, **part_texts})
         if order and part_texts:

@@ -36,7 +36,7 @@ from judging.specs.records.values import object_of
 from judging.specs.spreadsheets import Grid, column_letters, is_blank, plain_text, read_grids
 
 SKIP_REASON = "Skipped in Label Studio"
-NOTE, LABEL = "note", "label"  # controls of exports that answer no question
+NOTE, LABEL = "note", "label"  # controls of exports that answer no question; behind _ where a question is called so
 ONLY_FORMS = "Label Studio's annotations are read into queues with questions of their own."
 TO_LABELS = "Import the file as labels, or create a queue with a form from it."
 OTHER_TASK = "The task names no item. Export the queue for Label Studio, and annotate these tasks."
@@ -67,15 +67,15 @@ def said_in(task: JsonObject, annotation: JsonDict, form: OwnForm) -> tuple[str,
     shown = {place: text for place, text in shown.items() if isinstance(text, str)}
     parts = {part.key: part for part in form.parts}
     for result in map(object_of, results if isinstance(results, list) else ()):
-        control, value = str(result.get("from_name")), object_of(result.get("value"))
+        control, kind, value = str(result.get("from_name")), str(result.get("type")), object_of(result.get("value"))
         part = parts.get(control) or parts.get(f"{control}.{str(result.get('to_name')).removeprefix('response_')}")
-        words = _words(value.get(str(result.get("type"))))
+        words = _words(value.get("text" if kind == "textarea" else kind))
         if part is not None:
             said = _mark(part, value, words, shown) if part.kind is Kind.SPANS else _chosen(part, words)
             texts.setdefault(part.key, []).extend(said)
-        elif control == NOTE:
+        elif control.removeprefix("_") == NOTE:
             note = "\n".join(words)
-        elif control != LABEL:
+        elif control.removeprefix("_") != LABEL:
             raise BadResult(f"No question is called {control}. There are: {', '.join(parts)}.")
     for part in form.parts:
         if part.kind is Kind.SPANS:

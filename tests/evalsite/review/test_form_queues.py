@@ -256,6 +256,20 @@ def test_the_command_answers_a_form() -> None:
     assert better == (-2 if Assignment.objects.get().swapped else 2)
 
 
+def test_an_answer_to_no_question_is_refused_and_json_is_read_as_it_is_meant() -> None:
+    queue = created(
+        "- {key: fine, ask: It is fine., kind: check}\n- {key: note, ask: Note?, kind: text, required: false}"
+    )
+    factories.user("ada", Role.ANNOTATOR)
+    item = run_command("queue", "next", queue.slug, "--by", "ada")
+
+    wrong = refusal("assignment", "annotate", item["id"], "--parts", '{"fine": true, "notes": "x"}', "--by", "ada")
+    run_command("assignment", "annotate", item["id"], "--parts", '{"fine": true, "note": null}', "--by", "ada")
+
+    assert "No question is called notes. There are: fine, note." in wrong
+    assert Annotation.objects.get().parts == {"fine": True}
+
+
 def test_the_preview_shows_the_questions_or_the_line_that_is_wrong() -> None:
     rosa, _ = signed_in("rosa", Role.RESEARCHER)
     url = reverse("review:form-preview")

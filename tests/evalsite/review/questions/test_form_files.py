@@ -123,7 +123,7 @@ def test_the_keys_of_choices_are_digits_or_ones_own() -> None:
          "weight}: 1 to 9 different ones."),
         ("- {key: a, ask: A?, kind: spans, labels: [a:b]}", "line 2: A label is a word of at most 20 characters "
          "without commas and colons."),
-        ("- {key: a, ask: A?, kind: spans, labels: {x: y}}", "line 2: “x” is a number."),
+        ("- {key: a, ask: A?, kind: spans, labels: {x: y}}", "line 2: “x” must be a number."),
         ("- {key: a, ask: A?, kind: spans, labels: [x], in: title}", "line 2: There is nothing to mark in “title”: "
          "context, question, response."),
         ("- {key: a, ask: A?, kind: spans, labels: [x], per: response}", "line 2: Write “in: response” to have each "
@@ -141,7 +141,7 @@ def test_the_keys_of_choices_are_digits_or_ones_own() -> None:
         ("- {key: a, ask: A?, kind: scale, anchors: {1: no, 40: yes}}", "line 2: A scale has 2 to 11 whole numbers. "
          "Ask for a number instead."),
         ("- {key: a, ask: A?, kind: preference, grades: 4}", "line 2: A preference has 2, 3, 5 or 7 grades."),
-        ("- {key: a, ask: A?, kind: number, low: 3, high: 2}", "line 2: “high” is above “low”."),
+        ("- {key: a, ask: A?, kind: number, low: 3, high: 2}", "line 2: “high” must be above “low”."),
         ("- {key: a, ask: A?, kind: text, show_if: {later: [1]}}", "line 2: There is no earlier question “later”."),
         ("- {key: a, ask: A?, kind: text, show_if: {first: [3]}}", "line 2: Each person may see the sides of “first” "
          "the other way round: name 2 and -2 alike."),
@@ -151,7 +151,14 @@ def test_the_keys_of_choices_are_digits_or_ones_own() -> None:
          "choices."),
         ("- [a", "line 2, column 5: This is not valid YAML. A list that starts with [ is "
          "not closed, or a comma is missing."),
-        ("- {key: a, ask: A?, kind: text, required: maybe}", "line 2: “required” is true or false."),
+        ("- {key: a, ask: A?, kind: text, required: maybe}", "line 2: “required” must be true or false."),
+        ("- {key: a, ask: A?, ask: B?, kind: text}", "line 2: The key 'ask' is already set on line 2 of the same "
+         "mapping."),
+        ("- {key: a, ask: A?, kind: choice, options: [b, 'b ']}", "line 2: A choice has 2 to 50 different options."),
+        ("- {key: a, ask: A?, kind: scale, anchors: [bad, good]}", "line 2: Write “anchors” as {whole number: what it "
+         "means}."),
+        ("- {key: a, ask: A?, kind: text, show_if: {first: []}}", "line 2: Name the answers to “first” with which the "
+         "question is shown."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused_by_its_line(line: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Marks in a text: read, refused, shown and worded."""
+"""Answers as texts, and marks in a text: read, refused, shown and worded."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import pytest
 from evalsite.review.questions.form_files import form_of_definition, read_form
 from evalsite.review.questions.forms import (
     MOST_MARKS,
+    Answer,
     OwnForm,
     PartsMissing,
     read_marks,
+    said_text,
     seal_of,
     segments,
+    value_text,
     words_of_marks,
 )
 
@@ -104,3 +107,16 @@ def test_marks_that_are_missing_or_of_another_text_are_named() -> None:
             PartsMissing, match=r"^Answer first: Mark the errors\. Mark parts of the text as it is shown"
         ):
             single.read(said)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1234567, "1234567"), (0.123456789, "0.123456789"), (3.0, "3"), (True, "met"), (["a", "b"], "a,b")],
+)
+def test_value_text_loses_nothing_of_an_answer(value: Answer, text: str) -> None:
+    assert value_text(value) == text
+
+
+@pytest.mark.parametrize(("said", "text"), [(None, ""), (False, "not met"), (1234567, "1234567"), (["a", 2], "a,2")])
+def test_said_text_reads_json_as_pages_hold_it(said: object, text: str) -> None:
+    assert said_text(said) == text

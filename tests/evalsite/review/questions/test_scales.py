@@ -15,6 +15,7 @@ from evalsite.review.questions.scales import (
     is_number_scale,
     joined_scale,
     key_of,
+    label_on,
     labels_from_json,
     labels_to_json,
     level_scale,
@@ -219,3 +220,12 @@ def test_labels_that_a_judge_numbers_from_0_to_100_keep_their_own_words() -> Non
 
     assert labels_from_json(labels_to_json(labels)) == labels
     assert score_scale_of_labels(labels) == rating(0, 100)
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("Bill", "Bill"), ("bill", "bill"), ("BILL", "Bill"), ("b", "b"), ("B", "a")]
+)
+def test_label_on_takes_a_spelling_as_it_is_before_one_that_differs_in_case(word: str, value: str) -> None:
+    scale = (Label("Bill", "Billing"), Label("bill", "A bill"), Label("a", "B"), Label("b", "C"))
+
+    assert label_on(scale, word) == value

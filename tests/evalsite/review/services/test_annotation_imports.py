@@ -18,7 +18,7 @@ from evalsite.review.routing import ItemArm
 from evalsite.review.selectors.annotation_exports import act_rows
 from evalsite.review.services.annotation_imports import AnnotationImportRefused
 from evalsite.review.services.claims import claim_next
-from evalsite.review.services.decisions import reopen_item
+from evalsite.review.services.decisions import exclude_item, reopen_item
 from evalsite.review.states import ItemStatus, QueueStatus
 from evalsite.review.tables.annotations import COLUMNS
 from tests import factories
@@ -52,6 +52,23 @@ def test_an_export_into_the_emptied_queue_exports_the_same_bytes(kind: str) -> N
         "retests": 0,
         "unchanged": 0,
     }
+
+
+def test_an_excluded_item_comes_back_excluded_and_one_excluded_here_stays_so() -> None:
+    queue = factories.queue(retest_share=0.0, quorum=2)
+    items = [factories.review_item(queue=queue, shuffle=n) for n in (1, 2)]
+    ada, rita = factories.user("ada", Role.ANNOTATOR), factories.user("rita", Role.RESEARCHER)
+    for item in items:
+        answer(item, ada, "1")
+    exclude_item(item_id=items[0].pk, actor=rita, reason="Broken", at=NOON)
+    file = read(exported(queue, "csv"))
+    emptied(queue)
+    exclude_item(item_id=items[1].pk, actor=rita, reason="Broken here", at=NOON)
+
+    bring(queue, file)
+
+    assert set(queue.items.values_list("status", "answer_count")) == {(ItemStatus.EXCLUDED, 1)}
+    assert (Queue.objects.get().total_count, Queue.objects.get().open_count) == (0, 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -29,6 +29,15 @@ FORM = """
 - {key: errors, ask: Mark the errors., kind: spans, labels: [minor, major]}
 - {key: topic, ask: Which topic?, kind: choice, options: {sums: Sums, words: Words}}
 """
+EVERY = """
+- {key: topic, ask: Which topic?, kind: choice, options: {Bill: Billing, bill: A bill}}
+- {key: why, ask: Why?, kind: choices, options: [Stil, stil]}
+- {key: fine, ask: It is fine., kind: check}
+- {key: rank, ask: Order them., kind: ranking}
+- {key: cost, ask: How much is it?, kind: number}
+- {key: label, ask: How is it called?, kind: text}
+- {key: note, ask: Anything else?, kind: text}
+"""
 Task = dict[str, Any]
 
 
@@ -182,3 +191,29 @@ def test_a_queue_without_questions_of_its_own_refuses_tasks_once() -> None:
             "Import the file as labels, or create a queue with a form from it.",
         )
     ]
+
+
+def test_an_export_brings_the_answers_of_every_kind_of_question_back() -> None:
+    queue = created(EVERY, b"id,question,response_a,response_b\np1,What is 2+2?,Four.,Five.\n", quorum="1")
+    client, _ = signed_in("ada")
+    claim = take(client, queue)
+    said = {
+        "topic": "bill",
+        "why": ["stil", "Stil"],
+        "fine": "met",
+        "rank": "a,b",
+        "cost": "1234567.25",
+        "note": "Asked",
+    }
+    parts = {f"part-{key}": value for key, value in said.items()}
+    send(client, claim, label="As it is", note="Beside the questions", **parts)
+    before = Annotation.objects.values("parts", "label", "note").get()
+    tasks = json.loads(b"".join(label_studio_json(queue)))
+    Annotation.objects.all().delete()
+    Assignment.objects.all().delete()
+    queue.items.update(answer_count=0, status="open", label="", decided_at=None)
+
+    bring(queue, tasks)
+
+    assert Annotation.objects.values("parts", "label", "note").get() == before
+    assert before["parts"]["topic"] == "bill"
