@@ -12,6 +12,7 @@ from django.urls import reverse
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Adjudication, Annotation, Assignment, Queue, ReviewItem
 from evalsite.review.routing import ItemArm
+from evalsite.review.selectors.subjects import form_of_item
 from evalsite.review.services.annotation_store import GivenAnnotation, record_annotation
 from evalsite.review.services.claims import claim_next, keep_draft
 from evalsite.review.services.decisions import FinalWord, adjudicate_item
@@ -62,7 +63,8 @@ def annotated(queue: Queue, *labels: str, otherwise: str = "") -> ReviewItem:
         person = factories.user()
         claim = claim_next(queue=queue, annotator=person, at=NOON)
         item = claim.item
-        parts = {f"{level}.1": "met" if label == str(level) else "not met" for level in (100, 50, 25)}
+        levels = [part.key for part in form_of_item(item).parts if part.is_check]
+        parts = {key: "met" if key == f"{label}.1" else "not met" for key in levels}
         scale = [one["value"] for one in item.subject.labels]
         answer = GivenAnnotation(label if label in scale else otherwise, parts=parts)
         record_annotation(item_id=item.pk, annotator=person, token=str(claim.token), answer=answer, at=NOON)
