@@ -279,9 +279,9 @@ def label_on(scale: Sequence[Label], word: str) -> str | None:
     """
     words = " ".join(word.split())
     names = [(label.value, label.text, short_of(label)) for label in scale]
-    for way, n in product((str, str.casefold), range(3)):  # a spelling as it is before one that differs in case
+    for is_exact, n in product((True, False), range(3)):  # a spelling as it is before one that differs in case
         for label in names:
-            if way(label[n]) == way(words):
+            if label[n] == words or (not is_exact and label[n].casefold() == words.casefold()):
                 return label[0]
     number = _number(words)
     if number is None and {label.text for label in scale} <= _PREFERENCE_TEXTS and (better := preference(word)):

@@ -197,7 +197,7 @@ def test_an_export_brings_the_answers_of_every_kind_of_question_back() -> None:
     queue = created(EVERY, b"id,question,response_a,response_b\np1,What is 2+2?,Four.,Five.\n", quorum="1")
     client, _ = signed_in("ada")
     claim = take(client, queue)
-    said = {
+    said: dict[str, Any] = {
         "topic": "bill",
         "why": ["stil", "Stil"],
         "fine": "met",
