@@ -43,6 +43,7 @@ _PLAIN = re.compile(r"[\w.=-]+")  # needs no quotes in a shell
 DOUBLE = re.compile(r"(.+) \(\d+\)")  # how a header that stands twice is told apart
 MOST_ALIKE = 10  # files beside one, in which the same ids are looked for
 MOST_SIDES = 5  # of a label that says which of two responses is better, and how much
+_YES_OR_NO = ({"yes", "no"}, {"y", "n"}, {"pass", "fail"}, {"correct", "incorrect"}, {"right", "wrong"}, {"ja", "nein"})
 _OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE)
 RESPONDS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
 
@@ -398,7 +399,7 @@ class ColumnQuestions(ColumnRoles):
         """Return whether a column of an unknown name has numbers up to 100, or yes and no, that differ and count
         nothing; is_english and has_code say what a row is."""
         said = {as_text(value).strip().lower() for value in self.columns[name].values}
-        is_yes_or_no = said == {"yes", "no"}
+        is_yes_or_no = said in _YES_OR_NO
         numbers = {0.0, 1.0} if is_yes_or_no else {number_of(value) for value in self.columns[name].values} - {None}
         is_of_row = numbers <= {0, 1} and names.compared(name).startswith(("is_", "has_"))
         is_named = names.is_known(name) or names.is_number_of(name) or is_of_row

@@ -235,6 +235,7 @@ _COUNTED_WORDS = (  # at the end of names of columns that keep the books of a ru
     "char word sentence turn shot group cluster bin block session chapter threshold num replication run round hop"
 )
 _COUNTED = frozenset(_COUNTED_WORDS.split())
+_OF_SYSTEMS = frozenset(["temperature", "version", "step", "shot", "shots", "size", "threshold", "top"])  # settings
 _UNITS = frozenset({"ms", "s", "sec", "usd", "eur", "in", "out", "used"})  # behind such words
 _RANKS_WORDS = frozenset({"rank", "ranks", "ranking", "rankings"})
 _WIDE_RATER = re.compile(
@@ -272,7 +273,7 @@ _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(
 _SCALE = re.compile(
     r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|a|\.\.|[-–=:]\s*[^\W\d]+\s*[,;-])"  # (1-5), (1 = bad, 5 = good)
     r"\s*(?P<high>\d+)(?:\s*[-–=:]\s*[^\W\d]+)?\s*[)\]]"
-    r"|[(\[]?(?:/|\b(?:out of|sur|von|sobre|su))\s*(?P<top>\d+)\s*[)\]]?)\s*$"
+    r"|[(\[](?:[Yy]/[Nn]|[Yy]es/[Nn]o)[)\]]|[(\[]?(?:/|\b(?:out of|sur|von|sobre|su))\s*(?P<top>\d+)\s*[)\]]?)\s*$"
 )
 _UPPER = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)")
@@ -452,7 +453,7 @@ def are_numbered(names: Collection[str]) -> bool:
 def scale_said(name: str) -> tuple[float, float] | None:
     """Return the scale that a header says: "Score (0-10)", "Rating [1 to 5]", "grade / 20"; None where it says none."""
     match = _SCALE.search(name)
-    if match is None:
+    if match is None or not (match["high"] or match["top"]):
         return None
     low, high = float(match["low"] or 0), float(match["high"] or match["top"])
     return (low, high) if low < high else None
@@ -641,8 +642,8 @@ def is_number_of(name: str) -> bool:
 
 
 def counts_attempts(name: str) -> bool:
-    """Return whether values under a name only count repeated responses: run, seed; a temperature is a setting."""
-    return rank(name, Holds.ATTEMPT) is not None or (is_number_of(name) and "temperature" not in words_of(name))
+    """Return whether values under a name only count repeated responses: run, seed; not settings as a temperature is."""
+    return rank(name, Holds.ATTEMPT) is not None or (is_number_of(name) and _OF_SYSTEMS.isdisjoint(words_of(name)))
 
 
 def ranks(name: str) -> bool:

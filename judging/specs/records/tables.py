@@ -176,6 +176,7 @@ class _Reader:
     system_warning: str = ""
     rater: str = ""  # whose labels a part without a column of raters has
     response: str = ""  # the column of the response
+    asking: list[str] = field(default_factory=list)  # the columns of what is asked
     are_attempts: bool = False  # columns side by side have the attempts of the system that the row or the person names
     telling: list[str] = field(default_factory=list)  # details that may tell the rows of one case and system apart
     first: dict[tuple[int, str], list[object]] = field(
@@ -192,15 +193,11 @@ class _Reader:
     def __post_init__(self) -> None:
         mapping = self.mapping
         self.one = {role: mapping.one(role) for role in Holds}
+        self.asking = mapping.all(*ASKS, Holds.CASE, Holds.CASE_PATH, Holds.IMAGE)
         time = self.one[Holds.TIME] if mapping.has(*_LABELLED) else ""
         known = mapping.all(*(role for role in Holds if role not in _KEPT))
         self.errors = [(name, names.compared(name)) for name in mapping.all(Holds.ERROR)]
-        labels, is_by_rater = mapping.all(*_LABELLED), mapping.has(Holds.LABELS_OF)
-        is_by_header = len(labels) > 1 and not is_by_rater
-        self.labels = {
-            name: names.bare(name) if is_by_header or (names.is_metric(name) and not is_by_rater) else ""
-            for name in labels
-        }
+        self.labels = _criteria(mapping)
         self.tops = {name: max(tops) for name in mapping.all(Holds.SCORE) if (tops := mapping.columns[name].tops)}
         self.scales = {name: self._scale_of_column(name) for name in mapping.all(Holds.SCORE)}
         self.systems = _system_names(mapping.all(Holds.RESPONSES_OF))
@@ -313,10 +310,7 @@ class _Reader:
 
     def read(self, place: Place, fields: JsonObject) -> int | None:
         """Read one row and return the number of its case; None where it has none."""
-        if self.part.form is Form.SHEET and self._has_bad_cell(place, fields):
-            return None
-        if self.part.form is not Form.ROWS and all(fields.get(name) == name for name in self.part.columns):
-            self.collector.leave_out("row", "it repeats the header", place)
+        if self.part.is_cells and self._is_no_row(place, fields):
             return None
         more = self._details(place, fields)
         case = self.cases.read(place, fields, more if self.keeps_with_case else {})
@@ -342,6 +336,23 @@ class _Reader:
             return
         for name in said:
             self.collector.leave_out("score", f"{name}: the row has several responses", place)
+
+    def _is_no_row(self, place: Place, fields: JsonObject) -> bool:
+        """Return whether the cells of a row are none of a case: a header, or, an error, what stands in part above."""
+        is_answered = not is_missing(fields.get(self.response))
+        if all(fields.get(name) == name for name in self.part.columns):
+            self.collector.leave_out("row", "it repeats the header", place)
+        elif is_answered and self.asking and all(is_missing(fields.get(name)) for name in self.asking):
+            self.collector.bad_row(place, "The row has no question. If it is that of a row above, write it here, too.")
+        elif (
+            not is_answered
+            and self.one[Holds.SYSTEM]
+            and [name for name, value in fields.items() if not is_missing(value)] == self.mapping.all(*ASKS)
+        ):
+            self.collector.bad_row(place, "The row has one cell alone, as a heading above other rows has.")
+        else:
+            return self.part.form is Form.SHEET and self._has_bad_cell(place, fields)
+        return True
 
     def _has_bad_cell(self, place: Place, fields: JsonObject) -> bool:
         """Return whether a cell of a column that is read shows no value, which is an error."""
@@ -586,10 +597,13 @@ class _Reader:
                     self.collector.warn_once("scale-from-use", self.part.place(), self.part.name)
 
     def _is_unsaid(self, place: Place, value: object, name: str) -> bool:
-        """Return whether a label is missing; one that is infinite is counted."""
+        """Return whether a label is missing; one that is infinite, and a word for it such as N/A, is counted."""
         if isinstance(value, float) and math.isinf(value):
             self.collector.warn("nan-left-out", place, name)
-        return is_missing(value)
+        is_unsaid = is_missing(value)
+        if is_unsaid and isinstance(value, str) and value.strip():
+            self.collector.leave_out("label", f"{value.strip()} stands for none", place)
+        return is_unsaid
 
     def _labels_in(self, place: Place, entry: JsonDict) -> list[tuple[str, str, object, str]]:
         """Return of each label that an object has who gave it, its criterion, itself and the reason; nothing, which is
@@ -690,6 +704,13 @@ class _Reader:
         given = ((row.get(name), row) for row in rows for name, _ in self._voters(row) if name)
         unknown = (value for value, row in given if not is_missing(value) and self._choice(value, row) is None)
         return list(dict.fromkeys(as_text(value).strip() for value in unknown))
+
+
+def _criteria(mapping: Mapping) -> dict[str, str]:
+    """Return the columns of labels with the criterion that each header says; empty for one of a rater."""
+    labels, is_by_rater = mapping.all(*_LABELLED), mapping.has(Holds.LABELS_OF)
+    said = [name for name in labels if not is_by_rater and (len(labels) > 1 or names.is_metric(name))]
+    return {name: names.bare(name) if name in said else "" for name in labels}
 
 
 def _say_the_same(rows: Sequence[Row], others: Sequence[Row], column: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from evalsite.base.types import JsonDict
-from tests.judging.specs.records.test_tables import case, lines, read, refused, response
+from tests.judging.specs.records.test_tables import case, lines, read, reading, refused, response
 
 ASKED: JsonDict = {"question": "Which river?", "context": "The Elbe runs through Dresden."}
 
@@ -440,3 +440,32 @@ def test_reads_takes_columns_under_addresses_for_raters() -> None:
         ("ann@oak.org", "good"),
         ("bo@oak.org", "bad"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (",It is b.,elm", "The row has no question. If it is that of a row above, write it here, too."),
+        ("Rivers,,", "The row has one cell alone, as a heading above other rows has."),
+    ],
+)
+def test_reads_refuses_rows_that_stand_in_part_in_others(row: str, said: str) -> None:
+    text = f"question,response,model\nWhich?,It is a.,oak\n{row}\nWhere?,,oak\n"
+
+    assert refused(text) == [f"t.csv, line 3: {said} Other rows come in with --leave-out-bad-rows."]
+
+
+def test_reads_names_the_words_for_no_label() -> None:
+    collected = reading(
+        {"t.csv": "prompt,response,model,rater,label\nP?,R.,oak,ann,good\nP?,R.,oak,bo,N/A\n"}
+    ).collected
+
+    assert collected is not None
+    assert [(row["rater"], row["label"]) for row in collected.document()["labels"]] == [("ann", "good")]
+    assert collected.left_out() == [("label", "N/A stands for none", 1)]
+
+
+def test_reads_takes_yes_or_no_behind_a_header_for_its_scale() -> None:
+    document = read("prompt,reference,response,correct? (Y/N)\nP?,R.,R.,Y\nQ?,S.,T.,N\n")
+
+    assert [(row["label"], row["criterion"]) for row in document["labels"]] == [("Y", "correct?"), ("N", "correct?")]
