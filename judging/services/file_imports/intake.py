@@ -369,7 +369,7 @@ def _rubric_files(bundle: Bundle, parts: Sequence[Part]) -> list[str]:
 def _name_of(reading: Reading) -> str:
     """Return what a new benchmark is called where nobody named it: as the log calls its task, else as the file."""
     logs = reading.collected.logs if reading.collected is not None else []
-    own = (taken for taken in reading.taken if taken.shape.stage != COMPANION)
-    first = min(own, key=lambda taken: taken.shape.stage, default=None)
+    own = (taken for taken in reading.taken if taken.stage != COMPANION)
+    first = min(own, key=lambda taken: taken.stage, default=None)
     names = [log.name for log in logs if log.name] + ([first.part.stem] if first is not None else [])
     return names[0] if names else "benchmark"

@@ -9,6 +9,7 @@ from evalsite.base.types import JsonDict
 from judging.specs.records import names
 from judging.specs.records.columns import (
     UNKNOWN_COLUMNS,
+    Column,
     Mapping,
     columns_of,
     ends_in_reply,
@@ -328,6 +329,12 @@ class ColumnQuestions(ColumnRoles):
         if found := self._may_judge_sides():
             self._ask_of_each(found)
             return
+        found = [] if self.has(*RESPONDS) else [name for name in self.free() if self._counts_what_others_say(name)]
+        if len(found) > 1:
+            message = f"{', '.join(found)} may say how good the responses under these headers are, which is not read."
+            hint = "Bring a row for each response, with a column for its system and one for its score or label."
+            self.ask_or_keep(found[0], "unknown-labels", message, f"{hint} Else ")
+            return
         labelled = [name for name in self.free() if self.columns[name].is_labels and self.columns[name].values]
         if not all(map(names.is_score, known)):
             self._ask_whose_words(known, [name for name in labelled if self._repeats(name)])
@@ -344,6 +351,11 @@ class ColumnQuestions(ColumnRoles):
         found += [name for name in given if self.mapping.why[name] != CHOSEN]
         if found:
             self._ask_of_each(found)
+
+    def _counts_what_others_say(self, name: str) -> bool:
+        """Return whether a column of numbers has the header of one of texts in another part."""
+        others = [other.values(name) for other in self.upload.parts if name in other.columns and other is not self.part]
+        return self.columns[name].is_numbers and any(Column(name, list(values)).is_worded for values in others)
 
     def _differs(self, name: str) -> bool:
         """Return whether a column of an unknown name has numbers that differ and count nothing, such as log odds."""

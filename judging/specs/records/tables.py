@@ -50,6 +50,7 @@ from judging.specs.turns import content_of, role_of, text_of
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
 _TOLD_APART = (Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # rows of one response
+_GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
 MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
 
@@ -215,8 +216,13 @@ class _Reader:
         )
         says = self.is_single or self.labels or (self.scales and not self.is_pair) or self.one[Holds.PREFERENCE]
         self.keeps_with_case = not (self.are_attempts or says) or bool(self.systems and not self.are_attempts)
-        others = self._of_other_raters() if self.is_single else []
-        if others:
+        self._take_others(self._of_others())
+
+    def _take_others(self, others: Sequence[Part]) -> None:
+        """Take a part for a person's where others label the same; ask whose it is where they score it."""
+        if others and not self.labels:
+            self._ask_who_scores([part for part in self.upload.parts if part is self.part or part in others])
+        elif others:
             is_of_file = all(other.file == self.part.file for other in others)
             self.rater = self.part.name if is_of_file else self.part.stem
             self.collector.warn_once("rater-from-file", self.part.place(), self.rater)
@@ -282,14 +288,26 @@ class _Reader:
         self.system = self.part.folder.rpartition("/")[2] if is_of_folder else self.part.stem.removeprefix("responses_")
         self.system_warning = "system-from-folder" if is_of_folder else "system-from-file"
 
-    def _of_other_raters(self) -> list[Part]:
-        """Return the sheets or files that have the same responses as this one with other labels, where no column says
-        whose labels they are: each is then of a person."""
+    def _of_others(self) -> list[Part]:
+        """Return the sheets or files that label or score the same responses as this one, where no column says who
+        does: each is then of a person."""
         own = self.part.sample
-        if not self.labels or len(own) < 2 or self.one[Holds.RATER] or self.one[Holds.LABELS_OF]:
+        if len(own) < 2 or not (self.labels or self.scales) or self.mapping.has(*_GIVEN_BY):
             return []
-        alike = self.upload.alike(self.part)
-        return [other for other in alike if _say_the_same(own, other.sample, self.response)]
+        about = [self.response] if self.is_single else self.mapping.all(*ASKS, Holds.CASE, Holds.SYSTEM, Holds.ATTEMPT)
+        same = [other for other in self.upload.alike(self.part) if _say_the_same(own, other.sample, about)]
+        return [other for other in same if self.labels or not _say_the_same(own, other.sample, list(self.scales))]
+
+    def _ask_who_scores(self, parts: Sequence[Part]) -> None:
+        """Ask once whose scores several parts have."""
+        if parts[0] is self.part:
+            scores, where = ", ".join(self.scales), ", ".join(part.name or part.file for part in parts)
+            message = f"{where} have other values of {scores} for the same responses, and no column says whose."
+            hint = (
+                f"If each is of a person, say {option(Holds.LABEL, *self.scales)}; if of a judge, add a column judge."
+            )
+            page_hint = f"Choose {Holds.LABEL.label} if each is of a person; if of a judge, add a column judge."
+            self.collector.findings.error(self.part.name, "unknown-labels", message, hint=hint, page_hint=page_hint)
 
     def _scale_of_column(self, name: str) -> Scale:
         """Return the scale of a score that its values or the name of a known metric say."""
@@ -713,8 +731,8 @@ def _criteria(mapping: Mapping) -> dict[str, str]:
     return {name: names.bare(name) if name in said else "" for name in labels}
 
 
-def _say_the_same(rows: Sequence[Row], others: Sequence[Row], column: str) -> bool:
-    texts = ((as_text(row.fields.get(column)) for row in each) for each in (rows, others))
+def _say_the_same(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> bool:
+    texts = (([as_text(row.fields.get(name)) for name in columns] for row in each) for each in (rows, others))
     return len(rows) == len(others) and all(text == other for text, other in zip(*texts, strict=True))
 
 

@@ -193,6 +193,14 @@ def test_read_intake_makes_a_benchmark_of_a_name_that_none_has() -> None:
     assert [(part["into"], part["is_new"]) for part in checked.parts[:1]] == [("new benchmark Capitals of old", True)]
 
 
+def test_read_intake_names_a_new_benchmark_after_the_file_of_its_cases() -> None:
+    answers = table([["id", "answer", "model"], ["1", "So.", "oak"]], name="answers.csv")
+
+    checked = check(answers, table([["id", "question"], ["1", "Why?"]], name="riddles.csv"))
+
+    assert [part["into"] for part in checked.parts] == ["new benchmark riddles", "riddles"]
+
+
 def test_read_intake_reads_questions_without_references_by_their_column() -> None:
     checked = check(table([["My question", "size"], [FRANCE, 3]]))
 

@@ -469,3 +469,40 @@ def test_reads_takes_yes_or_no_behind_a_header_for_its_scale() -> None:
     document = read("prompt,reference,response,correct? (Y/N)\nP?,R.,R.,Y\nQ?,S.,T.,N\n")
 
     assert [(row["label"], row["criterion"]) for row in document["labels"]] == [("Y", "correct?"), ("N", "correct?")]
+
+
+def test_reads_asks_what_numbers_under_the_headers_of_responses_say() -> None:
+    answers = "question,gpt-4,llama-3\nWho heals?,It is a.,It is b.\nWho cooks?,It is c.,It is d.\n"
+    scores = "question,gpt-4,llama-3\nWho heals?,3,4\nWho cooks?,5,1\n"
+
+    assert [str(problem) for problem in reading({"a.csv": answers, "s.csv": scores}).findings.as_tuple()] == [
+        "s.csv: gpt-4, llama-3 may say how good the responses under these headers are, which is not read. Bring a row "
+        "for each response, with a column for its system and one for its score or label. Else say --map detail=gpt-4."
+    ]
+
+
+def test_reads_asks_whose_scores_of_the_same_responses_two_files_have() -> None:
+    files = {
+        f"{name}.csv": f"id,question,response,model,score\n1,P?,R.,oak,{score}\n2,Q?,S.,oak,3\n"
+        for name, score in (("ann", 4), ("bo", 5))
+    }
+    without = {
+        name: text.replace(",question,response", ",,").replace("P?,R.", ",").replace("Q?,S.", ",")
+        for name, text in files.items()
+    }
+    responses = {"r.csv": "id,question,model,response\n1,P?,oak,R.\n2,Q?,oak,S.\n"}
+
+    asked = reading(files)
+    labelled = reading({**responses, **without}, columns={"score": "label"}).collected
+
+    assert [str(problem) for problem in asked.findings.as_tuple()] == [
+        "ann.csv: ann.csv, bo.csv have other values of score for the same responses, and no column says whose. If "
+        "each is of a person, say --map label=score; if of a judge, add a column judge."
+    ]
+    assert labelled is not None
+    assert [(row["rater"], row["case"], row["label"]) for row in labelled.document()["labels"]] == [
+        ("ann", "1", "4"),
+        ("ann", "2", "3"),
+        ("bo", "1", "5"),
+        ("bo", "2", "3"),
+    ]
