@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
-from itertools import repeat
+from itertools import compress, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -153,23 +153,17 @@ _IS_PREFILLED = Q(mode=QueueMode.PREFILLED)
 _IS_BLIND = Q(seen_before=False) & ~_IS_PREFILLED  # the transcript of a debate is said with the figures
 
 
-def left_out_counts(queue: Queue) -> dict[str, int]:
-    """Return how many answers are left out: their authors had looked at the item as its owner (`seen_before`), or saw a
-    model's answers filled in (`prefilled`)."""
-    labels = Annotation.objects.filter(queue=queue).exclude(label="")
-    counts = labels.aggregate(
-        seen=Count("pk", filter=Q(seen_before=True)), led=Count("pk", filter=_IS_PREFILLED & Q(seen_before=False))
+def left_out_counts(queue: Queue, options: Options) -> dict[str, int]:
+    """Return how many answers on the chosen items no figure counts: their authors had looked at the item as its owner
+    (`seen_before`), saw a model's answers filled in (`prefilled`), or could not judge it (`unable`, `unable_items`)."""
+    said = Annotation.objects.filter(queue=queue, left_out_at=None, item__retest_of=None, **of_groups(options))
+    said = said.filter(~_IS_BLIND | Q(label="")).exclude(item__status__in=LEFT_OUT)
+    return said.aggregate(
+        unable=Count("pk", filter=Q(label="")),
+        unable_items=Count("item", filter=Q(label=""), distinct=True),
+        prefilled=Count("pk", filter=_IS_PREFILLED & Q(seen_before=False) & ~Q(label="")),
+        seen_before=Count("pk", filter=Q(seen_before=True) & ~Q(label="")),  # last: it hides the column of its name
     )
-    return {"seen_before": counts["seen"], "prefilled": counts["led"]}
-
-
-def unable_in(queue: Queue, options: Options) -> dict[str, int]:
-    """Return how often people could not judge items of the chosen groups (`unable`), and of how many of them
-    (`unable_items`); no figure counts that as a label."""
-    unlabelled = Annotation.objects.filter(queue=queue, label="", **of_groups(options)).exclude(
-        item__status__in=LEFT_OUT
-    )
-    return unlabelled.aggregate(unable=Count("pk"), unable_items=Count("item", distinct=True))
 
 
 def _blind_labels(queue: Queue, *, with_left_out: bool = False) -> QuerySet[Annotation]:
@@ -196,17 +190,17 @@ def read_answers(queue: Queue, options: Options, *, with_left_out: bool = False)
     columns = _AnnotationColumns(*read)
     usernames = dict(User.objects.filter(pk__in=set(columns.people)).values_list("pk", "username"))
     people = {person: usernames[person] for person in dict.fromkeys(columns.people)}
-    answers = _answers(
-        columns, _chosen_items(items, options), people, _scales_of(items, options), keep_unanswered=False
-    )
+    chosen_items = _chosen_items(items, options)
+    answers = _answers(columns, chosen_items, people, _scales_of(items, options), keep_unanswered=False)
+    is_chosen = [item in chosen_items for item in columns.items]
     form = form_of_queue(queue)
     lead = form.lead if isinstance(form, OwnForm) else None
     return replace(
         answers,
         period_starts=starts,
         is_of_scale=lead is not None and lead.kind is Kind.SCALE,
-        modes=dict(Counter(modes)),
-        guidelines={str(version): n for version, n in sorted(Counter(versions).items())},
+        modes=dict(Counter(compress(modes, is_chosen))),
+        guidelines={str(version): n for version, n in sorted(Counter(compress(versions, is_chosen)).items())},
     )
 
 
@@ -425,9 +419,10 @@ def _groups_in(items: QuerySet[Any]) -> dict[str, list[str]]:
     return {name: sorted({row[index] for row in rows if row[index]}) for index, name in enumerate(GROUPS)}
 
 
-def status_counts(queue: Queue) -> dict[str, int]:
-    """Return how many items of a queue are in each status."""
-    rows: Any = ReviewItem.objects.filter(queue=queue).values_list("status").annotate(n=Count("pk"))
+def status_counts(queue: Queue, options: Options) -> dict[str, int]:
+    """Return how many items of the chosen groups are in each status."""
+    items = ReviewItem.objects.filter(queue=queue, retest_of=None, **of_groups(options, prefix=""))
+    rows: Any = items.order_by().values_list("status").annotate(n=Count("pk"))
     return dict(rows)
 
 
@@ -627,7 +622,7 @@ def work_of_queue(queue_id: int) -> QueueWork:
             items=Count("pk"),
             cannot_judge=Count("pk", filter=Q(label="")),
             hours=Sum(Coalesce("active_seconds", "seconds", 0.0)) / 3600.0,
-            counted=Count("pk", filter=Q(slot__isnull=False, item__retest_of=None)),
+            counted=Count("pk", filter=Q(slot__isnull=False, item__retest_of=None) & ~Q(item__status__in=LEFT_OUT)),
         )
     )
     people, counted = [], Counter[date]()

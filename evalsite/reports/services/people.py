@@ -27,7 +27,6 @@ from evalsite.reports.selectors.annotations import (
     skips_of,
     status_counts,
     table_groups,
-    unable_in,
     work_of_queue,
 )
 from evalsite.reports.selectors.leaderboards import Options, queue_version, work_version
@@ -384,14 +383,14 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
     answers = read_answers(queue, options)
     paces, retests, anchoring, events = compute_habits(queue, options, answers)
     report = agreement_of(answers, NamedSource(queue.slug, queue.name), queue_groups(queue))
-    counted: JsonDict = {**left_out_counts(queue), **unable_in(queue, options)}
+    counted: JsonDict = left_out_counts(queue, options)
     summary = replace(report.summary, **counted)
     content = replace(
         report,
         summary=summary,
         modes=answers.modes,
         guidelines=answers.guidelines,
-        statuses=status_counts(queue),
+        statuses=status_counts(queue, options),
         parts=[row for part in part_answers_of(queue, options) for row in _part_figures(part)],
         paces=paces,
         steadiness=steadiness_of(answers),

@@ -312,10 +312,13 @@ def question_of(item: ReviewItem) -> str:
 def listed_items(
     *, queue: Queue | None = None, status: str = "", text: str = "", person: User | None = None, view: str = ""
 ) -> QuerySet[ReviewItem]:
-    """Return the items of a queue, or of all: of one status, with a text, with one person, in a view; or any."""
+    """Return the items of a queue, or of all: of one status, with a text, with one person, in a view; or any.
+
+    Copies that check somebody or ask them again are no items of their own: their labels would count twice.
+    """
     chosen = {name: value for name, value in (("queue", queue), ("status", status)) if value}
     has_text = _in_file(text, Material.objects.all()) | _in_responses(text) if text else Q()
-    items = ReviewItem.objects.filter(has_text, **chosen)
+    items = ReviewItem.objects.filter(has_text, retest_of=None, **chosen)
     if queue is not None and view:
         kept = items_matching(queue=queue, query=queue.views[view], at=timezone.now())
         items = items.filter(pk__in=kept.order_by().values("pk"))

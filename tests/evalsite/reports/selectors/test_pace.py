@@ -1,4 +1,4 @@
-"""The pace of a queue by hand: three days, two people, one item that is asked again."""
+"""The pace of a queue by hand: three days, two people, one item that is asked again, one that is excluded."""
 
 from __future__ import annotations
 
@@ -32,24 +32,27 @@ pytestmark = pytest.mark.django_db
 
 def test_pace_of_queue_adds_up_days_and_says_when_the_queue_is_finished() -> None:
     queue = factories.queue(quorum=2)
-    items = [factories.review_item(queue=queue) for _ in range(4)]
+    items = [factories.review_item(queue=queue) for _ in range(5)]
     ada, ben = factories.user("ada", Role.ANNOTATOR), factories.user("ben", Role.ANNOTATOR)
     day = NOON.date()
     for item, person, days, seconds in (
         (items[0], ada, 0, 30.0),
         (items[1], ada, 0, 42.0),
-        (items[0], ben, 1, 36.0),
+        (items[0], ben, 1, 26.0),
+        (items[4], ben, 1, 10.0),
     ):
         row = factories.annotation(item=item, label="1", annotator=person, seconds=60.0, active_seconds=seconds)
         type(row).objects.filter(pk=row.pk).update(created_at=NOON + timedelta(days=days))
     ReviewItem.objects.filter(pk=items[0].pk).update(answer_count=2, status="settled")
     ReviewItem.objects.filter(pk=items[1].pk).update(answer_count=1)
+    ReviewItem.objects.filter(pk=items[4].pk).update(answer_count=1, status="excluded")
 
     pace = pace_of_queue(queue, work_of_queue(queue.pk), at=NOON + timedelta(days=2))
 
-    # left: one of the second item, two each of the third and the fourth; 3 annotations in 3 days are one a day
+    # left: one of the second item, two each of the third and the fourth; 3 annotations
+    # in 3 days are one a day; that of the excluded item is work, and no item needed it
     assert pace.people == (
-        PersonDay(day + timedelta(days=1), "ben", 1, 0, 0.01),
+        PersonDay(day + timedelta(days=1), "ben", 2, 0, 0.01),
         PersonDay(day, "ada", 2, 0, 0.02),
     )
     assert pace.burn_down == (BurnDownDay(day, 2, 6), BurnDownDay(day + timedelta(days=1), 1, 5))
@@ -64,10 +67,10 @@ def test_pace_of_queue_adds_up_days_and_says_when_the_queue_is_finished() -> Non
     assert next(iter(PEOPLE_BY_DAY.data(pace).rows)) == {
         "day": (day + timedelta(days=1)).isoformat(),
         "person": "ben",
-        "items": 1,
+        "items": 2,
         "cannot_judge": 0,
         "hours": 0.01,
-        "seconds_per_item": 36.0,
+        "seconds_per_item": 18.0,
     }
 
 

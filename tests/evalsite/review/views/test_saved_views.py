@@ -32,6 +32,16 @@ def test_a_filter_is_saved_from_the_page_and_leads_back_to_its_items(client: Cli
     assert list(listed_items(queue=Queue.objects.get(), view="To settle")) == [split]
 
 
+def test_a_list_of_items_has_no_copies_whose_labels_would_count_twice() -> None:
+    item = factories.review_item(queue=factories.queue(slug="pairs"))
+    factories.review_item(queue=item.queue, retest_of=item, only_for=factories.user("ada"), arm="retest")
+    api = api_client(factories.user("rosa", Role.ADMIN))
+
+    rows = api.get("/api/v1/items?queue=pairs").json()["rows"]
+
+    assert [row["id"] for row in rows] == [item.pk]
+
+
 def test_a_list_refuses_a_view_that_the_queue_does_not_have() -> None:
     factories.queue(slug="pairs", views={"To settle": "status=split"})
     api = api_client(factories.user("rosa", Role.ADMIN))

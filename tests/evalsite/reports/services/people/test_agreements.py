@@ -11,6 +11,7 @@ from evalsite.reports.services.people import ORDERED_SCALE, OWN_CHANCE, PeopleAg
 from evalsite.review.models import Queue
 from evalsite.review.questions.scales import Label, labels_to_json, scale_from_words
 from tests import factories
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -267,3 +268,27 @@ def test_compute_agreement_names_the_form_of_fleiss_where_items_differ_in_their_
 
     words = [row.words for content in (equal, unequal) for row in content.figures if row.key == "fleiss"]
     assert ["unequal raters (Gwet)" in text for text in words] == [False, True]
+
+
+def test_what_is_counted_beside_the_figures_is_of_the_items_that_they_are_of() -> None:
+    queue = factories.queue(slug="counted")
+    people = [factories.user(name) for name in ("ann", "ben")]
+    left_out = {"left_out_at": NOON, "slot": None}
+    for scenario, status, more in (
+        ("shop", "open", {}),
+        ("bank", "open", {}),
+        ("shop", "excluded", {}),
+        ("shop", "open", left_out),
+    ):
+        item = factories.review_item(queue=queue, scenario=scenario, status=status)
+        copy = factories.review_item(queue=queue, scenario=scenario, retest_of=item, only_for=people[0], arm="retest")
+        factories.annotation(item=item, label="1", annotator=people[0], guidelines_version=2, **more)
+        factories.annotation(item=copy, label="1", annotator=people[0], **more)
+        factories.annotation(item=item, label="", cannot_judge="No", annotator=people[1], **({**more, "slot": None}))
+        factories.annotation(item=copy, label="", cannot_judge="No", annotator=people[1], **({**more, "slot": None}))
+
+    content = compute_agreement(queue.pk, {"scenario": "shop"}).content
+
+    # of three items in the shop one is excluded, and one was sent back to annotators
+    assert (content.modes, content.guidelines, content.statuses) == ({"blind": 1}, {"2": 1}, {"open": 2, "excluded": 1})
+    assert (content.summary.answers, content.summary.unable, content.summary.unable_items) == (1, 1, 1)
