@@ -42,7 +42,12 @@ from evalsite.review.queue_forms import (
 from evalsite.review.selectors.annotation_exports import LABEL_STUDIO, annotations_table, label_studio_json
 from evalsite.review.selectors.pages import listed_queues, queues_of
 from evalsite.review.selectors.subjects import form_of_queue
-from evalsite.review.selectors.waiting_items import possible_members, possible_members_of, quorum_warning
+from evalsite.review.selectors.waiting_items import (
+    possible_members,
+    possible_members_of,
+    quorum_warning,
+    warnings_of_new,
+)
 from evalsite.review.services import gold
 from evalsite.review.services.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
@@ -143,8 +148,7 @@ def _file_facts(form: QueueFileForm) -> JsonDict:
 
 
 def _made_facts(made: FileQueue) -> JsonDict:
-    warnings = [*map(str, made.parsed.warnings), *filter(None, [quorum_warning(made.queue)])]
-    return queue_facts(made.queue) | {"warnings": warnings}
+    return queue_facts(made.queue) | {"warnings": [*map(str, made.parsed.warnings), *warnings_of_new(made.queue)]}
 
 
 new = partial(QUEUES.new, permission="review.add_queue", form=QueueFileForm, makes_form=_file_form)

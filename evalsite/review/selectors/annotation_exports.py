@@ -44,6 +44,7 @@ from evalsite.review.tables.annotations import (
     FLAGGED,
     ITEM_COLUMNS,
     LABEL,
+    MATERIAL,
     NOTE,
     SKIPPED,
     UNABLE,
@@ -63,7 +64,7 @@ MATERIAL_COLUMNS = (
     *("scale", "blind_label_text", "revised_label_text", "final_label_text"),
 )
 CHUNK = 2_000
-PAIR, RESPONSE, MATERIAL = "pair", "response", "material"
+PAIR, RESPONSE = "pair", "response"
 _PATHS = {  # column: path from a claim
     "queue": "queue__slug",
     "item": "item_id",

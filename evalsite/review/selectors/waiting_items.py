@@ -84,6 +84,14 @@ def quorum_warning(queue: Queue) -> str:
     return f"Each item asks {queue.quorum} people, and {who} can annotate in this queue: no item can be completed."
 
 
+def warnings_of_new(queue: Queue) -> list[str]:
+    """Return what is wrong with a queue that a file has just become: its quorum, and rows that nobody is asked."""
+    rows = queue.materials.count()
+    why = "people have decided on the same responses in another queue, or an earlier row has them."
+    unasked = f"{rows - queue.total_count:,} of {rows:,} rows are not asked: {why}" if rows > queue.total_count else ""
+    return [warning for warning in (quorum_warning(queue), unasked) if warning]
+
+
 def stuck_items(queue: Queue) -> QuerySet[ReviewItem]:
     """Return the open items of a queue that fewer people are left for than answers are missing."""
     return _with_lack(queue).filter(lack__gt=0)

@@ -16,6 +16,7 @@ from typing import Any
 from evalsite.base.tables import unescape_cell
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.review.questions.forms import (
+    ANSWER_LIMIT,
     MOST_RESPONSES,
     NOTHING,
     SEPARATOR,
@@ -32,10 +33,11 @@ from judging.specs.records.file_records import problem
 from judging.specs.records.files.csv_parts import REPAIRED_TEXT
 from judging.specs.records.files.json_parts import json_rows
 from judging.specs.records.parts import Row
-from judging.specs.records.values import object_of
+from judging.specs.records.values import as_text, object_of
 from judging.specs.spreadsheets import Grid, column_letters, is_blank, plain_text, read_grids
 
 SKIP_REASON = "Skipped in Label Studio"
+MATERIAL = "material"  # what items of queues with questions of their own are about
 NOTE, LABEL = "note", "label"  # controls of exports that answer no question; behind _ where a question is called so
 ONLY_FORMS = "Label Studio's annotations are read into queues with questions of their own."
 TO_LABELS = "Import the file as labels, or create a queue with a form from it."
@@ -89,7 +91,7 @@ def said_in(task: JsonObject, annotation: JsonDict, form: OwnForm) -> tuple[str,
 
 def facts_of(task: JsonObject, annotation: JsonDict) -> JsonDict:
     """Return about which item an annotation is, whose and when. Raises: BadResult."""
-    meta, person = object_of(task.get("meta")), annotation.get("completed_by")
+    meta, data, person = object_of(task.get("meta")), object_of(task.get("data")), annotation.get("completed_by")
     if not isinstance(meta.get("item"), int) or not isinstance(meta.get("item_hash"), str):
         raise BadResult(OTHER_TASK)
     names = (person.get(name) for name in ("username", "email", "id")) if isinstance(person, dict) else (person,)
@@ -101,6 +103,9 @@ def facts_of(task: JsonObject, annotation: JsonDict) -> JsonDict:
         raise BadResult("created_at or lead_time of the annotation cannot be read.") from error
     at, begun_at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC) for moment in (at, begun_at))
     return {
+        **{name: as_text(data.get(name)) for name in ("case", "criterion", "scenario", "language", "system_b")},
+        "system_a": as_text(data.get("system_a", data.get("system"))),
+        "subject": MATERIAL,
         "item": meta["item"],
         "item_hash": meta["item_hash"],
         "annotator": next((str(name) for name in names if name), "")[:150],
@@ -137,6 +142,7 @@ MODES = ("", *map(str, QueueMode))
 ACTS = (ANSWERED, UNABLE, SKIPPED, FLAGGED)  # flagged: neither answered nor skipped
 NOTE_LIMIT, REASON_LIMIT, NAME_LIMIT, LABEL_LIMIT, WORD_LIMIT = 20_000, 300, 200, 20, 100
 USER_LIMIT = 150
+PARTS_LIMIT = 6 * ANSWER_LIMIT  # JSON writes one character with six at most
 MOST_ROWS = 600_000
 
 
@@ -230,8 +236,8 @@ _OF_ANY_ACT = ("claimed_at", "saw_swapped")
 _OF_ACTS = {ANSWERED: ("slot", "blind_label", "answered_at"), UNABLE: ("cannot_judge", "answered_at")}
 _LIMITS = {
     "note": NOTE_LIMIT, "revision_note": NOTE_LIMIT, "adjudication_reason": NOTE_LIMIT,
-    "blind_parts": NOTE_LIMIT, "revised_parts": NOTE_LIMIT, "adjudicated_parts": NOTE_LIMIT,
-    "prefilled": NOTE_LIMIT, "prefilled_by": NAME_LIMIT,
+    "blind_parts": PARTS_LIMIT, "revised_parts": PARTS_LIMIT, "adjudicated_parts": PARTS_LIMIT,
+    "prefilled": PARTS_LIMIT, "prefilled_by": NAME_LIMIT,
     "skip_reason": REASON_LIMIT, "cannot_judge": REASON_LIMIT, "flag": REASON_LIMIT,
     "reason_text": REASON_LIMIT, "shown_order": MOST_RESPONSES,
     "blind_label": LABEL_LIMIT, "revised_label": LABEL_LIMIT, "final_label": LABEL_LIMIT,

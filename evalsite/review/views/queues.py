@@ -39,7 +39,7 @@ from evalsite.review.selectors.gold import gold_scores, training_scores
 from evalsite.review.selectors.pages import my_queues
 from evalsite.review.selectors.subjects import form_of_queue
 from evalsite.review.selectors.verdict_reviews import review_of_debates, review_of_run, review_of_verdict
-from evalsite.review.selectors.waiting_items import possible_members, quorum_warning
+from evalsite.review.selectors.waiting_items import possible_members, warnings_of_new
 from evalsite.review.services import queues as services
 from evalsite.review.services.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
@@ -473,7 +473,7 @@ def _made(request: PageRequest, form: QueueFileForm, queue: Queue) -> HttpRespon
     for problem in form.materials.warnings[:WARNINGS_SHOWN]:
         messages.warning(request, str(problem))
     messages.success(request, f"The queue has {queue.total_count:,} items")
-    if warning := quorum_warning(queue):
+    for warning in warnings_of_new(queue):
         messages.warning(request, warning)
     return redirect(queue)
 

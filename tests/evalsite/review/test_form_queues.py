@@ -243,6 +243,19 @@ def test_the_command_makes_the_same_queue_and_says_what_a_form_asks(tmp_path: Pa
     assert "line 1: The question has no “kind”." in wrong
 
 
+def test_a_new_queue_says_which_rows_nobody_is_asked_about(tmp_path: Path) -> None:
+    queue = created(quorum="1")
+    give("ada", queue, better=2, a=4, b=1, why=["fact"])
+    form, pairs = tmp_path / "form.yaml", tmp_path / "pairs.csv"
+    form.write_text(FORM, encoding="utf-8")
+    pairs.write_bytes(PAIRS)
+
+    made = run_command("queue", "create", "--file", pairs, "--form-file", form, "--quorum", "1", "--by", "rosa")
+
+    why = "people have decided on the same responses in another queue, or an earlier row has them."
+    assert (made["items"], made["warnings"]) == (1, [f"1 of 2 rows are not asked: {why}"])
+
+
 def test_the_command_answers_a_form() -> None:
     queue = created()
     factories.user("ada", Role.ANNOTATOR)
