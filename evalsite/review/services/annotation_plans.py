@@ -458,7 +458,7 @@ def match_items(*, queue: Queue, items: Sequence[ActsOfItem], names: Mapping[str
         if item.facts.retest_of is None:
             _match_alike(item, alike.get(_identity(item.facts), []), hashes, matches)
     repeated = [other for other in others if other.facts.retest_of is not None]
-    _match_retests(repeated, hashes, names, matches)
+    _match_retests(repeated, alike, hashes, names, matches)
     _refuse_twins(items, matches)
     return matches
 
@@ -509,11 +509,17 @@ def _match_alike(item: ActsOfItem, item_ids: Sequence[int], hashes: dict[int, st
 
 
 def _match_retests(
-    items: Sequence[ActsOfItem], hashes: dict[int, str], names: Mapping[str, str], matches: Matches
+    items: Sequence[ActsOfItem],
+    alike: Mapping[Identity, Sequence[int]],
+    hashes: dict[int, str],
+    names: Mapping[str, str],
+    matches: Matches,
 ) -> None:
+    """Match copies of items; of a gold item nothing but its copies is in a file."""
     for item in items:
         first = matches.by_item.get(item.facts.retest_of or 0)
-        first_id = first.item_id if first is not None else None
+        same = alike.get(_identity(item.facts), ())
+        first_id = first.item_id if first is not None else same[0] if len(same) == 1 else None
         if first_id is None and hashes.get(item.facts.retest_of or 0) == item.facts.item_hash:
             first_id = item.facts.retest_of
         if first_id is None:

@@ -15,7 +15,12 @@ from evalsite.base.tables import table_bytes
 from evalsite.review.models import Annotation, OrderPolicy, Queue, ReviewItem
 from evalsite.review.questions.scales import scale_from_words
 from evalsite.review.selectors.annotation_exports import annotations_table, label_studio_json
+from evalsite.review.services.annotation_imports import import_annotations
+from evalsite.review.services.annotation_plans import PeopleChoice
+from evalsite.review.services.claims import repeat_item
 from evalsite.review.services.label_tables import create_queue
+from evalsite.review.services.queues import delete_queue
+from evalsite.review.tables.annotations import read_annotations
 from evalsite.review.tables.queue_files import read_materials
 from judging.models import Benchmark, Response, Upload
 from judging.services.file_imports.imports import check_import, store_import
@@ -146,3 +151,19 @@ def test_an_export_changes_nothing_in_its_own_queue(
     assert given() == before
     counts = json.loads(capsys.readouterr().out)
     assert [counts[name] for name in ("items", "answers", "revisions", "unchanged")] == [0, 0, 0, len(before)]
+
+
+def test_copies_of_a_gold_item_which_has_no_annotations_itself_find_it_in_another_site() -> None:
+    queue, ada = queue_of(SINGLES, "bad", "good"), factories.user("ada")
+    gold = queue.items.get(material__key="q1")
+    copy = repeat_item(gold, queue=queue, person_id=ada.pk, at=NOON, quorum=2)
+    factories.annotation(item=copy, label="good", annotator=ada)
+    file = read_annotations(exported(queue, "csv")[1], "export.csv").value
+    delete_queue(queue=queue, actor=None)
+    again = queue_of(SINGLES, "bad", "good")
+    assert file is not None
+
+    import_annotations(queue=again, file=file, people=PeopleChoice(), actor=None, at=NOON)
+
+    label = Annotation.objects.get()
+    assert (label.item.retest_of, label.item.only_for) == (again.items.get(material__key="q1", retest_of=None), ada)

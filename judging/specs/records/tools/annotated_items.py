@@ -13,12 +13,12 @@ from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import (
     PAIRS,
-    PREFERENCES,
     Holds,
     compared,
     is_known,
     is_source,
     named_responses,
+    preference,
     rank,
     says_response,
     systems_beside,
@@ -416,16 +416,16 @@ def store_annotation(collector: Collector, place: Place, subject: ItemSubject, a
         collector.leave_out("annotation", f"{annotation.name}: no label", place)
     reason = "\n".join(annotation.remarks.values()) if annotation.labels else ""
     for question, label in given.items():
-        choice = PREFERENCES.get(compared(label)) if len(subject.responses) == 2 else None
+        choice = preference(label) if len(subject.responses) == 2 else None
         if choice is None:
             record = LabelRecord(subject.case, annotation.rater, label, subject.response, question, reason)
             record.at, record.metadata, record.place = annotation.at, annotation.metadata, place
             collector.label(record)
         else:
             first, second = subject.responses
-            preference = PreferenceRecord(first, second, choice, Giver.PERSON, annotation.rater, reason=reason)
-            preference.criterion, preference.metadata, preference.place = question, annotation.metadata, place
-            collector.preference(preference)
+            vote = PreferenceRecord(first, second, choice, Giver.PERSON, annotation.rater, reason=reason)
+            vote.criterion, vote.metadata, vote.place = question, annotation.metadata, place
+            collector.preference(vote)
         reason = ""
 
 
