@@ -12,11 +12,12 @@ from judging.specs.records import names
 from judging.specs.records.collector import Collector
 from judging.specs.records.columns import Column, Mapping, ends_in_reply
 from judging.specs.records.names import CLASSES, Holds
-from judging.specs.records.neutral import CaseRecord, Place
+from judging.specs.records.neutral import CaseRecord, CriterionRecord, Place
 from judging.specs.records.values import (
     are_lettered,
     as_count,
     as_id,
+    as_number,
     as_text,
     content_text,
     details,
@@ -43,7 +44,20 @@ _OF_CASES = (
 )
 _MOST_KNOWN = 200_000  # cases that are recognised again without being read again
 _VARIED = frozenset({list, dict, float})  # types of values of which each row may be warned
+_CRITERIA = ("criterion", "criteria", "requirement", "description", "text", "title", "item")  # entries with the text
+_POINTS = ("points", "weight", "max_points", "score", "max_score")
 Choices = Sequence[tuple[str, str]]  # letter and text of each
+
+
+def criteria_in(value: object) -> list[CriterionRecord]:
+    """Return the criteria of a rubric, objects with a text and points, negative ones too; [] for what is none."""
+    entries = objects(parsed(value)) if isinstance(parsed(value), list) else []
+    said = [next((as_text(entry[name]) for name in _CRITERIA if entry.get(name)), "") for entry in entries]
+    points = [next(filter(None, (as_number(entry.get(name)) for name in _POINTS)), None) for entry in entries]
+    if not all(said) or all(number is None for number in points):
+        return []
+    tags = (tuple(texts(entry.get("tags"))) for entry in entries)
+    return [CriterionRecord(text, number, tags=about) for text, number, about in zip(said, points, tags, strict=True)]
 
 
 @dataclass(slots=True)

@@ -8,25 +8,28 @@ from collections.abc import Iterator, Sequence
 from evalsite.base.types import JsonDict
 from judging.specs.records import names
 from judging.specs.records.columns import (
+    BY_NAME,
+    CHOSEN,
+    OPINIONS,
     UNKNOWN_COLUMNS,
     Column,
+    ColumnRoles,
     Mapping,
-    columns_of,
     ends_in_reply,
+    is_grade,
     number_of,
+    option,
+    says_a_side,
     says_who_answered,
     value_at,
 )
 from judging.specs.records.names import Holds
-from judging.specs.records.neutral import Choice
-from judging.specs.records.parts import Part, UploadParts
 from judging.specs.records.values import (
     are_choices,
-    as_count,
     as_id,
     as_text,
     has_words,
-    is_address,
+    in_one_list,
     is_choice,
     is_list,
     is_question,
@@ -37,95 +40,15 @@ from judging.specs.records.values import (
 )
 from judging.specs.turns import role_of
 
-CHOSEN, BY_NAME, BY_VALUES, BY_WORD = "chosen", "by its name", "by its values", "by a word of its name"
 ASKS = (Holds.PROMPT, Holds.TURNS)
 BY_COMMAND = f"Import it by command, which takes an entry by its path, or choose {Holds.DETAIL.label}."
-_PLAIN = re.compile(r"[\w.=-]+")  # needs no quotes in a shell
 DOUBLE = re.compile(r"(.+) \(\d+\)")  # how a header that stands twice is told apart
 MOST_ALIKE = 10  # files beside one, in which the same ids are looked for
 MOST_SIDES = 5  # of a label that says which of two responses is better, and how much
 _YES_OR_NO = ({"yes", "no"}, {"y", "n"}, {"pass", "fail"}, {"correct", "incorrect"}, {"right", "wrong"}, {"ja", "nein"})
-_OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE)
 RESPONDS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
 
 PAIRED = (Holds.RESPONSE_A, Holds.SYSTEM_A)
-
-
-class ColumnRoles:
-    """The roles that the columns of one part have so far."""
-
-    def __init__(self, part: Part, upload: UploadParts) -> None:
-        self.part, self.upload = part, upload
-        self.mapping = columns_of(part, upload)
-        self.columns, self.roles = self.mapping.columns, self.mapping.roles
-        self.is_told = False  # whether the person named columns with content
-
-    def put(self, code: str, message: str, hint: str, page_hint: str) -> None:
-        """Put a question that the person must answer before the table is read."""
-        self.mapping.questions.error(self.part.name, code, message, hint=hint, page_hint=page_hint)
-
-    def ask_which(self, name: str, first: Holds, second: Holds, said: str) -> None:
-        """Ask which of two roles a column has, unless the person said it."""
-        if self.mapping.why.get(name) != CHOSEN:
-            hint = f"Say which: {option(first, name)} or {option(second, name)}."
-            page_hint = f"Choose {first.label} or {second.label} for {name} under Columns."
-            self.put("two-roles", f"{name} may be {said}.", hint, page_hint)
-
-    def ask_or_keep(self, name: str, code: str, message: str, hint: str, role: Holds = Holds.DETAIL) -> None:
-        """Ask for another file; the column may be left as it is too."""
-        page_hint = f"{hint}choose {role.label} for {name}."
-        self.put(code, message, f"{hint}say {option(role, name)}.", page_hint)
-
-    def names_of_all(self) -> str:
-        """Return the names of the columns, for a question."""
-        return ", ".join(filter(None, self.columns))
-
-    def free(self) -> Iterator[str]:
-        """Yield the columns without a role, in the order of the file."""
-        return (name for name in self.columns if name and name not in self.roles)
-
-    def named(self, role: Holds) -> list[str]:
-        """Return the free columns whose names say a role, strongest first; empty ones only where all are."""
-        ranked = [(place, name) for name in self.free() if (place := names.rank(name, role)) is not None]
-        ranked = [(place, name) for place, name in ranked if role is not Holds.REFERENCE or not self.cites(name)]
-        found = [name for _, name in sorted(ranked, key=lambda entry: entry[0])]
-        return [name for name in found if self.columns[name].values] or found
-
-    def cites(self, name: str) -> bool:
-        """Return whether a column `reference` says where something is from, and not what is right."""
-        return "ref" in names.compared(name) and self.columns[name].mostly(is_address)
-
-    def strong(self, role: Holds) -> list[str]:
-        """Return the free columns whose names are strong ones of a role, strongest first."""
-        return [name for name in self.named(role) if names.is_strong(name, role)]
-
-    def has(self, *roles: Holds) -> bool:
-        """Return whether a column has one of these roles."""
-        return self.mapping.has(*roles)
-
-    def choosing(self) -> list[str]:
-        """Return the unknown columns that hold nothing but sides of a pair and ties, as those of several people do."""
-        return [name for name in self.free() if not names.is_known(name) and self.columns[name].mostly(_says_a_side)]
-
-    def rated(self) -> list[str]:
-        """Return the unknown columns of a few whole numbers beside a rater, which may be labels by criterion; where
-        nothing else is an opinion, those of a few words."""
-        unknown = [name for name in self.free() if not (names.is_known(name) or names.is_number_of(name))]
-        unknown = unknown if self.is_rated() else []
-        graded = [name for name in unknown if self.columns[name].mostly(is_grade)]
-        is_open = not (graded or self.has(Holds.PREFERENCE, *_OPINIONS))
-        return [name for name in unknown if self.columns[name].is_few_words] if is_open else graded
-
-    def is_rated(self) -> bool:
-        """Return whether a column names who labels, and not only a user, nor a person's grades as `expert` may."""
-        named = [name for name in self.strong(Holds.RATER) if not names.compared(name).startswith("user")]
-        graded = [name for name in named if names.says_people(name) and self.columns[name].mostly(is_grade)]
-        return self.has(Holds.RATER) or len(named) > len(graded)
-
-    def is_recorded(self) -> bool:
-        """Return whether the conversations of the table have what a system said in them."""
-        turns = self.mapping.one(Holds.TURNS)
-        return bool(turns) and self.columns[turns].is_recorded(self.has(Holds.SYSTEM))
 
 
 class ColumnQuestions(ColumnRoles):
@@ -267,6 +190,7 @@ class ColumnQuestions(ColumnRoles):
         self._ask_about_ids()
         self._ask_whose_lists()
         self._ask_about_ratings()
+        self._ask_about_marks()
         of_two = names.systems_beside({names.compared(name): name for name in self.columns})
         name = self.mapping.one(Holds.LABEL) or next(filter(names.chooses, self.free() if of_two else ()), "")
         words = self.columns[name].distinct if name and not self.has(*RESPONDS, Holds.SYSTEM_A) else set()
@@ -285,9 +209,20 @@ class ColumnQuestions(ColumnRoles):
             self.put("unknown-sides", message, hint, page_hint)
         self._ask_about_choices()
 
+    def _ask_about_marks(self) -> None:
+        """Ask where each row labels a piece of a text, from one place in it to another."""
+        by_key = {names.compared(name): name for name in self.free() if self.columns[name].is_numbers}
+        marked = [by_key[key] for key in names.PLACES if key in by_key]
+        if len(marked) == 2 and self.has(Holds.LABEL) and not self.has(*RESPONDS):
+            message = (
+                f"{' and '.join(marked)} say which piece of a text each row labels, which no label of all of it is."
+            )
+            hint = "Bring them as Label Studio or doccano write them. To take them for labels of all of it, "
+            self.ask_or_keep(marked[0], "marks", message, hint)
+
     def ask_what_raters_say(self) -> None:
         """Ask where a column names who labels, and nothing is known to be a label."""
-        is_said = self.has(Holds.PREFERENCE, *_OPINIONS) or self.mapping.questions.has_errors
+        is_said = self.has(Holds.PREFERENCE, *OPINIONS) or self.mapping.questions.has_errors
         raters = [] if is_said or not self.is_rated() else self.mapping.all(Holds.RATER) or self.strong(Holds.RATER)
         found = [name for name in self.free() if name not in raters and self._may_be_said(name)] if raters else []
         if found:
@@ -307,7 +242,7 @@ class ColumnQuestions(ColumnRoles):
         return column.is_labels and is_of_row and not is_other
 
     def _is_of_sides(self, name: str) -> bool:
-        return self.columns[name].mostly(_says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES
+        return self.columns[name].mostly(says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES
 
     def _ask_about_choices(self) -> None:
         """Ask where an answer may count the texts of a list that nothing names as choices."""
@@ -366,7 +301,7 @@ class ColumnQuestions(ColumnRoles):
         message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."
         hint = f"Say it of each: {option(Holds.LABEL, *found)} by criterion. In place of {Holds.LABEL}, write "
         hint += f'"{Holds.LABELS_OF}" by person, {Holds.SCORE} for a judge, or {Holds.DETAIL} for neither.'
-        page_hint = f"Choose {', '.join(role.label for role in _OPINIONS)} or {Holds.DETAIL.label} for each."
+        page_hint = f"Choose {', '.join(role.label for role in OPINIONS)} or {Holds.DETAIL.label} for each."
         self.put("unknown-labels", message, hint, page_hint)
 
     def _may_judge_sides(self) -> list[str]:
@@ -389,7 +324,7 @@ class ColumnQuestions(ColumnRoles):
     def _repeats(self, name: str) -> bool:
         """Return whether a column may have another opinion, by its name or as it is of words or of sides of a pair."""
         column = self.columns[name]
-        is_preference = self.has(Holds.RESPONSE_A) and (names.chooses(name) or column.mostly(_says_a_side))
+        is_preference = self.has(Holds.RESPONSE_A) and (names.chooses(name) or column.mostly(says_a_side))
         return names.is_rating(name) or ((is_preference or not column.is_numbers) and not names.is_number_of(name))
 
     def _ask_whose_words(self, known: Sequence[str], labelled: Sequence[str]) -> None:
@@ -424,12 +359,13 @@ class ColumnQuestions(ColumnRoles):
             role = self.roles[name]
             text_of, asked = (names.text_in, role) if role is Holds.PROMPT else (reply_in, Holds.RESPONSE)
             is_typed = role is not Holds.PROMPT and self.part.is_records  # there a text of JSON is what a system wrote
-            inner = objects(self.part.values(name) if is_typed else self.columns[name].values)
+            inner = objects(list(map(in_one_list, self.part.values(name))) if is_typed else self.columns[name].values)
             nameless = next((value for value in inner if value and text_of(value) is None), None)
-            if nameless is not None:
+            if nameless is not None and (role is not Holds.RESPONSE or self.mapping.why[name] != CHOSEN):
                 entry = _said_in(nameless) or next(iter(nameless))
                 message = f"{name} holds objects. Which entry is the {asked}? They have: {', '.join(nameless)}."
-                hint = f"Say it with {option(role, f'{name}.{entry}')}."
+                whole = f", or {option(role, name)} for all of it" if role is Holds.RESPONSE else ""
+                hint = f"Say it with {option(role, f'{name}.{entry}')}{whole}."
                 page_hint = f"Import it by command, which takes an entry by its path, or write the text into {name}."
                 self.put("object-in-role", message, hint, page_hint)
         for ask in (
@@ -723,29 +659,6 @@ class ColumnQuestions(ColumnRoles):
         self.put(UNKNOWN_COLUMNS, message, hint, page_hint)
 
 
-def option(role: Holds, *columns: str) -> str:
-    """Return the options of the command that give columns a role, in quotes where the shell needs them."""
-    texts = (f"{role}={name}" for name in columns)
-    return " ".join(f"--map {text if _PLAIN.fullmatch(text) else _quoted(text)}" for text in texts)
-
-
-def _quoted(text: str) -> str:
-    return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'
-
-
-def chooses_a_side(value: object) -> bool:
-    """Return whether a value says by itself that it is one side of a pair or a tie; a letter alone may be anything."""
-    text, chosen = as_text(value), names.preference(as_text(value))
-    is_verdict = names.degree(text) is not None or (text.lstrip().startswith("[[") and chosen is not None)
-    return is_verdict or names.names_a_side(text) or chosen is Choice.TIE or names.compared(text) in ("left", "right")
-
-
-def is_grade(value: object) -> bool:
-    """Return whether a value is a whole number as people give to responses, 0 to 10."""
-    number = as_count(value)
-    return number is not None and number <= 10
-
-
 def _is_share(value: object) -> bool:
     number = number_of(value)
     return number is not None and 0 <= number <= 1 and not isinstance(value, bool)
@@ -753,10 +666,6 @@ def _is_share(value: object) -> bool:
 
 def _are_numbers(value: object) -> bool:
     return len(listed(value)) > 1 and all(isinstance(entry, int | float) for entry in listed(value))
-
-
-def _says_a_side(value: object) -> bool:
-    return names.preference(as_text(value)) is not None or chooses_a_side(value)
 
 
 def _is_word(value: object) -> bool:

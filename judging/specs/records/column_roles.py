@@ -9,21 +9,20 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from judging.specs.records import names
-from judging.specs.records.case_reader import reference_texts
-from judging.specs.records.column_questions import (
-    ASKS,
+from judging.specs.records.case_reader import criteria_in, reference_texts
+from judging.specs.records.column_questions import ASKS, DOUBLE, PAIRED, RESPONDS, ColumnQuestions
+from judging.specs.records.columns import (
     BY_NAME,
     BY_VALUES,
     BY_WORD,
     CHOSEN,
-    DOUBLE,
-    PAIRED,
-    RESPONDS,
-    ColumnQuestions,
+    Column,
+    Mapping,
     chooses_a_side,
+    is_reply,
     option,
+    value_at,
 )
-from judging.specs.records.columns import Column, Mapping, is_reply, value_at
 from judging.specs.records.names import REPEATED, Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.parts import Part, Row, UploadParts
@@ -719,6 +718,8 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.ATTEMPT, [name for name in attempts if "attempt" in name or self.columns[name].is_numbers])
         if self.has(*ASKS) and not self.has(Holds.REFERENCE):
             self._give_only(Holds.REFERENCE, self.strong(Holds.REFERENCE))
+        rubrics = [name for name in self.named(Holds.RUBRIC) if all(map(criteria_in, self.columns[name].values))]
+        self._give(Holds.RUBRIC, rubrics if self.has(*ASKS) else [])
         for role in _OF_CASES:
             as_objects = role in (Holds.CONTEXT, Holds.IMAGE)
             fitting = [name for name in self.named(role) if as_objects or not self.columns[name].holds_objects]

@@ -1,4 +1,4 @@
-"""The columns of a table or of records: their names, the values in the sample, what the shape of the values says."""
+"""The columns of a table or of records: names, values in the sample, what the shape of these says, and their roles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from evalsite.base.types import JsonObject
 from judging.specs.files.findings import Findings, shorten
 from judging.specs.records import names
 from judging.specs.records.names import Holds
+from judging.specs.records.neutral import Choice
 from judging.specs.records.parts import MOST_COLUMNS, Part, UploadParts
 from judging.specs.records.shapes import ColumnUse
 from judging.specs.records.values import (
+    as_count,
     as_number,
     as_text,
     at,
     in_one_list,
+    is_address,
     is_messages,
     is_missing,
     named_numbers,
@@ -25,6 +28,9 @@ from judging.specs.records.values import (
 )
 from judging.specs.turns import role_of
 
+CHOSEN, BY_NAME, BY_VALUES, BY_WORD = "chosen", "by its name", "by its values", "by a word of its name"
+OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE)
+_PLAIN = re.compile(r"[\w.=-]+")  # needs no quotes in a shell
 UNKNOWN_COLUMNS = "unknown-columns"  # code of the question which columns hold responses or labels, or what is asked
 SAMPLES = 3  # cells that are shown of a column
 MOST_WORDS = 7  # of a scale in words, which nothing else tells
@@ -275,3 +281,107 @@ def columns_of(part: Part, upload: UploadParts) -> Mapping:
         values = [in_one_list(parsed(row[name])) for row in flattened if name in row and not is_missing(row[name])]
         mapping.columns[name] = Column(name, values)
     return mapping
+
+
+class ColumnRoles:
+    """The roles that the columns of one part have so far."""
+
+    def __init__(self, part: Part, upload: UploadParts) -> None:
+        self.part, self.upload = part, upload
+        self.mapping = columns_of(part, upload)
+        self.columns, self.roles = self.mapping.columns, self.mapping.roles
+        self.is_told = False  # whether the person named columns with content
+
+    def put(self, code: str, message: str, hint: str, page_hint: str) -> None:
+        """Put a question that the person must answer before the table is read."""
+        self.mapping.questions.error(self.part.name, code, message, hint=hint, page_hint=page_hint)
+
+    def ask_which(self, name: str, first: Holds, second: Holds, said: str) -> None:
+        """Ask which of two roles a column has, unless the person said it."""
+        if self.mapping.why.get(name) != CHOSEN:
+            hint = f"Say which: {option(first, name)} or {option(second, name)}."
+            page_hint = f"Choose {first.label} or {second.label} for {name} under Columns."
+            self.put("two-roles", f"{name} may be {said}.", hint, page_hint)
+
+    def ask_or_keep(self, name: str, code: str, message: str, hint: str, role: Holds = Holds.DETAIL) -> None:
+        """Ask for another file; the column may be left as it is too."""
+        page_hint = f"{hint}choose {role.label} for {name}."
+        self.put(code, message, f"{hint}say {option(role, name)}.", page_hint)
+
+    def names_of_all(self) -> str:
+        """Return the names of the columns, for a question."""
+        return ", ".join(filter(None, self.columns))
+
+    def free(self) -> Iterator[str]:
+        """Yield the columns without a role, in the order of the file."""
+        return (name for name in self.columns if name and name not in self.roles)
+
+    def named(self, role: Holds) -> list[str]:
+        """Return the free columns whose names say a role, strongest first; empty ones only where all are."""
+        ranked = [(place, name) for name in self.free() if (place := names.rank(name, role)) is not None]
+        ranked = [(place, name) for place, name in ranked if role is not Holds.REFERENCE or not self.cites(name)]
+        found = [name for _, name in sorted(ranked, key=lambda entry: entry[0])]
+        return [name for name in found if self.columns[name].values] or found
+
+    def cites(self, name: str) -> bool:
+        """Return whether a column `reference` says where something is from, and not what is right."""
+        return "ref" in names.compared(name) and self.columns[name].mostly(is_address)
+
+    def strong(self, role: Holds) -> list[str]:
+        """Return the free columns whose names are strong ones of a role, strongest first."""
+        return [name for name in self.named(role) if names.is_strong(name, role)]
+
+    def has(self, *roles: Holds) -> bool:
+        """Return whether a column has one of these roles."""
+        return self.mapping.has(*roles)
+
+    def choosing(self) -> list[str]:
+        """Return the unknown columns that hold nothing but sides of a pair and ties, as those of several people do."""
+        return [name for name in self.free() if not names.is_known(name) and self.columns[name].mostly(says_a_side)]
+
+    def rated(self) -> list[str]:
+        """Return the unknown columns of a few whole numbers beside a rater, which may be labels by criterion; where
+        nothing else is an opinion, those of a few words."""
+        unknown = [name for name in self.free() if not (names.is_known(name) or names.is_number_of(name))]
+        unknown = unknown if self.is_rated() else []
+        graded = [name for name in unknown if self.columns[name].mostly(is_grade)]
+        is_open = not (graded or self.has(Holds.PREFERENCE, *OPINIONS))
+        return [name for name in unknown if self.columns[name].is_few_words] if is_open else graded
+
+    def is_rated(self) -> bool:
+        """Return whether a column names who labels, and not only a user, nor a person's grades as `expert` may."""
+        named = [name for name in self.strong(Holds.RATER) if not names.compared(name).startswith("user")]
+        graded = [name for name in named if names.says_people(name) and self.columns[name].mostly(is_grade)]
+        return self.has(Holds.RATER) or len(named) > len(graded)
+
+    def is_recorded(self) -> bool:
+        """Return whether the conversations of the table have what a system said in them."""
+        turns = self.mapping.one(Holds.TURNS)
+        return bool(turns) and self.columns[turns].is_recorded(self.has(Holds.SYSTEM))
+
+
+def option(role: Holds, *columns: str) -> str:
+    """Return the options of the command that give columns a role, in quotes where the shell needs them."""
+    texts = (f"{role}={name}" for name in columns)
+    return " ".join(f"--map {text if _PLAIN.fullmatch(text) else _quoted(text)}" for text in texts)
+
+
+def _quoted(text: str) -> str:
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'
+
+
+def chooses_a_side(value: object) -> bool:
+    """Return whether a value says by itself that it is one side of a pair or a tie; a letter alone may be anything."""
+    text, chosen = as_text(value), names.preference(as_text(value))
+    is_verdict = names.degree(text) is not None or (text.lstrip().startswith("[[") and chosen is not None)
+    return is_verdict or names.names_a_side(text) or chosen is Choice.TIE or names.compared(text) in ("left", "right")
+
+
+def is_grade(value: object) -> bool:
+    """Return whether a value is a whole number as people give to responses, 0 to 10."""
+    number = as_count(value)
+    return number is not None and number <= 10
+
+
+def says_a_side(value: object) -> bool:
+    return names.preference(as_text(value)) is not None or chooses_a_side(value)

@@ -37,6 +37,7 @@ class Holds(StrEnum):
     CONTEXT_ROLE = "context-role", "Role of the context"
     REFERENCE = "reference", "Reference"
     CHOICES = "choices", "Choices"
+    RUBRIC = "rubric", "Rubric of the case"
     IMAGE = "image", "Image"
     SYSTEM = "system", "System"
     RESPONSE = "response", "Response"
@@ -169,6 +170,7 @@ _TABLE: Mapping[Holds, str] = {
     Holds.SPLIT: "split, datasplit, subset, dataset, benchmark, domain, topic, difficulty, tags, metadata, subject,"
     " task_name, section, task, level, source, Thema",
     Holds.CHOICES: "choices, options, endings, alternatives, alternativas, answer_choices, answer_options",
+    Holds.RUBRIC: "rubric, rubrics, rubric_items, criteria, checklist, scoring_rubric, grading_criteria",
     Holds.IMAGE: "image, images",
     Holds.RESPONSE_IMAGE: "response_image",
     Holds.TIME: "at, given_at, answered_at, created_at, updated_at, time, timestamp, tstamp, date, Datum, Zeit",
@@ -183,6 +185,7 @@ _OWN_SYSTEMS = (
     *(("chosen_model", "rejected_model"), ("preferred_model", "non_preferred_model"), ("left_model", "right_model")),
     *(("left_system", "right_system"), ("answer_1_model_id", "answer_2_model_id")),
 )
+PLACES = ("start", "end", "start_offset", "end_offset", "begin", "span_start", "span_end")  # of a piece of a text
 PREFERRED_FIRST = frozenset({"chosen", "preferred_output"})  # headers that say themselves which one is better
 
 _DEGREES = {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.files.findings import Findings, shorten
 from judging.specs.records import names
-from judging.specs.records.case_reader import ANSWERS, ASKS, DETAILS_OF_CASES, CaseReader
+from judging.specs.records.case_reader import ANSWERS, ASKS, DETAILS_OF_CASES, CaseReader, criteria_in
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
-from judging.specs.records.column_questions import CHOSEN, option
 from judging.specs.records.column_roles import resolve
-from judging.specs.records.columns import Mapping, flat, number_of, top_of, unrolled, value_at
+from judging.specs.records.columns import CHOSEN, Mapping, flat, number_of, option, top_of, unrolled, value_at
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
@@ -24,6 +23,7 @@ from judging.specs.records.neutral import (
     Place,
     PreferenceRecord,
     ResponseRecord,
+    RubricRecord,
     Scale,
     ScoreRecord,
     VerdictRecord,
@@ -334,6 +334,8 @@ class _Reader:
         case = self.cases.read(place, fields, more if self.keeps_with_case else {})
         if case is None:
             return None
+        if self.one[Holds.RUBRIC] and (criteria := criteria_in(fields.get(self.one[Holds.RUBRIC]))):
+            self.collector.rubric(RubricRecord(case, criteria, place))
         if self.is_pair:
             self._pair(place, case, fields, {} if self.keeps_with_case else more)
         elif self.systems:

@@ -160,8 +160,10 @@ def exchanges(value: object) -> object:
 
 
 def in_one_list(value: object) -> object:
-    """Return the turns of several lists, of an object of messages alone, or of objects with a user's and an assistant's
-    text each, in one list; any other value as it is."""
+    """Return the turns of several lists, of an object of messages alone, of a turn that calls tools, or of objects with
+    a user's and an assistant's text each, in one list; any other value as it is."""
+    if isinstance(value, dict) and value.get("tool_calls") and _is_turn(value):
+        return [value]
     if isinstance(value, dict) and value.keys() == {"messages"} and is_messages(value["messages"]):
         return value["messages"]
     lists = [_exchange(entry) for entry in value] if isinstance(value, list) else []

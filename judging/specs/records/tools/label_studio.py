@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.files.findings import shorten
 from judging.specs.records.collector import Collector
-from judging.specs.records.column_questions import BY_VALUES, CHOSEN
-from judging.specs.records.columns import SAMPLES
+from judging.specs.records.columns import BY_VALUES, CHOSEN, SAMPLES
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Place
 from judging.specs.records.parts import Form, Part, UploadParts

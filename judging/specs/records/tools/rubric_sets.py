@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from evalsite.base.types import JsonDict, JsonObject
+from judging.specs.records.case_reader import criteria_in
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import SHARE, Holds
 from judging.specs.records.neutral import CaseRecord, Choice, CriterionRecord, Giver, ResponseRecord, Scale
@@ -56,12 +57,7 @@ def healthbench(row: ToolRow) -> Told:
     best, tags = references(row.at("ideal_completions_data.ideal_completion")), row.get("example_tags")
     case = CaseRecord(row.id("prompt_id"), references=best, **row.asked("prompt"))
     lines = [line for name in _RUBRICS for line in row.objects(name)]
-    rubric = [
-        CriterionRecord(
-            as_text(line.get("criterion")), as_number(line.get("points")), tags=tuple(texts(line.get("tags")))
-        )
-        for line in lines
-    ]
+    rubric = criteria_in(lines)
     met = [line for line in lines if isinstance(line.get("criteria_met"), bool)]
     judge = row.judge("") if met else ""
     said: list[Said] = [

@@ -506,3 +506,44 @@ def test_reads_asks_whose_scores_of_the_same_responses_two_files_have() -> None:
         ("bo", "1", "5"),
         ("bo", "2", "3"),
     ]
+
+
+def test_reads_takes_criteria_with_points_for_the_rubric_of_a_case() -> None:
+    rubric = [{"criterion": "Names the Elbe", "weight": 2}, {"criterion": "Guesses", "weight": -1}]
+    document = read(lines({"question": "Which?", "rubric": rubric, "response": "The Elbe.", "model": "oak"}), "t.jsonl")
+
+    assert [(row["case"], row["criteria"]) for row in document["rubrics"]] == [
+        ("1", [{"text": "Names the Elbe", "points": 2.0}, {"text": "Guesses", "points": -1.0}])
+    ]
+
+
+def test_reads_takes_a_turn_that_calls_a_tool_for_a_response() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    row = {
+        "question": "Which?",
+        "response": {"role": "assistant", "content": None, "tool_calls": [call]},
+        "model": "oak",
+    }
+    (found,) = read(lines(row), "t.jsonl")["responses"]
+
+    assert found["messages"] == [{"role": "assistant", "text": "[calls look({})]"}]
+
+
+def test_reads_takes_all_of_an_object_for_a_response_where_the_person_says_so() -> None:
+    row = {"question": "Which?", "output": {"river": "Elbe", "sure": 1}, "model": "oak"}
+
+    assert refused(lines(row), "t.jsonl") == [
+        "t.jsonl: output holds objects. Which entry is the response? They have: river, sure. Say it with --map "
+        "response=output.river, or --map response=output for all of it."
+    ]
+    (found,) = read(lines(row), "t.jsonl", columns={"output": "response"})["responses"]
+    assert json.loads(found["text"]) == row["output"]
+
+
+def test_reads_asks_where_rows_label_pieces_of_a_text() -> None:
+    rows = ["1,It is the Elbe.,ann,0,2,x", "1,It is the Elbe.,ann,10,14,river"]
+
+    assert refused("\n".join(["doc_id,text,annotator,start,end,label", *rows])) == [
+        "t.csv: start and end say which piece of a text each row labels, which no label of all of it is. Bring them as "
+        "Label Studio or doccano write them. To take them for labels of all of it, say --map detail=start."
+    ]
