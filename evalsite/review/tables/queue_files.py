@@ -13,7 +13,7 @@ from judging.specs.files.findings import Problem, Severity, said_once
 from judging.specs.pictures import PictureFile
 from judging.specs.records import names
 from judging.specs.records.collected import Collected
-from judging.specs.records.column_questions import CHOSEN
+from judging.specs.records.columns import CHOSEN
 from judging.specs.records.file_records import (
     FileRecords,
     ParsedFile,
