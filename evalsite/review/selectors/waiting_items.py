@@ -105,8 +105,9 @@ def annotations_nobody_can_give(queue: Queue) -> list[int]:
 
 def _with_lack(queue: Queue) -> QuerySet[LackingItem]:
     """Annotate open items with `lack`: how many more answers they need than there are people left."""
-    people = possible_members_of(queue).count()
-    touched = Count("assignments", filter=Q(assignments__status__in=TOUCHED))
+    members = possible_members_of(queue)
+    touched = Count("assignments", filter=Q(assignments__status__in=TOUCHED, assignments__annotator__in=members))
+    people = members.count()
     items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, only_for=None)
     given_back = queue.assignments.filter(status__in=(AssignmentStatus.SKIPPED, AssignmentStatus.WITHDRAWN))
     no_label = queue.annotations.filter(slot=None)

@@ -43,6 +43,16 @@ def test_skip_item_tells_owners_where_nobody_is_left() -> None:
     assert (decided.status, queue.open_count, other.is_open) == (ItemStatus.ADJUDICATED, 1, True)
 
 
+def test_who_has_left_takes_nobody_elses_place_among_those_who_are_left_for_an_item() -> None:
+    queue, eve = factories.queue(quorum=2), factories.user("eve")
+    queue.members.set([factories.user("ada", Role.ANNOTATOR), eve])
+    answered, untouched = factories.review_item(queue=queue, answer_count=1), factories.review_item(queue=queue)
+    factories.annotation(item=answered, label="1", annotator=eve)
+
+    # Ada gives the label that the first lacks; the second lacks two
+    assert list(stuck_items(queue)) == [untouched]
+
+
 def test_exclude_item_leaves_the_queue_and_the_reports_until_it_is_brought_back() -> None:
     rita, queue = factories.user("rita", Role.RESEARCHER), factories.queue()
     item = factories.review_item(queue=queue)
