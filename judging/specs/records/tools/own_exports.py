@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from evalsite.base.tables import unescape_cell
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict
 from judging.specs.files.findings import shorten
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
 from judging.specs.records.names import Holds
@@ -57,6 +57,7 @@ _DEBATES = frozenset({"set_id", "debate_id"})
 _DEBATE_SETS = (frozenset({"set_id", "method", "setup"}), frozenset({"set_id", "levels", "cases"}))
 _CHOICES = {1.0: Choice.A, 0.0: Choice.TIE, -1.0: Choice.B}
 _PEOPLE = "people"  # who scored, on a case's page
+_RULES = "rules"  # the grader of this site, for which each case has a full score of its own
 _SHARE: Scale = (0, 1)
 
 
@@ -65,7 +66,8 @@ def _of(reads: Callable[[ToolRow], Told | None], tool_of_log: str = "") -> Reads
 
     def told(row: ToolRow) -> Told | None:
         if row.part.column_numbers:
-            row.fields = _unescaped(row.fields)
+            fields = row.fields.items()
+            row.fields = {name: unescape_cell(value) if isinstance(value, str) else value for name, value in fields}
         attempt = row.text("attempt")
         if attempt and as_count(attempt) is None:
             raise BadRow(BAD_ATTEMPT.format(shorten(attempt)))
@@ -77,10 +79,6 @@ def _of(reads: Callable[[ToolRow], Told | None], tool_of_log: str = "") -> Reads
             collector.log(LogRecord(part.file, tool_of_log, name=part.stem))
 
     return read
-
-
-def _unescaped(fields: JsonObject) -> JsonDict:
-    return {name: unescape_cell(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
 def _has(columns: frozenset[str]) -> Callable[[Part], bool]:
@@ -158,6 +156,8 @@ def _marked(row: ToolRow, name: str, is_judge: bool, scale: Scale) -> Said:
 def _score(row: ToolRow) -> Told:
     full = row.number("full")
     scale: Scale = (0, full) if full else UNKNOWN_SCALE
+    if row.text("evaluator") == _RULES:
+        row.fields, scale = row.fields | {"value": row.fields.get("share")}, _SHARE
     return _answered(row, [_marked(row, row.text("evaluator"), bool(row.text("verdict_id")), scale)])
 
 

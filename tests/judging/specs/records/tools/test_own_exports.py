@@ -73,13 +73,17 @@ def test_scores_come_back_with_their_scale_and_judges_as_verdicts() -> None:
     }
     row |= {"share": 0.5, "verdict_id": None, "prompt": "=Is it?", "response": "-No.", "stop_reason": "stop"}
     judged = row | {"evaluator": "judge", "verdict_id": 9, "judge_reason": "Short."}
-    files = {"scores.csv": _csv(list(row | judged), row, judged)}
+    rules = row | {"evaluator": "rules", "value": 1.5, "full": 3}
+    files = {"scores.csv": _csv(list(row | judged), row, judged, rules)}
 
     document = stored(files)
 
     assert told(document["cases"], "id", "prompt") == [("q1", "=Is it?")]
     assert told(document["responses"], "case", "system", "text", "stop") == [("q1", "elk", "-No.", "stop")]
-    assert told(document["scores"], "grader", "value", "scale") == [("words", 2.0, [0, 4.0])]
+    assert told(document["scores"], "grader", "value", "scale") == [
+        ("words", 2.0, [0, 4.0]),
+        ("rules", 0.5, [0, 1]),  # of cases with full scores of their own, on one scale
+    ]
     assert told(document["verdicts"], "judge", "value", "scale", "reason") == [("judge", 2.0, [0, 4.0], "Short.")]
 
 
