@@ -148,8 +148,8 @@ def ends_quoted(lines: Sequence[str], judged: str) -> bool:
 
 
 def only_courtesy(text: str) -> bool:
-    """Return whether what follows a verdict is nothing, or one line such as "Let me know if you need more"."""
-    rest = text.strip().removeprefix("```").strip()
+    """Return whether what follows a verdict is nothing but closing marks, or one line such as "Let me know if ..."."""
+    rest = text.strip("`*_.)]\"' \n\t\r")
     return not rest or _COURTESY.fullmatch(rest) is not None
 
 

@@ -192,7 +192,7 @@ def with_example(text: str, example: Mapping[str, str]) -> str:
 # Placeholders that every benchmark means alike are known; what others are is for their reader to say.
 
 AS_TEXT = "="  # in the place of a variable: the braces are part of the text
-_PLACEHOLDER = re.compile(r"(?<![{%\\])\{ ?([A-Za-z_]\w{0,39}) ?\}(?!\})")
+_PLACEHOLDER = re.compile(r"(?<![{%\\])\$?\{ ?([A-Za-z_]\w{0,39}) ?\}(?!\})")
 _DOUBLED = re.compile(r"(\{\{-?\s*[A-Za-z_][\w.]*\s*(?:(?:[|(\[]|if\b|or\b|and\b)[^{}]*)?\}\})|\{\{|\}\}")
 _BLOCK = re.compile(r"<\|im_start\|>[ \t]*(\w{1,20})[ \t]*\n?(.*?)(?:<\|im_end\|>|(?=<\|im_start\|>)|\Z)", re.DOTALL)
 _MARK = "<|im_start|>"
@@ -211,7 +211,7 @@ KNOWN: Mapping[str, str] = {name: variable for variable, names in _KNOWN.items()
 
 
 def placeholders_of(*texts: str) -> dict[str, str]:
-    """Return the names in single braces in their order, each with the variable that it is known to be, or nothing.
+    """Return the names in single braces, also as ${name}, each with the variable that it is known to be, or nothing.
 
     Of two names for one variable, such as instruction and input, nobody can tell what the second is.
     """

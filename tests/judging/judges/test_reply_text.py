@@ -105,9 +105,20 @@ def test_parse_reply_accepts_its_own_form_even_where_the_answer_holds_the_same()
 
 
 def test_only_courtesy_knows_courtesies_from_verdicts() -> None:
-    texts = ("", "\n```", "Let me know if you need more.", "Thanks!", "It is wrong.", "Thanks!\nIt is wrong.")
+    texts = (
+        "",
+        "\n```",
+        "**",
+        ".",
+        "]\n```",
+        "Let me know if you need more.",
+        "Thanks!",
+        "no",
+        "**3**",
+        "Thanks!\nNo.",
+    )
 
-    assert [only_courtesy(text) for text in texts] == [True, True, True, True, False, False]
+    assert [only_courtesy(text) for text in texts] == [True] * 7 + [False] * 3
 
 
 def test_bare_drops_spacing_case_and_quote_marks() -> None:

@@ -46,6 +46,14 @@ def test_filled_in_writes_variables_and_keeps_what_is_text() -> None:
     )
 
 
+def test_placeholders_with_a_dollar_sign_are_taken_whole() -> None:
+    text = "Cost: $5. ${question} {answer} ${x}"
+
+    assert placeholders_of(text) == {"question": "question", "answer": "response", "x": ""}
+    filled = filled_in(text, {**placeholders_of(text), "x": "="})
+    assert filled == "Cost: $5. {{ question }} {{ response }} ${x}"
+
+
 def test_filled_in_takes_doubled_braces_for_single_ones_where_placeholders_are_single() -> None:
     reply = '{{"score": 1, "why": {{"text": "..."}}}}'
     variables = placeholders_of("{question} {answer}")
