@@ -83,6 +83,11 @@ class ResponseGrade:
     notes: tuple[Note, ...] = ()
     fault: GradingFault | None = None
 
+    @property
+    def is_ungraded(self) -> bool:
+        """Whether the case has no rules, so that there is nothing to be scored."""
+        return self.status is ScoreStatus.INCOMPLETE and not self.criteria
+
     def criterion(self, name: str) -> CriterionGrade | None:
         """Return the named criterion's grade, None where the case does not use it."""
         return next((grade for grade in self.criteria if grade.name == name), None)

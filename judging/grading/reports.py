@@ -15,6 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -186,8 +187,8 @@ class _Ledger:
         rows = []
         for key in (key for key in self.full if key[0] == dimension):
             values = [self.points[key].get(group, 0.0) for group in range(groups)]
-            std = float(np.std(values, ddof=1)) if groups > 1 else 0.0
-            rows.append(ReportRow(*key, float(np.mean(values)), std, self.full[key], self.cases[key]))
+            mean, std = float(np.mean(values)), _sample_std(values)
+            rows.append(ReportRow(*key, mean, std, self.full[key], self.cases[key]))
         return sorted(rows, key=lambda row: -row.full_score)
 
 
@@ -205,34 +206,33 @@ def metric_points(criteria: Iterable[JsonObject]) -> Points:
     }
 
 
-def suite_report(cases: Iterable[CaseAttempts], *, group_size: int = 10) -> SuiteReport:
-    """Return the table over cases whose every attempt has a score. A missing group counts 0, as in InfiBench.
+def suite_report(cases: Iterable[CaseAttempts], *, group_size: int = 10, compat: bool = False) -> SuiteReport:
+    """Return the table over cases whose every attempt has a score. A group that a case lacks counts what its others do
+    on average, in compat mode 0 as in InfiBench.
 
     Per case and group of `group_size` attempts the one with the highest sum of points counts, the last on a tie.
     """
     ledger = _Ledger()
-    left_out: list[str] = []
-    groups = 0
-    for case in cases:
-        bests = _bests(case, group_size)
-        if bests is None:
-            left_out.append(case.key)
-            continue
-        groups = max(groups, len(bests.shares))
-        _book(ledger, case, bests)
+    bests_of = [(case, _bests(case, group_size)) for case in cases]
+    left_out = [case.key for case, bests in bests_of if bests is None]
+    groups = max((len(bests.shares) for _, bests in bests_of if bests is not None), default=0)
+    for case, bests in bests_of:
+        if bests is not None:
+            _book(ledger, case, bests, len(bests.shares) if compat else groups)
     rows = [row for kind in ("overall", "language", "type", "metric") for row in ledger.rows(kind, max(groups, 1))]
     return SuiteReport(tuple(rows), groups, tuple(left_out))
 
 
-def _book(ledger: _Ledger, case: CaseAttempts, bests: _CaseBests) -> None:
-    for row in (("overall", ""), ("language", case.lang), ("type", case.question_type)):
+def _book(ledger: _Ledger, case: CaseAttempts, bests: _CaseBests, groups: int) -> None:
+    values = dict.fromkeys((("overall", ""), ("language", case.lang), ("type", case.question_type)), bests.shares)
+    for row in values:
         ledger.open(row, case.full_score)
-        for group, share in enumerate(bests.shares):
-            ledger.points[row][group] += share
     for metric, full in bests.metric_full.items():
         ledger.open(("metric", metric), full)
-        for group, points in enumerate(bests.metric_points):
-            ledger.points["metric", metric][group] += points.get(metric, 0.0)
+        values["metric", metric] = [points.get(metric, 0.0) for points in bests.metric_points]
+    for row, own in values.items():
+        for group in range(groups):
+            ledger.points[row][group] += own[group] if group < len(own) else fmean(own)
 
 
 def _bests(case: CaseAttempts, group_size: int) -> _CaseBests | None:

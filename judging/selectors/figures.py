@@ -75,7 +75,7 @@ def group_size(*, mode: str, compat: bool) -> int:
 
 
 def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case]) -> SuiteReport:
-    """Return the table of a rule grader for one system; a case with an attempt that has no score is left out.
+    """Return the table of a rule grader for one system; cases without rules, or a score of an attempt, are left out.
 
     A log has scores and no points by metric, and is about the cases that it has: its rows are those of judges.
     """
@@ -92,12 +92,13 @@ def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case
     for case in cases:
         attempts = by_prompt.get(case.prompt_id, [])
         decided = [points for points in attempts if points is not None]
-        if len(decided) < len(attempts):
+        if len(decided) < len(attempts) or not (attempts or case.grading):
             ungraded.append(case.key)
         else:
             graded.append(_attempts(case, decided, suite=run.suite))
-    size = group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat")))
-    report = suite_report(graded, group_size=size)
+    compat = bool(run.options.get("compat"))
+    size = group_size(mode=run.suite.attempt_reduce_mode, compat=compat)
+    report = suite_report(graded, group_size=size, compat=compat)
     return replace(report, left_out=(*ungraded, *report.left_out))
 
 

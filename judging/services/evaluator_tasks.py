@@ -497,7 +497,8 @@ class GradingExecutor(Executor):
         verdicts = [_verdict_row(run, item, at) for item in judged]
         store_verdicts(rows=verdicts, at=at)
         rows = [_judge_score_row(run, item, verdict, at) for item, verdict in zip(judged, verdicts, strict=True)]
-        rows += [_rule_score_row(run, item, at) for item in finished if item.result.grade is not None]
+        graded = [item for item in finished if item.result.grade is not None and not item.result.grade.is_ungraded]
+        rows += [_rule_score_row(run, item, at) for item in graded]
         store_scores(rows=rows, at=at)
 
     def failure(self, result: Any) -> str:
@@ -511,7 +512,7 @@ class GradingExecutor(Executor):
                 return verdict.status.value
             return "" if result.score is not None and result.score.value is not None else "incomplete"
         grade: ResponseGrade = result.grade
-        if grade.score is not None:
+        if grade.score is not None or grade.is_ungraded:
             return ""
         return NOT_RUN if any(note.code == NOT_RUN for note in grade.all_notes()) else grade.status.value
 

@@ -12,7 +12,7 @@ from math import nan
 from typing import Any
 
 import numpy as np
-from django.db.models import FloatField, Q, QuerySet, Value
+from django.db.models import BooleanField, ExpressionWrapper, FloatField, Q, QuerySet, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Length, Substr
 
@@ -174,6 +174,7 @@ class CaseFacts:
     question_type: str
     full_score: float
     null_share: float
+    has_rules: bool
 
     def matches(self, options: Options) -> bool:
         """Whether the filters of a report keep this case."""
@@ -226,13 +227,14 @@ def suite_cases(evaluator: RunEvaluator) -> list[CaseFacts]:
         "case__question_type",
         "case__full_score",
         "case__null_score",
+        ExpressionWrapper(Q(case__grading={}), BooleanField()),
     )
     cases = []
-    for pk, key, prompt_id, scenario, lang, kind, full, null in rows.iterator(chunk_size=CASE_SCORES_CHUNK):
+    for pk, key, prompt_id, scenario, lang, kind, full, null, is_bare in rows.iterator(chunk_size=CASE_SCORES_CHUNK):
         points = suite.full_score if full is None else full
         nothing = suite.null_score if null is None else null
         share = nothing / points if points else 0.0
-        cases.append(CaseFacts(pk, key, prompt_id, scenario, lang, kind, points, share))
+        cases.append(CaseFacts(pk, key, prompt_id, scenario, lang, kind, points, share, not is_bare))
     return cases
 
 
@@ -260,8 +262,8 @@ def _read_scores(
     evaluators: Sequence[RunEvaluator], options: Options, only: Q, *, whole_suite: bool = False
 ) -> SuiteScores:
     newest = evaluators[0]
-    is_asked = _every_case if whole_suite else _asked_cases(evaluators)
-    cases = tuple(case for case in suite_cases(newest) if case.matches(options) and is_asked(case))
+    is_asked = _asked_cases(evaluators)
+    cases = tuple(case for case in suite_cases(newest) if case.matches(options) and (whole_suite or is_asked(case)))
     runs = [evaluator.run_id for evaluator in evaluators]
     named = System.objects.filter(runs__in=runs).distinct().order_by("name", "pk")
     named = named.exclude(name=newest.compared_with)  # a baseline is not compared with itself
@@ -277,12 +279,17 @@ def _read_scores(
         attempts = attempts[np.argsort(np.isnan(attempts["share"]), kind="stable")]
         _, firsts = np.unique(attempts["response"], return_index=True)
         attempts = attempts[firsts]
-    scores = _suite_scores(newest, cases, systems, _in_order(attempts))
-    scores.missing[_without_reply(evaluators, scores)] = False
+    in_order = np.lexsort((attempts["number"], attempts["prompt"], attempts["system"]))
+    scores = _suite_scores(newest, cases, systems, attempts[in_order])
+    is_bare = np.zeros(len(cases), dtype=bool)  # a case without rules has no score by rules, nor a null score
+    if newest.kind == EvaluatorKind.GRADER and not newest.imported_from:
+        is_bare = np.all([*scores.missing, [not case.has_rules for case in cases]], axis=0)
+    scores.missing[_without_reply(evaluators, scores) | is_bare] = False
     if chosen(options, "missing") == "skip":
         return scores
     # null scores alone are no mean of a system whose responses have no score
-    is_unread = np.isnan(scores.shares).all(axis=1, keepdims=True) & ~scores.missing.all(axis=1, keepdims=True)
+    has_said = ~(scores.missing | is_bare).all(axis=1, keepdims=True)
+    is_unread = has_said & np.isnan(scores.shares).all(axis=1, keepdims=True)
     null_shares = np.array([case.null_share for case in cases])
     return replace(scores, shares=np.where(scores.missing & ~is_unread, null_shares, scores.shares))
 
@@ -290,16 +297,10 @@ def _read_scores(
 def _asked_cases(evaluators: Sequence[RunEvaluator]) -> Callable[[CaseFacts], bool]:
     """Return whether one of the runs is about a case: what a run leaves out of its suite is no missing response."""
     parts = [selection_from_json(evaluator.run.options.get("selection") or {}) for evaluator in evaluators]
-    if any(part.is_all for part in parts):
-        return _every_case
     named = [(frozenset(part.keys), frozenset(part.scenarios)) for part in parts]
     return lambda case: any(
         (not keys or case.key in keys) and (not scenarios or case.scenario in scenarios) for keys, scenarios in named
     )
-
-
-def _every_case(_case: CaseFacts) -> bool:
-    return True
 
 
 def _without_reply(evaluators: Sequence[RunEvaluator], scores: SuiteScores) -> np.ndarray:
@@ -358,11 +359,6 @@ def _attempts(evaluator: RunEvaluator, systems: Mapping[int, int], prompts: Mapp
         np.fromiter(read(rows.iterator(chunk_size=CASE_SCORES_CHUNK)), ATTEMPT) for rows in (scored, without)
     )
     return np.concatenate([scored_attempts, waiting[~np.isin(waiting["response"], scored_attempts["response"])]])
-
-
-def _in_order(attempts: np.ndarray) -> np.ndarray:
-    """Return attempts by system, prompt and number."""
-    return attempts[np.lexsort((attempts["number"], attempts["prompt"], attempts["system"]))]
 
 
 def _reduced(attempts: np.ndarray, systems: int, prompts: int, mode: str) -> tuple[Floats, Ints]:
@@ -689,8 +685,4 @@ def _leaves_of(tree: NodeSpec) -> dict[str, _Leaf]:
     if tree.aggregator.get("type") == "cascade":
         return {leaf.key: _Leaf(f"Level {level.key}", leaf) for level in tree.children for leaf in level.children}
     leaves = (node for node in walk(tree) if is_scored_leaf(node))
-    return {leaf.key: _Leaf(_title(leaf), leaf) for leaf in leaves}
-
-
-def _title(leaf: NodeSpec) -> str:
-    return f"{leaf.key}, avoided" if is_penalty(leaf) else leaf.key
+    return {leaf.key: _Leaf(f"{leaf.key}, avoided" if is_penalty(leaf) else leaf.key, leaf) for leaf in leaves}

@@ -38,6 +38,7 @@ def scored() -> Scored:
             prompt=factories.prompt(benchmark=benchmark, key=f"case-{number}"),
             scenario="easy" if number <= 2 else "hard",
             lang="python" if number % 2 else "sql",
+            grading={"keywords": ["yes"]},
         )
         for number in range(1, 5)
     ]

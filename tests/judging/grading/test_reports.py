@@ -69,6 +69,20 @@ def test_suite_report_counts_a_case_without_attempts_as_nothing_got() -> None:
     assert report.rows[0] == ReportRow("overall", "", 0.0, 0.0, 1.0, 1)
 
 
+@pytest.mark.parametrize(("compat", "mean", "std"), [(False, 1.75, math.sqrt(0.125)), (True, 1.25, math.sqrt(1.125))])
+def test_suite_report_takes_a_group_that_a_case_lacks_for_its_mean_and_in_compat_mode_for_nothing(
+    compat: bool, mean: float, std: float
+) -> None:
+    once = CaseAttempts("a", "r", "t", [{"keywords": (2.0, 2.0)}])
+    twice = CaseAttempts("b", "r", "t", [{"keywords": (2.0, 2.0)}, {"keywords": (1.0, 2.0)}])
+
+    report = suite_report([once, twice], group_size=1, compat=compat)
+
+    # by group 1 + 1 and 1 + .5, in compat mode 1 + 1 and 0 + .5
+    assert report.rows[0] == ReportRow("overall", "", mean, near(std), 2.0, 2)
+    assert report.row("metric", "keywords") == ReportRow("metric", "keywords", mean, near(std), 2.0, 2)
+
+
 def test_suite_report_of_nothing_has_no_rows() -> None:
     assert suite_report([]).rows == ()
 

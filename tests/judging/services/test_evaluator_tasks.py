@@ -21,6 +21,7 @@ from judging.judges.subjects import JudgeScore
 from judging.llm.chat import Conversation
 from judging.models import Lease, PastScore, PastVerdict, Run, RunEvaluator, RunTask, Score, Verdict
 from judging.models.runs import RunStatus
+from judging.selectors.figures import rule_report
 from judging.services import long_jobs
 from judging.services.evaluator_tasks import (
     SCORE_FIELDS,
@@ -154,6 +155,26 @@ def make_run(answers: int) -> Run:
         factories.response(prompt=case.prompt, system=system, attempt=number, text=answer(number))
     plan = RunPlan(suite=factories.suite(cases=[case]), systems=[system], evaluators=[EvaluatorChoice()])
     return create_run(plan=plan, actor=None, at=NOON)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rule_grader_scores_no_response_to_a_case_without_rules() -> None:
+    ruled, bare = factories.case(grading={"keywords": ["yes"]}), factories.case()
+    systems = [factories.system(name) for name in ("oak", "elm")]
+    for case, system in ((ruled, systems[0]), (bare, systems[0]), (ruled, systems[1])):
+        factories.response(prompt=case.prompt, system=system, text="yes")
+    plan = RunPlan(suite=factories.suite(cases=[ruled, bare]), systems=systems, evaluators=[EvaluatorChoice()])
+
+    run = create_run(plan=plan, actor=None, at=NOON)
+    work_through(run_id=run.pk, threads=1, now=timezone.now)
+
+    run.refresh_from_db()
+    assert (run.status, run.done, run.failed) == (RunStatus.FINISHED, 3, 0)
+    assert [score.share for score in Score.objects.filter(run=run)] == [1.0, 1.0]
+    reports = [
+        rule_report(run.evaluators.get(), system_id=system.pk, cases=list(run.suite.cases.all())) for system in systems
+    ]
+    assert [(report.left_out, report.rows[0].full_score) for report in reports] == [((bare.key,), 1.0)] * 2
 
 
 @pytest.mark.django_db(transaction=True)

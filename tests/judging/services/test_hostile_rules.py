@@ -47,7 +47,9 @@ anything = st.recursive(
     max_leaves=20,
 )
 criteria = st.sampled_from(["keywords", "blank_filling", "unit_test", "similarity", "customized"])
-gradings = st.dictionaries(criteria | st.sampled_from(["max_score", "min_score", "other"]), anything, max_size=4)
+gradings = st.dictionaries(
+    criteria | st.sampled_from(["max_score", "min_score", "other"]), anything, min_size=1, max_size=4
+)
 rules = st.fixed_dictionaries(
     {"content": patterns | texts | st.dictionaries(st.sampled_from(["or", "and", "content"]), anything, min_size=1)},
     optional={"weight": scalars, "regex": st.booleans(), "cond": texts | st.just("context[-1] == 'match'")},

@@ -45,7 +45,7 @@ def test_compute_leaderboard_leaves_out_what_has_no_response_when_asked(scored: 
 
 
 def test_compute_leaderboard_has_no_mean_of_null_scores_where_no_response_was_scored() -> None:
-    suite = factories.suite(cases=2)
+    suite = factories.suite(cases=[factories.case(grading={"keywords": ["yes"]}) for _ in range(2)])
     evaluator = factories.evaluator(run=factories.run(suite=suite))
     read, unread = factories.system("read"), factories.system("unread")
     evaluator.run.systems.set([read, unread])
@@ -57,6 +57,19 @@ def test_compute_leaderboard_has_no_mean_of_null_scores_where_no_response_was_sc
 
     assert means(content) == {"read": 0.5, "unread": None}
     assert counts(content) == {"read": (1, 0, 1, 0), "unread": (0, 1, 1, 0)}
+
+
+def test_compute_leaderboard_by_rules_has_no_null_score_of_a_case_without_rules() -> None:
+    ruled, bare = factories.case(grading={"keywords": ["yes"]}), factories.case()
+    evaluator = factories.evaluator(run=factories.run(suite=factories.suite(cases=[ruled, bare])))
+    system = factories.system("oak")
+    evaluator.run.systems.set([system, factories.system("elm")])
+    factories.score(evaluator=evaluator, response=factories.response(system=system, prompt=ruled.prompt), share=0.5)
+
+    content = compute_leaderboard(evaluator.pk, {})
+
+    assert means(content) == {"oak": 0.5, "elm": 0.0}
+    assert counts(content) == {"oak": (1, 1, 0, 0), "elm": (0, 1, 1, 0)}
 
 
 def test_compute_leaderboard_filters_cases(scored: Scored) -> None:
