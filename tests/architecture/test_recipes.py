@@ -197,7 +197,7 @@ def test_a_column_on_results_is_shown_sorted_by_and_in_every_file(
     columns = (*results.ROW_COLUMNS, *eval(f"({column})", vars(results)))
     for module in (results, result_tables):
         monkeypatch.setattr(module, "ROW_COLUMNS", columns)
-    suite, systems = answered_suite(cases=2, systems=2, text="Use chmod.")
+    suite, systems = answered_suite(cases=2, systems=2, text="Use chmod.", grading={"keywords": ["chmod"]})
     first, second = suite.cases.order_by("links__position").values_list("key", flat=True)
     Response.objects.filter(prompt__cases__key=second, system=systems[1]).delete()
     work(create_run(plan=RunPlan(suite=suite, systems=systems, evaluators=[EvaluatorChoice()]), actor=None, at=NOON))
