@@ -381,7 +381,9 @@ def _latex_table(rows: Sequence[Row], columns: Sequence[str], caption: str) -> I
     yield f"\\begin{{table}}\n\\centering\n\\caption{{{escape_latex(caption)}}}\n".encode("utf-8", "replace")
     yield f"\\begin{{tabular}}{{{''.join('r' if is_numeric else 'l' for is_numeric in numeric)}}}\n\\toprule\n".encode()
     for number, line in enumerate(lines):
-        yield (" & ".join(_latex_cell(value) for value in line) + " \\\\\n").encode("utf-8", "replace")
+        row = " & ".join(_latex_cell(value) for value in line)
+        guard = "{}" if row.startswith(("[", "*")) else ""  # the end of the row above would take these for its own
+        yield f"{guard}{row} \\\\\n".encode("utf-8", "replace")
         if number == 0:
             yield b"\\midrule\n"
     yield b"\\bottomrule\n\\end{tabular}\n\\end{table}\n"
@@ -400,7 +402,7 @@ def _latex_cell(value: object) -> str:
 _LATEX = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "<": r"\textless{}",
-       ">": r"\textgreater{}", "–": "--", "—": "---", "×": r"$\times$", "…": r"\ldots{}"}
+       ">": r"\textgreater{}", "|": r"\textbar{}", "–": "--", "—": "---", "×": r"$\times$", "…": r"\ldots{}"}
 )  # fmt: skip
 
 

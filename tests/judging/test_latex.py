@@ -34,6 +34,14 @@ def test_write_latex_aligns_numbers_and_escapes_texts() -> None:
     ]
 
 
+def test_write_latex_guards_rows_from_the_end_of_the_row_above_and_prints_bars() -> None:
+    names = ("[a] b", "*c", "d|e", "f [g]")
+
+    lines = latex(Table("T", ("judge", "n"), [{"judge": name, "n": 1} for name in names]))
+
+    assert lines[8:12] == [r"{}[a] b & 1 \\", r"{}*c & 1 \\", r"d\textbar{}e & 1 \\", r"f [g] & 1 \\"]
+
+
 def test_write_latex_divides_what_is_wider_than_eight_columns() -> None:
     others = tuple(f"c{number}" for number in range(1, 9))
     row = {"judge": "ada", **dict.fromkeys(others, 1)}
