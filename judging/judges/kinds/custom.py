@@ -278,7 +278,8 @@ def label_at_end(line: str, names: Collection[str]) -> str | JudgeVerdict:
     text = " ".join(line.split())
     cores = {core_of(name): name for name in names}
     exact, loose = _occurrences(text, cores), _occurrences(text, cores, ignore_case=True)
-    last = next((match for matches in (exact, loose) for match in matches if _is_end(text, match)), None)
+    ending = (match for match in (*exact, *loose) if not text[match.end() :].strip(DECORATION + "#>!"))
+    last = next(ending, None)
     if last is None:
         return unparsed("The last line does not end with the verdict.", "no_verdict")
     matches = exact if last in exact else loose
@@ -288,10 +289,6 @@ def label_at_end(line: str, names: Collection[str]) -> str | JudgeVerdict:
     if label is None or len(others | joined | {label}) > 1 or _NOT.search(text[: last.start()]):
         return unparsed("The last line holds two different verdicts.", CONFLICT)
     return label
-
-
-def _is_end(text: str, match: re.Match[str]) -> bool:
-    return not text[match.end() :].strip(DECORATION + "#>!")
 
 
 def _joined(text: str, last: re.Match[str], matches: Iterable[re.Match[str]]) -> set[str]:

@@ -117,8 +117,9 @@ def combine_orders(straight: JudgeVerdict, swapped: JudgeVerdict, scores: Mappin
 
     def combine(first: JsonObject, second: JsonObject) -> tuple[JsonDict, float, bool]:
         value, best = {FIRST: first["label"], SECOND: second["label"]}, max(scores.values())
-        distance = abs(scores[value[FIRST]] - (best - scores[value[SECOND]])) / best
-        return value, float(1 - distance), bool(distance)
+        leads = scores[value[FIRST]] - best / 2, best / 2 - scores[value[SECOND]]  # of the same response
+        is_flip = len({(lead > 0) - (lead < 0) for lead in leads}) > 1  # a lead of another size is the same choice
+        return value, float(1 - abs(leads[0] - leads[1]) / best), is_flip
 
     return over_both_orders(straight, swapped, combine)
 

@@ -73,6 +73,22 @@ def test_labels_of_the_second_order_are_turned_around(
     assert (score.value, score.full) == (share, 1)
 
 
+def test_a_lead_of_another_size_is_no_flip() -> None:
+    grades = {
+        "A>>B": Fraction(1),
+        "A>B": Fraction(3, 4),
+        "A=B": Fraction(1, 2),
+        "B>A": Fraction(1, 4),
+        "B>>A": Fraction(0),
+    }
+    said_in_both = [("A>>B", "B>A"), ("B>A", "A>>B"), ("A=B", "A=B"), ("A>B", "A=B"), ("A>B", "A>>B")]
+
+    verdicts = [combine_orders(said(first), said(second), grades) for first, second in said_in_both]
+
+    assert [verdict.confidence for verdict in verdicts] == [0.75, 0.75, 1.0, 0.75, 0.25]
+    assert ["position_flip" in verdict.flags for verdict in verdicts] == [False, False, False, True, True]
+
+
 def test_an_order_that_cannot_be_read_leaves_no_score() -> None:
     unread = JudgeVerdict(VerdictStatus.UNPARSED, reason="No label.", flags=("no_match",))
 
