@@ -390,6 +390,7 @@ def _take(locked: LockedItem, annotator: User, at: datetime) -> Assignment:
         "claimed_at": at,
         "expires_at": at + lease_time(),
         "heartbeat_at": at,
+        "skip_reason": "",
     }
     if claim is not None or item.retest_of_id is not None:  # what is handed out otherwise was never looked at
         lease["seen_before"] = has_looked(item=item, person=annotator)
@@ -703,7 +704,7 @@ def _hand(locked: LockedItem, person: User, *, reason: str, at: datetime) -> Ass
     _check_hand(locked, person, reason=reason, at=at)
     item, claim = locked.item, locked.claim_of(person)
     claim = claim or _first_claim(item, person)
-    claim.token, claim.status, claim.item_open = uuid.uuid4(), AssignmentStatus.LEASED, True
+    claim.token, claim.status, claim.item_open, claim.skip_reason = uuid.uuid4(), AssignmentStatus.LEASED, True, ""
     claim.claimed_at, claim.expires_at, claim.heartbeat_at = at, at + HANDED_TIME, None
     claim.seen_before = has_looked(item=item, person=person)
     claim.save()

@@ -462,7 +462,8 @@ def requeue_item(*, item_id: int, actor: User | None, reason: str, at: datetime)
     item = locked.item
     if item.status in LEFT_OUT or item.retest_of_id is not None or is_gold(item):
         raise ReviewRefused("An item that is stale, excluded, a gold item or a copy cannot go back to annotators.")
-    skipped = item.assignments.filter(status=AssignmentStatus.SKIPPED).update(status=AssignmentStatus.LAPSED)
+    given_back = item.assignments.filter(status=AssignmentStatus.SKIPPED)
+    skipped = given_back.update(status=AssignmentStatus.LAPSED, skip_reason="")
     counted = [annotation.pk for annotation in locked.answers if annotation.left_out_at is None]
     if not skipped and not counted and item.is_open:
         raise ReviewRefused("Nobody has annotated or skipped this item, so it waits for annotators already.")

@@ -95,7 +95,8 @@ def test_requeue_item_asks_who_skipped_it_again() -> None:
 
     requeue_item(item_id=item.pk, actor=None, reason="explained", at=NOON)
 
-    assert claim_next(queue=queue, annotator=ada, at=NOON).item_id == item.pk
+    claim.refresh_from_db()
+    assert (claim.skip_reason, claim_next(queue=queue, annotator=ada, at=NOON).item_id) == ("", item.pk)
     with pytest.raises(ReviewRefused, match="waits for annotators already"):
         requeue_item(item_id=factories.review_item(queue=queue).pk, actor=None, reason="explained", at=NOON)
 

@@ -183,7 +183,8 @@ def test_take_back_returns_a_skipped_item() -> None:
 
     back = take_back(item_id=item.pk, annotator=ada, at=NOON)
 
-    assert (back.pk, back.status) == (claim.pk, AssignmentStatus.LEASED)
+    back.refresh_from_db()
+    assert (back.pk, back.status, back.skip_reason) == (claim.pk, AssignmentStatus.LEASED, "")
     with pytest.raises(ReviewRefused, match="handed out one at a time"):
         take_back(item_id=item.pk, annotator=factories.user("bob"), at=NOON)
 
