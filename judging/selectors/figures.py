@@ -66,10 +66,9 @@ def _shares_by_prompt(evaluator: RunEvaluator, system_id: int) -> dict[int, list
 
 def group_size(*, mode: str, compat: bool) -> int:
     """Return how many attempts make a group whose best counts: as the suite says, or always ten as the original did."""
-    grouped = _AVG_MAX.fullmatch(mode)
     if compat:
         return ORIGINAL_GROUP
-    if grouped:
+    if grouped := _AVG_MAX.fullmatch(mode):
         return int(grouped[1])
     return 10**9 if mode == "max" else 1
 
@@ -87,16 +86,17 @@ def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case
     rows = scores.values_list("response__prompt_id", "share", "detail")
     for prompt_id, share, detail in rows.iterator(chunk_size=2000):
         by_prompt[prompt_id].append(None if share is None else metric_points(detail.get("criteria", ())))
-    graded: list[CaseAttempts] = []
-    ungraded: list[str] = []
+    graded, ungraded = list[CaseAttempts](), list[str]()
+    compat = bool(run.options.get("compat"))
     for case in cases:
         attempts = by_prompt.get(case.prompt_id, [])
         decided = [points for points in attempts if points is not None]
-        if len(decided) < len(attempts) or not (attempts or case.grading):
+        if run.suite.attempt_reduce_mode == "min" and not compat:
+            decided = sorted(decided, key=lambda points: sum(got for got, _ in points.values()))[:1]
+        if None in attempts or not (attempts or case.grading):
             ungraded.append(case.key)
         else:
             graded.append(_attempts(case, decided, suite=run.suite))
-    compat = bool(run.options.get("compat"))
     size = group_size(mode=run.suite.attempt_reduce_mode, compat=compat)
     report = suite_report(graded, group_size=size, compat=compat)
     return replace(report, left_out=(*ungraded, *report.left_out))

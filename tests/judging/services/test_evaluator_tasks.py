@@ -178,6 +178,20 @@ def test_a_rule_grader_scores_no_response_to_a_case_without_rules() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("mode", "points"), [("avg", 0.5), ("max", 1.0), ("min", 0.0), ("avg_max_2", 0.5)])
+def test_the_table_of_rules_sums_up_attempts_as_the_suite_says(mode: str, points: float) -> None:
+    case, system = factories.case(grading={"keywords": ["yes"]}), factories.system()
+    for attempt, text in enumerate(("yes", "yes", "no", "no")):
+        factories.response(prompt=case.prompt, system=system, attempt=attempt, text=text)
+    suite = factories.suite(cases=[case], attempt_reduce_mode=mode)
+    run = create_run(plan=RunPlan(suite=suite, systems=[system], evaluators=[EvaluatorChoice()]), actor=None, at=NOON)
+
+    work_through(run_id=run.pk, threads=1, now=timezone.now)
+
+    assert rule_report(run.evaluators.get(), system_id=system.pk, cases=[case]).rows[0].mean == points
+
+
+@pytest.mark.django_db(transaction=True)
 def test_work_through_keeps_its_claim_while_a_program_runs(use_runner: Callable[[Any], None]) -> None:
     expiries: set[datetime] = set()
 
