@@ -283,7 +283,9 @@ def _read_scores(
     scores = _suite_scores(newest, cases, systems, attempts[in_order])
     is_bare = np.zeros(len(cases), dtype=bool)  # a case without rules has no score by rules, nor a null score
     if newest.kind == EvaluatorKind.GRADER and not newest.imported_from:
-        is_bare = np.all([*scores.missing, [not case.has_rules for case in cases]], axis=0)
+        is_bare = ~np.array([case.has_rules for case in cases], dtype=bool)
+        is_bare &= scores.missing.all(axis=0) | ~is_bare.all()  # scores of a suite without any rules count
+        scores.shares[:, is_bare] = nan
     scores.missing[_without_reply(evaluators, scores) | is_bare] = False
     if chosen(options, "missing") == "skip":
         return scores

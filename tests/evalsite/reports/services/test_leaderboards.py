@@ -65,11 +65,12 @@ def test_compute_leaderboard_by_rules_has_no_null_score_of_a_case_without_rules(
     system = factories.system("oak")
     evaluator.run.systems.set([system, factories.system("elm")])
     factories.score(evaluator=evaluator, response=factories.response(system=system, prompt=ruled.prompt), share=0.5)
+    contents = [compute_leaderboard(evaluator.pk, {})]
+    factories.score(evaluator=evaluator, response=factories.response(system=system, prompt=bare.prompt), share=0.0)
+    contents.append(compute_leaderboard(evaluator.pk, {}))  # with what an earlier release stored
 
-    content = compute_leaderboard(evaluator.pk, {})
-
-    assert means(content) == {"oak": 0.5, "elm": 0.0}
-    assert counts(content) == {"oak": (1, 1, 0, 0), "elm": (0, 1, 1, 0)}
+    assert [means(content) for content in contents] == [{"oak": 0.5, "elm": 0.0}] * 2
+    assert [counts(content) for content in contents] == [{"oak": (1, 1, 0, 0), "elm": (0, 1, 1, 0)}] * 2
 
 
 def test_compute_leaderboard_filters_cases(scored: Scored) -> None:
