@@ -333,7 +333,8 @@ class CustomJudge(AskingOnce):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", read_labels(self.labels_text))
-        _check_scale(self)
+        if not self.scores and not 0 <= self.lowest < self.highest:
+            raise BadJudgeOption("The lowest score is 0 or more, and the highest is higher.")
         _check_reply(self)
         if self.compares:
             custom_templates.check_labels(self.scores)
@@ -637,11 +638,6 @@ def _as_subject(example: Mapping[str, str]) -> JudgeSubject:
 def _reasons_before(body: str, verdict: re.Match[str] | regex.Match[str]) -> str:
     """Return what stands before the verdict, without the words that only lead to it, such as "Rating:"."""
     return _LEADING.sub("", body[: verdict.start()]).strip()
-
-
-def _check_scale(judge: CustomJudge) -> None:
-    if not judge.scores and not 0 <= judge.lowest < judge.highest:
-        raise BadJudgeOption("The lowest score is 0 or more, and the highest is higher.")
 
 
 def _check_reply(judge: CustomJudge) -> None:
