@@ -61,7 +61,11 @@ urlpatterns = [
     path("gates/<int:key>/delete/", button_page(board_acts.delete), name="gate-delete"),
     path("badges/<slug:badge>.svg", boards.gate_badge, name="gate-badge"),
     path("shares/", boards.share_list, name="share-list"),
-    path("shares/<int:key>/revoke/", button_page(publications.revoke, answer=boards.show_links), name="share-revoke"),
+    path(
+        "shares/<int:key>/revoke/",
+        button_page(publications.revoke, answer=lambda *_: redirect("reports:share-list")),
+        name="share-revoke",
+    ),
     path("shared/<slug:token>/", boards.shared_board, name="shared-board"),
     path("shared/<slug:token>/results/", boards.shared_results, name="shared-results"),
     path("cases/<int:case_id>/responses.<slug:format_name>", results.case_export, name="case-export"),

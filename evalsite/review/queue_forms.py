@@ -331,6 +331,9 @@ QUEUE_CHOICES = (
 )
 
 
+SHARES = {"overlap": 1, "retest_share": 0.5, "gold_mark": 1, "training_mark": 1}  # at most
+
+
 class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """What the owner of a queue decides."""
 
@@ -372,10 +375,8 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
     def __init__(self, *arguments: Any, people: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        names = ("overlap", "order", "retest_share", "gold_mark", "training_mark")
-        kept = {name: getattr(self.instance, name) for name in names}
-        self.kept = Queue(**kept)
-        for name in kept:
+        self.kept = {name: getattr(self.instance, name) for name in ("order", *SHARES)}
+        for name in self.kept:
             self.fields[name].required = False
         members, mode, quorum = self.fields["members"], self.fields["mode"], self.fields["quorum"]
         if isinstance(members, MembersField):
@@ -387,33 +388,6 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
             quorum.min_value, quorum.max_value = 1, 20
             quorum.widget.attrs |= {"min": 1, "max": 20}
 
-    def clean_overlap(self) -> float:
-        """Refuse what is no share."""
-        return self._share("overlap")
-
-    def clean_order(self) -> str:
-        """Return the order chosen, or the one there was."""
-        return self.cleaned_data["order"] or self.kept.order
-
-    def clean_retest_share(self) -> float:
-        """Refuse shares that nobody means."""
-        return self._share("retest_share", most=0.5)
-
-    def clean_gold_mark(self) -> float:
-        """Refuse marks that are no share."""
-        return self._share("gold_mark")
-
-    def clean_training_mark(self) -> float:
-        """Refuse marks that are no share."""
-        return self._share("training_mark")
-
-    def _share(self, name: str, *, most: float = 1) -> float:
-        """Return the share entered, or the one there was."""
-        share: float = getattr(self.kept, name) if self.cleaned_data[name] is None else self.cleaned_data[name]
-        if not 0 <= share <= most:
-            raise forms.ValidationError(f"Enter a share from 0 to {most}.")
-        return share
-
     def clean_quorum(self) -> int:
         """Refuse numbers that nobody means."""
         quorum: int = self.cleaned_data["quorum"]
@@ -422,8 +396,13 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
         return quorum
 
     def clean(self) -> None:
-        """Refuse more annotators per item than there are members."""
+        """Keep what is not given; refuse what is no share, and more annotators per item than there are members."""
         super().clean()
+        for name, kept in self.kept.items():
+            if self.cleaned_data.get(name, kept) in (None, ""):
+                self.cleaned_data[name] = kept
+            if name in SHARES and not 0 <= self.cleaned_data.get(name, 0) <= SHARES[name]:
+                self.add_error(name, f"Enter a share from 0 to {SHARES[name]}.")
         _check_members(self)
 
 

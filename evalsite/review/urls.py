@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from django.shortcuts import redirect
 from django.urls import URLPattern, path, register_converter
 
 from evalsite.base.actions.pages import act_context, button_page, file_page, form_page
@@ -83,7 +84,7 @@ urlpatterns: list[URLPattern] = [
             item_actions.give,
             "review/item_assign.html",
             context=items.claims_on_item,
-            answer=items.show_claims,
+            answer=lambda _request, claim: redirect("review:item-give", claim.item_id),
         ),
         name="item-give",
     ),
@@ -109,7 +110,9 @@ urlpatterns: list[URLPattern] = [
     ),
     path(
         "items/<item:key>/ask-more/",
-        button_page(item_actions.ask_more, back="review:item-adjudicate", answer=items.show_list),
+        button_page(
+            item_actions.ask_more, back="review:item-adjudicate", answer=lambda *_: redirect("review:adjudication-list")
+        ),
         name="item-ask-more",
     ),
     path("items/<item:key>/take-back/", queues.item_take_back, name="item-take-back"),

@@ -707,12 +707,8 @@ def _cell_of(
     }
 
 
-def _experiment_version(experiment_id: int, options: Options) -> str:
-    return debates_version()
-
-
 def _experiment_size(experiment_id: int, options: Options) -> int:
     return Debate.objects.filter(debate_set__experiment=experiment_id).count() * 5
 
 
-ROBUSTNESS = ReportKind("robustness", _experiment_version, _experiment_size, compute_robustness)
+ROBUSTNESS = ReportKind("robustness", lambda *_: debates_version(), _experiment_size, compute_robustness)

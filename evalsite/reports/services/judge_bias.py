@@ -192,8 +192,4 @@ def _kinship(judge_family: str | None, first: ResponseFacts, second: ResponseFac
     return float(first.family == judge_family) - float(second.family == judge_family)
 
 
-def _debates_version(subject_id: int, options: Options) -> str:
-    return debates_version()
-
-
-DEBATE_BIAS = ReportKind("debate-bias", _debates_version, only_in_a_job, compute_debate_bias)
+DEBATE_BIAS = ReportKind("debate-bias", lambda *_: debates_version(), only_in_a_job, compute_debate_bias)

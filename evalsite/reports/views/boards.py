@@ -343,11 +343,6 @@ def share_list(request: PageRequest) -> HttpResponse:
     return render(request, "reports/share_list.html", context | {"page_obj": page_of(request, links)})
 
 
-def show_links(_request: PageRequest, _link: ShareLink) -> HttpResponse:
-    """Go from what was done with a link to the list of links."""
-    return redirect("reports:share-list")
-
-
 @login_not_required
 @never_cache
 @require_GET

@@ -187,7 +187,7 @@ def _about(node: Node, kind: Kind) -> JsonDict:
     row: JsonDict = {"ask": _text(node, "ask", TEXT_LIMIT), "kind": str(kind)}
     if "help" in node.fields:
         row["help"] = _text(node, "help", HELP_LIMIT)
-    if not _is_required(node):
+    if not _is_so(node, "required", otherwise=True):
         row["required"] = False
     if "per" in node.fields:
         row["per"] = _per(node, kind)
@@ -221,23 +221,26 @@ def _text(node: Node, name: str, limit: int) -> str:
     return text
 
 
-def _is_required(node: Node) -> bool:
-    value = node.get("required")
+def _is_so(node: Node, name: str, *, otherwise: bool) -> bool:
+    value = node.get(name)
     if value is not None and not isinstance(value.content, bool):
-        raise _wrong(value, "“required” must be true or false.")
-    return value is None or bool(value.content)
+        raise _wrong(value, f"“{name}” must be true or false.")
+    return otherwise if value is None else bool(value.content)
 
 
 def _per(node: Node, kind: Kind) -> str:
     if _text(node, "per", TEXT_LIMIT) != "response":
         raise _wrong(node.fields["per"], "Write “per: response” to ask the question of each response.")
-    if kind is Kind.PREFERENCE:
-        raise _wrong(node.fields["per"], "A preference compares the responses, so it is asked once.")
-    if kind is Kind.RANKING:
-        raise _wrong(node.fields["per"], "A ranking orders the responses, so it is asked once.")
-    if kind is Kind.SPANS:
-        raise _wrong(node.fields["per"], "Write “in: response” to have each response marked.")
+    if kind in NOT_PER_RESPONSE:
+        raise _wrong(node.fields["per"], NOT_PER_RESPONSE[kind])
     return "response"
+
+
+NOT_PER_RESPONSE = {
+    Kind.PREFERENCE: "A preference compares the responses, so it is asked once.",
+    Kind.RANKING: "A ranking orders the responses, so it is asked once.",
+    Kind.SPANS: "Write “in: response” to have each response marked.",
+}
 
 
 def _options(node: Node) -> JsonDict:
@@ -296,13 +299,6 @@ def _preference(node: Node) -> JsonDict:
     return {"grades": grades.content}
 
 
-def _ranking(node: Node) -> JsonDict:
-    ties = node.get("ties")
-    if ties is not None and not isinstance(ties.content, bool):
-        raise _wrong(ties, "“ties” must be true or false.")
-    return {"ties": bool(ties is not None and ties.content)}
-
-
 def _spans(node: Node) -> JsonDict:
     """Return which text is marked, and with which labels; a label may have a weight."""
     place = _text(node, "in", TEXT_LIMIT) if "in" in node.fields else "response"
@@ -336,7 +332,7 @@ READERS: Mapping[Kind, Callable[[Node], JsonDict]] = {
     Kind.CHOICES: _options,
     Kind.SCALE: _scale,
     Kind.PREFERENCE: _preference,
-    Kind.RANKING: _ranking,
+    Kind.RANKING: lambda node: {"ties": _is_so(node, "ties", otherwise=False)},
     Kind.SPANS: _spans,
     Kind.NUMBER: _number,
     Kind.TEXT: lambda _node: {},

@@ -17,16 +17,7 @@ from django.db.models import Count
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import InvalidInput
 from evalsite.base.rows import batches
-from evalsite.review.models import (
-    LEFT_OUT,
-    Adjudication,
-    Annotation,
-    Assignment,
-    NoticeKind,
-    Provenance,
-    Queue,
-    ReviewItem,
-)
+from evalsite.review.models import Adjudication, Annotation, Assignment, NoticeKind, Provenance, Queue, ReviewItem
 from evalsite.review.selectors.subjects import parts_in
 from evalsite.review.services.annotation_plans import AnnotationPlan, ItemChange, PeopleChoice, plan_import
 from evalsite.review.services.claims import repeat_item
@@ -183,7 +174,7 @@ def _store(stored: Sequence[tuple[ItemChange, ReviewItem]], ids: Mapping[str, in
 
 def _keep_labels(item: ReviewItem) -> None:
     """Store the final labels that an item's annotations and its adjudication come to, as if they were given here."""
-    if item.decided_at is None or item.status in LEFT_OUT:
+    if item.decided_at is None or not item.label or item.status == ItemStatus.STALE:
         return
     provenance, answers = Provenance.INFORMED, labelled(item.annotations.all())
     if item.status == ItemStatus.DECIDED:

@@ -198,15 +198,11 @@ def retest_due(*, queue: Queue, annotator: User, at: datetime) -> ReviewItem | N
         return None
     rows = _MINE.rows(queue_id=queue.pk, person_id=annotator.pk)
     for since, (item_id, revealed_at, may_repeat, was_asked) in enumerate(rows, start=RETEST_GAP):
-        fit = may_repeat and revealed_at is None and not was_asked and since >= gap_of(item_id, annotator.pk)
+        gap = RETEST_GAP + int(uniform_number("gap", item_id, annotator.pk) * (RETEST_GAP + 1))  # nobody can count
+        fit = may_repeat and revealed_at is None and not was_asked and since >= gap
         if fit and is_retest(str(item_id), person=str(annotator.pk), seed=queue.pk, share=queue.retest_share):
             return repeat_item(ReviewItem.objects.get(pk=item_id), queue=queue, person_id=annotator.pk, at=at)
     return None
-
-
-def gap_of(item_id: int, person_id: int) -> int:
-    """Return after how many other answers an item may come back: another number each time, so that nobody counts."""
-    return RETEST_GAP + int(uniform_number("gap", item_id, person_id) * (RETEST_GAP + 1))
 
 
 def _mine(*, queue_id: int, person_id: int) -> QuerySet[Annotation, Any]:

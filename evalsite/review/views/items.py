@@ -599,11 +599,6 @@ def claims_on_item(_request: PageRequest, item: ReviewItem) -> JsonDict:
     return {"queue": item.queue, "claims": waiting_items.claims_on(item.pk, at=timezone.now())}
 
 
-def show_claims(_request: PageRequest, claim: Assignment) -> HttpResponse:
-    """Go to who has the item of a claim."""
-    return redirect("review:item-give", claim.item_id)
-
-
 def held_by_person(request: PageRequest, queue: Queue) -> JsonDict:
     """Return what the person of the address holds in a queue."""
     person = get_object_or_404(User, pk=whole_number(request.GET.get("holder", "")))
@@ -692,8 +687,3 @@ def _known_parts(panel: ItemPanel) -> dict[str, str]:
     word = getattr(panel.item, "adjudication", None)
     form = panel.content.form
     return texts_seen(form, word.label, word.parts, "") if word is not None else form.texts(agreed_so_far(panel.item))
-
-
-def show_list(_request: PageRequest, _item: ReviewItem) -> HttpResponse:
-    """Go to the items that need adjudication."""
-    return redirect("review:adjudication-list")

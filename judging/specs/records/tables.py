@@ -179,12 +179,6 @@ class _Reader:
     response: str = ""  # the column of the response
     asking: list[str] = field(default_factory=list)  # the columns of what is asked
     are_attempts: bool = False  # columns side by side have the attempts of the system that the row or the person names
-    telling: list[str] = field(default_factory=list)  # details that may tell the rows of one case and system apart
-    first: dict[tuple[int, str], list[object]] = field(
-        default_factory=dict
-    )  # case and system -> what its first row has
-    apart: Counter[str] = field(default_factory=Counter)  # such details -> in how many later rows they differ
-    again: int = 0  # later rows of a case and system
     is_pair: bool = False
     is_single: bool = False  # one response in a row
     is_long: bool = False  # each row is one score by the metric that it names
