@@ -350,7 +350,11 @@ class ColumnQuestions(ColumnRoles):
         numbers = {0.0, 1.0} if is_yes_or_no else {number_of(value) for value in self.columns[name].values} - {None}
         is_of_row = numbers <= {0, 1} and names.compared(name).startswith(("is_", "has_"))
         is_named = names.is_known(name) or names.is_number_of(name) or is_of_row
-        is_graded = len(numbers) > 1 and all(0 <= (number or 0) <= 100 for number in numbers)
+        is_graded = (
+            len(numbers) > 1
+            and not self.columns[name].counts_rows
+            and all(0 <= (number or 0) <= 100 for number in numbers)
+        )
         return is_graded and (is_yes_or_no or self.columns[name].is_numbers) and not is_named
 
     def _ask_about_objects(self) -> None:
@@ -376,7 +380,7 @@ class ColumnQuestions(ColumnRoles):
             ask()
         if self.is_recorded() and not (self.has(*RESPONDS, Holds.SYSTEM) or self.upload.options.system):
             turns = self.mapping.one(Holds.TURNS)
-            if not self.columns[turns].mostly(ends_in_reply):
+            if self.has(Holds.PREFERENCE, *OPINIONS) or not self.columns[turns].mostly(ends_in_reply):
                 message = f"{turns} holds conversations that a system carried out. Which system was it?"
                 hint = "Say it with --system NAME."
                 self.put("unknown-system", message, hint, "Write it under System.")

@@ -143,17 +143,13 @@ class _Resolver(ColumnQuestions):
         if self.has(*RESPONDS):
             return
         by_key = {names.compared(names.system_of_responses(name) or name): name for name in self.free()}
-        for first, second in names.PAIRS:
-            beside = {first[:-1] + chr(ord(first[-1]) - 1), second[:-1] + chr(ord(second[-1]) + 1)}
-            if {first, second} <= set(by_key) and beside.isdisjoint(by_key):  # three are choices: a, b, c, d
-                both = [by_key[first], by_key[second]]
-                is_judged = self._preferences() or self.choosing()
-                if self.strong(Holds.SYSTEM) and names.are_numbered(both) and not is_judged:
-                    self._give(Holds.RESPONSES_OF, both)  # attempts of the system that each row names
-                    return
-                self._give(Holds.RESPONSE_A, both[:1])
-                self._give(Holds.RESPONSE_B, both[1:])
-                break
+        both = names.responses_beside(by_key)
+        is_judged = self._preferences() or self.choosing()
+        if both and self.strong(Holds.SYSTEM) and names.are_numbered(both) and not is_judged:
+            self._give(Holds.RESPONSES_OF, both)  # attempts of the system that each row names
+            return
+        self._give(Holds.RESPONSE_A, both[:1])
+        self._give(Holds.RESPONSE_B, both[1:])
         if not self.has(Holds.RESPONSE_A):
             self._find_sides()
         systems = names.systems_beside(by_key)

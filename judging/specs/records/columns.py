@@ -96,6 +96,12 @@ class Column:
         return self.is_worded and self.is_labels and not self.is_sentences and len(self.distinct) <= MOST_WORDS
 
     @property
+    def counts_rows(self) -> bool:
+        """Whether the values are the whole numbers from 0 or 1, one after the other."""
+        count = len(self.values)
+        return count > 2 and list(map(as_count, self.values)) in (list(range(count)), list(range(1, count + 1)))
+
+    @property
     def holds_objects(self) -> bool:
         """Whether the values are objects."""
         return self.mostly(lambda value: isinstance(value, dict))
@@ -343,7 +349,7 @@ class ColumnRoles:
         """Return the unknown columns of a few whole numbers beside a rater, which may be labels by criterion; where
         nothing else is an opinion, those of a few words."""
         unknown = [name for name in self.free() if not (names.is_known(name) or names.is_number_of(name))]
-        unknown = unknown if self.is_rated() else []
+        unknown = [name for name in unknown if not self.columns[name].counts_rows] if self.is_rated() else []
         graded = [name for name in unknown if self.columns[name].mostly(is_grade)]
         is_open = not (graded or self.has(Holds.PREFERENCE, *OPINIONS))
         return [name for name in unknown if self.columns[name].is_few_words] if is_open else graded

@@ -177,10 +177,7 @@ _TABLE: Mapping[Holds, str] = {
 }
 CLASSES = ((Holds.TYPE, "question_type"), (Holds.LANGUAGE, "lang"), (Holds.SCENARIO, "scenario"))  # fields of a case
 _ENDS = (("1", "2"), ("a", "b"), ("0", "1"), ("left", "right"))
-_OWN_PAIRS = (  # of names that do not end in a number or letter
-    *(("chosen", "rejected"), ("preferred_output", "non_preferred_output"), ("answer_1_body", "answer_2_body")),
-    *(("left_answer", "right_answer"), ("left_response", "right_response"), ("left", "right"), ("a", "b")),
-)
+_PAIRS = (("chosen", "rejected"), ("preferred_output", "non_preferred_output"), ("left", "right"), ("a", "b"))
 _OWN_SYSTEMS = (
     *(("chosen_model", "rejected_model"), ("preferred_model", "non_preferred_model"), ("left_model", "right_model")),
     *(("left_system", "right_system"), ("answer_1_model_id", "answer_2_model_id")),
@@ -276,7 +273,8 @@ _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(
 _SCALE = re.compile(
     r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|a|\.\.|[-–=:]\s*[^\W\d]+\s*[,;-])"  # (1-5), (1 = bad, 5 = good)
     r"\s*(?P<high>\d+)(?:\s*[-–=:]\s*[^\W\d]+)?\s*[)\]]"
-    r"|[(\[](?:[Yy]/[Nn]|[Yy]es/[Nn]o)[)\]]|[(\[]?(?:/|\b(?:out of|sur|von|sobre|su))\s*(?P<top>\d+)\s*[)\]]?)\s*$"
+    r"|[(\[][^()\[\]/\d]+(?:/[^()\[\]/\d]+)+[)\]]"  # (Y/N), (A/B/Tie)
+    r"|[(\[]?(?:/|\b(?:out of|sur|von|sobre|su))\s*(?P<top>\d+)\s*[)\]]?)\s*$"
 )
 _UPPER = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)")
@@ -357,7 +355,7 @@ def _sided(*words: str) -> list[tuple[str, str]]:
     return [(f"{word}_{first}", f"{word}_{second}") for word in words for first, second in _ENDS]
 
 
-PAIRS = (*_sided("output", "response", "completion", "conversation", "messages", *sorted(_ANSWERS)), *_OWN_PAIRS)
+_RESPONDING = {*_MADE, *_ANSWERS, "conversation", "messages", "translation", "summary", "mt"}
 _SIDES = {  # labels that name one of two responses
     f"{word}_{end}": side
     for word in ("model", "response", "output", "completion", *_ANSWERS)
@@ -376,6 +374,7 @@ PREFERENCES: Mapping[str, Choice] = {
     ),
 }
 _SIDE_WORDS = "response|answer|output|model|system|option|completion|assistant"
+_BEHIND = re.compile(r"(.+?)\s*\(([^()]+)\)\s*")
 _BETTER = re.compile(  # "A is much better", "Response 2 is slightly better", "the first answer wins"
     rf"(?:the_)?(?:(?P<word>{_SIDE_WORDS})_)?(?P<side>a|b|1|2|left|right|first|second)(?:_(?:{_SIDE_WORDS}))?(?:_is)?"
     r"(?:_(?:much|far|clearly|strongly|significantly|slightly|somewhat|marginally|a_bit|a_little))?_(?:better|wins)"
@@ -386,6 +385,18 @@ _SYSTEMS = (*_sided("generator", "model", "system", "model_name", "model_id", "s
 def systems_beside(by_name: Mapping[str, str]) -> tuple[str, ...]:
     """Return the two columns that name the systems of a pair, of columns by their compared names; empty without."""
     return next(((by_name[a], by_name[b]) for a, b in _SYSTEMS if a in by_name and b in by_name), ())
+
+
+def responses_beside(by_name: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the two columns of responses of a pair, response_a and response_b, of columns by their compared names;
+    empty where there are none, or a third."""
+    sides: dict[str, dict[str, str]] = {}
+    for name in by_name.values():
+        about, end = sided(name)
+        sides.setdefault(about, {})[end] = name
+    found = (tuple(each[end] for end in sorted(each)) for each in sides.values() if tuple(sorted(each)) in _ENDS)
+    own = ((by_name[a], by_name[b]) for a, b in _PAIRS if a in by_name and b in by_name and "c" not in by_name)
+    return next(found, ()) or next(own, ())
 
 
 def rank(name: str, role: Holds) -> tuple[int, int] | None:
@@ -446,6 +457,17 @@ def letter_of_choice(name: str) -> tuple[str, str]:
 def is_numbered_response(name: str) -> bool:
     """Return whether a column's name is one of several responses of a row: response_1, output_b."""
     return re.fullmatch(r"(response|output|completion|generation|candidate)_([a-j]|\d)", compared(name)) is not None
+
+
+def sided(name: str) -> tuple[str, str]:
+    """Return a header of responses without the word for one of several, and that word: ("model_response", "2") of
+    "Model 2 response"; empty for others."""
+    words = compared(re.sub(r"\s*\([^()]*\)\s*$", "", name)).split("_")
+    ends = [word for word in words if re.fullmatch(r"[a-j]|\d|left|right", word)]
+    is_other = is_about_row(name) or named_responses(name) or has_word(name, Holds.PROMPT)
+    if len(ends) != 1 or is_other or _RESPONDING.isdisjoint(words):
+        return "", ""
+    return "_".join(word for word in words if word != ends[0]), ends[0]
 
 
 def are_numbered(names: Collection[str]) -> bool:
@@ -565,6 +587,9 @@ def system_of_responses(name: str) -> str:
     responses.gpt-4o and answer_gpt-4o; empty for others."""
     match = _OF_RESPONSES.match(name)
     system = name[match.end() :] if match else ""
+    behind = None if match else _BEHIND.fullmatch(name)  # "Response A (GPT-4o)"
+    if behind and _MODEL.match(behind[2].lower()) and not _RESPONDING.isdisjoint(compared(behind[1]).split("_")):
+        return behind[2]
     return "" if match and match["one"] and is_about_row(system) else system
 
 
@@ -603,7 +628,7 @@ def said_of(name: str, system: str) -> str:
 def said_of_side(name: str, side: str) -> str:
     """Return by what a column judges one response of a pair: "score" of score_a beside response_a, "rating" of
     chosen-rating beside chosen; empty where it does not."""
-    words, end = compared(name).split("_"), compared(side).rpartition("_")[2]
+    words, end = compared(name).split("_"), sided(side)[1] or compared(side).rpartition("_")[2]
     return "_".join(word for word in words if word not in (end, "response")) if end in words else ""
 
 

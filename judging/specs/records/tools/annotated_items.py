@@ -12,7 +12,6 @@ from hashlib import sha256
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import (
-    PAIRS,
     Holds,
     compared,
     is_known,
@@ -20,6 +19,7 @@ from judging.specs.records.names import (
     named_responses,
     preference,
     rank,
+    responses_beside,
     says_response,
     systems_beside,
 )
@@ -286,10 +286,8 @@ def _read_pair(item: Item, fields: JsonDict) -> set[str]:
 def _pair_columns(fields: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns of two responses, and those that name their systems; empty where there are none."""
     by_name = {compared(name): name for name in fields}
-    for first, second in PAIRS:
-        if first in by_name and second in by_name:
-            return (by_name[first], by_name[second]), systems_beside(by_name)
-    return (), ()
+    responses = responses_beside(by_name)
+    return responses, systems_beside(by_name) if responses else ()
 
 
 def _read_only_text(item: Item, fields: JsonDict, read: set[str]) -> set[str]:

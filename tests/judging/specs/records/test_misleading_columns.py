@@ -547,3 +547,32 @@ def test_reads_asks_where_rows_label_pieces_of_a_text() -> None:
         "t.csv: start and end say which piece of a text each row labels, which no label of all of it is. Bring them as "
         "Label Studio or doccano write them. To take them for labels of all of it, say --map detail=start."
     ]
+
+
+@pytest.mark.parametrize(
+    ("header", "systems"),
+    [
+        ("Model 1 response,Model 2 response", ["Model 1 response", "Model 2 response"]),
+        ("answer_model_a,answer_model_b", ["answer_model_a", "answer_model_b"]),
+        ("Answer A (GPT-4o),Answer B (Llama-3)", ["GPT-4o", "Llama-3"]),
+    ],
+)
+def test_reads_takes_two_columns_that_differ_by_a_word_for_a_side_for_a_pair(header: str, systems: list[str]) -> None:
+    rows = [f"{n},Who is number {n}?,It is {n}.,He is {n}.,{said},Ann" for n, said in enumerate(("A", "B", "Tie"), 1)]
+    document = read("\n".join([f"Q#,Question,{header},Preferred (A/B/Tie),Reviewer", *rows]))
+
+    assert document["systems"] == systems
+    assert [(row["choice"], row["by"]) for row in document["preferences"]] == [
+        ("A", "Ann"),
+        ("B", "Ann"),
+        ("tie", "Ann"),
+    ]
+
+
+def test_reads_asks_whose_conversations_people_rated() -> None:
+    turns = [{"role": "user", "content": "Which?"}, {"role": "assistant", "content": "The Elbe."}]
+
+    assert refused(lines({"conversation": turns, "rating": 4, "annotator": "ann"}), "t.jsonl") == [
+        "t.jsonl: conversation holds conversations that a system carried out. Which system was it? Say it with "
+        "--system NAME."
+    ]
