@@ -12,7 +12,7 @@ from judging.specs.files.bundles import Bundle, Files, HeldFiles, bundle_from_fi
 from judging.specs.files.findings import Findings, Parsed, Problem, Severity, error_rule
 from judging.specs.pictures import PictureFile, shelf_of
 from judging.specs.records.collected import Collected, WarningGroup
-from judging.specs.records.collector import Collector
+from judging.specs.records.collector import BAD_ROW, Collector
 from judging.specs.records.columns import UNKNOWN_COLUMNS
 from judging.specs.records.files.containers import BAD_PACK, BadContainer, Expansion
 from judging.specs.records.files.part_reading import read_parts
@@ -214,7 +214,9 @@ def read_file(data: bytes, name: str, options: RecordOptions) -> FileRecords:
     collector = RowCollector(bundle, findings, options)
     is_read = not findings.has_errors
     reading = read_recognised(parts if is_read else (), bundle, options, findings, collector=collector)
-    problems = list(findings.as_tuple())
+    problems = [  # without the option to leave rows out, which reads of single files do not have
+        replace(each, hint="", page_hint="") if each.code == BAD_ROW.code else each for each in findings.as_tuple()
+    ]
     if reading.collected is not None:
         problems += _remarks(name, reading.collected)
     pictures = shelf_of(bundle).files
@@ -224,11 +226,8 @@ def read_file(data: bytes, name: str, options: RecordOptions) -> FileRecords:
 def _remarks(name: str, collected: Collected) -> list[Problem]:
     groups = [group for group in collected.warnings() if group.kind not in _UNSAID]
     remarks = [remark(name, "", sentence(group), hint=places(group), code=group.kind) for group in groups]
-    repeated = [count for what, _, count in collected.left_out() if what == "label"]
-    if repeated:
-        text = f"{sum(repeated):,} labels stand there twice and count once."
-        remarks.append(remark(name, "", text, code="repeated-label"))
-    return remarks
+    lost = [f"{count:,} × label left out: {why}." for what, why, count in collected.left_out() if what == "label"]
+    return remarks + [remark(name, "", text, code="left-out-label") for text in lost]
 
 
 def columns_in(data: bytes, name: str, options: RecordOptions) -> list[str]:

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judging.specs.records import file_records
-from judging.specs.records.file_records import bundle_of
+from judging.specs.records.file_records import bundle_of, read_file
+from judging.specs.records.parts import RecordOptions
 
 
 def zipped(*files: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
@@ -91,3 +92,14 @@ def test_bundle_of_never_raises(data: bytes, offset: int, damage: bytes) -> None
     for sample in (data, b"PK\x03\x04" + data, bytes(whole)):
         parsed = bundle_of([("u.zip", sample)])
         assert (parsed.value is None) == bool(parsed.errors)
+
+
+def test_read_file_says_what_is_left_out_and_offers_no_option_that_only_imports_have() -> None:
+    header = b"question,response,model,annotator,label\nWhich?,The Elbe.,oak,ann,"
+    said = [
+        [str(problem) for problem in read_file(header + rest, "t.csv", RecordOptions()).problems]
+        for rest in (b"good\n,It is a.,oak,ann,good\n", b"N/A\nWhich?,The Elbe.,oak,bo,good\n")
+    ]
+
+    assert said[0] == ["t.csv, line 3: The row has no question. If it is that of a row above, write it here, too."]
+    assert "t.csv: 1 × label left out: N/A stands for none." in said[1]
