@@ -73,7 +73,8 @@ def test_a_system_shows_its_means_by_criterion_under_each_grader_that_has_severa
 
 def test_its_worst_and_best_responses_lead_to_their_texts(scored: Scored, researcher: Client) -> None:
     for number in range(5, 11):  # ten in all: 1, 1, 1, 0.5, then 0.05 to 0.1
-        case = factories.case(prompt=factories.prompt(benchmark=scored.suite.benchmark, key=f"case-{number}"))
+        prompt = factories.prompt(benchmark=scored.suite.benchmark, key=f"case-{number}")
+        case = factories.case(prompt=prompt, grading={"keywords": ["yes"]})
         scored.suite.links.create(case=case, position=number)
         response = factories.response(prompt=case.prompt, system=scored.ada, text=f"Text {number}")
         factories.score(evaluator=scored.rules, response=response, share=number / 100)
