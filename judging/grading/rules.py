@@ -132,7 +132,8 @@ def _sum_up(attempt: _Attempt, criteria: tuple[CriterionGrade, ...]) -> Response
     fault = next((grade.fault for grade in criteria if grade.fault), None)
     if fault and attempt.context.options.compat:
         return ResponseGrade(None, total, None, full_score, ScoreStatus.ERROR, criteria, (), fault)
-    if not attempt.case.grading or any(grade.status is ScoreStatus.INCOMPLETE for grade in criteria):
+    is_bare = not (attempt.case.grading or attempt.context.options.compat)  # the original divides by 0 there
+    if is_bare or any(grade.status is ScoreStatus.INCOMPLETE for grade in criteria):
         return ResponseGrade(None, total, None, full_score, ScoreStatus.INCOMPLETE, criteria)
     got = sum(grade.got or 0.0 for grade in criteria)
     try:
