@@ -50,14 +50,19 @@ Choices = Sequence[tuple[str, str]]  # letter and text of each
 
 
 def criteria_in(value: object) -> list[CriterionRecord]:
-    """Return the criteria of a rubric, objects with a text and points, negative ones too; [] for what is none."""
-    entries = objects(parsed(value)) if isinstance(parsed(value), list) else []
-    said = [next((as_text(entry[name]) for name in _CRITERIA if entry.get(name)), "") for entry in entries]
-    points = [next(filter(None, (as_number(entry.get(name)) for name in _POINTS)), None) for entry in entries]
-    if not all(said) or all(number is None for number in points):
-        return []
-    tags = (tuple(texts(entry.get("tags"))) for entry in entries)
-    return [CriterionRecord(text, number, tags=about) for text, number, about in zip(said, points, tags, strict=True)]
+    """Return the objects of a list as the criteria of a rubric, each with its text and points, negative ones too."""
+    criteria = []
+    for entry in objects(parsed(value)):
+        text = next((as_text(entry[name]) for name in _CRITERIA if entry.get(name)), "")
+        points = next((number for name in _POINTS if (number := as_number(entry.get(name))) is not None), None)
+        criteria.append(CriterionRecord(text, points, tags=tuple(texts(entry.get("tags")))))
+    return criteria
+
+
+def is_rubric(value: object) -> bool:
+    """Return whether a value lists criteria, each with a text, and has points."""
+    criteria = criteria_in(value)
+    return all(row.text for row in criteria) and any(row.points is not None for row in criteria)
 
 
 @dataclass(slots=True)

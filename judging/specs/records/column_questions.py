@@ -226,11 +226,9 @@ class ColumnQuestions(ColumnRoles):
         raters = [] if is_said or not self.is_rated() else self.mapping.all(Holds.RATER) or self.strong(Holds.RATER)
         found = [name for name in self.free() if name not in raters and self._may_be_said(name)] if raters else []
         if found:
-            is_pair = self.has(Holds.RESPONSE_A)
-            said = option(Holds.PREFERENCE, found[0]) if is_pair else option(Holds.LABEL, *found)
-            role = Holds.PREFERENCE if is_pair else Holds.LABEL
+            role, said = (Holds.PREFERENCE, found[:1]) if self.has(Holds.RESPONSE_A) else (Holds.LABEL, found)
             message = f"{raters[0]} names who labels, but no column is known to hold labels; {', '.join(found)} may."
-            hint = f"If so, say {said}; if not, {option(Holds.DETAIL, raters[0])}."
+            hint = f"If so, say {option(role, *said)}; if not, {option(Holds.DETAIL, raters[0])}."
             page_hint = f"Choose {role.label} for it under Columns, or {Holds.DETAIL.label} for {raters[0]}."
             self.put("unknown-labels", message, hint, page_hint)
 

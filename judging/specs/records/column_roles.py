@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from judging.specs.records import names
-from judging.specs.records.case_reader import criteria_in, reference_texts
+from judging.specs.records.case_reader import is_rubric, reference_texts
 from judging.specs.records.column_questions import ASKS, DOUBLE, PAIRED, RESPONDS, ColumnQuestions
 from judging.specs.records.columns import (
     BY_NAME,
@@ -144,8 +144,8 @@ class _Resolver(ColumnQuestions):
             return
         by_key = {names.compared(names.system_of_responses(name) or name): name for name in self.free()}
         both = names.responses_beside(by_key)
-        is_judged = self._preferences() or self.choosing()
-        if both and self.strong(Holds.SYSTEM) and names.are_numbered(both) and not is_judged:
+        are_attempts = self.strong(Holds.SYSTEM) and names.are_numbered(both)
+        if are_attempts and not (self._preferences() or self.choosing()):
             self._give(Holds.RESPONSES_OF, both)  # attempts of the system that each row names
             return
         self._give(Holds.RESPONSE_A, both[:1])
@@ -714,7 +714,7 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.ATTEMPT, [name for name in attempts if "attempt" in name or self.columns[name].is_numbers])
         if self.has(*ASKS) and not self.has(Holds.REFERENCE):
             self._give_only(Holds.REFERENCE, self.strong(Holds.REFERENCE))
-        rubrics = [name for name in self.named(Holds.RUBRIC) if all(map(criteria_in, self.columns[name].values))]
+        rubrics = [name for name in self.named(Holds.RUBRIC) if all(map(is_rubric, self.columns[name].values))]
         self._give(Holds.RUBRIC, rubrics if self.has(*ASKS) else [])
         for role in _OF_CASES:
             as_objects = role in (Holds.CONTEXT, Holds.IMAGE)

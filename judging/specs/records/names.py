@@ -182,7 +182,7 @@ _OWN_SYSTEMS = (
     *(("chosen_model", "rejected_model"), ("preferred_model", "non_preferred_model"), ("left_model", "right_model")),
     *(("left_system", "right_system"), ("answer_1_model_id", "answer_2_model_id")),
 )
-PLACES = ("start", "end", "start_offset", "end_offset", "begin", "span_start", "span_end")  # of a piece of a text
+PLACES = ("start", "begin", "start_offset", "span_start", "end", "end_offset", "span_end")  # of a piece of a text
 PREFERRED_FIRST = frozenset({"chosen", "preferred_output"})  # headers that say themselves which one is better
 
 _DEGREES = {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}
@@ -362,7 +362,7 @@ _SIDES = {  # labels that name one of two responses
     for side, ends in ((Choice.A, "a1"), (Choice.B, "b2"))
     for end in ends
 }
-PREFERENCES: Mapping[str, Choice] = {
+_PREFERENCES: Mapping[str, Choice] = {
     **_SIDES,
     **dict.fromkeys(("a", "system_a", "left", "first"), Choice.A),
     **dict.fromkeys(("b", "system_b", "right", "second"), Choice.B),
@@ -499,7 +499,7 @@ def preference(text: str) -> Choice | None:
     better = _BETTER.fullmatch(words)
     if better is not None and (better["word"] or not better["side"].isdigit()):
         return Choice.A if better["side"] in ("a", "1", "left", "first") else Choice.B
-    return PREFERENCES.get(words)
+    return _PREFERENCES.get(words)
 
 
 def degree(text: str) -> int | None:

@@ -51,6 +51,7 @@ _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
 _TOLD_APART = (Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # rows of one response
 _GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
+_OF_RESPONSE = (Holds.SYSTEM, Holds.ATTEMPT)  # beside its case
 MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
 
@@ -118,9 +119,7 @@ class _ComparedRows:
 
     mapping: Mapping
     details: list[str] = field(init=False)  # those of few short values
-    first: dict[tuple[int, str], list[object]] = field(
-        default_factory=dict
-    )  # case and system -> what its first row has
+    first: dict[tuple[int, str], list[object]] = field(default_factory=dict)  # case and system -> its first row
     apart: Counter[str] = field(default_factory=Counter)  # details -> in how many later rows they differ
     again: int = 0  # later rows
 
@@ -209,7 +208,7 @@ class _Reader:
             any(value for value in self.part.values(self.response)) and not mapping.columns[self.response].values
         )
         says = self.is_single or self.labels or (self.scales and not self.is_pair) or self.one[Holds.PREFERENCE]
-        self.keeps_with_case = not (self.are_attempts or says) or bool(self.systems and not self.are_attempts)
+        self.keeps_with_case = not self.are_attempts and (bool(self.systems) or not says)
         self._take_others(self._of_others())
 
     def _take_others(self, others: Sequence[Part]) -> None:
@@ -286,9 +285,9 @@ class _Reader:
         """Return the sheets or files that label or score the same responses as this one, where no column says who
         does: each is then of a person."""
         own = self.part.sample
-        if len(own) < 2 or not (self.labels or self.scales) or self.mapping.has(*_GIVEN_BY):
+        about = [self.response] if self.is_single else self.asking and [*self.asking, *self.mapping.all(*_OF_RESPONSE)]
+        if len(own) < 2 or not (about and (self.labels or self.scales)) or self.mapping.has(*_GIVEN_BY):
             return []
-        about = [self.response] if self.is_single else self.mapping.all(*ASKS, Holds.CASE, Holds.SYSTEM, Holds.ATTEMPT)
         same = [other for other in self.upload.alike(self.part) if _say_the_same(own, other.sample, about)]
         return [other for other in same if self.labels or not _say_the_same(own, other.sample, list(self.scales))]
 

@@ -509,11 +509,22 @@ def test_reads_asks_whose_scores_of_the_same_responses_two_files_have() -> None:
 
 
 def test_reads_takes_criteria_with_points_for_the_rubric_of_a_case() -> None:
-    rubric = [{"criterion": "Names the Elbe", "weight": 2}, {"criterion": "Guesses", "weight": -1}]
+    rubric = [
+        {"criterion": "Names the Elbe", "weight": 2},
+        {"criterion": "Guesses", "weight": -1},
+        {"criterion": "Is polite", "points": 0, "weight": 3},
+    ]
     document = read(lines({"question": "Which?", "rubric": rubric, "response": "The Elbe.", "model": "oak"}), "t.jsonl")
 
     assert [(row["case"], row["criteria"]) for row in document["rubrics"]] == [
-        ("1", [{"text": "Names the Elbe", "points": 2.0}, {"text": "Guesses", "points": -1.0}])
+        (
+            "1",
+            [
+                {"text": "Names the Elbe", "points": 2.0},
+                {"text": "Guesses", "points": -1.0},
+                {"text": "Is polite", "points": 0.0},
+            ],
+        )
     ]
 
 
