@@ -106,14 +106,9 @@ def label_sources(debate_set: DebateSet) -> list[LabelSource]:
     return sorted(sources.values(), key=lambda source: (-source.at.timestamp(), source.file))
 
 
-def outside_labels(debate_ids: Sequence[int], *, is_blind: bool | None = None) -> list[tuple[int, str, int]]:
-    """Return (debate, rater, verdict in system space) of these debates. One query.
-
-    With `is_blind` only those that were given blind, or only the others.
-    """
-    labels = OutsideLabel.objects.filter(debate__in=debate_ids).order_by("debate_id", "rater")
-    if is_blind is not None:
-        labels = labels.filter(is_blind=is_blind)
+def outside_labels(debate_ids: Sequence[int]) -> list[tuple[int, str, int]]:
+    """Return (debate, rater, verdict in system space) of the blind labels of these debates. One query."""
+    labels = OutsideLabel.objects.filter(debate__in=debate_ids, is_blind=True).order_by("debate_id", "rater")
     return list(labels.values_list("debate_id", "rater", "verdict"))
 
 

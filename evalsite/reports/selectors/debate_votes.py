@@ -351,7 +351,7 @@ class PeopleLabels:
     """People's labels of debates, in system space."""
 
     final: dict[int, int]  # by debate: the agreed or adjudicated label, else the most frequent of the imported ones
-    annotations: list[tuple[int, str, int]]  # (debate, rater, label): every answer before anything was revealed
+    annotations: list[tuple[int, str, int]]  # (debate, rater, label): every blind answer
     drawn: frozenset[int]  # debates in an audit, decided or not; labels from elsewhere were not asked for by outcome
     rates: dict[int, float]  # by debate: the share that the audit of its set draws; 0: none
 
@@ -369,9 +369,8 @@ def people_labels(debate_ids: Sequence[int]) -> PeopleLabels:
     texts = ("debate__response_a__text_hash", "item__response_a__text_hash")
     for pk, item_id, text_hash, other_hash in referrals.values_list("debate_id", "item_id", *texts):
         debates[item_id or 0].append((pk or 0, text_hash != other_hash))
-    rows = (
-        Annotation.objects.filter(item__in=debates, left_out_at=None).exclude(item__status__in=LEFT_OUT).order_by("pk")
-    )
+    rows = Annotation.objects.filter(item__in=debates, left_out_at=None, seen_before=False, mode=QueueMode.BLIND)
+    rows = rows.exclude(item__status__in=LEFT_OUT).order_by("pk")
     first_labels: dict[tuple[int, str], int] = {}  # of several answers of one person the first
     for item_id, rater, label in rows.values_list("item_id", "annotator__username", "label"):
         if label in PREFERENCES:
@@ -380,7 +379,7 @@ def people_labels(debate_ids: Sequence[int]) -> PeopleLabels:
     annotations += [(pk, rater, label) for (pk, rater), label in first_labels.items()]
     final = {pk: PREFERENCES[row.label] for pk, row in labelled.items() if row.label in PREFERENCES}
     drawn = {pk for pk, row in labelled.items() if row.is_drawn or row.provenance == Provenance.IMPORTED}
-    drawn |= {pk for pk, _, _ in outside_labels(list(ids), is_blind=True)}
+    drawn |= {pk for pk, _, _ in outside}
     rate_of: dict[int, float] = {}  # by set
     for pk, row in labelled.items():
         rate_of[set_of[pk]] = max(rate_of.get(set_of[pk], 0.0), row.inclusion_probability or 0.0)

@@ -599,7 +599,7 @@ def test_debate_reports_are_closed_to_annotators(client: Client) -> None:
     assert [client.get(reverse(name)).status_code for name in names] == [403] * 3
 
 
-REPORT_QUERIES = 46  # the report is computed at each view, since the data has gone on
+REPORT_QUERIES = 45  # the report is computed at each view, since the data has gone on
 
 
 def test_arena_has_one_name_on_every_page(client: Client) -> None:

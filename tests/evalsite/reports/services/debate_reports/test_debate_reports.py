@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from debate.models import DebateSet
+from debate.models import DebateSet, OutsideLabel
 from evalsite.reports.services.debate_reports import ABSTAINS, DECIDED_BY_PEOPLE, UNREAD, compute_debates
+from evalsite.review.states import QueueMode
+from tests import factories
 from tests.debate import rows
 from tests.debated_sets import Part, store_debates
+from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
 FOR_A, FOR_B = ((1, 1), (1, 1)), ((-1, -1), (-1, -1))
@@ -168,3 +171,26 @@ def test_an_agent_without_verdicts_is_not_said_to_lack_labels_of_people() -> Non
     silent = row_of(compute_debates(0, {"rule": "human"}).content, "judge-1")
 
     assert (silent["system"]["value"], silent["system"]["reason"]) == (None, UNREAD)
+
+
+def test_agreement_among_people_is_that_of_blind_annotations() -> None:
+    """Labels said not to be blind, and annotations given beside verdicts, were counted as blind: .75 became .15."""
+    owner = rows.debate_set()
+    debates = store_debates(owner, [Part(6, FOR_A), Part(6, OPEN_A)])
+    ann, ben, cleo = (factories.user(name) for name in ("ann", "ben", "cleo"))
+    for place, debate in enumerate(debates):
+        item = factories.review_item(debate=debate)
+        for person in (ann, ben):
+            factories.annotation(item=item, label=str(place % 3 - 1), annotator=person)
+        factories.annotation(item=item, label="1", annotator=cleo, seen_before=True)
+        seen = {"mode": QueueMode.DEBATE, "annotator": factories.user()}
+        factories.annotation(item=item, label="1", **seen)
+        OutsideLabel.objects.create(debate=debate, rater="nora", verdict=1, source="x", is_blind=False, created_at=NOON)
+        OutsideLabel.objects.create(
+            debate=debate, rater="olaf", verdict=place % 3 - 1, source="x", is_blind=True, created_at=NOON
+        )
+
+    people = compute_debates(0, {}).content["people"]
+
+    assert (people["raters"], people["answers"]) == (3, 36)
+    assert [people[name]["value"] for name in ("alpha", "fleiss")] == [1.0, 1.0]
