@@ -183,8 +183,7 @@ def test_agreement_among_people_is_that_of_blind_annotations() -> None:
         for person in (ann, ben):
             factories.annotation(item=item, label=str(place % 3 - 1), annotator=person)
         factories.annotation(item=item, label="1", annotator=cleo, seen_before=True)
-        seen = {"mode": QueueMode.DEBATE, "annotator": factories.user()}
-        factories.annotation(item=item, label="1", **seen)
+        factories.annotation(item=item, label="1", mode=QueueMode.DEBATE)
         OutsideLabel.objects.create(debate=debate, rater="nora", verdict=1, source="x", is_blind=False, created_at=NOON)
         OutsideLabel.objects.create(
             debate=debate, rater="olaf", verdict=place % 3 - 1, source="x", is_blind=True, created_at=NOON
