@@ -73,7 +73,9 @@ class JsonCommand(BaseCommand):
             result = self.run(**options)
         for piece in json_pieces(result) if options["as_json"] else ():
             self.stdout.write(piece, ending="")
-        self.stdout.write("" if options["as_json"] else self.summary(result))
+        words = "" if options["as_json"] else self.summary(result)
+        if options["as_json"] or words:  # nothing may follow a file that was printed
+            self.stdout.write(words)
 
 
 def json_pieces(value: object) -> Iterator[str]:

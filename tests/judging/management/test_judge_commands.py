@@ -130,7 +130,7 @@ def test_the_file_of_an_export_makes_the_judge_again(tmp_path: Path, capfdbinary
 
     size = path.stat().st_size
     assert out.getvalue() == f"File: helpful.yaml\nOutput: {path}\nBytes: {size}\n"
-    assert printed.strip() == path.read_bytes().strip()
+    assert printed == path.read_bytes()
     assert (added["name"], added["endpoint"], added["options"]) == ("Helpful", "local", options)
     assert Judge.objects.get().description == "It helps."
 
