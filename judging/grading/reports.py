@@ -1,9 +1,8 @@
 """The suite's table: overall, by language, by question type and by metric, with mean and deviation over groups of
 attempts.
 
-Two properties of InfiBench's table are kept and belong beside the table: metric rows are not capped by max_score, so
-they need not sum to the overall row; language and type rows add shares of cases and do not multiply by a case's full
-score.
+As in InfiBench's table, metric rows are not capped by max_score, so they need not sum to the overall row, which is
+said beside the table. In compat mode the other rows add shares of cases, whatever their full scores, as InfiBench does.
 
 Two different "±" exist and must not be mixed up: a case's standard deviation over groups of attempts
 (`reduce_scores`), and that of a suite's totals over groups (the rows of `suite_report`).
@@ -132,6 +131,7 @@ class CaseAttempts:
     full_score: float = 1.0
     max_score: float | None = None
     min_score: float | None = None
+    null_score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class SuiteReport:
 
 @dataclass(frozen=True, slots=True)
 class _CaseBests:
-    shares: list[float]  # per group
+    points: list[float]  # per group, scaled to the full score; shares of it in compat mode
     metric_points: list[dict[str, float]]  # per group, scaled to the full score
     metric_full: dict[str, float]
 
@@ -208,23 +208,23 @@ def metric_points(criteria: Iterable[JsonObject]) -> Points:
 
 def suite_report(cases: Iterable[CaseAttempts], *, group_size: int = 10, compat: bool = False) -> SuiteReport:
     """Return the table over cases whose every attempt has a score. A group that a case lacks counts what its others do
-    on average, in compat mode 0 as in InfiBench.
+    on average, and a case without attempts its null score; both count 0 in compat mode, as in InfiBench.
 
     Per case and group of `group_size` attempts the one with the highest sum of points counts, the last on a tie.
     """
     ledger = _Ledger()
-    bests_of = [(case, _bests(case, group_size)) for case in cases]
+    bests_of = [(case, _bests(case, group_size, compat)) for case in cases]
     left_out = [case.key for case, bests in bests_of if bests is None]
-    groups = max((len(bests.shares) for _, bests in bests_of if bests is not None), default=0)
+    groups = max((len(bests.points) for _, bests in bests_of if bests is not None), default=0)
     for case, bests in bests_of:
         if bests is not None:
-            _book(ledger, case, bests, len(bests.shares) if compat else groups)
+            _book(ledger, case, bests, len(bests.points) if compat else groups)
     rows = [row for kind in ("overall", "language", "type", "metric") for row in ledger.rows(kind, max(groups, 1))]
     return SuiteReport(tuple(rows), groups, tuple(left_out))
 
 
 def _book(ledger: _Ledger, case: CaseAttempts, bests: _CaseBests, groups: int) -> None:
-    values = dict.fromkeys((("overall", ""), ("language", case.lang), ("type", case.question_type)), bests.shares)
+    values = dict.fromkeys((("overall", ""), ("language", case.lang), ("type", case.question_type)), bests.points)
     for row in values:
         ledger.open(row, case.full_score)
     for metric, full in bests.metric_full.items():
@@ -235,11 +235,11 @@ def _book(ledger: _Ledger, case: CaseAttempts, bests: _CaseBests, groups: int) -
             ledger.points[row][group] += own[group] if group < len(own) else fmean(own)
 
 
-def _bests(case: CaseAttempts, group_size: int) -> _CaseBests | None:
-    """Return the best attempts of a case, None where there is nothing to be had; a case without attempts counts 0."""
+def _bests(case: CaseAttempts, group_size: int, compat: bool) -> _CaseBests | None:
+    """Return the best attempts of a case, None where there is nothing to be had."""
     groups = [case.attempts[start : start + group_size] for start in range(0, len(case.attempts), group_size)]
     if not groups:
-        return _CaseBests([0.0], [{}], {})
+        return _CaseBests([0.0 if compat else case.null_score], [{}], {})
     last = groups[-1][-1]
     total = sum(full for _, full in last.values()) if case.max_score is None else case.max_score
     if total == 0:
@@ -250,7 +250,7 @@ def _bests(case: CaseAttempts, group_size: int) -> _CaseBests | None:
         sums = [max(value, case.min_score) for value in sums]
     scale = case.full_score / total
     return _CaseBests(
-        shares=[min(value, total) / total for value in sums],
+        points=[min(value, total) / total * (1 if compat else case.full_score) for value in sums],
         metric_points=[{name: got * scale for name, (got, _) in (attempt or {}).items()} for attempt in chosen],
         metric_full={name: full * scale for name, (_, full) in last.items()},
     )

@@ -74,7 +74,8 @@ def group_size(*, mode: str, compat: bool) -> int:
 
 
 def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case]) -> SuiteReport:
-    """Return the table of a rule grader for one system; cases without rules, or a score of an attempt, are left out.
+    """Return the table of a rule grader for one system; cases without rules, or a score of an attempt, are left out. A
+    system none of whose responses was scored has no rows.
 
     A log has scores and no points by metric, and is about the cases that it has: its rows are those of judges.
     """
@@ -97,6 +98,8 @@ def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case
             ungraded.append(case.key)
         else:
             graded.append(_attempts(case, decided, suite=run.suite))
+    if not any(case.attempts for case in graded):
+        graded, ungraded = [], [case.key for case in cases]
     size = group_size(mode=run.suite.attempt_reduce_mode, compat=compat)
     report = suite_report(graded, group_size=size, compat=compat)
     return replace(report, left_out=(*ungraded, *report.left_out))
@@ -111,6 +114,7 @@ def _attempts(case: Case, attempts: Sequence[Points], *, suite: Suite) -> CaseAt
         full_score=suite.full_score if case.full_score is None else case.full_score,
         max_score=_bound(case.grading, "max_score"),
         min_score=_bound(case.grading, "min_score"),
+        null_score=suite.null_score if case.null_score is None else case.null_score,
     )
 
 

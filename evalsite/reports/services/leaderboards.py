@@ -575,7 +575,7 @@ LEADERBOARD = ReportKind("leaderboard", _data_version, _rows_to_read, compute_le
 COMPARISON = ReportKind("comparison", _data_version, _rows_to_read, compute_comparison)
 
 
-GROUPED_AS_THE_RUN = "groups-2"  # part of the version: tables of other groups or cases are computed again
+GROUPED_AS_THE_RUN = "groups-3"  # part of the version: tables of other groups or cases are computed again
 
 
 def compute_breakdown(evaluator_id: int, options: Options) -> ReportContent:
@@ -607,11 +607,11 @@ def compute_breakdown(evaluator_id: int, options: Options) -> ReportContent:
                 "rows": rows,
             }
         )
-    is_best_of_all = run.suite.attempt_reduce_mode == "max" and not run.options.get("compat")
+    compat = bool(run.options.get("compat"))
     return {
-        "group_size": group_size(mode=run.suite.attempt_reduce_mode, compat=bool(run.options.get("compat"))),
-        "is_best_of_all": is_best_of_all,
-        "notes": [SHARE_ROWS_NOTE, METRIC_ROWS_NOTE],
+        "group_size": group_size(mode=run.suite.attempt_reduce_mode, compat=compat),
+        "is_best_of_all": run.suite.attempt_reduce_mode == "max" and not compat,
+        "notes": [SHARE_ROWS_NOTE, METRIC_ROWS_NOTE] if compat else [METRIC_ROWS_NOTE],
         "tables": tables,
     }
 

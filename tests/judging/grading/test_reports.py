@@ -16,7 +16,8 @@ def near(value: float) -> Any:
     return pytest.approx(value, abs=1e-12)
 
 
-def test_suite_report_by_hand() -> None:
+@pytest.mark.parametrize("compat", [False, True])
+def test_suite_report_by_hand(compat: bool) -> None:
     cases = [
         # groups of 2: bests 2 of 3 points (the last on a tie: all by tests), then 3 of 3, capped at max_score 2
         CaseAttempts(
@@ -44,29 +45,32 @@ def test_suite_report_by_hand() -> None:
         CaseAttempts("c", "r", "knowledge", [{"keywords": (0.0, 0.0)}]),
     ]
 
-    report = suite_report(cases, group_size=2)
+    report = suite_report(cases, group_size=2, compat=compat)
 
-    # overall per group: a 2/2 + b 0/2 = 1, a 2/2 + b 2/2 = 2; mean 1.5, deviation sqrt(.5)
-    half = near(math.sqrt(0.5))
+    # points of b by group: 0/2 and 2/2 of 4, in compat mode of 1; those of a: 2/2 and 2/2. The deviation of 0 and x is
+    # x sqrt(.5)
+    best = 1.0 if compat else 4.0
+    deviation = near(best * math.sqrt(0.5))
     assert report.left_out == ("c",)
     assert report.rows == (
-        ReportRow("overall", "", 1.5, half, 5.0, 2),
-        ReportRow("language", "r", 0.5, half, 4.0, 1),
+        ReportRow("overall", "", 1 + best / 2, deviation, 5.0, 2),
+        ReportRow("language", "r", best / 2, deviation, 4.0, 1),
         ReportRow("language", "python", 1.0, 0.0, 1.0, 1),
-        ReportRow("type", "code completion", 1.5, half, 5.0, 2),
+        ReportRow("type", "code completion", 1 + best / 2, deviation, 5.0, 2),
         # keywords: a scales by 1/2: .5 then 1; b by 4/2: nothing (below the lowest best) then 4; full 2/2 + 2 * 2
         ReportRow("metric", "keywords", near((0.5 + 5.0) / 2), near(4.5 / math.sqrt(2)), 5.0, 2),
         # unit_test: 1/2 in both groups
         ReportRow("metric", "unit_test", 0.5, 0.0, 0.5, 1),
     )
     assert report.row("language", "python") == report.rows[2]
-    assert report.rows[0].share == 0.3
+    assert report.rows[0].share == (0.3 if compat else 0.6)
 
 
-def test_suite_report_counts_a_case_without_attempts_as_nothing_got() -> None:
-    report = suite_report([CaseAttempts("a", "r", "t", [])])
+@pytest.mark.parametrize(("compat", "points"), [(False, 0.5), (True, 0.0)])
+def test_suite_report_counts_the_null_score_of_a_case_without_attempts(compat: bool, points: float) -> None:
+    report = suite_report([CaseAttempts("a", "r", "t", [], null_score=0.5)], compat=compat)
 
-    assert report.rows[0] == ReportRow("overall", "", 0.0, 0.0, 1.0, 1)
+    assert report.rows[0] == ReportRow("overall", "", points, 0.0, 1.0, 1)
 
 
 @pytest.mark.parametrize(("compat", "mean", "std"), [(False, 1.75, math.sqrt(0.125)), (True, 1.25, math.sqrt(1.125))])

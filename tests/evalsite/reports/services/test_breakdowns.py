@@ -107,6 +107,24 @@ def test_a_run_of_a_part_of_its_suite_counts_points_of_that_part_only(selection:
     assert [(row.mean, row.full_score, row.cases) for row in figures.rows[:1]] == [(0.5, 1.0, 1)]
 
 
+def test_rows_count_points_of_the_full_scores_and_null_scores_where_something_was_scored() -> None:
+    full_scores, grading = {"a": 4.0, "b": None, "c": None}, {"keywords": ["x"]}
+    cases = [factories.case(key=key, full_score=full, grading=grading) for key, full in full_scores.items()]
+    run = factories.run(suite=factories.suite(cases=cases, full_score=2.0, null_score=0.5))
+    rules, ada, bob = factories.evaluator(run=run, done=3), factories.system("ada"), factories.system("bob")
+    run.systems.add(ada, bob)
+    grade(rules, cases[0].prompt, ada, attempt=0, keywords=(1.0, 2.0))
+    grade(rules, cases[1].prompt, ada, attempt=0, keywords=(2.0, 2.0))
+    grade(rules, cases[0].prompt, bob, attempt=0, keywords=(None, 2.0))
+
+    tables = compute_breakdown(rules.pk, {})["tables"]
+
+    # ada: half of 4, all of 2, and the null score for the case without a response, whose full score is 2
+    shown = [[(row["name"], row["mean"], row["full"], row["cases"]) for row in table["rows"]] for table in tables]
+    assert [(rows[:1], rows[-1:]) for rows in shown] == [([("", 4.5, 8.0, 3)], [("keywords", 4.0, 6.0, 2)]), ([], [])]
+    assert [table["left_out"] for table in tables] == [[], ["a", "b", "c"]]
+
+
 def test_a_log_without_points_has_rows_of_shares_over_the_cases_that_it_scores() -> None:
     def row(number: int, **more: object) -> dict[str, object]:
         return {"question_id": number, "question": f"Q{number}?", "system": "ada", "response": f"A{number}", **more}
