@@ -39,7 +39,7 @@ from debate.services.set_tables import TABLE_FORMATS, TABLES, DebateLabelUpload
 from evalsite.base.form_fields import BudgetField, NameField
 from evalsite.base.http import whole_number
 from evalsite.base.types import JsonDict, choices_of
-from judging.forms.imports import ColumnsField, KeptFileForm, SizedFileField, chosen_columns
+from judging.forms.imports import RecordFileForm, SizedFileField
 from judging.forms.new_runs import PeopleForm, SelectionForm
 from judging.models import ModelEndpoint, Response, Rubric, Suite, System
 from judging.services.runs.people_costs import PeopleCost
@@ -329,10 +329,10 @@ class DebateSetForm(PeopleForm, SelectionForm):
         return field
 
 
-class LabelsForm(KeptFileForm):
-    """What people said of debates, and what the columns of the file are."""
+class LabelsForm(RecordFileForm):
+    """What people said of debates."""
 
-    OPEN = ("sets", "columns")
+    OPEN = ("sets", *RecordFileForm.OPEN)
 
     sets = forms.ModelMultipleChoiceField(
         DebateSet.objects.all(),
@@ -351,13 +351,12 @@ class LabelsForm(KeptFileForm):
         label="Blind labels",
         help_text="The raters saw neither the debates nor each other's labels. Reports use blind labels only.",
     )
-    columns = ColumnsField(required=False)
 
     @property
     def upload(self) -> DebateLabelUpload:
         """The file with the other fields of a valid form."""
         data = self.cleaned_data
-        return DebateLabelUpload(data["contents"], data["file_name"], data["is_blind"], chosen_columns(data))
+        return DebateLabelUpload(data["contents"], data["file_name"], data["is_blind"], self.reading)
 
 
 class DeleteLabelsForm(forms.Form):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -32,14 +31,7 @@ from evalsite.review.selectors.pages import ItemFilters, choose_members, items_m
 from evalsite.review.services.claims import MOST_AT_ONCE
 from evalsite.review.states import ItemStatus, QueueMode
 from evalsite.review.tables.queue_files import MaterialFile, read_materials
-from judging.forms.imports import (
-    ColumnsField,
-    KeptFileForm,
-    MeaningsField,
-    MeantColumnsForm,
-    SizedFileField,
-    chosen_columns,
-)
+from judging.forms.imports import RecordFileForm, SizedFileField
 from judging.forms.new_runs import AgreedForm
 from judging.specs.records.file_records import ParsedFile
 
@@ -476,31 +468,20 @@ class FormTextForm(forms.Form):
     form = FormField(required=True)
 
 
-class MaterialFileForm(MeantColumnsForm, KeptFileForm):
+class MaterialFileForm(RecordFileForm):
     """A file of questions with responses, and how it is read."""
-
-    OPEN = ("columns",)
 
     file = SizedFileField(
         label="File",
         help_text="A table of questions with one or two responses each, or the export of an annotation tool; with "
         "pictures beside it in a ZIP.",
     )
-    meanings = MeaningsField()
-    encoding = forms.CharField(
-        label="Encoding",
-        max_length=40,
-        required=False,
-        help_text="Of text files whose encoding cannot be told, such as gbk.",
-    )
-    columns = ColumnsField(required=False, beside=MeaningsField.WORDS)
 
     @cached_property
     def materials(self) -> ParsedFile[MaterialFile]:
         """What is in the file of a valid form."""
-        data = self.cleaned_data
-        options = replace(chosen_columns(data), meanings=dict(data["meanings"]), encoding=data["encoding"])
-        return read_materials(data["contents"], data["file_name"], options=options, has_scale=bool(data.get("scale")))
+        data, has_scale = self.cleaned_data, bool(self.cleaned_data.get("scale"))
+        return read_materials(data["contents"], data["file_name"], options=self.reading, has_scale=has_scale)
 
 
 class QueueFileForm(MaterialFileForm):

@@ -143,12 +143,6 @@ class ColumnsField(TextsField):
         return tuple(value)
 
 
-def chosen_columns(cleaned: JsonDict) -> RecordOptions:
-    """Return what a valid form says of columns: nothing where another file was chosen, whose columns are its own."""
-    is_other = cleaned.get("file") is not None and cleaned.get("kept")
-    return RecordOptions(columns={} if is_other else dict(cleaned["columns"]))
-
-
 class PairsField(NamesField):
     """Pairs such as `A=1, B=2`; one that contains a comma stands in double quotes."""
 
@@ -193,8 +187,18 @@ def _quoted(text: str) -> str:
     return f'"{text.replace(QUOTE, QUOTE * 2)}"' if "," in text or text.startswith(QUOTE) else text
 
 
-class MeantColumnsForm(forms.Form):
-    """A form with `columns` beside `meanings`, as fields of these names."""
+class ReadingForm(forms.Form):
+    """How tables are read, where their names and values do not say it or messages about them ask."""
+
+    encoding = forms.CharField(
+        label="Encoding",
+        max_length=40,
+        required=False,
+        help_text="Of text files whose encoding cannot be told, such as gbk.",
+    )
+    meanings = MeaningsField()
+    renames = PairsField(label="Names taken as others", required=False, help_text='Such as model-a=Model A, "a, b=C".')
+    columns = ColumnsField(required=False, beside=MeaningsField.WORDS)
 
     def clean(self) -> None:
         """Take `--map A=1,B=2,tie=0` for what the values of a preference mean, as messages about these say it."""
@@ -210,8 +214,28 @@ class MeantColumnsForm(forms.Form):
         data["meanings"] = (*data.get("meanings", ()), *said)
 
 
-class ImportOptionsForm(MeantColumnsForm):
+class RecordFileForm(ReadingForm, KeptFileForm):
+    """A file of tables that is kept until it is stored, and how it is read."""
+
+    OPEN: tuple[str, ...] = ("columns",)
+
+    @property
+    def reading(self) -> RecordOptions:
+        """What a valid form says: nothing of columns where another file was chosen, whose columns are its own."""
+        data = self.cleaned_data
+        is_other = data.get("file") is not None and data.get("kept")
+        return RecordOptions(
+            columns={} if is_other else dict(data["columns"]),
+            meanings=dict(data["meanings"]),
+            renames=dict(data["renames"]),
+            encoding=data["encoding"],
+        )
+
+
+class ImportOptionsForm(ReadingForm):
     """Where an upload goes. Everything may be left empty."""
+
+    field_order = ["kind", "benchmark", "is_new_benchmark", "suite", "system", "rubric", "allow_missing_files"]
 
     kind = forms.ChoiceField(
         label="Kind",
@@ -252,12 +276,6 @@ class ImportOptionsForm(MeantColumnsForm):
         required=False,
         help_text="Tests that need files not in the upload are then reported as not run.",
     )
-    encoding = forms.CharField(
-        label="Encoding",
-        max_length=40,
-        required=False,
-        help_text="Of text files whose encoding cannot be told, such as gbk.",
-    )
     step = forms.CharField(
         label="Step of traces",
         max_length=200,
@@ -272,9 +290,6 @@ class ImportOptionsForm(MeantColumnsForm):
         required=False,
         help_text="The people who gave labels or preferences had not seen verdicts of machines.",
     )
-    meanings = MeaningsField()
-    renames = PairsField(label="Names taken as others", required=False, help_text='Such as model-a=Model A, "a, b=C".')
-    columns = ColumnsField(required=False, beside=MeaningsField.WORDS)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -296,7 +311,7 @@ class ImportOptionsForm(MeantColumnsForm):
             columns=data["columns"],
             meanings=data["meanings"],
             renames=data["renames"],
-            encoding=data["encoding"].strip(),
+            encoding=data["encoding"],
             leave_out_bad_rows=data["leave_out_bad_rows"],
             step=data["step"].strip(),
             is_blind=data["is_blind"],
@@ -308,7 +323,7 @@ class ImportForm(ImportOptionsForm):
 
     uploaded = ManyFilesField(label="Files")
     paths = forms.JSONField(required=False, widget=forms.HiddenInput)  # of a folder's files, in their order
-    field_order = ["uploaded"]
+    field_order = ["uploaded", *ImportOptionsForm.field_order]
 
     def contents(self) -> list[SourceFile]:
         """Return the uploaded files by name, those of a folder by their path in it; the form must be valid."""

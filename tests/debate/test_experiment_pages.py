@@ -179,3 +179,19 @@ def test_label_delete_removes_the_labels_of_one_file(researcher: Client) -> None
     assert "The set has no labels of a file" in told[1]
     assert "ada" not in told[0]
     assert not OutsideLabel.objects.exists()
+
+
+def test_labels_of_raters_alike_and_in_own_words_are_taken_as_the_refusal_says(researcher: Client) -> None:
+    """The page and the command named fields and options, to say that they were two, which neither of them had."""
+    debate = rows.debate()
+    address, data = reverse("debate:label-create", args=[debate.debate_set_id]), SimpleUploadedFile
+    text = f"item,rater,label\n{debate.pk},Ann,links\n{debate.pk},ann,rechts".encode()
+
+    wrong = text_of(researcher.post(address, {"file": data("may.csv", text)}))
+    right = {"file": data("may.csv", text), "renames": "ann=ann", "meanings": "A=links, B=rechts"}
+    answer = researcher.post(address, right)
+
+    assert "Write ann=Ann under Names taken as others if they are one, else ann=ann." in wrong
+    assert all(f'for="id_{name}"' in wrong for name in ("renames", "meanings", "encoding"))
+    assert answer.headers["Location"] == debate.debate_set.get_absolute_url()
+    assert list(OutsideLabel.objects.order_by("rater").values_list("rater", "verdict")) == [("Ann", 1), ("ann", -1)]

@@ -23,7 +23,7 @@ from evalsite.review.selectors.golden import (
     version_named,
 )
 from evalsite.review.services.label_tables import LabelUpload, evaluator_words, evaluators_to_label
-from judging.forms.imports import ColumnsField, KeptFileForm, SizedFileField, chosen_columns
+from judging.forms.imports import RecordFileForm, SizedFileField
 from judging.judges.registry import COMPARING
 from judging.judges.versions import wording_lines
 from judging.llm.endpoints import EndpointKind
@@ -284,10 +284,10 @@ class EvaluatorChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]  #
         return evaluator_words(obj)
 
 
-class LabelImportForm(KeptFileForm):
-    """A file of labels, what they are about, and what its columns mean where their names do not say it."""
+class LabelImportForm(RecordFileForm):
+    """A file of labels, and what they are about."""
 
-    OPEN = ("columns",)
+    field_order = ("file", "name", "about", "source", "is_blind", "scale")
 
     file = SizedFileField(label="File", help_text="A table of labels, or the export of an annotation tool.")
     name = NameField(max_length=200, required=False, help_text="Empty: the name of the file.")
@@ -316,7 +316,6 @@ class LabelImportForm(KeptFileForm):
         help_text="All possible labels in order, separated by commas; needed for chance-corrected figures."
         " For responses of this site it is the scale of the criterion.",
     )
-    columns = ColumnsField(required=False)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -332,7 +331,7 @@ class LabelImportForm(KeptFileForm):
         return LabelUpload(
             data=data["contents"],
             file_name=data["file_name"],
-            options=chosen_columns(data),
+            options=self.reading,
             scale=words_of(data["scale"]),
             evaluator=data["about"],
             source=data["source"].strip(),

@@ -241,6 +241,24 @@ def test_labels_by_command_are_read_and_a_check_stores_nothing(tmp_path: Path, c
         call_command("labels", "create", "--file", str(path), "--scale", "a,c")
 
 
+def test_raters_alike_are_taken_for_two_by_the_option_that_the_refusal_names(tmp_path: Path) -> None:
+    """`labels create` said what to write after `--renames`, which it did not know."""
+    path = tmp_path / "labels.csv"
+    path.write_bytes(b"item,rater,label\n1,Ann,a\n1,ann,b\n2,Ann,a\n2,ann,a\n")
+
+    with pytest.raises(BadInput) as refusal:
+        call_command("labels", "create", "--file", str(path))
+    call_command("labels", "create", "--file", str(path), "--renames", "ann=ann")
+
+    assert '--renames "ann=ann"' in str(refusal.value)
+    assert list(ImportedLabel.objects.order_by("pk").values_list("rater", "label")) == [
+        ("Ann", "a"),
+        ("ann", "b"),
+        ("Ann", "a"),
+        ("ann", "a"),
+    ]
+
+
 def test_labels_by_command_take_one_file_and_drop_none_in_silence(tmp_path: Path) -> None:
     paths = [tmp_path / "first.csv", tmp_path / "second.csv"]
     for path in paths:
