@@ -26,7 +26,6 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from judging.llm.chat import ReplyStatus
 from judging.models import Ask, Lease, Run, RunEvaluator, RunTask, TaskStatus
 from judging.models.runs import ACTIVE
 from judging.services import day_budgets, ledger
@@ -418,14 +417,13 @@ def _count(batch: Batch, done_tasks: Sequence[RunTask], failed_tasks: Sequence[R
             reused += record.reused or record.first_user != (task.pk, place)
     # A reply without token counts cost something: under a budget it counts as the most it can have cost.
     spent = _total(record.reserved if record.cost is None else record.cost for record in new)
-    unpriced = sum(record.cost is None and record.reply.status == ReplyStatus.FINISHED for record in new)
     Run.objects.filter(pk=batch.run.pk).update(
         done=F("done") + len(done_tasks),
         failed=F("failed") + len(failed_tasks),
         spent=F("spent") + spent,
         unheard=F("unheard") + _total(record.unheard for record in new),
         unheard_calls=F("unheard_calls") + sum(record.reply.unheard for record in new),
-        unpriced_calls=F("unpriced_calls") + unpriced,
+        unpriced_calls=F("unpriced_calls") + sum(record.cost is None for record in new),
         calls_made=F("calls_made") + len(new),
         calls_reused=F("calls_reused") + reused,
     )

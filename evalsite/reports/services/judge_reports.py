@@ -442,7 +442,7 @@ def _parsed(statuses: Mapping[str, int]) -> Estimate:
 def _why_no_cost(spent: Spent) -> str:
     if not spent.calls:
         return "No calls were made."
-    return "No verdict was given." if not spent.unpriced else "The endpoint has no price."
+    return "No verdict was given." if not spent.unpriced else "The price or the tokens of its calls are unknown."
 
 
 def _histogram(shares: Floats) -> list[int]:

@@ -80,7 +80,7 @@ class SpendSum:
 
     calls: int
     failed: int
-    unpriced: int  # finished calls without a known price
+    unpriced: int  # calls of which the price or the tokens are unknown
     prompt_tokens: int
     completion_tokens: int
     cost: float | None  # USD
@@ -167,7 +167,7 @@ def cells_of(called: np.ndarray, attribution: Attribution, *, judges: Ints, reus
     paid = {
         "calls": np.ones(len(called)),
         "failed": called["failed"],
-        "unpriced": ~priced & ~called["failed"],
+        "unpriced": ~priced,
         "prompt_tokens": called["prompt_tokens"],
         "completion_tokens": called["completion_tokens"],
         "cached_tokens": called["cached_tokens"],
@@ -202,7 +202,7 @@ def _added(places: Ints, values: np.ndarray, groups: int) -> Ints:
 
 def _sum_of(sums: Mapping[str, int]) -> SpendSum:
     finished, reused = sums["calls"] - sums["failed"], sums["reused"]
-    is_known = not finished or sums["unpriced"] < finished
+    is_known = not sums["unpriced"] or sums["unpriced"] < finished
     return SpendSum(
         calls=sums["calls"],
         failed=sums["failed"],

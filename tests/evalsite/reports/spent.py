@@ -77,5 +77,5 @@ def _first_day(endpoint: ModelEndpoint, run: Run, strict: RunEvaluator, mild: Ru
     )
     factories.verdict(evaluator=mild, call_ids=[unpriced])
     factories.verdict(evaluator=mild, call_ids=[shared])
-    failed = {"status": "failed", "prompt_tokens": None, "completion_tokens": None, "cost": None}
+    failed = {"status": "failed", "prompt_tokens": None, "completion_tokens": None, "cost": Decimal(0)}
     factories.call(endpoint=endpoint, run=run, **failed)

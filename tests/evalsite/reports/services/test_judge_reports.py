@@ -57,7 +57,11 @@ def test_compute_judges_counts_replies_calls_and_cost() -> None:
 
 @pytest.mark.parametrize(
     ("calls", "reason"),
-    [([], "No calls were made."), ([None], "The endpoint has no price."), ([Decimal("0.01")], "")],
+    [
+        ([], "No calls were made."),
+        ([None], "The price or the tokens of its calls are unknown."),
+        ([Decimal("0.01")], ""),
+    ],
 )
 def test_compute_judges_says_why_there_is_no_cost(calls: list[Decimal | None], reason: str) -> None:
     call_ids = [call(number, cost=cost).pk for number, cost in enumerate(calls)]

@@ -63,14 +63,14 @@ def test_cells_of_adds_up_calls_and_reuses_by_day_run_endpoint_and_judge() -> No
 
     stored = cells_to_json(cells)
     assert stored == {
-        # run 1 of judge 0; run 2 of judge 1 on endpoint 5, where it only used a reply, and on 6; who failed
+        # run 1 of judge 0; run 2 of judge 1 on endpoint 5, where it only used a reply, and on 6; who got a refusal
         "days": [100, 101, 101, 101],
         "runs": [1, 2, 2, 2],
         "endpoints": [5, 5, 6, 6],
         "judges": [0, 1, 1, 2],
         "calls": [2, 0, 1, 1],
         "failed": [0, 0, 0, 1],
-        "unpriced": [0, 0, 1, 0],
+        "unpriced": [0, 0, 1, 1],
         "prompt_tokens": [30, 0, 30, 0],
         "completion_tokens": [3, 0, 3, 0],
         "costs": [40_000, 0, 0, 0],
@@ -81,11 +81,11 @@ def test_cells_of_adds_up_calls_and_reuses_by_day_run_endpoint_and_judge() -> No
         "saved": [30_000, 30_000, 0, 0],
     }
     again = cells_from_json(stored)
-    assert again.total() == SpendSum(4, 1, 1, 60, 6, 0.04, 2, 0.06, 9, 3)
+    assert again.total() == SpendSum(4, 1, 2, 60, 6, 0.04, 2, 0.06, 9, 3)
     assert again.sums_by(again.columns["judges"]) == {
         0: SpendSum(2, 0, 0, 30, 3, 0.04, 1, 0.03, 9, 1),
         1: SpendSum(1, 0, 1, 30, 3, None, 1, 0.03, 0, 2),  # its only call has no known price
-        2: SpendSum(1, 1, 0, 0, 0, 0.0, 0, 0.0),  # a failed call without tokens cost nothing
+        2: SpendSum(1, 1, 1, 0, 0, None, 0, 0.0),  # nor has a refusal without tokens
     }
 
 

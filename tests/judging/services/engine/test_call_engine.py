@@ -298,8 +298,9 @@ def test_a_call_is_reused_by_tasks_whose_results_are_kept_alone() -> None:
     assert (run.done, run.calls_made, run.calls_reused) == (0, 1, 0)
 
 
-def test_a_reply_without_token_counts_costs_its_worst_case(fake_llm: FakeLLM) -> None:
-    fake_llm.config(usage=0)
+@pytest.mark.parametrize("options", [{}, {"rate_truncated": 1.0}])
+def test_a_reply_without_token_counts_costs_its_worst_case(fake_llm: FakeLLM, options: dict[str, float]) -> None:
+    fake_llm.config(usage=0, **options)
     run = judged_run(cases=30, url=fake_llm.url, budget=Decimal(1), input_price=Decimal(100), output_price=Decimal(100))
 
     ended = work(run)
