@@ -267,6 +267,15 @@ def _ranked(content: ReportContent) -> Iterator[Line]:
         yield from ({**row, "part": "scenario", "name": part["name"]} for row in part["rows"])
 
 
+def _ranking_basis(content: ReportContent) -> str:
+    """Return what the ranking is of, and why there is none, of all debates or of a scenario."""
+    whole = content["whole"]["reason"]
+    others = [
+        f"{part['name']}: {part['reason']}" for part in content["by_scenario"] if part["reason"] not in ("", whole)
+    ]
+    return " ".join(filter(None, (debate_basis(content), whole, *others)))
+
+
 RANKING: ReportTable[ReportContent, Line] = ReportTable(
     "ranking",
     "Bradley-Terry ranking from debates",
@@ -281,7 +290,7 @@ RANKING: ReportTable[ReportContent, Line] = ReportTable(
     ),
     rows=_ranked,
     keys=2,
-    basis=debate_basis,
+    basis=_ranking_basis,
     same=_outcomes,
 )
 ARENA_PAIRS: ReportTable[ReportContent, Line] = ReportTable(

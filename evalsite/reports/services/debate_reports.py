@@ -507,8 +507,9 @@ def _length_control(
 
 def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], verdicts: Verdicts) -> ReportContent:
     results: Counter[int] = Counter()
+    outcomes = verdicts.people if verdicts.rule is OutcomeRule.HUMAN else verdicts.outcomes
     for decision in decisions:
-        outcome = verdicts.outcomes[decision.pk]
+        outcome = outcomes.get(decision.pk)
         if outcome is not None:
             results[outcome if decision.debate_set.system_a == first else -outcome] += 1
     return {
@@ -517,7 +518,7 @@ def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], verd
         "wins": results[1],
         "ties": results[0],
         "losses": results[-1],
-        "undecided": len(decisions) - results.total(),
+        "undecided": _undecided(decisions, verdicts),
         "win_rate": figure(rate_of(first, decisions, verdicts)),
     }
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from debate.models import Debate
+from evalsite.base.tables import table_bytes
+from evalsite.reports.actions.debates import ARENA_REPORT
 from evalsite.reports.services.debate_reports import compute_arena
 from evalsite.review.models import Queue
 from evalsite.review.selectors.audits import unrouted_debate_sets
@@ -64,6 +67,35 @@ def test_a_ranking_by_people_weights_sets_by_the_rates_of_their_audits() -> None
     # The second is better in 100 of the 120 debates of each pair, by weight; of the labels in 20 of 40.
     assert [pair["win_rate"]["value"] for pair in content["pairs"]] == [pytest.approx(20 / 120)] * 3
     assert [row["system"] for row in content["whole"]["rows"]] == ["cow", "bee", "ant"]
+
+
+def test_pairs_ranked_by_people_are_open_where_people_are_to_decide() -> None:
+    """An audit of 20 of 100 agreed debates left 80 of them "open" beside the 3 that the page said wait for people."""
+    owner = rows.debate_set(system_a=factories.system("ant"), system_b=factories.system("bee"))
+    store_debates(owner, [Part(20, FOR_A, people=1), Part(80, FOR_A), Part(5, OPEN, people=-1), Part(3, OPEN)])
+
+    content = compute_arena(0, {"rule": "human"})
+
+    (pair,) = content["pairs"]
+    assert [pair[name] for name in ("wins", "ties", "losses", "undecided")] == [20, 0, 5, 3]
+    assert content["undecided"] == 3
+
+
+def test_a_ranking_that_there_is_not_says_why_beside_its_empty_table() -> None:
+    """`report arena` printed an empty table without a word, and left out the scenarios that it did not rank."""
+    ant, bee, cow, dog = (factories.system(name) for name in ("ant", "bee", "cow", "dog"))
+    for first, second in ((ant, bee), (cow, dog)):
+        store_debates(rows.debate_set(system_a=first, system_b=second), [Part(3, FOR_A)])
+    Debate.objects.filter(debate_set__system_a=ant).update(scenario="code")
+
+    table = ARENA_REPORT.table("ranking")
+    printed = table.in_format(compute_arena(0, {}), "md")
+
+    assert list(table.data(compute_arena(0, {})).rows) == []
+    assert (
+        "No comparison links these groups, so they have no common ranking: ant, bee; cow, dog. "
+        "code: A ranking needs debates of three or more systems; there are 2."
+    ) in b"".join(table_bytes(printed, "md")).decode()
 
 
 def test_the_ranking_follows_the_chosen_rule_and_the_chosen_sets() -> None:
