@@ -516,12 +516,15 @@ def pair_difference(data: BoardData, first: int, second: int, mode: MeanKind) ->
 
 
 def _win_data(data: BoardData) -> BoardData:
-    """Return the share of the other systems that each system beats on a case, ties half, by judge and by people."""
-    drawn = data.drawn | data.missing
+    """Return the share of the other systems that each system beats on a case, ties half, by judge and by people.
+
+    A case to which no system responded is known without people, as a missing response is, and says nothing of others.
+    """
+    drawn = data.drawn | (data.missing & data.drawn.any(axis=0))
     labels = np.where(drawn, data.labels, np.nan)
-    nowhere = np.zeros_like(data.missing)
+    is_known = np.broadcast_to(data.missing.all(axis=0), data.missing.shape)
     return BoardData(
-        _beaten_shares(data.judge), _beaten_shares(labels), drawn, nowhere, planned=data.planned, strata=data.strata
+        _beaten_shares(data.judge), _beaten_shares(labels), drawn, is_known, planned=data.planned, strata=data.strata
     )
 
 

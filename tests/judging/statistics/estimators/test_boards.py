@@ -31,3 +31,21 @@ def test_board_joins_a_stratum_with_one_label_to_the_others() -> None:
     (figure,) = board(data, MeanKind.HUMAN).figures
 
     assert figure.estimate == stratified_mean([people_only([1.0] * 10 + [0.0] * 10 + [1.0], others=22)]).estimate
+
+
+@pytest.mark.parametrize("audited", [0, 25])
+def test_win_rates_take_cases_that_no_system_answered_for_known_and_not_for_audited(audited: int) -> None:
+    missing, drawn = np.zeros((2, 60), bool), np.zeros((2, 60), bool)
+    missing[:, :25], drawn[:, 25 : 25 + audited] = True, True
+    scores = np.vstack([np.where(missing[0], 0.0, 1.0), np.zeros(60)])
+    data = BoardData(scores, np.where(missing | drawn, scores, np.nan), drawn, missing)
+
+    first, second = board(data, MeanKind.HUMAN).wins
+
+    # 25 ties and 35 wins of the first, as the audited cases say too: 12.5 and 35 of 60 points
+    assert [(wins.n, wins.reason) for wins in (first, second)] == [
+        (audited, "" if audited else "Too few: 0 of 20 audited cases.")
+    ] * 2
+    assert [first.value, second.value] == (
+        [pytest.approx(47.5 / 60), pytest.approx(12.5 / 60)] if audited else [None] * 2
+    )
