@@ -289,13 +289,13 @@ def certificates_of_judges(rows: Sequence[JudgeFigures]) -> list[CertificateStat
 def certificate_beside(evaluator: RunEvaluator) -> CertificateState | None:
     """Return the state of the certificate of the judge that scored a board; None for rules.
 
-    Why the test was not run is taken from the newest stored report on judges.
+    Why the test was not run is taken from a stored report on judges, where one is up to date.
     """
     state = certificate_states([evaluator]).get(evaluator.pk)
     if state is None or state.certificate is not None or state.lapsed is not None:
         return state
     key = versions_of([evaluator])[evaluator.pk].key
-    report = snapshots.newest_content(JUDGES, subject_id=0)
+    report = snapshots.current_content(JUDGES, subject_id=0)
     lacks = (row.test_lacks for row in (report.judges if report is not None else ()) if row.version == key)
     return replace(state, lacks=next(lacks, ""))
 

@@ -17,7 +17,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from django.db import transaction
-from django.db.models.functions import Substr
 
 from evalsite.base.actions.reports import BASELINE, FigureColumn, Read
 from evalsite.base.formats import SHARE, ScoreScale, scale_of_figure
@@ -191,12 +190,11 @@ def up_to_date(
     return compute(kind, subject_id=subject_id, options=options, at=at)
 
 
-def newest_content(kind: ReportKind[Result], *, subject_id: int) -> Result | None:
-    """Return the newest stored report of a kind, whatever its options and whatever data has changed since."""
-    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id).order_by("-computed_at", "-pk")
-    version = Substr("fingerprint", OPTIONS_DIGITS + 1, VERSION_DIGITS)
-    readable = stored.annotate(version=version).filter(version=kind.version)
-    content = readable.values_list("content", flat=True).first()
+def current_content(kind: ReportKind[Result], *, subject_id: int) -> Result | None:
+    """Return the newest stored report of a kind, whatever its options; None where the data has changed since."""
+    current = _fingerprint(kind, subject_id, {})[OPTIONS_DIGITS:]
+    stored = Snapshot.objects.filter(kind=kind.name, subject_id=subject_id, fingerprint__endswith=current)
+    content = stored.order_by("-computed_at", "-pk").values_list("content", flat=True).first()
     return None if content is None else read_result(kind.result, content)
 
 

@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.reports.services import snapshots
+from evalsite.reports.services.calibration import certificate_beside
 from evalsite.reports.services.judge_bias import JUDGE_BIAS
 from evalsite.reports.services.judge_trust import compute_judge_trust
 from evalsite.review.models import AnchorSet, Certificate, EvaluatorThreshold, FinalLabel, ReviewItem, ThresholdLook
@@ -321,6 +322,25 @@ def test_the_list_of_judges_says_which_certificates_hold_and_why_others_do_not(r
     with CaptureQueriesContext(connection) as for_three:
         researcher.get(url)
     assert len(for_two) == len(for_three)
+
+
+def test_a_leaderboard_says_why_there_was_no_test_while_that_is_known(researcher: Client) -> None:
+    """Three people labelled 30 cases; the board went on to say that nobody had, as the last list of judges did."""
+    evaluator, ann = audited_judge(SURE), factories.user("ann")
+
+    def words() -> str:
+        state = certificate_beside(evaluator)
+        return "" if state is None else state.words
+
+    researcher.get(reverse("reports:judge-list"))
+    before = words()
+    for item in ReviewItem.objects.filter(queue__run=evaluator.run):
+        factories.annotation(item=item, label="right", annotator=ann)
+    after = words()
+    researcher.get(reverse("reports:judge-list"))
+
+    lacks = "No certificate. No test: 0 of 3 people needed share 30 cases with the judge and somebody else"
+    assert [before, after, words()] == [f"{lacks} (nobody has one).", "No certificate.", f"{lacks} (ann 0)."]
 
 
 def test_a_leaderboard_and_its_export_say_whether_its_judge_is_certified(researcher: Client) -> None:
