@@ -188,53 +188,75 @@ def with_example(text: str, example: Mapping[str, str]) -> str:
     return yaml_text([*examples, new_example])
 
 
-# Published prompts as templates of this site: placeholders in one pair of braces, and blocks of roles. Pure.
+# Published prompts as templates of this site: placeholders in one to three pairs of braces, and blocks of roles. Pure.
 #
 # Placeholders that every benchmark means alike are known; what others are is for their reader to say.
 
 AS_TEXT = "="  # in the place of a variable: the braces are part of the text
-_PLACEHOLDER = re.compile(r"(?<![{%\\])\$?\{ ?([A-Za-z_]\w{0,39}) ?\}(?!\})")
+_PLACEHOLDER_NAME = r"([A-Za-z_][\w.]{0,39})"
+_PLACEHOLDER = re.compile(
+    rf"(?<![{{%\\])\$?\{{ ?\$?{_PLACEHOLDER_NAME} ?\}}(?!\}})"
+    rf"|(?<!\{{)\{{{{2,3}} ?{_PLACEHOLDER_NAME} ?\}}{{2,3}}(?!\}})"
+)
+_RAW = "{{{"  # in Mustache a value as it is; in `str.format` a value in braces
+_LOOP = re.compile(r"\{%-? ?for (\w+) in")
 _DOUBLED = re.compile(r"(\{\{-?\s*[A-Za-z_][\w.]*\s*(?:(?:[|(\[]|if\b|or\b|and\b)[^{}]*)?\}\})|\{\{|\}\}")
 _BLOCK = re.compile(r"<\|im_start\|>[ \t]*(\w{1,20})[ \t]*\n?(.*?)(?:<\|im_end\|>|(?=<\|im_start\|>)|\Z)", re.DOTALL)
 _MARK = "<|im_start|>"
 _KNOWN: Mapping[str, str] = {
-    "question": "question, input, prompt, query, task, user_input, user_prompt, problem, instruction, orig_instruction",
-    "response": "response, answer, output, completion, submission, prediction, model_output, model_response, "
-    "model_answer, generation, generated_text, candidate, orig_response, response_to_evaluate, output_1, "
-    "answer_a, output_a, response_1, response_a, completion_a, assistant_a_response, answer_of_a",
+    "question": "question, input, inputs, prompt, query, task, user_input, user_prompt, problem, instruction, "
+    "orig_instruction",
+    "response": "response, answer, output, outputs, output_text, completion, submission, prediction, model_output, "
+    "model_response, model_answer, predicted_answer, summary, generation, generated_text, candidate, orig_response, "
+    "response_to_evaluate, output_1, answer_a, output_a, response_1, response_a, completion_a, assistant_a_response, "
+    "answer_of_a",
     OTHER: "response_b, answer_b, output_b, output_2, response_2, completion_b, assistant_b_response",
     "reference": "reference, reference_answer, ref_answer, ref_answer_1, ref_answer_2, ground_truth, gold, ideal, "
-    "expected, expected_answer, expected_output, correct_answer, target, orig_reference_answer, expert, expert_answer",
-    "context": "context, document, documents, passage, source, retrieved_context",
+    "expected, expected_answer, expected_output, reference_outputs, correct_answer, target, orig_reference_answer, "
+    "expert, expert_answer",
+    "context": "context, document, documents, article, passage, source, retrieved_context",
     "rubric": "rubric, rubrics, criteria, evaluation_criteria",
 }
 KNOWN: Mapping[str, str] = {name: variable for variable, names in _KNOWN.items() for name in names.split(", ")}
 
 
 def placeholders_of(*texts: str) -> dict[str, str]:
-    """Return the names in single braces, also as ${name}, each with the variable that it is known to be, or nothing.
+    """Return the names in braces that are no variables here, each with the variable that it is known to be, or nothing.
 
     Of two names for one variable, such as instruction and input, nobody can tell what the second is.
     """
     known: dict[str, str] = {}
-    for name in dict.fromkeys(match[1] for text in texts for match in _PLACEHOLDER.finditer(text)):
-        variable = KNOWN.get(name.lower(), "")
-        known[name] = "" if variable in known.values() else variable
+    own = {*VARIABLES, "loop", *(name for text in texts for name in _LOOP.findall(text))}
+    taken = {""}
+    for match in (match for text in texts for match in _PLACEHOLDER.finditer(text)):
+        name = match[1] or match[2]
+        if match[2] and _RAW not in match[0] and name.partition(".")[0] in own:
+            taken.add(name)
+        elif name not in known:
+            variable = KNOWN.get(name.lower().rpartition(".")[2], "")
+            known[name] = "" if variable in taken else variable
+            taken.add(variable)
     return known
 
 
 def filled_in(text: str, variables: Mapping[str, str]) -> str:
     """Return a text with each placeholder as the variable that it is; those that are text, or not named, stay.
 
-    Where braces are doubled as `str.format` asks, such as around an object of JSON, they become single ones.
+    Where single braces are placeholders, doubled ones, as `str.format` asks for around objects of JSON, become single.
     """
+    is_format = any(variables.get(match[1] or "", AS_TEXT) != AS_TEXT for match in _PLACEHOLDER.finditer(text))
 
     def variable_of(match: re.Match[str]) -> str:
-        variable = variables.get(match[1], AS_TEXT)
-        return match[0] if variable == AS_TEXT else f"{{{{ {variable} }}}}"
+        variable = variables.get(match[1] or match[2])
+        if variable not in (None, AS_TEXT):
+            value = f"{{{{ {variable} }}}}"
+            return f"{{ {value} }}" if is_format and _RAW in match[0] else value
+        if match[1] or variable is None:
+            return match[0]
+        return match[0][1:-1] if is_format else f"{{% raw %}}{match[0]}{{% endraw %}}"
 
     filled = _PLACEHOLDER.sub(variable_of, text)
-    if filled == text or all(match[0] != "{{" for match in _DOUBLED.finditer(filled)):
+    if not is_format or all(match[0] != "{{" for match in _DOUBLED.finditer(filled)):
         return filled
     return _DOUBLED.sub(lambda match: match[1] or match[0][0], filled)
 

@@ -371,7 +371,7 @@ def test_the_form_of_ones_own_prompt_refuses_an_unknown_variable_with_its_line(c
     endpoint = factories.endpoint()
     form = client.get(reverse("judging:judge-create"), {"kind": "custom"}).context["form"]
     sent = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
-    sent |= {"name": "Mine", "endpoint": endpoint.pk, "option_prompt_text": "Rate\n{{ answer }}"}
+    sent |= {"name": "Mine", "endpoint": endpoint.pk, "option_prompt_text": "Rate\n{{ answer | trim }}"}
 
     page = client.post(f"{reverse('judging:judge-create')}?kind=custom", sent)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.judges.kinds.custom import KIND
-from judging.judges.kinds.custom_templates import filled_in, placeholders_of, texts_by_role
+from judging.judges.kinds.custom_templates import filled_in, placeholders_of, read_template, texts_by_role
 from judging.judges.subjects import BadPrompt
 
 SINGLE = "Rate from 1 to 10 as [[n]].\n[Question]\n{question}\n[Reference]\n{ref_answer_1}\n[Answer]\n{answer}"
@@ -52,6 +52,40 @@ def test_placeholders_with_a_dollar_sign_are_taken_whole() -> None:
     assert placeholders_of(text) == {"question": "question", "answer": "response", "x": ""}
     filled = filled_in(text, {**placeholders_of(text), "x": "="})
     assert filled == "Cost: $5. {{ question }} {{ response }} ${x}"
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "filled"),
+    [
+        ("{{input}} {{ output }}", {"input": "question", "output": "response"}, "{{ question }} {{ response }}"),
+        ("{{item.question}} {{sample.output_text}}", {"item.question": "question", "sample.output_text": "response"},
+         "{{ question }} {{ response }}"),
+        ("{{{question}}} {{{expected}}}", {"question": "question", "expected": "reference"},
+         "{{ question }} {{ reference }}"),
+        ("{$user_query} {row.answer}", {"user_query": "", "row.answer": "response"}, "{$user_query} {{ response }}"),
+        # what is a variable here stays, and takes its name from others; so do the names of loops
+        ("{{ question }} {input} {{ metadata.topic }}", {"input": ""}, "{{ question }} {input} {{ metadata.topic }}"),
+        ("{% for c in criteria %}{{ c.text }}{{ loop.index }}{% endfor %}", {},
+         "{% for c in criteria %}{{ c.text }}{{ loop.index }}{% endfor %}"),
+        # where placeholders are single, a name in three pairs is a value in braces
+        ("{answer} {{{input}}}", {"answer": "response", "input": "question"}, "{{ response }} { {{ question }} }"),
+    ],
+)  # fmt: skip
+def test_placeholders_of_other_tools_stand_in_one_to_three_pairs_of_braces(
+    text: str, names: dict[str, str], filled: str
+) -> None:
+    assert placeholders_of(text) == names
+    assert filled_in(text, {name: variable for name, variable in names.items() if variable}) == filled
+
+
+def test_a_name_in_two_pairs_of_braces_that_is_text_is_sent_as_it_stands() -> None:
+    filled = filled_in("{{response}} Reply as {{score}}", {"score": "="})
+
+    assert read_template(filled).fill({"response": "Oak."}) == "Oak. Reply as {{score}}"
+    assert placeholders_of(filled) == {"score": ""}
+    assert filled_in("{answer} Reply as {{score}}", {"answer": "response", "score": "="}) == (
+        "{{ response }} Reply as {score}"
+    )
 
 
 def test_filled_in_takes_doubled_braces_for_single_ones_where_placeholders_are_single() -> None:
