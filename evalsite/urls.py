@@ -62,3 +62,4 @@ urlpatterns = [
     path(REVIEW, include("evalsite.review.urls")),
     path(REPORTS, include("evalsite.reports.urls")),
 ]
+handler400 = views.bad_request

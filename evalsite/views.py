@@ -14,11 +14,13 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.core.exceptions import BadRequest
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import TruncDate
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.timezone import localtime
@@ -28,6 +30,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role, role_of
+from evalsite.api.problems import ROOT, problem_response
 from evalsite.base.http import PageRequest, get_view, post_view
 from evalsite.base.types import JsonDict
 from evalsite.demo.content import load_content, start_work
@@ -83,6 +86,14 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return JsonResponse(
         health.as_json() if may_see else health.in_words(), status=200 if health.status == "ok" else 503
     )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a request that cannot be read, with the sentence of who refused it."""
+    words = str(exception) if isinstance(exception, BadRequest) else ""
+    if request.path.startswith(ROOT):
+        return problem_response(400, words)
+    return HttpResponse(render_to_string("400.html", {"words": words}), status=400)
 
 
 @login_not_required

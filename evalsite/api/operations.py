@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from http import HTTPStatus
@@ -17,7 +18,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
 from ninja import NinjaAPI
@@ -111,8 +112,8 @@ def entries_of(request: HttpRequest, fields: dict[str, forms.Field]) -> JsonDict
         return {}
     if request.content_type == FORM == kind_of_body(fields):
         return _entries_of_form(request, fields)
-    if request.content_type != JSON:
-        raise RequestProblem(415, "Send JSON (Content-Type: application/json).")
+    if request.content_type != JSON or request.headers.get("Content-Encoding", "identity") != "identity":
+        raise RequestProblem(415, "Send JSON (Content-Type: application/json) as it is, without Content-Encoding.")
     entered = _json_of(request.body)
     if not isinstance(entered, dict):
         raise RequestProblem(422, "Send a JSON object.")
@@ -138,14 +139,30 @@ def _entries_of_form(request: HttpRequest, fields: Mapping[str, forms.Field]) ->
     texts, files = request.POST, request.FILES
     entered: JsonDict = {name: files.getlist(name) for name in files}
     wrong = [name for name, field in fields.items() if name in (texts if _is_file(field) else files)]
-    for name in texts:
-        kind = schema_of(fields[name]).get("type") if name in fields else None
-        entered[name] = texts.getlist(name) if kind == "array" else texts[name]
-        if kind == "boolean":
-            entered[name] = TRUTHS.get(texts[name])
-            wrong += [name] if entered[name] is None else []
+    for name, values in texts.lists():
+        takes_several = name in fields and _takes_several(fields[name])
+        entered[name] = values if takes_several else values[-1]
+        if name in fields and schema_of(fields[name]).get("type") == "boolean":
+            entered[name] = TRUTHS.get(values[-1])
+        wrong += [name] if entered[name] is None or (len(values) > 1 and not takes_several) else []
     _check_fields(entered, fields, wrong)
     return entered
+
+
+def _takes_several(field: forms.Field) -> bool:
+    schema = schema_of(field)
+    return any(kind.get("type") == "array" for kind in (schema, *schema.get("anyOf", ())))
+
+
+def _wrong_parameters(
+    given: QueryDict, fields: Mapping[str, forms.Field], others: Collection[str]
+) -> dict[str, list[str]]:
+    """Return what is wrong with the parameters of a request, by name: there is none of it, or it takes one value."""
+    errors = {name: ["There is no such parameter."] for name in given if name not in fields and name not in others}
+    for name, values in given.lists():
+        if len(values) > 1 and name not in errors and not (name in fields and _takes_several(fields[name])):
+            errors[name] = ["It takes one value."]
+    return errors
 
 
 def fingerprint_of(request: HttpRequest, entered: JsonDict) -> str:
@@ -170,10 +187,18 @@ def _json_of(body: bytes) -> Any:
         raise ValueError(constant)
 
     try:
-        entered = json.loads(body, parse_constant=refuse)
+        entered = json.loads(body, parse_constant=refuse, object_pairs_hook=_object_of)
         json.dumps(entered, ensure_ascii=False).encode()  # halves of characters are no text
     except (ValueError, RecursionError):
-        raise RequestProblem(400, "The body is no JSON.") from None
+        raise RequestProblem(400, "The body is no JSON in UTF-8.") from None
+    return entered
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> JsonDict:
+    entered = dict(pairs)
+    if len(entered) < len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise RequestProblem(400, f"The body gives “{twice[:KEY_LENGTH]}” twice.")
     return entered
 
 
@@ -470,8 +495,7 @@ def _subject(rows: QuerySet[Any], noun: Noun[Any], key: int) -> Any:
 
 
 def _page(noun: Noun[Any], request: HttpRequest) -> JsonDict:
-    known = {*noun.filters, "after", "limit"}
-    errors = {name: ["There is no such parameter."] for name in request.GET if name not in known}
+    errors = _wrong_parameters(request.GET, noun.filters, ("after", "limit"))
     after, limit = (
         whole_number(request.GET.get(name, usual)) for name, usual in (("after", "0"), ("limit", str(ROWS)))
     )
@@ -494,8 +518,7 @@ def _report(report: Report[Any], request: HttpRequest) -> HttpResponseBase:
     """Return all figures of a report, or one table: as JSON rows, or as a file, which the audit log notes."""
     chosen: JsonDict = {name: request.GET.getlist(name) for name in request.GET}
     table_name, format_name = ((chosen.pop(name, None) or [""])[-1] for name in ("table", "format"))
-    errors = {name: ["There is no such parameter."] for name in chosen if name not in report.fields}
-    errors |= _format_errors(format_name)
+    errors = _wrong_parameters(request.GET, report.fields, ("table", "format")) | _format_errors(format_name)
     try:
         table = report.table(table_name)
     except NoSuchTable as missing:

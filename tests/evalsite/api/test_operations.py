@@ -26,6 +26,7 @@ from evalsite.api.tokens import make_token
 from evalsite.base.actions.declarations import NOUNS
 from evalsite.base.actions.reports import REPORTS
 from evalsite.base.command_base import BadInput
+from evalsite.serving.middleware import NO_LENGTH
 from judging.models import Run, RunKind
 from tests import factories
 from tests.factories import NOON
@@ -209,6 +210,44 @@ def test_hostile_bodies_are_problems(ada: User, body: bytes, kind: str, status: 
     assert Run.objects.get().name == "Run"
 
 
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "says"),
+    [
+        (b"{}", {"Content-Encoding": "gzip"}, 415,
+         "Send JSON (Content-Type: application/json) as it is, without Content-Encoding."),
+        ('{"name": "Ö"}'.encode("latin-1"), {}, 400, "The body is no JSON in UTF-8."),
+        (b'{"name": "a", "tags": [], "name": "b"}', {}, 400, "The body gives “name” twice."),
+        (b"", {"Transfer-Encoding": "chunked"}, 400, NO_LENGTH),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_not_taken_is_refused_with_what_to_do(
+    ada: User, body: bytes, headers: dict[str, str], status: int, says: str
+) -> None:
+    run = factories.run(name="Run", status="finished")
+
+    answer = api_of(ada).generic(
+        "POST", f"/api/v1/runs/{run.pk}/rename", body, content_type="application/json", headers=headers
+    )
+
+    assert (answer.status_code, answer.json()["detail"]) == (status, says)
+    assert Run.objects.get().name == "Run"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("runs?status=queued&status=finished", "status"),
+        ("runs?limit=1&limit=2", "limit"),
+        ("reports/spend?table=day&table=run", "table"),
+        ("reports/spend?from=2026-01-01&from=2026-02-01", "from"),
+    ],
+)
+def test_a_parameter_that_takes_one_value_is_refused_twice(ada: User, path: str, name: str) -> None:
+    answer = api_of(ada).get(f"/api/v1/{path}")
+
+    assert (answer.status_code, answer.json()["errors"]) == (422, {name: ["It takes one value."]})
+
+
 PART = b'--x\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
 LABELS = PART % (b"file", b'; filename="a.csv"', b"item,rater,label\n1,ada,yes\n")
 
@@ -224,6 +263,11 @@ LABELS = PART % (b"file", b'; filename="a.csv"', b"item,rater,label\n1,ada,yes\n
         (LABELS.replace(b"file", b"name", 1) + b"--x--", "multipart/form-data; boundary=x", 422),
         (LABELS + PART % (b"other", b"", b"1") + b"--x--", "multipart/form-data; boundary=x", 422),
         (LABELS + PART % (b"is_blind", b"", b"perhaps") + b"--x--", "multipart/form-data; boundary=x", 422),
+        (
+            LABELS + PART % (b"name", b"", b"a") + PART % (b"name", b"", b"b") + b"--x--",
+            "multipart/form-data; boundary=x",
+            422,
+        ),
         (LABELS + PART % (b"name", b"", b"a\0b") + b"--x--", "multipart/form-data; boundary=x", 400),
         (LABELS + PART % (b"about", b"", b"9" * 40) + b"--x--", "multipart/form-data; boundary=x", 422),
         (PART % (b"x", b"", b"1") * 2_000 + b"--x--", "multipart/form-data; boundary=x", 400),

@@ -7,9 +7,9 @@ from io import BytesIO
 import pytest
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 
-from evalsite.serving.middleware import TextMiddleware
+from evalsite.serving.middleware import NUL, TextMiddleware
 
 pytestmark = pytest.mark.backend_free
 ANSWERS = TextMiddleware(lambda request: HttpResponse("answered"))
@@ -40,3 +40,9 @@ def test_text_middleware_refuses_nul_in_addresses_and_forms_only() -> None:
     ]
 
     assert found == [True, True, True, False, False, False]
+
+
+def test_the_page_of_a_refused_request_says_why(client: Client) -> None:
+    page = client.get("/runs/?q=%00")
+
+    assert (page.status_code, NUL in page.text) == (400, True)
