@@ -33,7 +33,7 @@ from evalsite.base.command_base import facts_text
 from evalsite.base.http import SentFile, table_file
 from evalsite.base.rows import NotAllowed
 from evalsite.base.tables import CONTENT_TYPES, ZIP
-from evalsite.base.types import JsonDict, JsonObject, Refused
+from evalsite.base.types import ByName, JsonDict, JsonObject, Refused
 from judging.actions.progress import wait_for_run
 from judging.actions.references import SUITE, SYSTEM
 from judging.actions.run_reports import audit_report, dollars, run_facts
@@ -61,7 +61,7 @@ def _detail(debate_set: DebateSet) -> JsonDict:
     of_experiment = sets_of_experiment(debate_set.experiment) if debate_set.experiment is not None else []
     outcomes = outcomes_of([debate_set.pk, *(each.pk for each in of_experiment)])
     counts = {pk: {name: getattr(counted, name) for name in OUTCOMES} for pk, counted in outcomes.items()}
-    files = {source.file: source.labels for source in label_sources(debate_set)}
+    files = ByName((source.file, source.labels) for source in label_sources(debate_set))
     return {
         **(run_facts(debate_set.run) if debate_set.run is not None else {}),
         **set_facts(debate_set),
@@ -186,7 +186,7 @@ class LabelsNotPlaced(InvalidInput):
 def _stored_facts(labels: ParsedFile[StoredLabels]) -> JsonDict:
     assert labels.value is not None, "files that cannot be placed are refused"
     problems = [asdict(problem) for problem in labels.problems]
-    return asdict(labels.value) | {"columns": {use.name: use.role for use in labels.columns}, "problems": problems}
+    return asdict(labels.value) | {"columns": labels.roles, "problems": problems}
 
 
 @DEBATE_SETS.new(

@@ -13,7 +13,7 @@ from django.db.models import Model, Q, QuerySet
 from evalsite.base.http import whole_number
 from evalsite.base.rows import batches
 from evalsite.base.tables import Table, write_markdown
-from evalsite.base.types import JsonDict, JsonObject, Refused, json_writer
+from evalsite.base.types import ByName, JsonDict, JsonObject, Refused, json_writer
 
 INDENT = "  "
 EXACT = 4  # digits of a number that is printed among words
@@ -110,7 +110,7 @@ def facts_text(facts: JsonObject) -> str:
 
 def _lines(facts: JsonObject, indent: str) -> Iterator[str]:
     for key, value in facts.items():
-        label = label_of(str(key))
+        label = key if isinstance(facts, ByName) else label_of(str(key))
         if isinstance(value, Mapping) and value:
             yield f"{indent}{label}:"
             yield from _lines(value, indent + INDENT)
@@ -149,7 +149,10 @@ def words_of_value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.{EXACT}g}" if abs(value) < 10**EXACT else f"{value:,.0f}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{label_of(str(key)).lower()} {words_of_value(part)}" for key, part in value.items())
+        names = (
+            (key if isinstance(value, ByName) else label_of(str(key)).lower(), part) for key, part in value.items()
+        )
+        return ", ".join(f"{name} {words_of_value(part)}" for name, part in names)
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(words_of_value(part) for part in value)
     return str(value)

@@ -12,6 +12,10 @@ JsonObject = Mapping[str, Any]  # read only
 JsonDict = dict[str, Any]
 
 
+class ByName(dict[str, Any]):
+    """Facts whose keys are names that people gave: they are printed as they are written, not as words."""
+
+
 def json_writer(
     *,
     separators: tuple[str, str] = (", ", ": "),

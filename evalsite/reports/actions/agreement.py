@@ -561,7 +561,7 @@ def check(act: ActionCall[None, LabelImportForm]) -> JsonDict:
         "labels": plan.file.n_labels,
         "raters": list(plan.file.raters),
         "scale": list(dict.fromkeys(label.value for sheet in plan.file.sheets for label in sheet.labels)),
-        "columns": {use.name: use.role for use in parsed.columns},
+        "columns": parsed.roles,
         "known_before": plan.same is not None,
         **(plan.counts() if upload.evaluator is not None else {}),
         "warnings": [str(problem) for problem in parsed.warnings],

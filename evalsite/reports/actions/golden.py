@@ -23,7 +23,7 @@ from evalsite.base.actions.reports import (
     plain_columns,
 )
 from evalsite.base.command_base import facts_text
-from evalsite.base.types import JsonDict
+from evalsite.base.types import ByName, JsonDict
 from evalsite.reports import jobs
 from evalsite.reports.forms import GoldenComparisonForm, GoldenReportForm
 from evalsite.reports.forms.golden import (
@@ -108,14 +108,14 @@ def golden_facts(golden_set: GoldenSet) -> JsonDict:
                 "cases": row.cases,
                 "responses": row.responses,
                 "without_label": row.doubted,
-                "labels": {label.value: n for label, n in row.labels},
+                "labels": ByName((label.value, n) for label, n in row.labels),
             }
             for row in counts
         },
         "rare_labels": rare_labels(counts),
-        "versions": {
-            version.key: version.evaluator.name for version in golden_versions(golden_set, GoldenPart.DEVELOPMENT)
-        },
+        "versions": ByName(
+            (version.key, version.evaluator.name) for version in golden_versions(golden_set, GoldenPart.DEVELOPMENT)
+        ),
         "rules": list(golden_set.rules.order_by("pk").values_list("text", flat=True)),
     }
 

@@ -26,7 +26,7 @@ from evalsite.base.command_base import facts_text
 from evalsite.base.formats import ScoreScale, read_scale
 from evalsite.base.rows import batches, page_at
 from evalsite.base.tables import Row
-from evalsite.base.types import JsonDict, JsonObject, Refused
+from evalsite.base.types import ByName, JsonDict, JsonObject, Refused
 from evalsite.reports import jobs
 from evalsite.reports.forms import AddressForm, results_choice
 from evalsite.reports.selectors.graders import Grader, grader_named, graders_of
@@ -419,7 +419,7 @@ def _chosen(form: SendResultsForm) -> list[ChosenQuestion]:
 @of_results(
     "send-results",
     needs_person=True,
-    shown=lambda referred: {"sent": {sent.queue.slug: sent.count for sent in referred}},
+    shown=lambda referred: {"sent": ByName((sent.queue.slug, sent.count) for sent in referred)},
     said=lambda referred: " ".join(sent.words for sent in referred if sent.count) or NOTHING_SENT,
 )
 def send_results(act: ActionCall[None, SendResultsForm]) -> list[ReferredItems]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evalsite.base.actions.declarations import ActionCall, Filled, NoInput, Noun, PageData, Reference, columns
 from evalsite.base.http import whole_number
-from evalsite.base.types import JsonDict, JsonObject, Refused, choices_of
+from evalsite.base.types import ByName, JsonDict, JsonObject, Refused, choices_of
 from evalsite.review.actions.items import comment_facts, values_by_question
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.addresses import address_of
@@ -107,7 +107,7 @@ def content_facts(content: ItemContent) -> JsonDict:
         "reference": content.reference,
         "responses": [{"side": side.letter, "text": side.text} for side in content.sides],
         "rubric": [asdict(line) for line in content.rubric],
-        "labels": {label.value: label.text for label in content.form.labels},
+        "labels": ByName((label.value, label.text) for label in content.form.labels),
         "verdicts": [asdict(verdict) for verdict in content.verdicts],
         "parts": values_by_question(content.form),
     }

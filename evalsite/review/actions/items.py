@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from evalsite.base.actions.declarations import Action, ActionCall, NoInput, Noun, PageData, columns
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import ByName, JsonDict, JsonObject
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.actions.references import ITEM
 from evalsite.review.forms import AdjudicationForm, AnnotatorCommentForm, GoldForm, RevisionForm
@@ -219,9 +219,9 @@ def withdraw(act: ActionCall[ReviewItem, WithdrawForm]) -> Assignment:
     return claims.withdraw_item(item_id=act.subject.pk, person=person, actor=act.actor, reason=reason)
 
 
-def values_by_question(form: AnswerForm) -> dict[str, list[str]]:
+def values_by_question(form: AnswerForm) -> ByName:
     """Return the values that each question of an item takes, none for a number."""
-    return {part.key: [choice.value for choice in part.choices] for part in form.parts}
+    return ByName((part.key, [choice.value for choice in part.choices]) for part in form.parts)
 
 
 def _annotation(row: Annotation) -> JsonDict:
@@ -235,7 +235,7 @@ def _annotation(row: Annotation) -> JsonDict:
     needs_person=True,
     shown=columns(
         *("id", "queue.slug as queue", "get_absolute_url as address"),
-        labels=lambda item: {label.value: label.text for label in labels_from_json(item.subject.labels)},
+        labels=lambda item: ByName((label.value, label.text) for label in labels_from_json(item.subject.labels)),
         parts=lambda item: values_by_question(form_of_item(item)),
         annotations=lambda item: [_annotation(row) for row in in_order(item.annotations.all())],
     ),

@@ -23,7 +23,7 @@ from evalsite.base.actions.declarations import (
 from evalsite.base.command_base import facts_text
 from evalsite.base.http import SentFile, table_file
 from evalsite.base.tables import CONTENT_TYPES, DATA_TYPES
-from evalsite.base.types import JsonDict, JsonObject, Refused
+from evalsite.base.types import ByName, JsonDict, JsonObject, Refused
 from evalsite.review.actions.references import ITEM, QUEUE, TEAM
 from evalsite.review.forms import GoldColumnForm, PrefillForm, ResolveForm, TrainAgainForm, ViewForm, ViewNameForm
 from evalsite.review.models import PausedPerson, Queue, ReviewItem, Team
@@ -75,7 +75,7 @@ queue_facts = columns(
 
 
 def _detail(queue: Queue) -> JsonDict:
-    labels = {label["value"]: label["text"] for label in queue.labels}
+    labels = ByName((label["value"], label["text"]) for label in queue.labels)
     asked = {"form": written_form(queue.form)} if queue.form else {}
     return queue_facts(queue) | {
         "labels": labels,
@@ -133,7 +133,7 @@ def _file_facts(form: QueueFileForm) -> JsonDict:
         check_fits(form.cleaned_data["form"], size=parsed.value.size)
     except BadForm as error:
         raise InvalidInput({"form": [str(error)]}) from error
-    is_single, worth = parsed.value.size == 1, {label.text: label.share for label in form.cleaned_data["scale"]}
+    is_single, worth = parsed.value.size == 1, ByName((label.text, label.share) for label in form.cleaned_data["scale"])
     if form.is_in_doubt and is_single:
         said = ", ".join(f"{text} is worth {share or 0.0:.0%}" for text, share in worth.items())
         raise InvalidInput({"scale": [f"{UPSIDE_DOWN}: {said}. {HOW_TO_MEAN_IT}"]})
@@ -141,7 +141,7 @@ def _file_facts(form: QueueFileForm) -> JsonDict:
         "items": len(parsed.value.rows),
         "kind": parsed.value.kind,
         "labels": parsed.value.labels.n_labels if parsed.value.labels is not None else 0,
-        "columns": {use.name: use.role for use in parsed.columns},
+        "columns": parsed.roles,
         "warnings": [str(problem) for problem in parsed.warnings],
         **({"worth": worth} if worth and is_single else {}),
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from evalsite.base.types import JsonDict
+from evalsite.base.types import ByName, JsonDict
 from judging.specs.files.bundles import Bundle, Files, HeldFiles, bundle_from_files, source_of, sources_of
 from judging.specs.files.findings import Findings, Parsed, Problem, Severity, error_rule
 from judging.specs.pictures import PictureFile, shelf_of
@@ -174,6 +174,11 @@ class ParsedFile(Parsed[T]):
     """What was read from a file, with the mapping of its columns: of a refused one too, so that it can be changed."""
 
     columns: tuple[ColumnUse, ...] = ()
+
+    @property
+    def roles(self) -> ByName:
+        """What each column is read as, by its name."""
+        return ByName((use.name, use.role) for use in self.columns)
 
 
 @dataclass(slots=True)

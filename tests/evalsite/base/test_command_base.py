@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from evalsite.base.command_base import AT_ONCE, facts_text, json_pieces
+from evalsite.base.types import ByName
 
 
 def test_facts_text_prints_words_lists_and_tables_and_never_python() -> None:
@@ -23,6 +24,7 @@ def test_facts_text_prints_words_lists_and_tables_and_never_python() -> None:
         "note": "first\nsecond",
         "rows": [{"system": "ada", "figure": {"value": 0.5, "n": 4}}, {"system": "bob", "tags": []}],
         "failures": {},
+        "files": ByName({"my_labels.csv": 3, "Ann": 1, "ann": 2}),
     }
 
     assert facts_text(facts).splitlines() == [
@@ -49,6 +51,10 @@ def test_facts_text_prints_words_lists_and_tables_and_never_python() -> None:
         "| bob | -- | -- |",
         "",
         "Failures: none",
+        "Files:",
+        "  my_labels.csv: 3",
+        "  Ann: 1",
+        "  ann: 2",
     ]
 
 
