@@ -297,7 +297,9 @@ def preview(act: ActionCall[None, TrialForm]) -> JsonDict:
     if not kind.asks_model:
         raise Refused(f"{judge.name} sends nothing: it asks no model itself.")
     options = kind.complete_options(judge.options) | act.form.prompt_options()
-    return preview_report(preview_prompt(kind=kind, options=options, response=act.form.judged), act.form.judged)
+    judged = act.form.judged
+    preview = preview_prompt(kind=kind, options=options, response=judged, rubric=act.data["rubric"])
+    return preview_report(preview, judged)
 
 
 ADDS = "judging.add_modelendpoint"

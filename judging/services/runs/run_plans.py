@@ -543,18 +543,20 @@ class PromptPreview:
         return sum(len(message.text) + message.left_out for message in self.messages)
 
 
-def preview_prompt(*, kind: JudgeKind, options: JsonObject, response: Response) -> PromptPreview:
+def preview_prompt(
+    *, kind: JudgeKind, options: JsonObject, response: Response, rubric: Rubric | None = None
+) -> PromptPreview:
     """Return what a judge of this kind and options would send about a response. Nothing is asked or stored.
 
-    The second response of a comparison is that of another system to the same case, and a rubric is the newest one of
-    the benchmark with a tree for the case, since runs choose both.
+    The second response of a comparison is that of another system to the same case, and the rubric, where none is
+    given, the newest one of the benchmark with a tree for the case, since runs choose both.
     """
     other = None
     if "pair" in kind.needs_with(options):
         others = Response.objects.filter(prompt=response.prompt_id, superseded_at__isnull=True)
         other = others.exclude(system=response.system_id).select_related("system").order_by("pk").first()
     try:
-        subject = _subject(response, other)
+        subject = _subject(response, other, rubric)
         if refusal := kind.refusal(options):
             return PromptPreview(problem=refusal)
         missing = kind.missing_needs(subject, options)
@@ -573,13 +575,14 @@ def preview_prompt(*, kind: JudgeKind, options: JsonObject, response: Response) 
     )
 
 
-def _subject(response: Response, other: Response | None) -> JudgeSubject:
-    """Return what a judge is shown of a response: the newest revision of its case, and the newest rubric with it."""
+def _subject(response: Response, other: Response | None, rubric: Rubric | None) -> JudgeSubject:
+    """Return what a judge is shown of a response: the newest revision of its case, and the tree of a rubric for it."""
     case = Case.objects.filter(prompt=response.prompt_id).order_by("-pk").first()
     benchmark = response.prompt.benchmark
     if case is None:
         return JudgeSubject(response.prompt.text, response.text, other_response=other.text if other else "")
-    items = RubricItem.objects.filter(rubric__benchmark=benchmark, case_key__in=[case.key, ""])
+    rubrics = {"rubric__benchmark": benchmark} if rubric is None else {"rubric": rubric}
+    items = RubricItem.objects.filter(**rubrics, case_key__in=[case.key, ""])
     tree = items.order_by("-rubric_id", "-case_key").values_list("tree", flat=True).first()
     subject = subject_of(case=case, response=response, tree=tree, evaluator=RunEvaluator(), other=other)
     return replace(subject.without_images(), about=benchmark.description)

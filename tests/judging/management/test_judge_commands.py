@@ -115,6 +115,26 @@ def test_a_preview_shows_what_the_page_previews() -> None:
     assert not RunEvaluator.objects.exists()
 
 
+def test_a_preview_has_the_rubric_that_is_named() -> None:
+    case = factories.case()
+    factories.suite(cases=[case])
+    response = factories.response(prompt=case.prompt, text="Use chmod.")
+    for slug in ("old", "new"):
+        check = {"key": "c1", "kind": "check", "text": f"It is {slug}."}
+        tree = {"kind": "group", "key": "root", "children": [check]}
+        factories.rubric(slug=slug, benchmark=case.prompt.benchmark, shape="checklist", trees={"": tree})
+    options = KINDS["custom"].new_options() | {"prompt_text": "{{ response }} {{ rubric }}", "system_text": ""}
+    judge = factories.judge(kind="custom", options=options)
+
+    shown = [
+        run_command("run", "preview", "--response", response.pk, "--judge", judge.name, "--rubric", slug)["messages"]
+        for slug in ("old", "new")
+    ]
+
+    assert ["It is old." in old["text"] for [old] in shown] == [True, False]
+    assert ["It is new." in new["text"] for [new] in shown] == [False, True]
+
+
 def test_the_file_of_an_export_makes_the_judge_again(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     endpoint = factories.endpoint(name="local")
     options = KINDS["custom"].new_options() | {"prompt_text": "Rate {{ response }}.", "highest": 5}
