@@ -44,8 +44,11 @@ ASKS = (Holds.PROMPT, Holds.TURNS)
 BY_COMMAND = f"Import it by command, which takes an entry by its path, or choose {Holds.DETAIL.label}."
 DOUBLE = re.compile(r"(.+) \(\d+\)")  # how a header that stands twice is told apart
 MOST_ALIKE = 10  # files beside one, in which the same ids are looked for
-MOST_SIDES = 5  # of a label that says which of two responses is better, and how much
-_YES_OR_NO = ({"yes", "no"}, {"y", "n"}, {"pass", "fail"}, {"correct", "incorrect"}, {"right", "wrong"}, {"ja", "nein"})
+MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
+_YES_OR_NO = (
+    *({"yes", "no"}, {"y", "n"}, {"pass", "fail"}, {"correct", "incorrect"}, {"right", "wrong"}, {"ja", "nein"}),
+    *({"oui", "non"}, {"sí", "no"}, {"sim", "não"}, {"да", "нет"}, {"是", "否"}, {"对", "错"}),
+)
 RESPONDS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
 
 PAIRED = (Holds.RESPONSE_A, Holds.SYSTEM_A)
@@ -62,7 +65,7 @@ class ColumnQuestions(ColumnRoles):
             return
         turns = self.mapping.one(Holds.TURNS)
         is_about = self.has(*ASKS, Holds.CASE, Holds.CASE_PATH)
-        says = (*RESPONDS, Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.PREFERENCE)
+        says = (*RESPONDS, *OPINIONS)
         is_judged = any(map(self._judges_responses, self.free()))
         rest = [
             name
@@ -195,7 +198,8 @@ class ColumnQuestions(ColumnRoles):
         name = self.mapping.one(Holds.LABEL) or next(filter(names.chooses, self.free() if of_two else ()), "")
         words = self.columns[name].distinct if name and not self.has(*RESPONDS, Holds.SYSTEM_A) else set()
         is_judged = self.has(Holds.PREFERENCE, Holds.LABELS_OF)
-        labels = [name for name in self.free() if names.is_rating(name) and self._is_of_sides(name)]
+        labels = [name for name in self.free() if names.says_opinion(name) and self._is_of_sides(name)]
+        labels = [] if self.is_rated() else labels  # then who labels says what to ask
         choosing = self.choosing() or labels if self.has(Holds.RESPONSE_A) and not is_judged else []
         if choosing:
             self._ask_for(Holds.PREFERENCE, Holds.LABELS_OF, choosing)
@@ -222,7 +226,7 @@ class ColumnQuestions(ColumnRoles):
 
     def ask_what_raters_say(self) -> None:
         """Ask where a column names who labels, and nothing is known to be a label."""
-        is_said = self.has(Holds.PREFERENCE, *OPINIONS) or self.mapping.questions.has_errors
+        is_said = self.has(*OPINIONS) or self.mapping.questions.has_errors
         raters = [] if is_said or not self.is_rated() else self.mapping.all(Holds.RATER) or self.strong(Holds.RATER)
         found = [name for name in self.free() if name not in raters and self._may_be_said(name)] if raters else []
         if found:
@@ -299,7 +303,8 @@ class ColumnQuestions(ColumnRoles):
         message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."
         hint = f"Say it of each: {option(Holds.LABEL, *found)} by criterion. In place of {Holds.LABEL}, write "
         hint += f'"{Holds.LABELS_OF}" by person, {Holds.SCORE} for a judge, or {Holds.DETAIL} for neither.'
-        page_hint = f"Choose {', '.join(role.label for role in OPINIONS)} or {Holds.DETAIL.label} for each."
+        roles = ", ".join(role.label for role in (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE))
+        page_hint = f"Choose {roles} or {Holds.DETAIL.label} for each."
         self.put("unknown-labels", message, hint, page_hint)
 
     def _may_judge_sides(self) -> list[str]:
@@ -344,12 +349,14 @@ class ColumnQuestions(ColumnRoles):
         """Return whether a column of an unknown name has numbers up to 100, or yes and no, that differ and count
         nothing; is_english and has_code say what a row is."""
         said = {as_text(value).strip().lower() for value in self.columns[name].values}
-        is_yes_or_no = said in _YES_OR_NO
+        is_ticked = self.columns[name].mostly(_is_tick)
+        is_yes_or_no = said in _YES_OR_NO or (is_ticked and len(said) > 1)
         numbers = {0.0, 1.0} if is_yes_or_no else {number_of(value) for value in self.columns[name].values} - {None}
         is_of_row = numbers <= {0, 1} and names.compared(name).startswith(("is_", "has_"))
-        is_named = names.is_known(name) or names.is_number_of(name) or is_of_row
+        is_known = names.is_known(name) and (names.is_in_table(name) or not names.is_rating(name))
+        is_named = is_known or names.is_number_of(name) or is_of_row
         is_graded = (
-            len(numbers) > 1
+            (len(numbers) > 1 or names.is_rating(name))
             and not self.columns[name].counts_rows
             and all(0 <= (number or 0) <= 100 for number in numbers)
         )
@@ -378,7 +385,7 @@ class ColumnQuestions(ColumnRoles):
             ask()
         if self.is_recorded() and not (self.has(*RESPONDS, Holds.SYSTEM) or self.upload.options.system):
             turns = self.mapping.one(Holds.TURNS)
-            if self.has(Holds.PREFERENCE, *OPINIONS) or not self.columns[turns].mostly(ends_in_reply):
+            if self.has(*OPINIONS) or not self.columns[turns].mostly(ends_in_reply):
                 message = f"{turns} holds conversations that a system carried out. Which system was it?"
                 hint = "Say it with --system NAME."
                 self.put("unknown-system", message, hint, "Write it under System.")
@@ -566,6 +573,9 @@ class ColumnQuestions(ColumnRoles):
 
     def _ask_who_says(self) -> None:
         """Ask where raters have names of models, or judges those of people."""
+        is_unsaid = self.has(*RESPONDS) and self.has(Holds.LABEL) and not self.has(Holds.RATER, Holds.JUDGE)
+        for name in self.strong(Holds.JUDGE) if is_unsaid else ():
+            self.ask_which(name, Holds.RATER, Holds.JUDGE, "who labelled or what judged")
         for role, is_other in ((Holds.RATER, names.says_judge), (Holds.JUDGE, names.says_people)):
             name = self.mapping.one(role)
             found = sorted(filter(is_other, self.columns[name].distinct)) if name else []
@@ -588,14 +598,24 @@ class ColumnQuestions(ColumnRoles):
                 self.put("two-columns", message, hint, page_hint)
 
     def _ask_about_ranks(self) -> None:
-        """Ask where a column seems to order the responses of a prompt, which nothing reads."""
+        """Ask where columns seem to order the responses of a prompt."""
         headers = set(self.mapping.all(Holds.RESPONSES_OF))
+        ranked: list[str] = []
         for name in self.free():
-            values = self.columns[name].values
-            if values and (names.ranks(name) or {as_text(value) for value in values} <= headers):
+            column = self.columns[name]
+            is_chosen = names.is_strong(name, Holds.PREFERENCE) and not self.has(Holds.RESPONSE_A)
+            if column.is_numbers and names.ranks(name):
+                ranked.append(name)
+            elif column.values and (names.ranks(name) or is_chosen or column.distinct <= headers):
                 hint = "Bring a row for each two responses, with which is better. If it does not, "
                 message = f"{name} seems to say the order of responses, which is not read."
                 self.ask_or_keep(name, "unknown-ranks", message, hint)
+        if ranked:
+            message = f"{', '.join(ranked)} may rank the responses of a case."
+            hint = f"If so, and 1 is the best, say {option(Holds.RANK, *ranked)}; "
+            hint += f"if not, {option(Holds.DETAIL, *ranked)}."
+            page_hint = f"Choose Rank, if 1 is the best, or {Holds.DETAIL.label} for each."
+            self.put("unknown-ranks", message, hint, page_hint)
 
     def _said_of_lists(self, name: str) -> str:
         """Return what lists beside responses seem to hold that is not read; empty where nothing says it."""
@@ -664,6 +684,10 @@ class ColumnQuestions(ColumnRoles):
 def _is_share(value: object) -> bool:
     number = number_of(value)
     return number is not None and 0 <= number <= 1 and not isinstance(value, bool)
+
+
+def _is_tick(value: object) -> bool:
+    return isinstance(value, str) and not any(map(str.isalnum, value))
 
 
 def _are_numbers(value: object) -> bool:

@@ -16,6 +16,7 @@ from judging.specs.records.columns import (
     BY_VALUES,
     BY_WORD,
     CHOSEN,
+    OPINIONS,
     Column,
     Mapping,
     chooses_a_side,
@@ -46,7 +47,6 @@ from judging.specs.turns import content_of
 
 FEW_ROWS = 50  # in smaller tables one prompt with two ids says that ids are those of rows
 _OF_CASES = Holds.CONTEXT, Holds.CONTEXT_ROLE, Holds.IMAGE, Holds.SCENARIO, Holds.TYPE, Holds.LANGUAGE, Holds.SPLIT
-_OPINIONS = Holds.LABEL, Holds.SCORE, Holds.PREFERENCE
 _DIGITS, _NUMBER = re.compile(r"\d+(\.0)?"), re.compile(r"[A-Za-z]?\d+(\.0)?")  # of questions
 _IN_WORDS = re.compile(r"(\d+\s*[-–=:.(]\s*)?\D+")  # a grade: "good", "5 - excellent"
 _OF_ANSWERS = Holds.RESPONSE, Holds.REFERENCE, Holds.IGNORE  # what a column `answer` may be
@@ -136,7 +136,7 @@ class _Resolver(ColumnQuestions):
                 message = f"two columns are chosen for {role.label.lower()}: {self.mapping.one(role)}, {name}."
                 self.put("same-role", message, "Choose one of them.", "")
             self.roles[name], self.mapping.why[name] = role, CHOSEN
-            self.is_told = self.is_told or role is not Holds.IGNORE
+            self.is_told = self.is_told or role not in (Holds.IGNORE, *OPINIONS)
 
     def _find_pairs(self) -> None:
         """Find the two responses of a row that compares two, and their systems."""
@@ -418,7 +418,10 @@ class _Resolver(ColumnQuestions):
     def _right_labels(self) -> list[str]:
         """Return the columns of labels that say what is right: those that count the choices of a row, those that have
         what is predicted in the column of the response, and a `gold_label` where nothing responds."""
-        named = [*self.strong(Holds.LABEL), *(name for name in self.free() if names.compared(name) == "correct")]
+        named = [
+            *self.strong(Holds.LABEL),
+            *(name for name in self.free() if names.compared(name) in ("correct", "actual")),
+        ]
         response = self.mapping.one(Holds.RESPONSE)
         if self.strong(Holds.RATER):
             return []
@@ -434,7 +437,7 @@ class _Resolver(ColumnQuestions):
         """Return whether a column may have what should be predicted: by its name, or as it has letters of choices."""
         if names.compared(name) == "correct":
             return bool(self._choice_columns()) and not self.columns[name].is_numbers
-        return names.rank(name, Holds.LABEL) == (0, 0) or names.says_right(name)
+        return names.compared(name) == "actual" or names.rank(name, Holds.LABEL) == (0, 0) or names.says_right(name)
 
     def _choice_columns(self) -> list[str]:
         """Return the columns of choices: one with lists, or those headed A, B, C or option_1, option_2, option_3."""
@@ -460,7 +463,7 @@ class _Resolver(ColumnQuestions):
         opinions = self._labels()
         opinions += [*self._preferences(), *self._of_sides()] if self.has(*PAIRED) else self._scores()
         opinions = opinions or [name for name in self.named(Holds.ANSWER) if not self._is_content(name)] or self.rated()
-        if not opinions and not self.has(Holds.LABEL, Holds.PREFERENCE, Holds.SCORE):
+        if not opinions and not self.has(*OPINIONS):
             return
         raters = [name for name in self.strong(Holds.RATER) if not self.columns[name].is_text]
         is_known = self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, *PAIRED, Holds.SYSTEM)
@@ -622,7 +625,7 @@ class _Resolver(ColumnQuestions):
             says_system = not names.WORDS_OF_SYSTEMS.isdisjoint(words) or self.has(Holds.SYSTEM)
             return says_system and column.is_prose
         if role is Holds.SYSTEM:
-            is_opinion = any(names.rank(word, role) for word in words for role in _OPINIONS)
+            is_opinion = any(names.rank(word, role) for word in words for role in OPINIONS)
             return self.has(*RESPONDS) and not (is_opinion or column.is_sentences or self.has(Holds.SYSTEM_A))
         if role is Holds.PROMPT:
             return column.is_prose
@@ -709,7 +712,8 @@ class _Resolver(ColumnQuestions):
                 self._give(role, self.named(role))
             for role in (Holds.ERROR, Holds.COST, Holds.TOKENS):
                 self._give(role, self.named(role))
-            self._give(Holds.SECONDS, [name for name in self.named(Holds.SECONDS) if self.columns[name].is_numbers])
+            timed = [name for name in self.named(Holds.SECONDS) if self.columns[name].is_numbers]
+            self._give(Holds.SECONDS, list(filter(names.says_unit, timed)))
             attempts = self.named(Holds.ATTEMPT)
             self._give(Holds.ATTEMPT, [name for name in attempts if "attempt" in name or self.columns[name].is_numbers])
         if self.has(*ASKS) and not self.has(Holds.REFERENCE):

@@ -29,7 +29,7 @@ from judging.specs.records.values import (
 from judging.specs.turns import role_of
 
 CHOSEN, BY_NAME, BY_VALUES, BY_WORD = "chosen", "by its name", "by its values", "by a word of its name"
-OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE)
+OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.PREFERENCE, Holds.RANK)
 _PLAIN = re.compile(r"[\w.=-]+")  # needs no quotes in a shell
 UNKNOWN_COLUMNS = "unknown-columns"  # code of the question which columns hold responses or labels, or what is asked
 SAMPLES = 3  # cells that are shown of a column
@@ -351,7 +351,7 @@ class ColumnRoles:
         unknown = [name for name in self.free() if not (names.is_known(name) or names.is_number_of(name))]
         unknown = [name for name in unknown if not self.columns[name].counts_rows] if self.is_rated() else []
         graded = [name for name in unknown if self.columns[name].mostly(is_grade)]
-        is_open = not (graded or self.has(Holds.PREFERENCE, *OPINIONS))
+        is_open = not (graded or self.has(*OPINIONS))
         return [name for name in unknown if self.columns[name].is_few_words] if is_open else graded
 
     def is_rated(self) -> bool:

@@ -59,6 +59,7 @@ class Holds(StrEnum):
     LABEL = "label", "Label"
     LABELS_OF = "labels of", "Labels of the rater in the header"
     PREFERENCE = "preference", "Preference"
+    RANK = "rank", "Rank among the responses of the case, 1 the best"
     JUDGE = "judge", "Judge"
     SCORE = "score", "Score"
     CRITERION = "criterion", "Criterion"
@@ -76,7 +77,7 @@ class Holds(StrEnum):
 MENU = tuple(role for role in Holds if role is not Holds.ANSWER)  # what a person may choose
 COLUMN_FIELDS = [(str(role), role.label) for role in MENU]  # the same in words
 _REPEATED = (
-    "reference,context,responses of,labels of,label,score,image,response-image,choices,error,cost,tokens,scenario,"
+    "reference,context,responses of,labels of,label,score,rank,image,response-image,choices,error,cost,tokens,scenario,"
     "split,row-id,time,detail,ignore"
 )
 REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several columns may have
@@ -127,7 +128,7 @@ _TABLE: Mapping[Holds, str] = {
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
     " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, 模型输出, 实际答案, 实际回答, 응답, mt,"
     " system_output, system_summary, generated_summary, llm_result, model_result"
-    " | text, result, summary, translation, hyp | pred, preds, predicted_label, pred_label, predicted_class",
+    " | text, result, summary, translation, hyp | pred, preds, predicted_label, pred_label, predicted_class, actual",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
     Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
@@ -159,8 +160,9 @@ _TABLE: Mapping[Holds, str] = {
     " preferência, preferenza, 偏好, 更好的回答, 好み, 선호, предпочтение, التفضيل | decision, choice, label, verdict",
     Holds.STOP: "stop_reason, finish_reason | stop",
     Holds.ERROR: "error, error_message, status, success, failure, failure_reason",
-    Holds.SECONDS: "seconds, latency, latency_ms, duration, duration_ms, response_time, response_time_seconds,"
-    " response_time_ms, elapsed_seconds, elapsed_sec",
+    Holds.SECONDS: "seconds, latency, latency_ms, latency_s, latency_sec, latency_seconds, duration, duration_ms,"
+    " duration_s, duration_seconds, response_time, response_time_seconds, response_time_ms, elapsed_seconds,"
+    " elapsed_sec, elapsed_ms",
     Holds.COST: "cost, price, total_cost, Kosten",
     Holds.TOKENS: "completion_tokens, output_tokens, tokens, usage, total_tokens, prompt_tokens, input_tokens",
     Holds.SCENARIO: "scenario, scenario_code, category, Kategorie, catégorie, categoría, 类别, カテゴリ, 카테고리,"
@@ -564,6 +566,11 @@ def is_rating(name: str) -> bool:
     return not {"rating", "label", "score", "grade", "feedback"}.isdisjoint(compared(name).split("_"))
 
 
+def says_opinion(name: str) -> bool:
+    """Return whether a name has a word of labels or preferences: rating_helpfulness, preference_strength."""
+    return is_rating(name) or not _CHOOSES.isdisjoint(compared(name).split("_"))
+
+
 def scale_of(name: str) -> Scale | None:
     """Return the scale of a known metric: "Answer Relevancy Score"; None for other names."""
     key = compared(_HOW.sub("", name).rpartition(".")[2])
@@ -669,14 +676,19 @@ def is_number_of(name: str) -> bool:
     )
 
 
+def says_unit(name: str) -> bool:
+    """Return whether the name of a time says its unit: latency_ms, seconds."""
+    return compared(name).rpartition("_")[2] in ("ms", "s", "sec", "seconds")
+
+
 def counts_attempts(name: str) -> bool:
     """Return whether values under a name only count repeated responses: run, seed; not settings as a temperature is."""
     return rank(name, Holds.ATTEMPT) is not None or (is_number_of(name) and _OF_SYSTEMS.isdisjoint(words_of(name)))
 
 
 def ranks(name: str) -> bool:
-    """Return whether a column's name is that of an order of responses: ranking, human_ranks; not reciprocal_rank."""
-    return compared(name).rpartition("_")[2] in _RANKS_WORDS and compared(name) not in METRICS
+    """Return whether a column's name is that of an order of responses: ranking, rank_gpt4; not reciprocal_rank."""
+    return not _RANKS_WORDS.isdisjoint(compared(name).split("_")) and compared(name) not in METRICS
 
 
 def is_model(name: str) -> bool:
@@ -720,7 +732,9 @@ def may_be_of_people(name: str) -> bool:
     words = [word for word in compared(name).split("_") if not word.isdigit()]
     rest = "_".join(word for word in words if not (word in _GIVERS or _MODEL.fullmatch(word)))
     is_about = is_about_row(rest) and not (is_rating(rest) or is_score(rest))
-    is_given = len(rest.split("_")) < len(words) and not is_about if rest else says_people(name) and len(words) == 1
+    is_given = (
+        len(rest.split("_")) < len(words) and not is_about if rest else bool((_GIVERS - {"llm"}).intersection(words))
+    )
     is_named = is_given or bool(_NUMBERED_RATING.fullmatch(compared(name)))
     return is_named and rank(name, Holds.JUDGE) is None and not sums_up(name)
 

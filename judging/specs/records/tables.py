@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from evalsite.base.types import JsonDict, JsonObject
-from judging.specs.files.findings import Findings, shorten
+from judging.specs.files.findings import shorten
 from judging.specs.records import names
 from judging.specs.records.case_reader import ANSWERS, ASKS, DETAILS_OF_CASES, CaseReader, criteria_in
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
 from judging.specs.records.column_roles import resolve
-from judging.specs.records.columns import CHOSEN, Mapping, flat, number_of, option, top_of, unrolled, value_at
+from judging.specs.records.columns import Mapping, flat, number_of, option, top_of, unrolled, value_at
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
@@ -29,6 +28,7 @@ from judging.specs.records.neutral import (
     VerdictRecord,
 )
 from judging.specs.records.parts import Form, Part, Row, UploadParts
+from judging.specs.records.rows_of_cases import ComparedRows, Ranks
 from judging.specs.records.shapes import CASES, JUDGMENTS, RESPONSES, ColumnUse, Shape
 from judging.specs.records.values import (
     are_texts,
@@ -49,10 +49,8 @@ from judging.specs.turns import content_of, role_of, text_of
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
-_TOLD_APART = (Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # rows of one response
 _GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
 _OF_RESPONSE = (Holds.SYSTEM, Holds.ATTEMPT)  # beside its case
-MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
 
 
@@ -66,7 +64,7 @@ def stage_of(uses: Sequence[ColumnUse]) -> int:
     roles = {use.role for use in uses}
     if not roles.isdisjoint(ANSWERS) or (Holds.REFERENCE in roles and roles.isdisjoint(ASKS)):
         return RESPONSES
-    return JUDGMENTS if not roles.isdisjoint((*_LABELLED, Holds.SCORE)) else CASES
+    return JUDGMENTS if not roles.isdisjoint((*_LABELLED, Holds.SCORE, Holds.RANK)) else CASES
 
 
 def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
@@ -91,14 +89,14 @@ def reads(part: Part, collector: Collector, upload: UploadParts) -> None:
         message = f"Say what {shorten(', '.join(unknown))} {'mean' if unknown[1:] else 'means'}."
         findings.error(part.name, "unknown-preference", message, hint=hint, page_hint=page_hint)
         return
-    compared = _ComparedRows(mapping)
+    compared = ComparedRows(mapping)
     for row in part.rows():
         rows = unrolled(row.fields, mapping.list_of_responses) if mapping.list_of_responses else (row.fields,)
         for fields in (flat(each, mapping) for each in rows):
-            case = reader.read(part.place(row.at), fields)
-            if case is not None and compared.details:
-                compared.add(case, fields)
+            compared.add(reader.read(part.place(row.at), fields), fields)
     compared.ask(part, findings)
+    for preference in reader.ranks.preferences():
+        collector.preference(preference)
 
 
 TABLE = Shape(
@@ -111,47 +109,6 @@ TABLE = Shape(
     columns=columns,
     stage_of=stage_of,
 )
-
-
-@dataclass(slots=True)
-class _ComparedRows:
-    """Rows of one case and system, some of which are compared: a detail may tell them apart, as a method does."""
-
-    mapping: Mapping
-    details: list[str] = field(init=False)  # those of few short values
-    first: dict[tuple[int, str], list[object]] = field(default_factory=dict)  # case and system -> its first row
-    apart: Counter[str] = field(default_factory=Counter)  # details -> in how many later rows they differ
-    again: int = 0  # later rows
-
-    def __post_init__(self) -> None:
-        is_answered = self.mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
-        is_open = is_answered or names.rank(self.mapping.one(Holds.REFERENCE), Holds.ANSWER) is not None
-        details = self.mapping.all(Holds.DETAIL) if is_open and not self.mapping.has(*_TOLD_APART) else []
-        columns = [self.mapping.columns[name] for name in details if self.mapping.why.get(name) != CHOSEN]
-        few = [each for each in columns if each.is_labels and 2 * len(each.distinct) <= len(each.values)]
-        self.details = [each.name for each in few]
-
-    def add(self, case: int, fields: JsonObject) -> None:
-        """Compare a row with the first one of its case and system."""
-        key, said = (case, as_text(fields.get(self.mapping.one(Holds.SYSTEM)))), list(map(fields.get, self.details))
-        if key in self.first:
-            self.again += 1
-            pairs = zip(self.details, said, self.first[key], strict=True)
-            self.apart.update(name for name, value, known in pairs if value != known)
-        elif len(self.first) < MOST_COMPARED:
-            self.first[key] = said
-
-    def ask(self, part: Part, findings: Findings) -> None:
-        """Ask what a detail is that tells all rows apart, unless one counts repeated runs."""
-        found = [name for name, count in self.apart.items() if count == self.again > 1]
-        for name in [] if any(map(names.counts_attempts, found)) else found[:1]:
-            message = f"{name} tells the rows of one case and system apart, and nothing says what it is."
-            is_named = self.mapping.has(Holds.SYSTEM)
-            system = "write it behind their name" if is_named else f"say {option(Holds.SYSTEM, name)}"
-            rater = f"if by who labels, {option(Holds.RATER, name)}; " if self.mapping.has(Holds.LABEL) else ""
-            hint = f"If they are of different systems, {system}; {rater}if not, {option(Holds.DETAIL, name)}."
-            page_hint = f"Choose {Holds.SYSTEM.label}, or {Holds.DETAIL.label} if it names none, for {name}."
-            findings.error(part.name, "unknown-apart", message, hint=hint, page_hint=page_hint)
 
 
 @dataclass(slots=True)
@@ -172,6 +129,7 @@ class _Reader:
     tops: dict[str, float] = field(default_factory=dict)  # the highest scores, of score columns that say theirs
     systems: dict[str, str] = field(default_factory=dict)  # of columns side by side
     beside: dict[str, dict[str, str]] = field(default_factory=dict)  # column of responses -> what judges it -> by what
+    ranks: Ranks = field(default_factory=Ranks)
     system: str = ""  # of responses whose row names none
     system_warning: str = ""
     rater: str = ""  # whose labels a part without a column of raters has
@@ -207,7 +165,8 @@ class _Reader:
         self.is_unfilled = (
             any(value for value in self.part.values(self.response)) and not mapping.columns[self.response].values
         )
-        says = self.is_single or self.labels or (self.scales and not self.is_pair) or self.one[Holds.PREFERENCE]
+        said = self.labels or self.one[Holds.PREFERENCE] or self.one[Holds.RANK]
+        says = self.is_single or said or (self.scales and not self.is_pair)
         self.keeps_with_case = not self.are_attempts and (bool(self.systems) or not says)
         self._take_others(self._of_others())
 
@@ -224,7 +183,7 @@ class _Reader:
 
     def _judged_beside(self) -> dict[str, dict[str, str]]:
         """Return of each of several columns of responses which columns judge it, and by what."""
-        opinions = [*self.scales, *self.mapping.all(Holds.LABEL)]
+        opinions = [*self.scales, *self.mapping.all(Holds.LABEL, Holds.RANK)]
         said = {
             name: {opinion: names.said_of(opinion, system) for opinion in opinions}
             for name, system in self.systems.items()
@@ -450,7 +409,7 @@ class _Reader:
             self.collector.warn_once(self.system_warning, self.part.place(), self.system)
         row = ResponseRecord(self.system or self.text(fields, Holds.SYSTEM), attempt=number, metadata=more)
         row.stop, row.row_id = self.text(fields, Holds.STOP), self.text(fields, Holds.ROW_ID)
-        row.is_same_if_equal = bool(self.labels or self.one[Holds.JUDGE] or self.is_long)
+        row.is_same_if_equal = bool(self.labels or self.one[Holds.JUDGE] or self.one[Holds.RANK] or self.is_long)
         images = self.mapping.all(Holds.RESPONSE_IMAGE) if self.one[Holds.RESPONSE_IMAGE] else ()
         row.images = [fields[name] for name in images if fields.get(name)]
         self._measure(row, fields)
@@ -508,6 +467,8 @@ class _Reader:
         for name, by in self.beside[column].items():
             if name in self.scales:
                 self._score(place, number, fields, name, by)
+            elif self.mapping.roles[name] is Holds.RANK:
+                self._rank(place, (case, number), fields, name)
             elif number is not None:
                 criterion = "" if names.is_strong(by, Holds.LABEL) else by
                 self._label(place, (case, number), fields, {}, {name: criterion})
@@ -527,6 +488,8 @@ class _Reader:
         case, response = about
         for name in self.scales:
             self._score(place, response, fields, name)
+        for name in self.mapping.all(Holds.RANK) if self.one[Holds.RANK] else ():
+            self._rank(place, about, fields, name)
         if self.labels and response is None and self.is_single:
             self.collector.leave_out("label", "there is no response", place)
         elif self.labels:
@@ -682,13 +645,28 @@ class _Reader:
                 why = f"{shorten(fields[name])} is neither of the responses nor a tie."
                 self.collector.bad_row(self.part.cell(place, name), why)
                 return
-            kind = Giver.PERSON if rater else Giver.JUDGE if judge else Giver.GOLD
-            record = PreferenceRecord(*pair, choice, kind, rater or judge, reason=reason, criterion=criterion)
-            record.metadata, record.place = more, self.part.cell(place, name) if name else place
+            record = PreferenceRecord(*pair, choice, _kind(rater, judge), rater or judge, reason=reason)
+            record.criterion, record.metadata = criterion, more
+            record.place = self.part.cell(place, name) if name else place
             if not self.one[Holds.RESPONSE_A]:  # responses of another file, which may be conversations
                 turns = (value for column, value in fields.items() if names.compared(column) == "turn")
                 record.turn = as_count(next(turns, None))
             self.collector.preference(record)
+
+    def _rank(self, place: Place, about: tuple[int, int | None], fields: JsonObject, name: str) -> None:
+        """Take the rank of a response among those of its case."""
+        place, value = self.part.cell(place, name), fields.get(name)
+        rank, response = number_of(value), about[1]
+        if is_missing(value):
+            return
+        if rank is None or response is None:
+            why = "there is no response" if response is None else f"{name}: {shorten(as_text(value))} is no number"
+            self.collector.leave_out("rank", why, place)
+            return
+        rater, judge = as_id(self.text(fields, Holds.RATER)), self.text(fields, Holds.JUDGE)
+        said = PreferenceRecord(response, response, Choice.TIE, _kind(rater, judge), rater or judge, place=place)
+        said.criterion = self.text(fields, Holds.CRITERION)
+        self.ranks.add(about[0], rank, said)
 
     def _voters(self, fields: JsonObject) -> list[tuple[str, str]]:
         """Return the columns of preferences with who gave each; no column where the headers say which is better."""
@@ -717,6 +695,10 @@ class _Reader:
         given = ((row.get(name), row) for row in rows for name, _ in self._voters(row) if name)
         unknown = (value for value, row in given if not is_missing(value) and self._choice(value, row) is None)
         return list(dict.fromkeys(as_text(value).strip() for value in unknown))
+
+
+def _kind(rater: str, judge: str) -> Giver:
+    return Giver.PERSON if rater else Giver.JUDGE if judge else Giver.GOLD
 
 
 def _criteria(mapping: Mapping) -> dict[str, str]:

@@ -581,8 +581,38 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
                 {"prompt": "P?", "gpt-4": "It is so.", "rank_gpt-4": n, "annotator": name}
                 for n, name in ((1, "ann"), (2, "bo"))
             ],
-            "annotator names who labels, but no column is known to hold labels; rank_gpt-4 may. If so, say --map "
-            "label=rank_gpt-4; if not, --map detail=annotator.",
+            "rank_gpt-4 may rank the responses of a case. If so, and 1 is the best, say --map rank=rank_gpt-4; if not, "
+            "--map detail=rank_gpt-4.",
+        ),
+        *(
+            (
+                [BESIDE | {name: value} | {"id": n, "prompt": f"P{n}?"} for n, value in enumerate(values)],
+                f"{name} may be labels of people or scores, each by a criterion or by a person.",
+            )
+            for name, values in (
+                ("score_helpfulness", (3, 4)),
+                ("helpfulness_rating", (4, 4)),
+                ("score_ann", (1, 2)),
+                ("judge_gpt4", ("good", "bad")),
+                ("thumbs", ("👍", "👎")),
+                ("stars", ("★★☆", "★★★")),
+                ("helped", ("oui", "non")),
+            )
+        ),
+        (
+            [BESIDE | {"id": n, "prompt": f"P{n}?", "grade": "AB"[n], "grader": "ann"} for n in (0, 1)],
+            "grader may be who labelled or what judged. Say which: --map rater=grader or --map judge=grader.",
+        ),
+        (
+            [BESIDE | {"model": name, "preferred": name == "oak"} for name in ("oak", "elm")],
+            "preferred seems to say the order of responses, which is not read.",
+        ),
+        (
+            [
+                {"prompt": f"P{n}?", "response_a": "R.", "response_b": "S.", "preference_strength": n}
+                for n in range(-3, 4)
+            ],
+            "which columns hold labels? It has: prompt, response_a, response_b, preference_strength.",
         ),
         (
             [{"task_id": "t/1", "solution": "return 1"}],

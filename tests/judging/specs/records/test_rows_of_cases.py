@@ -1,0 +1,85 @@
+"""What several rows or columns of one case say together: the ranks of its responses."""
+
+from __future__ import annotations
+
+from evalsite.base.types import JsonDict
+from tests.judging.specs.records.test_tables import read, reading, refused
+
+WIDE = "prompt,gpt-4o,claude-3,llama-3,rank gpt-4o,rank claude-3,rank llama-3\nP?,It is a.,It is b.,It is c.,2,1,2\n"
+LONG = "id,prompt,model,response,annotator,rank\n" + "".join(
+    f"1,P?,{model},It is {model}.,{rater},{rank}\n"
+    for rater, ranks in (("ann", (1, 2, 3)), ("bo", (2, "", 1)))
+    for model, rank in zip(("ash", "elm", "oak"), ranks, strict=True)
+)
+
+
+def preferences(table: str, **columns: str) -> list[tuple[object, ...]]:
+    document = read(table, "t.csv", columns=columns)
+    return [tuple(row[key] for key in ("a", "b", "choice", "by", "kind")) for row in document["preferences"]]
+
+
+def test_reads_takes_of_each_two_ranked_responses_the_one_with_the_lower_rank() -> None:
+    columns = {f"rank {model}": "rank" for model in ("gpt-4o", "claude-3", "llama-3")}
+
+    assert preferences(WIDE, **columns) == [
+        ("gpt-4o", "claude-3", "B", "", "gold"),
+        ("gpt-4o", "llama-3", "tie", "", "gold"),
+        ("claude-3", "llama-3", "A", "", "gold"),
+    ]
+
+
+def test_reads_compares_the_ranks_that_each_person_gave_to_the_responses_of_a_case() -> None:
+    assert preferences(LONG, rank="rank") == [
+        ("ash", "elm", "A", "ann", "person"),
+        ("ash", "oak", "A", "ann", "person"),
+        ("elm", "oak", "A", "ann", "person"),
+        ("ash", "oak", "B", "bo", "person"),
+    ]
+
+
+def test_reads_takes_the_ranks_of_two_responses_side_by_side_for_a_preference() -> None:
+    row = "prompt,response_a,response_b,rank_a,rank_b\nP?,It is a.,It is b.,2,1\n"
+
+    assert preferences(row, rank_a="rank", rank_b="rank") == [("response_a", "response_b", "B", "", "gold")]
+
+
+def test_reads_counts_a_rank_that_is_no_number_or_of_no_response() -> None:
+    columns = {f"rank {model}": "rank" for model in ("gpt-4o", "claude-3", "llama-3")}
+    collected = reading({"t.csv": WIDE.replace("It is c.,2,1,2", ",first,1,2")}, columns=columns).collected
+
+    assert collected is not None
+    assert collected.document()["preferences"] == []
+    assert collected.left_out() == [
+        ("rank", "rank gpt-4o: first is no number", 1),
+        ("response", "the cell is empty", 1),
+        ("rank", "there is no response", 1),
+    ]
+
+
+def test_reads_asks_whether_numbers_rank_responses() -> None:
+    ranks = ("rank gpt-4o", "rank claude-3", "rank llama-3")
+    as_ranks, as_details = (" ".join(f'--map "{role}={name}"' for name in ranks) for role in ("rank", "detail"))
+
+    assert refused(WIDE, "t.csv") == [
+        f"t.csv: {', '.join(ranks)} may rank the responses of a case. If so, and 1 is the best, say {as_ranks}; if "
+        f"not, {as_details}."
+    ]
+
+
+def test_reads_takes_an_actual_output_for_the_response_and_an_actual_label_for_the_reference() -> None:
+    output: JsonDict = read("input,expected,actual\nWho heals?,Ann,It was Bo.\n", "t.csv")
+    labelled: JsonDict = read(
+        "text,predicted,actual\n"
+        + "".join(f"I liked it {n} times.,good,{said}\n" for n, said in ((1, "bad"), (2, "good"))),
+        "t.csv",
+    )
+
+    assert [row["text"] for row in output["responses"]] == ["It was Bo."]
+    assert [(row["text"]) for row in labelled["responses"]] == ["good", "good"]
+    assert [row["references"] for row in labelled["cases"]] == [["bad"], ["good"]]
+
+
+def test_reads_keeps_a_time_without_a_unit_as_a_detail() -> None:
+    document = read("prompt,model,response,latency,duration_s\nP?,oak,R it is.,850,2.5\n", "t.csv")
+
+    assert [row["metadata"] for row in document["responses"]] == [{"latency": "850"}]
