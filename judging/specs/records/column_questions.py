@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evalsite.base.types import JsonDict
 from judging.specs.records import names
+from judging.specs.records.api_replies import is_api_reply
 from judging.specs.records.columns import (
     BY_NAME,
     CHOSEN,
@@ -369,7 +370,8 @@ class ColumnQuestions(ColumnRoles):
             text_of, asked = (names.text_in, role) if role is Holds.PROMPT else (reply_in, Holds.RESPONSE)
             is_typed = role is not Holds.PROMPT and self.part.is_records  # there a text of JSON is what a system wrote
             inner = objects(list(map(in_one_list, self.part.values(name))) if is_typed else self.columns[name].values)
-            nameless = next((value for value in inner if value and text_of(value) is None), None)
+            unknown = (value for value in inner if value and text_of(value) is None)
+            nameless = next((value for value in unknown if role is Holds.PROMPT or not is_api_reply(value)), None)
             if nameless is not None and (role is not Holds.RESPONSE or self.mapping.why[name] != CHOSEN):
                 entry = _said_in(nameless) or next(iter(nameless))
                 message = f"{name} holds objects. Which entry is the {asked}? They have: {', '.join(nameless)}."

@@ -233,13 +233,24 @@ def unrolled(fields: JsonObject, column: str) -> Iterator[JsonObject]:
 
 
 def _list_of_responses(part: Part) -> str:
-    """Return the column whose values are lists with a response of each system: "answers" of {answer, model, rank}."""
+    """Return the column whose values are lists with a response of each system, "answers" of {answer, model, rank}, or
+    with all that the system of the row answered: "results" of {question, answer} beside "model"."""
+    is_of_system = any(names.is_strong(name, Holds.SYSTEM) for name in part.columns)
     for name in part.columns:
         lists = [value for row in part.sample if isinstance(value := parsed(row.fields.get(name)), list) and value]
         entries = [entry for value in lists for entry in value]
-        if entries and all(isinstance(entry, dict) and says_who_answered(entry) for entry in entries):
+        is_of_objects = bool(entries) and all(isinstance(entry, dict) for entry in entries)
+        if is_of_objects and all(map(says_who_answered, entries)):
+            return name
+        if is_of_objects and is_of_system and all(map(_asks_and_answers, entries)):
             return name
     return ""
+
+
+def _asks_and_answers(entry: JsonObject) -> bool:
+    """Return whether an object has what is asked and an answer."""
+    asks = any(names.is_strong(name, role) for name in entry for role in (Holds.PROMPT, Holds.CASE))
+    return asks and any(names.rank(name, role) for name in entry for role in (Holds.RESPONSE, Holds.ANSWER))
 
 
 def says_who_answered(entry: JsonObject) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.files.findings import shorten
 from judging.specs.records import names
+from judging.specs.records.api_replies import error_in, is_api_reply, printed, replies_of, set_reply, texts_of
 from judging.specs.records.case_reader import ANSWERS, ASKS, DETAILS_OF_CASES, CaseReader, criteria_in
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
 from judging.specs.records.column_roles import resolve
@@ -35,17 +36,14 @@ from judging.specs.records.values import (
     as_count,
     as_id,
     as_text,
-    content_text,
     conversation,
     finite,
-    in_one_list,
     is_messages,
     is_missing,
     parsed,
-    reply_in,
 )
 from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber, ShareText
-from judging.specs.turns import content_of, role_of, text_of
+from judging.specs.turns import text_of
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
@@ -359,13 +357,13 @@ class _Reader:
     def _responses(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> list[int | None]:
         """Return the numbers of the responses of a row; none where they failed, are missing or cannot be read."""
         turns = parsed(fields.get(self.one[Holds.RESPONSE_TURNS])) if self.one[Holds.RESPONSE_TURNS] else None
-        value = turns if is_messages(turns) else fields.get(self.response)
-        failure = self._failure(fields, value) if self.errors else ""
+        value = turns if is_messages(turns) else printed(fields.get(self.response))
+        failure = (self._failure(fields, value) if self.errors else "") or error_in(value)
         if failure:
             self.collector.failed(place, self.text(fields, Holds.CASE), failure)
             return []
         row = None if self._is_null(place, value) else self._row(place, fields, more)
-        replies = self._replies(case, value, row) if row is not None else ()
+        replies = self._replies(place, case, value, row) if row is not None else ()
         return [self.collector.response(place, case, reply) for reply in replies]
 
     def _failure(self, fields: JsonObject, value: object) -> str:
@@ -405,8 +403,6 @@ class _Reader:
         if number is None and attempt:
             self.collector.bad_row(self.part.cell(place, self.one[Holds.ATTEMPT]), BAD_ATTEMPT.format(shorten(attempt)))
             return None
-        if self.system_warning:
-            self.collector.warn_once(self.system_warning, self.part.place(), self.system)
         row = ResponseRecord(self.system or self.text(fields, Holds.SYSTEM), attempt=number, metadata=more)
         row.stop, row.row_id = self.text(fields, Holds.STOP), self.text(fields, Holds.ROW_ID)
         row.is_same_if_equal = bool(self.labels or self.one[Holds.JUDGE] or self.one[Holds.RANK] or self.is_long)
@@ -425,9 +421,15 @@ class _Reader:
             row.completion_tokens = as_count(fields.get(tokens))
             row.metadata.pop(tokens, None)
 
-    def _replies(self, case: int, value: object, row: ResponseRecord) -> Iterator[ResponseRecord]:
-        """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts."""
-        value = _texts_of(value)
+    def _replies(self, place: Place, case: int, value: object, row: ResponseRecord) -> Iterator[ResponseRecord]:
+        """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts or an
+        API replied several."""
+        if isinstance(value, dict) and is_api_reply(value):
+            yield from self._api_replies(place, value, row)
+            return
+        if row.system == self.system:
+            self._warn_of_name()
+        value = texts_of(value)
         if not are_texts(value) or row.attempt is not None:
             yield set_reply(row, value)
             return
@@ -438,6 +440,29 @@ class _Reader:
             yield replace(row, messages=conversation(questions, replies))
         else:
             yield from (replace(row, text=text) for text in replies)
+
+    def _api_replies(self, place: Place, body: JsonObject, row: ResponseRecord) -> Iterator[ResponseRecord]:
+        """Yield the responses in a reply of an API, which may name the model that the row does not."""
+        replies = replies_of(self.collector, place, body)
+        if not replies:
+            self.collector.leave_out("response", "the reply has no text", place)
+        for said in replies:
+            system = said.system if self.system_warning and said.system else row.system
+            if system == self.system:
+                self._warn_of_name()
+            yield replace(
+                row,
+                system=system,
+                text=said.text,
+                messages=said.messages or (),
+                stop=row.stop or said.stop,
+                completion_tokens=row.completion_tokens or said.completion_tokens,
+                attempt=row.attempt if len(replies) == 1 else None,
+            )
+
+    def _warn_of_name(self) -> None:
+        if self.system_warning:
+            self.collector.warn_once(self.system_warning, self.part.place(), self.system)
 
     def _side_by_side(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> None:
         """Read the responses of a row that has a column for each system, or for each attempt of one."""
@@ -459,11 +484,9 @@ class _Reader:
         self, place: Place, case: int, fields: JsonObject, column: str, row: ResponseRecord
     ) -> int | None:
         """Read one of several responses of a row, and what columns say of it; return its number."""
-        value, number = fields.get(column), None
-        if not self._is_null(place, value):
-            replies = list(self._replies(case, value, row))
-            row = replies[0] if len(replies) == 1 else set_reply(row, _texts_of(value))
-            number = self.collector.response(place, case, row)
+        number = self._response_of_several(
+            place, case, (self.text(fields, Holds.CASE), printed(fields.get(column))), row
+        )
         for name, by in self.beside[column].items():
             if name in self.scales:
                 self._score(place, number, fields, name, by)
@@ -475,6 +498,21 @@ class _Reader:
             elif not is_missing(fields.get(name)):
                 self.collector.leave_out("label", "there is no response", place)
         return number
+
+    def _response_of_several(
+        self, place: Place, case: int, said: tuple[str, object], row: ResponseRecord
+    ) -> int | None:
+        key, value = said
+        if failure := error_in(value):
+            self.collector.failed(place, key, failure)
+        if failure or self._is_null(place, value):
+            return None
+        replies = list(self._replies(place, case, value, row))
+        if len(replies) > 1 and not is_api_reply(value):
+            replies = [set_reply(row, texts_of(value))]
+        for _ in replies[1:]:
+            self.collector.leave_out("response", "beside other responses the first choice of a reply is read", place)
+        return self.collector.response(place, case, replies[0]) if replies else None
 
     def _named_response(self, place: Place, case: int, fields: JsonObject) -> int | None:
         """Return a response that a row scores or labels and another file has; None where the row names no system."""
@@ -734,26 +772,3 @@ def _system_names(headers: Sequence[str]) -> dict[str, str]:
         or (provider if providers.count(provider) == 1 else name)
         for name, provider in zip(headers, providers, strict=True)
     }
-
-
-def _texts_of(value: object) -> object:
-    """Return the text of a reply that is an object, or the texts of a list of such; any other value as it is."""
-    replies = value if isinstance(value, list) else [value]
-    if is_messages(value) or not replies or not all(isinstance(reply, dict) for reply in replies):
-        return value
-    texts = [reply_in(reply) for reply in replies]
-    if any(text is None for text in texts):
-        return value
-    return texts if len(texts) > 1 else texts[0]
-
-
-def set_reply(row: ResponseRecord, value: object) -> ResponseRecord:
-    """Return the response with a text, to the last turn of a short conversation, or to a whole one."""
-    turns = in_one_list(parsed(value)) if not isinstance(value, str) or value[:2] in ("[{", "[ ", "[\n") else value
-    if not is_messages(turns) or not isinstance(turns, list):
-        row.text = as_text(value)
-    elif len(turns) <= 2 and role_of(turns[-1]) == "assistant" and not turns[-1].get("tool_calls"):
-        row.text = content_text(content_of(turns[-1]))
-    else:
-        row.messages = turns
-    return row

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from evalsite.base.types import JsonDict, JsonObject
+from judging.specs.records.api_replies import Messages
 from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import (
     GRADE_VALUES,
@@ -22,7 +23,6 @@ from judging.specs.records.neutral import (
 )
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import Reply, Said, Shape, Told, ToolRow, judged, store
-from judging.specs.records.tools.openai_logs import Messages
 from judging.specs.records.values import (
     as_count,
     as_id,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from evalsite.base.types import JsonDict, JsonObject
-from judging.specs.pictures import MAX_IMAGES
+from judging.specs.records.api_replies import Messages, replies_of, response_of
 from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import (
     CaseRecord,
@@ -47,7 +47,6 @@ from judging.specs.records.values import (
     objects,
     references,
 )
-from judging.specs.turns import MAX_TURNS
 
 _EVENT = frozenset({"run_id", "sample_id", "type", "data"})
 _NO_SCORES = frozenset({"choice", "sampled", "expected", "picked", "prompt", "options", "usage", "model"})
@@ -220,7 +219,7 @@ def _eval_item(row: ToolRow) -> Told:
     if why or not output:
         return Told(case, [Reply(ResponseRecord(system), failure=why or "the sample has no output")])
     tokens = first_count(at(sample, "usage.completion_tokens"))
-    response = _response(output, system, sample.get("finish_reason"), tokens)
+    response = response_of(output, system, sample.get("finish_reason"), tokens)
     said = [_graded(result) for result in row.objects("results")]
     response.metadata = row.rest("object")
     return Told(case, [Reply(response, said)])
@@ -302,7 +301,7 @@ def _results(part: Part, collector: Collector, upload: UploadParts) -> None:
 def _result(row: ToolRow) -> Told:
     id_ = row.id("custom_id")
     why, body = _outcome(row.fields)
-    replies = [] if why else [Reply(reply) for reply in _replies(row.collector, row.place, body)]
+    replies = [] if why else [Reply(reply) for reply in replies_of(row.collector, row.place, body)]
     failed = [] if replies else [Reply(ResponseRecord(id_), failure=why or "the reply has no output")]
     return Told(CaseRecord(id_), replies + failed, stands=Stands.ELSEWHERE)
 
@@ -326,49 +325,6 @@ def _outcome(fields: JsonObject) -> tuple[str, JsonDict]:
 
 _ERRORS = ("response.body.error.message", "error.message", "error.code", "response.body.error.code", "error")
 _FAILED = ("failed", "cancelled")
-
-
-def _replies(collector: Collector, place: Place, body: JsonObject) -> list[ResponseRecord]:
-    """Return the responses in a reply: one for each choice, the items of a Responses reply, or a message's content."""
-    system = as_text(body.get("model"))
-    tokens = first_count(at(body, "usage.completion_tokens"), at(body, "usage.output_tokens"))
-    if isinstance(body.get("choices"), list):
-        choices = sorted(objects(body["choices"]), key=lambda choice: first_count(choice.get("index")) or 0)
-        found = [([choice.get("message") or _text_turn(choice)], choice.get("finish_reason")) for choice in choices]
-    elif isinstance(body.get("output"), list):
-        stop = at(body, "incomplete_details.reason")
-        found = [(body["output"], stop)] if body["output"] else []
-    else:
-        found = [([{"role": "assistant", **body}], body.get("stop_reason"))] if body.get("content") is not None else []
-    own = len(found) == 1
-    replies = [(Messages(collector, place).turns("", turns), stop) for turns, stop in found]
-    return [
-        _response(turns, system, stop, tokens if own else None)
-        for turns, stop in replies
-        if any("content" in turn for turn in turns)
-    ]
-
-
-def _text_turn(choice: JsonObject) -> JsonDict:
-    return {"role": "assistant", "content": as_text(choice.get("text"))}
-
-
-def _response(turns: list[JsonDict], system: str, stop: object, tokens: int | None) -> ResponseRecord:
-    """Return a response: its text, with the steps where tools were called."""
-    texts = ["".join(_texts(turn.get("content"))) for turn in turns if turn.get("role") == "assistant"]
-    has_steps = any(turn.get("tool_calls") for turn in turns)
-    return ResponseRecord(
-        system=system,
-        text="\n\n".join(text for text in texts if text),
-        messages=turns if has_steps else None,
-        stop=as_text(stop),
-        completion_tokens=tokens,
-    )
-
-
-def _texts(content: object) -> list[str]:
-    """Return the pieces of a text, which follow each other without a break."""
-    return [as_text(part.get("text")) for part in objects(content)] if isinstance(content, list) else [as_text(content)]
 
 
 _SIDES = ("preferred_output", "non_preferred_output")
@@ -401,100 +357,3 @@ def _side(row: ToolRow, column: str) -> Reply:
     for turn in turns:
         turn["content"] = content_text(turn.get("content"))
     return reply_of(turns, column)
-
-
-_LEFT_OUT = frozenset({"reasoning", "thinking", "redacted_thinking"})  # parts that nobody is shown
-_CALLS = frozenset({"tool_use", "function_call", "server_tool_use"})
-_RESULTS = frozenset({"tool_result", "function_call_output"})
-
-
-@dataclass(slots=True)
-class Messages:
-    """Turns of one conversation; pictures that the file does not hold are named as left out, never fetched."""
-
-    collector: Collector
-    place: Place
-    images: int = 0
-
-    def turns(self, system: object, given: object) -> list[JsonDict]:
-        """Return a system text, given apart, and the messages or items after it; a text alone is a user's turn."""
-        entries = [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
-        found = [turn for entry in entries for turn in self._of(entry)]
-        if len(found) > MAX_TURNS:
-            why = f"the first {len(found) - MAX_TURNS + 1:,} turns of a conversation of more than {MAX_TURNS}"
-            self.collector.leave_out("turn", why, self.place)
-            found = found[1 - MAX_TURNS :]
-        text = content_text(system)
-        return [{"role": "system", "content": text}, *found] if text else found
-
-    def _of(self, entry: JsonObject) -> list[JsonDict]:
-        kind = as_text(entry.get("type"))
-        if kind in _CALLS:
-            return [{"role": "assistant", "content": "", "tool_calls": [_call(entry)]}]
-        if kind in _RESULTS:
-            return [self._result(entry)]
-        if kind in _LEFT_OUT or "role" not in entry:
-            return []
-        content = entry.get("content")
-        parts = objects(content)
-        results = [self._result(part) for part in parts if part.get("type") in _RESULTS]
-        calls = [*(_call(call) for call in objects(entry.get("tool_calls")))]
-        calls += [_call(part) for part in parts if part.get("type") in _CALLS]
-        shown = [found for part in parts if (found := self._part(part)) is not None]
-        if results and not shown:
-            return results
-        said = shown if parts else content_text(content)
-        said = said or first_text(entry.get("refusal"), at(entry, "error.message"))
-        turn: JsonDict = {"role": entry["role"]} | ({"content": said} if said or calls or "content" in entry else {})
-        for name, key in (("tool_call_id", "tool_call_id"), ("name", "function"), ("name", "name")):
-            if entry.get(key):
-                turn[name] = as_text(entry[key])
-        return [*results, turn | ({"tool_calls": calls} if calls else {})]
-
-    def _result(self, part: JsonObject) -> JsonDict:
-        text = content_text(part.get("content", part.get("output")))
-        return {
-            "role": "tool",
-            "content": text,
-            "tool_call_id": first_text(part.get("tool_use_id"), part.get("call_id")),
-        }
-
-    def _part(self, part: JsonObject) -> JsonDict | None:
-        kind = as_text(part.get("type"))
-        if kind in _LEFT_OUT | _CALLS | _RESULTS:
-            return None
-        if "image" in kind:
-            return self.image(_address(part))
-        text = part.get("text", part.get("refusal"))
-        if not isinstance(text, str):  # a part of text without one is kept whole, so that nothing is lost unseen
-            text = as_text(dict(part)) if kind in ("", "text") else f"[{kind}]"
-        return {"type": "text", "text": text}
-
-    def image(self, address: str) -> JsonDict:
-        """Return a picture that the file or the upload holds; of any other its mark."""
-        is_held = address.startswith("data:image/") or address in self.collector.bundle
-        if is_held and self.images < MAX_IMAGES:
-            self.images += 1
-            return {"type": "image", "image": address}
-        why = f"more than {MAX_IMAGES} of one conversation" if is_held else "the file does not hold it"
-        self.collector.leave_out("image", why, self.place)
-        return {"type": "text", "text": "[image]"}
-
-
-def _address(part: JsonObject) -> str:
-    """Return where a picture lies: a data URI, also of one that is given as base64, or an address."""
-    data = at(part, "source.data")
-    if isinstance(data, str):
-        return f"data:{first_text(at(part, 'source.media_type')) or 'image/png'};base64,{data}"
-    return first_text(at(part, "image_url.url"), part.get("image_url"), part.get("image"), at(part, "source.url"))
-
-
-def _call(call: JsonObject) -> JsonDict:
-    inner: JsonObject = call["function"] if isinstance(call.get("function"), dict) else call
-    name = first_text(inner.get("name"), call.get("function")) or "tool"
-    arguments = inner.get("arguments", inner.get("input"))
-    return {
-        "id": first_text(call.get("call_id"), call.get("id")),
-        "name": name,
-        "arguments": arguments if arguments is not None else "",
-    }

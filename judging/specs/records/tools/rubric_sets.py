@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from evalsite.base.types import JsonDict, JsonObject
+from judging.specs.records.api_replies import set_reply
 from judging.specs.records.case_reader import criteria_in
 from judging.specs.records.collector import Collector
 from judging.specs.records.names import SHARE, Holds
@@ -25,7 +26,6 @@ from judging.specs.records.shapes import (
     Verdict,
     read_rows,
 )
-from judging.specs.records.tables import set_reply
 from judging.specs.records.tools.arenas import side, winner
 from judging.specs.records.values import as_number, as_text, at, details, object_of, parsed, references, texts
 

@@ -131,9 +131,6 @@ def test_reads_asks_where_a_row_is_no_case_or_its_prompt_no_text(text: str, sent
 @pytest.mark.parametrize(
     "reply",
     [
-        {"choices": [{"message": {"role": "assistant", "content": "Elbe."}, "finish_reason": "stop"}]},
-        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Elbe."}]},
-        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Elbe."}]}}]},
         [{"text": "Elbe.", "finish_reason": "stop"}],
         {"answer": "Elbe."},
     ],
@@ -144,6 +141,20 @@ def test_reads_takes_the_text_of_a_reply_that_is_an_object(reply: object) -> Non
     document = read(lines({"request": request, "response": reply}), "t.jsonl")
 
     assert (document["cases"], document["responses"]) == ([case("1", "Which?")], [response("oak", "Elbe.")])
+
+
+def test_reads_takes_all_that_the_system_of_a_record_answered() -> None:
+    results = [{"question": "Which?", "answer": "Elbe."}, {"question": "Where?", "answer": "North."}]
+
+    document = read(lines({"model": "oak", "temperature": 0, "results": results}), "t.jsonl")
+
+    assert (document["cases"], document["responses"]) == (
+        [case("1", "Which?"), case("2", "Where?")],
+        [
+            response("oak", "Elbe.", metadata={"temperature": 0}),
+            response("oak", "North.", "2", metadata={"temperature": 0}),
+        ],
+    )
 
 
 def test_reads_takes_each_of_several_replies_as_an_attempt() -> None:

@@ -1,0 +1,227 @@
+"""Reads replies as the APIs of models write them: their texts, tool calls, stop reasons and tokens, and turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalsite.base.types import JsonDict, JsonObject
+from judging.specs.pictures import MAX_IMAGES
+from judging.specs.records.collector import Collector
+from judging.specs.records.neutral import Place, ResponseRecord
+from judging.specs.records.values import (
+    as_text,
+    at,
+    content_text,
+    first_count,
+    first_text,
+    in_one_list,
+    is_messages,
+    objects,
+    parsed,
+    reply_in,
+)
+from judging.specs.turns import MAX_TURNS, content_of, role_of
+
+_LEFT_OUT = frozenset({"reasoning", "thinking", "redacted_thinking"})  # parts that nobody is shown
+_CALLS = frozenset({"tool_use", "function_call", "server_tool_use"})
+_RESULTS = frozenset({"tool_result", "function_call_output"})
+_TOKENS = ("usage.completion_tokens", "usage.output_tokens", "usage.outputTokens", "usageMetadata.candidatesTokenCount")
+_STOPS = ("stop_reason", "stopReason", "finish_reason", "done_reason", "incomplete_details.reason")
+_ONE_TURN = ("message", "output.message")  # where APIs without choices have it
+
+
+def is_api_reply(value: object) -> bool:
+    """Return whether a value is a reply of an API: choices, candidates, items, a message or an error."""
+    if not isinstance(value, dict):
+        return False
+    has_entries = any(objects(value.get(name)) for name in ("choices", "candidates", "output", "content"))
+    turns = (at(value, path) for path in _ONE_TURN)
+    is_turn = any(isinstance(turn, dict) and turn.get("role") == "assistant" for turn in turns)
+    return has_entries or is_turn or bool(error_in(value))
+
+
+def error_in(body: object) -> str:
+    """Return the message of the error that an API replied; empty where it replied none."""
+    return first_text(at(body, "error.message"))
+
+
+def printed(value: object) -> object:
+    """Return the reply of an API that a text prints whole; any other value as it is."""
+    is_open = isinstance(value, str) and value.startswith("{") and ('"choices"' in value or '"candidates"' in value)
+    body = parsed(value) if is_open else None
+    is_whole = isinstance(at(body, "choices.0.message"), dict) or isinstance(at(body, "candidates.0.content"), dict)
+    return body if is_whole else value
+
+
+def replies_of(collector: Collector, place: Place, body: JsonObject) -> list[ResponseRecord]:
+    """Return the responses in a reply: one for each choice or candidate, the items of a reply, or its message."""
+    system = first_text(body.get("model"), body.get("modelVersion"))
+    tokens = first_count(*(at(body, path) for path in _TOKENS), body.get("eval_count"))
+    stop = next((said for path in _STOPS if (said := at(body, path))), "")
+    if isinstance(body.get("choices"), list):
+        choices = sorted(objects(body["choices"]), key=lambda choice: first_count(choice.get("index")) or 0)
+        found = [([choice.get("message") or _text_turn(choice)], choice.get("finish_reason")) for choice in choices]
+    elif isinstance(body.get("candidates"), list):
+        candidates = objects(body["candidates"])
+        found = [([_parts_turn(candidate)], candidate.get("finishReason")) for candidate in candidates]
+    elif isinstance(body.get("output"), list):
+        found = [(body["output"], stop)] if body["output"] else []
+    else:
+        turn = next((turn for path in _ONE_TURN if isinstance(turn := at(body, path), dict)), body)
+        found = [([{"role": "assistant", **turn}], stop)] if turn.get("content") is not None else []
+    own = len(found) == 1
+    replies = [(Messages(collector, place).turns("", turns), stop) for turns, stop in found]
+    return [
+        response_of(turns, system, stop, tokens if own else None)
+        for turns, stop in replies
+        if any("content" in turn for turn in turns)
+    ]
+
+
+def texts_of(value: object) -> object:
+    """Return the text of a reply that is an object, or the texts of a list of such; any other value as it is."""
+    replies = value if isinstance(value, list) else [value]
+    if is_messages(value) or not replies or not all(isinstance(reply, dict) for reply in replies):
+        return value
+    texts = [reply_in(reply) for reply in replies]
+    if any(text is None for text in texts):
+        return value
+    return texts if len(texts) > 1 else texts[0]
+
+
+def set_reply(row: ResponseRecord, value: object) -> ResponseRecord:
+    """Return the response with a text, to the last turn of a short conversation, or to a whole one."""
+    turns = in_one_list(parsed(value)) if not isinstance(value, str) or value[:2] in ("[{", "[ ", "[\n") else value
+    if not is_messages(turns) or not isinstance(turns, list):
+        row.text = as_text(value)
+    elif len(turns) <= 2 and role_of(turns[-1]) == "assistant" and not turns[-1].get("tool_calls"):
+        row.text = content_text(content_of(turns[-1]))
+    else:
+        row.messages = turns
+    return row
+
+
+def _text_turn(choice: JsonObject) -> JsonDict:
+    return {"role": "assistant", "content": as_text(choice.get("text"))}
+
+
+def _parts_turn(candidate: JsonObject) -> JsonDict:
+    """Return the turn of a candidate of Gemini; thoughts are left out."""
+    parts = [part for part in objects(at(candidate, "content.parts")) if not part.get("thought")]
+    shown = [
+        {"type": "function_call", "name": call.get("name"), "arguments": call.get("args")}
+        if isinstance(call := part.get("functionCall"), dict)
+        else part
+        for part in parts
+    ]
+    return {"role": "assistant", "content": shown}
+
+
+def response_of(turns: list[JsonDict], system: str, stop: object, tokens: int | None) -> ResponseRecord:
+    """Return a response: its text, with the steps where tools were called."""
+    texts = ["".join(_texts(turn.get("content"))) for turn in turns if turn.get("role") == "assistant"]
+    has_steps = any(turn.get("tool_calls") for turn in turns)
+    return ResponseRecord(
+        system=system,
+        text="\n\n".join(text for text in texts if text),
+        messages=turns if has_steps else None,
+        stop=as_text(stop),
+        completion_tokens=tokens,
+    )
+
+
+def _texts(content: object) -> list[str]:
+    """Return the pieces of a text, which follow each other without a break."""
+    return [as_text(part.get("text")) for part in objects(content)] if isinstance(content, list) else [as_text(content)]
+
+
+@dataclass(slots=True)
+class Messages:
+    """Turns of one conversation; pictures that the file does not hold are named as left out, never fetched."""
+
+    collector: Collector
+    place: Place
+    images: int = 0
+
+    def turns(self, system: object, given: object) -> list[JsonDict]:
+        """Return a system text, given apart, and the messages or items after it; a text alone is a user's turn."""
+        entries = [{"role": "user", "content": given}] if isinstance(given, str) else objects(given)
+        found = [turn for entry in entries for turn in self._of(entry)]
+        if len(found) > MAX_TURNS:
+            why = f"the first {len(found) - MAX_TURNS + 1:,} turns of a conversation of more than {MAX_TURNS}"
+            self.collector.leave_out("turn", why, self.place)
+            found = found[1 - MAX_TURNS :]
+        text = content_text(system)
+        return [{"role": "system", "content": text}, *found] if text else found
+
+    def _of(self, entry: JsonObject) -> list[JsonDict]:
+        kind = as_text(entry.get("type"))
+        if kind in _CALLS:
+            return [{"role": "assistant", "content": "", "tool_calls": [_call(entry)]}]
+        if kind in _RESULTS:
+            return [self._result(entry)]
+        if kind in _LEFT_OUT or "role" not in entry:
+            return []
+        content = entry.get("content")
+        parts = objects(content)
+        results = [self._result(part) for part in parts if part.get("type") in _RESULTS]
+        calls = [*(_call(call) for call in objects(entry.get("tool_calls")))]
+        calls += [_call(part) for part in parts if part.get("type") in _CALLS]
+        shown = [found for part in parts if (found := self._part(part)) is not None]
+        if results and not shown:
+            return results
+        said = shown if parts else content_text(content)
+        said = said or first_text(entry.get("refusal"), at(entry, "error.message"))
+        turn: JsonDict = {"role": entry["role"]} | ({"content": said} if said or calls or "content" in entry else {})
+        for name, key in (("tool_call_id", "tool_call_id"), ("name", "function"), ("name", "name")):
+            if entry.get(key):
+                turn[name] = as_text(entry[key])
+        return [*results, turn | ({"tool_calls": calls} if calls else {})]
+
+    def _result(self, part: JsonObject) -> JsonDict:
+        text = content_text(part.get("content", part.get("output")))
+        return {
+            "role": "tool",
+            "content": text,
+            "tool_call_id": first_text(part.get("tool_use_id"), part.get("call_id")),
+        }
+
+    def _part(self, part: JsonObject) -> JsonDict | None:
+        kind = as_text(part.get("type"))
+        if kind in _LEFT_OUT | _CALLS | _RESULTS:
+            return None
+        if "image" in kind:
+            return self.image(_address(part))
+        text = part.get("text", part.get("refusal"))
+        if not isinstance(text, str):  # a part of text without one is kept whole, so that nothing is lost unseen
+            text = as_text(dict(part)) if kind in ("", "text") else f"[{kind}]"
+        return {"type": "text", "text": text}
+
+    def image(self, address: str) -> JsonDict:
+        """Return a picture that the file or the upload holds; of any other its mark."""
+        is_held = address.startswith("data:image/") or address in self.collector.bundle
+        if is_held and self.images < MAX_IMAGES:
+            self.images += 1
+            return {"type": "image", "image": address}
+        why = f"more than {MAX_IMAGES} of one conversation" if is_held else "the file does not hold it"
+        self.collector.leave_out("image", why, self.place)
+        return {"type": "text", "text": "[image]"}
+
+
+def _address(part: JsonObject) -> str:
+    """Return where a picture lies: a data URI, also of one that is given as base64, or an address."""
+    data = at(part, "source.data")
+    if isinstance(data, str):
+        return f"data:{first_text(at(part, 'source.media_type')) or 'image/png'};base64,{data}"
+    return first_text(at(part, "image_url.url"), part.get("image_url"), part.get("image"), at(part, "source.url"))
+
+
+def _call(call: JsonObject) -> JsonDict:
+    inner: JsonObject = call["function"] if isinstance(call.get("function"), dict) else call
+    name = first_text(inner.get("name"), call.get("function")) or "tool"
+    arguments = inner.get("arguments", inner.get("input"))
+    return {
+        "id": first_text(call.get("call_id"), call.get("id")),
+        "name": name,
+        "arguments": arguments if arguments is not None else "",
+    }
