@@ -693,14 +693,23 @@ class _Resolver(ColumnQuestions):
         prompts: dict[int, set[str]] = {}
         ids: set[str] = set()
         count = 0
+        about = [prompt, *self._beside_prompts()]
         for row in rows:
             key = as_id(value_at(row.fields, id_column, self.mapping))
             if key:
-                asked = value_at(row.fields, prompt, self.mapping)
-                prompts.setdefault(hash(as_text(asked)), set()).add(key)
+                asked = [as_text(value_at(row.fields, name, self.mapping)) for name in about]
+                prompts.setdefault(hash(str(asked)), set()).add(key)
                 ids.add(key)
                 count += 1
         return prompts, len(ids), count
+
+    def _beside_prompts(self) -> list[str]:
+        """Return the columns that tell cases with one prompt apart: what several systems found are no such contexts."""
+        system = self.mapping.one(Holds.SYSTEM)
+        is_of_one = not system or len(self.columns[system].distinct) < 2
+        contexts = self.named(Holds.CONTEXT) if is_of_one else []
+        own = self.mapping.all(Holds.INSTRUCTION, Holds.SYSTEM_TEXT, Holds.REFERENCE)
+        return [*own, *contexts, *self.named(Holds.IMAGE), *self.named(Holds.LANGUAGE), *self.strong(Holds.REFERENCE)]
 
     def _find_rest(self) -> None:
         """Give the roles whose names are plain: they never compete with those before."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evalsite.base.types import JsonDict
 from tests.judging.specs.records.test_tables import read, reading, refused
 
@@ -77,6 +79,23 @@ def test_reads_takes_an_actual_output_for_the_response_and_an_actual_label_for_t
     assert [row["text"] for row in output["responses"]] == ["It was Bo."]
     assert [(row["text"]) for row in labelled["responses"]] == ["good", "good"]
     assert [row["references"] for row in labelled["cases"]] == [["bad"], ["good"]]
+
+
+@pytest.mark.parametrize("beside", ["context", "language", "reference", "system_prompt"])
+def test_reads_keeps_ids_of_cases_with_one_prompt_that_another_column_tells_apart(beside: str) -> None:
+    table = f"id,{beside},prompt,model,response\n" + "".join(
+        f"q{n},Of the birds {n},What is it about?,oak,Birds.\n" for n in range(3)
+    )
+
+    assert [row["id"] for row in read(table, "t.csv")["cases"]] == ["q0", "q1", "q2"]
+
+
+def test_reads_takes_contexts_that_several_systems_found_for_those_of_one_case() -> None:
+    table = "id,context,prompt,model,response\n" + "".join(
+        f"{n},Found by {model},Which river?,{model},Elbe.\n" for n, model in enumerate(("oak", "elm"))
+    )
+
+    assert [row["id"] for row in read(table, "t.csv")["cases"]] == ["1"]
 
 
 def test_reads_keeps_a_time_without_a_unit_as_a_detail() -> None:
