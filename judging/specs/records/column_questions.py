@@ -52,6 +52,7 @@ _YES_OR_NO = (
 )
 RESPONDS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
 
+_OF_EACH = "holds objects that seem to say something of each response"
 PAIRED = (Holds.RESPONSE_A, Holds.SYSTEM_A)
 
 
@@ -541,6 +542,8 @@ class ColumnQuestions(ColumnRoles):
                 for name in self.free()
                 if (said := self._said_in_lists(name))
             ]
+            labels = filter(self._lists_labels, self.free())
+            found += [(name, f"{name} holds several labels of each row, which are not read") for name in labels]
         if self.has(*RESPONDS):
             several = [name for name in self.mapping.all(Holds.LABEL) if name.endswith("s") and not self.is_told]
             open_to = [*self.free(), *several]
@@ -619,21 +622,26 @@ class ColumnQuestions(ColumnRoles):
             page_hint = f"Choose Rank, if 1 is the best, or {Holds.DETAIL.label} for each."
             self.put("unknown-ranks", message, hint, page_hint)
 
+    def _lists_labels(self, name: str) -> bool:
+        """Return whether a column has lists or objects under a name of labels."""
+        is_named = names.is_strong(name.removesuffix("s"), Holds.LABEL)
+        return is_named and (self.columns[name].holds_objects or self.columns[name].mostly(is_list))
+
     def _said_of_lists(self, name: str) -> str:
         """Return what lists beside responses seem to hold that is not read; empty where nothing says it."""
         values, response = self.columns[name].values, self.mapping.one(Holds.RESPONSE)
         if self.columns[name].mostly(lambda value: isinstance(value, dict) and says_who_answered(value)):
             return "holds responses of other systems"
-        says_labels = names.rank(name.removesuffix("s"), Holds.LABEL) and not self.has(Holds.LABEL)
+        says_labels = names.rank(name.removesuffix("s"), Holds.LABEL) and name not in self.roles
         if says_labels and self.columns[name].holds_objects:
-            return "holds objects that seem to say something of each response"
+            return _OF_EACH
         if not self.columns[name].mostly(is_list):
             return ""
         entries = [entry for value in values for entry in objects(value)]
         if entries and all(names.strongest(entry, Holds.JUDGE) for entry in entries):
             return "holds what several judges said of each response"
         if entries and says_labels:
-            return "holds objects that seem to say something of each response"
+            return _OF_EACH
         is_alike = response and [len(listed(value)) for value in self.columns[response].values] == [
             len(listed(value)) for value in values
         ]

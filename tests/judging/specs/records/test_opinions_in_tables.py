@@ -604,6 +604,14 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
             "grader may be who labelled or what judged. Say which: --map rater=grader or --map judge=grader.",
         ),
         (
+            [BESIDE | {"quality": "good", "labels": [{"start": 0, "end": 5, "label": "false"}]}],
+            "labels holds objects that seem to say something of each response.",
+        ),
+        (
+            [{"text": f"P{n}?", "labels": ["toxic", "rude"], "annotator": "ann"} for n in (0, 1)],
+            "labels holds several labels of each row, which are not read.",
+        ),
+        (
             [BESIDE | {"model": name, "preferred": name == "oak"} for name in ("oak", "elm")],
             "preferred seems to say the order of responses, which is not read.",
         ),
