@@ -87,15 +87,21 @@ def _shown(figures: Figures, scale: ScoreScale | None) -> JsonDict:
         asdict(row)
         | {
             "mean": scale.number(row.mean),
-            "std": scale.differences.number(row.std),
+            "std": scale.differences.number(row.std) if row.cases > 1 else None,
             "full_score": scale.highest,
-            "shown": f"{scale.words(row.mean)}{scale.of_top} over {row.cases} case{'s' if row.cases != 1 else ''}, "
-            f"standard deviation {scale.differences.words(row.std)}, "
-            f"standard error {scale.differences.words(row.std / row.cases**0.5)}",
+            "shown": _mean_words(row, scale),
         }
         for row in figures.rows
     ]
     return asdict(figures) | {"rows": rows}
+
+
+def _mean_words(row: ReportRow, scale: ScoreScale) -> str:
+    mean = f"{scale.words(row.mean)}{scale.of_top} over {row.cases} case"
+    if row.cases == 1:
+        return mean
+    deviation, error = (scale.differences.words(value) for value in (row.std, row.std / row.cases**0.5))
+    return f"{mean}s, standard deviation {deviation}, standard error {error}"
 
 
 def _points(row: ReportRow) -> str:

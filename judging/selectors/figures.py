@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import fmean, stdev
 
 from evalsite.base.types import JsonObject
@@ -15,6 +16,7 @@ from judging.selectors.benchmarks import case_filters
 from judging.specs.selections import selection_from_json
 
 ORIGINAL_GROUP = 10  # attempts whose best counts, in the original program's table
+Clip = tuple[float, float]
 _AVG_MAX = re.compile(r"avg_max_([1-9][0-9]{0,8})")
 
 
@@ -51,9 +53,15 @@ def _figures_of(evaluator: RunEvaluator, system: System, cases: Sequence[Case]) 
     complete = sum(share is not None for share in shares)
     head = (evaluator.name, system.name, evaluator.is_baseline, complete, len(shares) - complete)
     if evaluator.kind != EvaluatorKind.GRADER or evaluator.imported_from:
-        return Figures(*head, _judge_rows(cases, by_prompt))
+        return Figures(*head, _judge_rows(cases, by_prompt, clip_of(evaluator)))
     report = rule_report(evaluator, system_id=system.pk, cases=cases)
     return Figures(*head, report.rows, report.left_out)
+
+
+def clip_of(evaluator: RunEvaluator) -> Clip | None:
+    """Return the range to which the evaluator's rubric cuts the mean over a benchmark, never one item; None: none."""
+    clip = evaluator.rubric.benchmark_aggregate.get("clip") if evaluator.rubric is not None else None
+    return (float(clip[0]), float(clip[1])) if clip else None
 
 
 def _shares_by_prompt(evaluator: RunEvaluator, system_id: int) -> dict[int, list[float | None]]:
@@ -81,7 +89,7 @@ def rule_report(evaluator: RunEvaluator, *, system_id: int, cases: Sequence[Case
     """
     run = evaluator.run
     if evaluator.imported_from:
-        return SuiteReport(_judge_rows(cases, _shares_by_prompt(evaluator, system_id)), 1, ())
+        return SuiteReport(_judge_rows(cases, _shares_by_prompt(evaluator, system_id), None), 1, ())
     scores = Score.objects.filter(evaluator=evaluator, response__system=system_id).order_by("response__attempt", "pk")
     by_prompt: dict[int, list[Points | None]] = defaultdict(list)
     rows = scores.values_list("response__prompt_id", "share", "detail")
@@ -123,8 +131,11 @@ def _bound(grading: JsonObject, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _judge_rows(cases: Sequence[Case], by_prompt: Mapping[int, Sequence[float | None]]) -> tuple[ReportRow, ...]:
+def _judge_rows(
+    cases: Sequence[Case], by_prompt: Mapping[int, Sequence[float | None]], clip: Clip | None
+) -> tuple[ReportRow, ...]:
     """Return means of shares over cases, each case the mean of its attempts, with the deviation between cases."""
+    low, high = clip or (-inf, inf)
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     for case in cases:
         case_shares = [share for share in by_prompt.get(case.prompt_id, []) if share is not None]
@@ -132,6 +143,6 @@ def _judge_rows(cases: Sequence[Case], by_prompt: Mapping[int, Sequence[float | 
             for row in (("overall", ""), ("language", case.lang), ("type", case.question_type)):
                 shares[row].append(fmean(case_shares))
     return tuple(
-        ReportRow(*key, fmean(values), stdev(values) if len(values) > 1 else 0.0, 1.0, len(values))
+        ReportRow(*key, min(max(fmean(values), low), high), stdev(values) if len(values) > 1 else 0.0, 1.0, len(values))
         for key, values in shares.items()
     )

@@ -27,7 +27,7 @@ from evalsite.review.selectors.audits import ends_of_strata
 from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_evaluators
 from judging.grading.reports import METRIC_ROWS_NOTE, SHARE_ROWS_NOTE, reduce_scores
 from judging.models import RunEvaluator
-from judging.selectors.figures import group_size, rule_report, run_cases
+from judging.selectors.figures import Clip, clip_of, group_size, rule_report, run_cases
 from judging.selectors.judges import score_scale_of
 from judging.statistics.estimates import Estimate, Floats, Interval, MeanKind, undefined, with_interval, within
 from judging.statistics.estimators.boards import (
@@ -106,7 +106,7 @@ def slices_content(
     data: BoardData,
     system_ids: Sequence[int],
     *,
-    clip: tuple[float, float] | None,
+    clip: Clip | None,
     scale: ScoreScale,
 ) -> list[ReportContent]:
     """Return every system on every slice in every mode, with claims against the system's other slices."""
@@ -129,9 +129,11 @@ def slices_content(
     ]
 
 
-def _cell(cell: SliceFigure, clip: tuple[float, float] | None, scale: ScoreScale) -> ReportContent:
-    mean = within(cell.mean, *clip) if clip else cell.mean
-    return {"mean": figure(mean, scale), "rest": claim_content(cell.against_rest, scale.differences)}
+def _cell(cell: SliceFigure, clip: Clip | None, scale: ScoreScale) -> ReportContent:
+    return {
+        "mean": figure(_clipped(cell.mean, clip), scale),
+        "rest": claim_content(cell.against_rest, scale.differences),
+    }
 
 
 def claim_content(claim: Claim, scale: ScoreScale) -> ReportContent:
@@ -199,7 +201,6 @@ def shown_pair_slices(content: ReportContent, *, mode: MeanKind) -> list[ReportC
     ]
 
 
-Clip = tuple[float, float]
 MODES = tuple(MeanKind)
 RAW = MeanKind.RAW
 NO_NUMBERS = "The labels of this queue are not numbers, so they cannot be averaged."
@@ -365,12 +366,6 @@ def _described(evaluator: RunEvaluator, scale: ScoreScale) -> ReportContent:
     }
 
 
-def _clip_of(evaluator: RunEvaluator) -> Clip | None:
-    """Return the range to which the evaluator's rubric cuts the mean over a benchmark, never one item; None: none."""
-    clip = evaluator.rubric.benchmark_aggregate.get("clip") if evaluator.rubric is not None else None
-    return (float(clip[0]), float(clip[1])) if clip else None
-
-
 def _clipped(mean: Estimate, clip: Clip | None) -> Estimate:
     return within(mean, *clip) if clip else mean
 
@@ -404,7 +399,7 @@ def _suite(evaluators: Sequence[RunEvaluator], options: Options) -> _Suite:
         data,
         system_ids,
         {pk: sum(bool(label.label) for label in owned[pk]) for pk in system_ids},
-        _clip_of(newest),
+        clip_of(newest),
         scale,
         frozenset(pk for pk in system_ids if _has_no_numbers(owned[pk])),
     )

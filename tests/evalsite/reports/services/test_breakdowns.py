@@ -146,3 +146,22 @@ def test_a_log_without_points_has_rows_of_shares_over_the_cases_that_it_scores()
     assert [(line["scored"], line["left_out"], line["rows"][0]["shown"]) for line in figures] == [
         (3, (), "33.3% over 3 cases, standard deviation 57.7%, standard error 33.3%")
     ]
+
+
+def test_figures_of_a_judge_are_cut_as_the_board_cuts_them_and_one_case_has_no_deviation() -> None:
+    cases = [factories.case(), factories.case()]
+    run = factories.run(suite=factories.suite(cases=cases))
+    judge = factories.evaluator(run=run, kind="judge", rubric=factories.rubric(benchmark_aggregate={"clip": [0, 1]}))
+    ada, bob = factories.system("ada"), factories.system("bob")
+    run.systems.add(ada, bob)
+    for system, case, share in ((ada, cases[0], -0.25), (bob, cases[0], -0.5), (bob, cases[1], 2.0)):
+        factories.score(evaluator=judge, response=factories.response(prompt=case.prompt, system=system), share=share)
+
+    figures = run_report(run.pk, with_figures=True)["figures"]
+
+    # bob: the mean of -0.5 and 2 is 0.75, with a deviation of 2.5 sqrt(.5) and an error of 2.5 / 2
+    assert [(row["mean"], row["shown"]) for row in (line["rows"][0] for line in figures)] == [
+        (0.0, "0.0% over 1 case"),
+        (0.75, "75.0% over 2 cases, standard deviation 176.8%, standard error 125.0%"),
+    ]
+    assert figures[0]["rows"][0]["std"] is None
