@@ -300,9 +300,8 @@ class EsiRunForm(NewRunForm, EsiOptionsForm):
             field.choices = judge_choices(kind, endpoints.order_by("kind", "name"))
             flat: Any = flatten_choices(field.choices)
             codes = {label: code for code, label in flat}
-            field.other_names = {
-                each.name: codes.get(default_judge_name(kind, each), f"endpoint:{each.pk}") for each in endpoints
-            }
+            judges = {each.name: codes.get(default_judge_name(kind, each), f"endpoint:{each.pk}") for each in endpoints}
+            field.other_names = {name: code for name, code in judges.items() if code in codes.values()}
 
     def file_names(self) -> list[forms.BoundField]:
         """Return the fields of the three file names, for the template."""
@@ -405,12 +404,11 @@ def judge_choices(kind: str, endpoints: Iterable[ModelEndpoint]) -> list[Any]:
     """Return the judges of a kind, and the endpoints on which one can be set up as shipped."""
     judges = Judge.objects.filter(kind=kind, is_active=True, endpoint__is_active=True).select_related("endpoint")
     configured = [(f"judge:{judge.pk}", judge.name) for judge in judges.order_by("name")]
-    names = {judge.endpoint_id for judge in judges}
-    retired = set(Judge.objects.filter(kind=kind, is_active=False).values_list("name", flat=True))
+    taken_names = set(Judge.objects.filter(kind=kind).values_list("name", flat=True))
     shipped = [
         (f"endpoint:{endpoint.pk}", f"default judge on {endpoint.name}")
         for endpoint in endpoints
-        if endpoint.pk not in names and default_judge_name(kind, endpoint) not in retired
+        if default_judge_name(kind, endpoint) not in taken_names
     ]
     groups = [("Judges", configured), ("Endpoints", shipped)]
     return [("", "choose"), *((title, rows) for title, rows in groups if rows)]

@@ -37,7 +37,9 @@ def run_figures(run: Run) -> list[Figures]:
     """Return the figures of every grader and judge, system by system."""
     systems, cases = list(run.systems.order_by("name")), run_cases(run)
     return [
-        _figures_of(evaluator, system, cases) for evaluator in run.evaluators.order_by("position") for system in systems
+        _figures_of(evaluator, system, cases)
+        for evaluator in run.evaluators.select_related("rubric").order_by("position")
+        for system in systems
     ]
 
 

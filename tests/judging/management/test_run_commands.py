@@ -384,7 +384,7 @@ def test_run_estimate_esi_says_how_many_annotations_its_audit_takes(settings: An
 
 
 def test_run_create_esi_takes_a_system_beside_models() -> None:
-    factories.endpoint(name="judge")
+    factories.judge(name="strict", kind="accuracy", endpoint=factories.endpoint(name="judge"))
     suite, worker = factories.suite(cases=1), factories.endpoint(name="qwen")
     asking = replace(shipped_asking("COT"), temperature=0.7)
     warm = add_system(name="warm", worker=Worker(worker, asking), description="", actor=None, at=NOON)
@@ -397,6 +397,9 @@ def test_run_create_esi_takes_a_system_beside_models() -> None:
     by_prompt = {system.prompt_version: system for system in run.systems.all()}
     assert (by_prompt["COT"], len(by_prompt)) == (warm, 2)
     assert run.options["workers"][str(warm.pk)]["temperature"] == 0.7
+    # an endpoint stands for the judge as shipped on it, though another of its kind asks it too
+    names = set(run.evaluators.filter(judge__isnull=False).values_list("judge__name", flat=True))
+    assert names == {"Accuracy against a reference (judge)", "Reasoning integrity (judge)"}
     assert "--asked: There is no system “warm”." in refusal(*here)
 
 
