@@ -16,6 +16,7 @@ debates_finished = Signal()  # debate_set_id: int
 labels_changed = Signal()  # debate_ids: list[int], whose outside labels are new, changed or gone; in their transaction
 
 notices_left = Signal()  # person_id: there is something to mail
+item_changed = Signal()  # what reports read of an item is another: its status, label or details; in its transaction
 item_decided = Signal()  # item_id: int; people decided on a label, in their transaction
 queue_done = Signal()  # queue_id: int; no item of it is open any more, in the transaction of the last one
 labels_imported = Signal()  # final labels came out of a table from elsewhere, or went with it

@@ -17,7 +17,7 @@ from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 from django.utils import timezone
 
-from evalsite.base.signals import debates_finished, labels_imported, person_erased, run_finished
+from evalsite.base.signals import debates_finished, item_changed, labels_imported, person_erased, run_finished
 from evalsite.review.models import Adjudication, Annotation
 
 QUIET_SECONDS = 30
@@ -54,8 +54,9 @@ def refresh_after_label(
 
 @receiver(post_delete, sender=Annotation)
 @receiver(post_delete, sender=Adjudication)
-def refresh_after_loss(sender: object, instance: Annotation | Adjudication, **extra: Any) -> None:
-    """Let reports know of a label that was taken back."""
+@receiver(item_changed)
+def refresh_after_loss(sender: object, **extra: Any) -> None:
+    """Let reports know of a label that was taken back, and of an item that was decided, reopened or left out."""
     transaction.on_commit(_tick)
 
 

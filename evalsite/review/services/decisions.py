@@ -283,6 +283,7 @@ def move_item(*, item: ReviewItem, status: ItemStatus, label: str, at: datetime)
         Queue.objects.filter(pk=item.queue_id).update(open_count=F("open_count") + (1 if is_open else -1))
         if not is_open:
             _tell_if_done(item.queue_id, at)
+    signals.item_changed.send(sender=ReviewItem)
     if item.decided_at is not None:
         signals.item_decided.send(sender=ReviewItem, item_id=item.pk)
 
@@ -507,6 +508,7 @@ def set_detail(*, item: ReviewItem, name: str, value: str, actor: User | None) -
         material.details = {key: held for key, held in material.details.items() if key != name}
         material.details |= {name: value} if value else {}
         material.save(update_fields=["details"])
+    signals.item_changed.send(sender=ReviewItem)
     record(actor, "item.described", about(item), column=name, before=before[:REASON_LIMIT], value=value[:REASON_LIMIT])
     return item
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,8 +16,11 @@ from evalsite.reports.selectors.leaderboards import (
     queue_version,
     work_version,
 )
-from evalsite.review.models import Queue
+from evalsite.review.models import Queue, ReviewItem
 from evalsite.review.selectors.audits import subject_of_run
+from evalsite.review.services.annotation_store import GivenAnnotation, record_annotation
+from evalsite.review.services.claims import claim_next
+from evalsite.review.services.decisions import ask_more, exclude_item, reopen_item, requeue_item, set_detail
 from evalsite.review.services.run_referrals import open_items_for_run, plan_audit
 from judging.models import RunEvaluator
 from tests import factories
@@ -50,3 +54,34 @@ def test_labels_are_read_once_for_several_reports(django_assert_num_queries: Dja
         assert [label_version() for _ in range(3)] == [before] * 3
     with django_assert_num_queries(3):
         label_version()
+
+
+CHANGES: dict[str, Callable[[ReviewItem], object]] = {
+    "reopened": lambda item: reopen_item(item_id=item.pk, actor=None, reason="Doubtful", at=NOON),
+    "asked again": lambda item: ask_more(item_id=item.pk, actor=None, at=NOON),
+    "sent back": lambda item: requeue_item(item_id=item.pk, actor=None, reason="New guidelines", at=NOON),
+    "excluded": lambda item: exclude_item(item_id=item.pk, actor=None, reason="Broken", at=NOON),
+    "described": lambda item: set_detail(item=item, name="scenario", value="code", actor=None),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_marks_change_with_an_item_to_which_nobody_gave_a_label(
+    change: str, django_capture_on_commit_callbacks: Any
+) -> None:
+    """Boards, golden sets and reports on judges counted labels on, and said they were current, after a reopening."""
+    evaluator = factories.evaluator()
+    item = factories.review_item(queue=factories.queue(run=evaluator.run))
+    with django_capture_on_commit_callbacks(execute=True):
+        for _ in range(2):
+            person = factories.user()
+            claim = claim_next(queue=item.queue, annotator=person, at=NOON)
+            answer, token = GivenAnnotation("1"), str(claim.token)
+            record_annotation(item_id=item.pk, annotator=person, token=token, answer=answer, at=NOON)
+    item.refresh_from_db()
+    before = marks()
+
+    with django_capture_on_commit_callbacks(execute=True):
+        CHANGES[change](item)
+
+    assert [old == new for old, new in zip(before, marks(), strict=True)] == [False, False, False]
