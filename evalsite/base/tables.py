@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import re
 import tempfile
 import zipfile
@@ -338,13 +339,13 @@ def _markdown_cell(value: object) -> str:
 
 
 def _paper_words(value: object) -> str:
-    """Return a value as papers print it."""
+    """Return a value as papers print it: numbers with three decimals, or two digits of what would print as 0."""
     if value is None:
         return "--"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return f"{value:.{3 if not 0 < abs(value) < 0.0005 else 1 - math.floor(math.log10(abs(value)))}f}"
     return value if isinstance(value, str) else _as_text(value)
 
 

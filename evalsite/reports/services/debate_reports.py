@@ -137,7 +137,7 @@ def _people(view: View) -> ReportContent:
     agreed = {debate.pk: outcome_of(debate.votes, OutcomeRule.UNANIMOUS) for debate in view.debates}
     audited = [pk for pk in agreed if agreed[pk] is not None and pk in view.people.drawn]
     return {
-        "sent": len(waiting),
+        "unresolved": len(waiting),
         "agreed_share": figure(_agreed_share(view, agreed)),
         "decided": sum(pk in view.people.final for pk in waiting),
         "labelled": len(view.people.final),

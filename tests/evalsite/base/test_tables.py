@@ -215,3 +215,12 @@ def test_table_bytes_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyP
         "format",
         'Parquet needs the extra: pip install "evalsite[parquet]". JSON Lines (jsonl, jsonl.gz) need nothing.',
     )
+
+
+def test_a_small_number_of_a_paper_is_not_printed_as_none() -> None:
+    """A decision that cost 0.0003 dollars was printed at 0.000."""
+    rows = [{"cost": cost} for cost in (0.000296, -0.0000042, 0.0, 0.0005, 1.25)]
+
+    printed = b"".join(table_bytes(Table("t", ("cost",), rows), "md")).decode().splitlines()
+
+    assert printed[-5:] == ["| 0.00030 |", "| -0.0000042 |", "| 0.000 |", "| 0.001 |", "| 1.250 |"]

@@ -93,7 +93,7 @@ def test_compute_debates_counts_rounds_agreement_and_what_goes_to_people() -> No
         {"round": 2, "n": 0},
         {"round": None, "n": 1},
     ]
-    assert (content["n"], content["resolved"], content["people"]["sent"]) == (4, 3, 1)
+    assert (content["n"], content["resolved"], content["people"]["unresolved"]) == (4, 3, 1)
     first, second = evaluator(content, "independent:judge-1"), evaluator(content, "independent:judge-2")
     assert (first["example"]["value"], first["of_all"]["value"]) == (1.0, 0.75)  # right on the three agreed ones
     assert (second["example"]["value"], second["example"]["n"]) == (pytest.approx(2 / 3), 3)  # it was moved once
@@ -752,3 +752,13 @@ def test_meta_evaluation_and_arena_switch_to_intervals_valid_at_every_look(resea
     for text in pages:
         assert "are valid at every look while labels arrive" in text
         assert '<option value="every" selected>' in text
+
+
+def test_debates_that_nobody_was_asked_about_are_not_said_to_be_in_review(researcher: Client) -> None:
+    """A set that was to ask nobody, and every imported record, had its open debates "sent to review"."""
+    four_debates()
+
+    page = text_of(researcher.get(reverse("reports:debate-report")))
+
+    assert "Without agreement" in page
+    assert "Sent to review" not in page

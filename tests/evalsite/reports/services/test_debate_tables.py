@@ -78,3 +78,15 @@ def test_debate_report_names_the_rule_and_reading_of_every_table(client: Client)
     assert page.count("Outcome of a debate: most agents agree, else a tie. Verdicts are read as recorded") == 4
     assert "2 of 4" in page
     assert "9% to 91%" in page
+
+
+@pytest.mark.django_db
+def test_the_table_of_evaluators_has_each_figure_of_the_page() -> None:
+    """How the debate agrees with people where it decided stood on the page alone."""
+    four_debates()
+
+    columns = DEBATES_REPORT.table("evaluators").data(DebatesShown(compute_debates(0, TIE0).content, [])).columns
+
+    assert [name for name in columns if name.startswith("people")] == [
+        f"{name}{end}" for name in ("people", "people_decided", "people_system") for end in ("", "_low", "_high", "_n")
+    ]
