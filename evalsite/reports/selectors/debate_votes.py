@@ -255,13 +255,18 @@ def set_facts(debate_set: DebateSet) -> SetFacts:
 
 
 def baseline_sets_of(sets: Iterable[SetFacts]) -> dict[int, SetFacts]:
-    """Return the baselines' sets over the same two systems and criterion, but no perturbed criterion. One query."""
-    subjects = {(facts.system_a, facts.system_b, facts.criterion_key) for facts in sets}
+    """Return the baselines' sets over the same two systems, in either order, and criterion, but no perturbed criterion.
+
+    One query.
+    """
+    subjects = {(frozenset((facts.system_a, facts.system_b)), facts.criterion_key) for facts in sets}
     others = DebateSet.objects.exclude(method=Method.DEBATE)
     others = others.exclude(experiment__kind=ExperimentKind.ROBUSTNESS).select_related("system_a", "system_b")
     by_id = {facts.pk: set_facts(facts) for facts in others.order_by("pk")}
     return {
-        pk: facts for pk, facts in by_id.items() if (facts.system_a, facts.system_b, facts.criterion_key) in subjects
+        pk: facts
+        for pk, facts in by_id.items()
+        if (frozenset((facts.system_a, facts.system_b)), facts.criterion_key) in subjects
     }
 
 

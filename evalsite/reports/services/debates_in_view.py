@@ -172,15 +172,18 @@ def _add_independent_votes(evaluators: dict[str, Evaluator], debate: DebateDecis
 
 def _add_baselines(evaluators: dict[str, Evaluator], view: View, sets: Mapping[int, SetFacts]) -> None:
     rivals = baseline_sets_of(sets.values())
-    subjects: dict[tuple[int, int, str], list[int]] = defaultdict(list)
+    subjects: dict[tuple[int, int, str], list[tuple[int, int]]] = defaultdict(list)  # with 1 as they are, -1 turned
     for debate in view.debates:
-        subjects[debate.subject].append(debate.pk)
+        a, b, criterion = debate.subject
+        subjects[a, b, criterion].append((debate.pk, 1))
+        subjects[b, a, criterion].append((debate.pk, -1))
     for decision in decisions_of(rivals):
-        name = method_name(decision.debate_set)
-        for debate_id in subjects.get(decision.subject, ()):
+        name, verdict = method_name(decision.debate_set), decision.stored_verdict
+        for debate_id, sign in subjects.get(decision.subject, ()):
             new = Evaluator(f"method:{name}", name, "method", judges=decision.debate_set.judges)
             evaluator = evaluators.setdefault(f"method:{name}", new)
-            evaluator.labels[debate_id], evaluator.orders[debate_id] = decision.stored_verdict, decision.order
+            evaluator.labels[debate_id] = None if verdict is None else sign * verdict
+            evaluator.orders[debate_id] = decision.order if sign == 1 else 1 - decision.order
             evaluator.spend(decision.calls, decision.cost)
             for agent in decision.agents:
                 evaluator.read(agent.statuses, agent.disagreements)

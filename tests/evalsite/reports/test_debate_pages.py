@@ -762,3 +762,21 @@ def test_debates_that_nobody_was_asked_about_are_not_said_to_be_in_review(resear
 
     assert "Without agreement" in page
     assert "Sent to review" not in page
+
+
+def test_a_baseline_that_compared_the_systems_the_other_way_round_is_beside_the_debates() -> None:
+    """Debates of A and B had no baseline where somebody had started it for B and A."""
+    debates = four_debates()
+    of = debates[0].debate_set
+    turned = {"system_a": of.system_b, "system_b": of.system_a, "method": "single", "source": "run"}
+    owner = rows.debate_set(**turned, setup={**of.setup, "endpoints": ["solo"]})
+    for debate, vote in zip(debates, (-1, 0, -1, None), strict=True):
+        judged(debate, method="single", vote=vote, owner=owner)
+    for decision in owner.debates.all():
+        decision.response_a, decision.response_b = decision.response_b, decision.response_a
+        decision.save()
+
+    single = evaluator(compute_debates(0, {}).content, "method:Single judge: solo")
+
+    assert [single[name] for name in ("asked", "a", "tie", "b", "missing", "matches")] == [4, 2, 1, 0, 1, 1]
+    assert single["first"]["value"] == 0.0  # what it prefers is A, which it saw second
