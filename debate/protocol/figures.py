@@ -133,6 +133,8 @@ def first_place_rate(labels: Mapping[int, Label], orders: Mapping[int, int], cas
 
     `orders` says by item whether A was shown first (0) or B (1), to this evaluator. The interval counts a case once.
     """
+    if not orders:
+        return undefined("It scored each response on its own, so none came first.")
     preferring = [item for item, label in labels.items() if label in (1, -1) and item in orders]
     first = [(labels[item] == 1) == (orders[item] == 0) for item in preferring]
     if not first:

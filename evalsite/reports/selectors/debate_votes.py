@@ -24,6 +24,7 @@ from evalsite.review.states import QueueMode
 from evalsite.review.subject_keys import turned_label
 from judging.judges.subjects import PARSER_VERSION, READ_ELSEWHERE
 from judging.models import SCORED_KINDS, EvaluatorKind, RunEvaluator, Score, Verdict
+from judging.selectors.judges import versions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,29 +395,28 @@ def people_labels(debate_ids: Sequence[int]) -> PeopleLabels:
 
 
 def scored_preferences(pairs: Iterable[tuple[int, int]]) -> dict[str, dict[tuple[int, int], int]]:
-    """Return, for each judge that scored both responses of a pair, the sign of the difference. One query per chunk."""
+    """Return by the name of each judge the sign of the difference between its scores of a pair's responses.
+
+    The newest version that scored both counts: scores of two versions are not compared. One query per chunk, and two.
+    """
     unique_pairs = list(dict.fromkeys(pairs))
-    ids = sorted({pk for pair in unique_pairs for pk in pair})
-    shares: dict[str, dict[int, float]] = defaultdict(dict)  # by judge and response
-    for start in range(0, len(ids), CHUNK):
-        scores = Score.objects.filter(
-            response__in=ids[start : start + CHUNK],
-            share__isnull=False,
-            evaluator__kind=EvaluatorKind.JUDGE,
-            run__kind__in=SCORED_KINDS,
-        )
-        for name, response_id, share in scores.order_by("pk").values_list("evaluator__name", "response_id", "share"):
-            if share is not None:
-                shares[name][response_id] = share
-    signs = {
-        name: {
-            (a, b): (judged[a] > judged[b]) - (judged[a] < judged[b])
-            for a, b in unique_pairs
-            if a in judged and b in judged
-        }
-        for name, judged in shares.items()
-    }
-    return {name: preferences for name, preferences in signs.items() if preferences}
+    shares: dict[int, dict[int, float]] = defaultdict(dict)  # by evaluator and response
+    for ids in chunks(sorted({pk for pair in unique_pairs for pk in pair})):
+        scores = Score.objects.filter(response__in=ids, share__isnull=False, run__kind__in=SCORED_KINDS)
+        scores = scores.filter(evaluator__kind=EvaluatorKind.JUDGE).order_by("pk")
+        for evaluator_id, response_id, share in scores.values_list("evaluator_id", "response_id", "share"):
+            shares[evaluator_id][response_id] = share or 0.0
+    evaluators = list(RunEvaluator.objects.filter(pk__in=shares).order_by("pk"))
+    versions, judged_by = versions_of(evaluators), dict[tuple[str, str], dict[int, float]]()
+    for evaluator in evaluators:  # the newest version comes last
+        key = evaluator.name, versions[evaluator.pk].key
+        judged_by[key] = judged_by.pop(key, {}) | shares[evaluator.pk]
+    signs: dict[str, dict[tuple[int, int], int]] = defaultdict(dict)
+    for (name, _), judged in judged_by.items():
+        for a, b in unique_pairs:
+            if a in judged and b in judged:
+                signs[name][a, b] = (judged[a] > judged[b]) - (judged[a] < judged[b])
+    return dict(signs)
 
 
 def debates_version() -> str:
