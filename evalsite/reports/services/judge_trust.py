@@ -679,7 +679,8 @@ def _versions(golden_set: GoldenSet, part: GoldenPart) -> list[ReportContent]:
     rows_shown = []
     for index, version in enumerate(versions):
         spent = record_of([rows[version.evaluator.pk]]).spent
-        before = versions[index + 1] if index + 1 < len(versions) else None
+        older = (other for other in versions[index + 1 :] if other.evaluator.name == version.evaluator.name)
+        before = next(older, None)
         cost, total = spent.known_cost, version.evaluator.total
         key = version.evaluator.pk
         changes = changes_between(judge_versions[before.evaluator.pk], judge_versions[key]) if before else ()

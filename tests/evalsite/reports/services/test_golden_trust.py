@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.reports.services.judge_trust import compute_judge_trust
+from evalsite.reports.services.judge_trust import compute_golden, compute_judge_trust
 from evalsite.review.models import GoldenItem, GoldenRun, GoldenSet
 from evalsite.review.questions.scales import labels_to_json
 from evalsite.review.routing import GoldenPart
@@ -53,3 +53,18 @@ def test_cases_of_a_golden_set_count_once_its_test_is_opened() -> None:
     assert before["agreement"]["value"] == 0.75
     assert opened["agreement"]["value"] == pytest.approx(agreeing / 24)
     assert GoldenItem.objects.filter(part=GoldenPart.TEST).count() == 24
+
+
+def test_a_version_differs_from_the_one_before_of_the_same_judge() -> None:
+    """Of two judges that ran together the page said that the model of one was once that of the other."""
+    golden = made_set(audited_judge([Audited(judge=True, people=index % 4 > 0) for index in range(60)]))
+    for prompts in ({"Mild": "a", "Strict": "b"}, {"Mild": "c"}):
+        run = factories.run(suite=golden.suite, kind=RunKind.GOLDEN, status="finished")
+        for name, prompt in prompts.items():
+            options = {"model": f"{name}-1", "prompt_hash": prompt * 64}
+            factories.evaluator(run=run, kind=EvaluatorKind.JUDGE, name=name, options=options)
+        GoldenRun.objects.create(golden_set=golden, run=run, part=GoldenPart.DEVELOPMENT, started_at=NOON)
+
+    versions = [(row["name"], row["changes"]) for row in compute_golden(golden.pk, {})["development"]]
+
+    assert versions == [("Mild", ["The prompt changed, from aaaaaaaa to cccccccc."]), ("Mild", []), ("Strict", [])]
