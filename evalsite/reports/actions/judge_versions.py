@@ -34,10 +34,8 @@ from evalsite.reports.services.calibration import (
     all_certificates,
     certificate_state,
     certificates_of_judges,
-    lacks_of,
     preview,
     threshold_state,
-    version_of_content,
 )
 from evalsite.reports.services.judge_bias import JUDGE_BIAS, bias_basis
 from evalsite.reports.services.judge_reports import JUDGES as JUDGE_REPORTS
@@ -269,7 +267,7 @@ class TrustShown:
 
 def _basis(shown: TrustShown) -> str:
     content = shown.content
-    audited = f"{content['items']} audited items of {content['cases']} cases."
+    audited = f"{content['items']} audited items of {content['cases']} cases. {content['left_out']}".strip()
     return f"{content['name']}, version {shown.version}, {audited}"
 
 
@@ -404,10 +402,9 @@ def _facts(shown: TrustShown) -> JsonDict:
     tests = {
         name: {key: value for key, value in test.items() if key != "people"} for name, test in content["tests"].items()
     }
-    state = certificate_state(name=content["name"], version=version_of_content(content), lacks=lacks_of(content))
     facts: JsonDict = in_numbers({**content, "tests": tests})
     anchors = {"asks": drift.asks, "rounds": [_round(row) for row in drift.rows]} if drift is not None else None
-    return facts | {"certificate": state.words, "anchors": anchors}
+    return facts | {"certificate": certificate_state(content).words, "anchors": anchors}
 
 
 TRUST = Report(

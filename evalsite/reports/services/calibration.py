@@ -25,7 +25,7 @@ from evalsite.reports.services.charts import (
     thinned,
 )
 from evalsite.reports.services.judge_reports import JUDGES, JudgeFigures
-from evalsite.reports.services.judge_trust import AnchorDrift, measured_verdicts
+from evalsite.reports.services.judge_trust import AnchorDrift, lacks_of, measured_verdicts
 from evalsite.reports.services.snapshots import ReportContent
 from evalsite.review.models import Certificate, EvaluatorThreshold, ThresholdLook
 from evalsite.review.routing import MOST_LOOKS, ThresholdTarget, wrong_in_words
@@ -185,12 +185,6 @@ def annotations_per_thousand(accepted: float) -> int:
 def version_of_content(content: ReportContent) -> JudgeVersion:
     """Return the version that a stored report is about."""
     return version_from_json(content["version"]["parts"])
-
-
-def lacks_of(content: ReportContent) -> str:
-    """Return why the alternative annotator test cannot be run, "" if it can; the same for all annotators."""
-    test = content["tests"][Annotators.SKILLED.value]
-    return "" if test["passed"] is not None else str(test["reason"])
 
 
 def certify(content: ReportContent, *, annotators: Annotators, actor: User | None, at: datetime) -> Certificate:
@@ -362,9 +356,9 @@ def certificate_states(evaluators: Sequence[RunEvaluator]) -> dict[int, Certific
     }
 
 
-def certificate_state(*, name: str, version: JudgeVersion, lacks: str = "") -> CertificateState:
-    """Return the state of the certificate of one version."""
-    return replace(states_of([(name, version)])[0], lacks=lacks)
+def certificate_state(content: ReportContent) -> CertificateState:
+    """Return the state of the certificate of the version that a stored report is about."""
+    return replace(states_of([(content["name"], version_of_content(content))])[0], lacks=lacks_of(content))
 
 
 def states_of(versions: Sequence[tuple[str, JudgeVersion]]) -> list[CertificateState]:

@@ -27,7 +27,7 @@ from evalsite.reports.services.judge_rows import (
     rows_of_judge,
     rows_of_members,
 )
-from evalsite.reports.services.judge_trust import PairJudgeFigures, over_baselines
+from evalsite.reports.services.judge_trust import PairJudgeFigures, compute_judge_trust, lacks_of, over_baselines
 from evalsite.reports.services.snapshots import ReportContent, ReportKind, figure
 from evalsite.review.questions.forms import value_text
 from evalsite.review.questions.scales import MOST_LABELS
@@ -315,8 +315,12 @@ def _compared(
     """Return the record of a version of a judge over all its runs, others' labels, and why its test cannot be run."""
     replies = rows_of_judge(rows)
     people = compared_with_people(rows, replies, reader)
-    debates = judge_rows.compared_with_debates(rows)
-    return record_of([*replies.values()]), people, debates, _test_lacks(people, reader)
+    debates, key = judge_rows.compared_with_debates(rows), versions_of(rows[:1])[rows[0].pk].key
+    if judge_rows.golden_prompts(rows[0].name, key):
+        lacks = lacks_of(compute_judge_trust(0, {"name": rows[0].name, "version": key}))
+    else:
+        lacks = _test_lacks(people, reader)
+    return record_of([*replies.values()]), people, debates, lacks
 
 
 def _judge_row(
@@ -624,7 +628,7 @@ def _rows_to_read(subject_id: int, options: Options) -> int:
     return (sums["done"] or 0) + (sums["failed"] or 0) + (imported or 0)
 
 
-JUDGES = ReportKind("judges", _data_version, _rows_to_read, compute_judges, JudgesReport)
+JUDGES = ReportKind("judges", _data_version, _rows_to_read, compute_judges, JudgesReport, revision=2)
 JUDGE = ReportKind("judge", _data_version, _rows_to_read, compute_judge)
 
 

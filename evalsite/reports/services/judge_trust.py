@@ -62,6 +62,7 @@ BINARY = {0.0, 1.0}
 TIE = "0"  # of preferences
 WITHOUT_TIES, TIES_AS_HALF = "Share of equal labels without ties", "Share of equal labels, a tie as half"
 NOT_GIVEN = "People gave no response this label."
+LEFT_OUT = "Left out: {} cases of golden sets that it was compared on; those of a test count once it is opened for it."
 NO_LABELS = "No audited verdict of this version has a final human label yet."
 
 
@@ -74,8 +75,8 @@ def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
     for evaluator in evaluators:
         by_key.setdefault(versions[evaluator.pk].key, []).append(evaluator)
     key = chosen(options, "version") if chosen(options, "version") in by_key else next(iter(by_key))
-    of_version = by_key[key]
-    audited = _with_tests(of_version, golden_prompts(name, key))
+    of_version, golden = by_key[key], golden_prompts(name, key)
+    audited = _with_tests(of_version, golden)
     shown = versions[of_version[0].pk]
     return {
         "name": of_version[0].name,
@@ -94,9 +95,16 @@ def compute_judge_trust(subject_id: int, options: Options) -> ReportContent:
         "decided": len(audited.decided) + audited.outdated,
         "outdated": audited.outdated,
         "tested": sum(row.run.kind == RunKind.GOLDEN for row in of_version),
+        "left_out": LEFT_OUT.format(len(golden)) if golden else "",
         "looks": chosen(options, "looks"),
         **_against_people(audited, planned=audited.drawn_cases if chosen(options, "looks") else 0),
     }
+
+
+def lacks_of(content: ReportContent) -> str:
+    """Return why the alternative annotator test cannot be run, "" if it can; the same for all annotators."""
+    test = content["tests"][Annotators.SKILLED.value]
+    return "" if test["passed"] is not None else str(test["reason"])
 
 
 def _with_tests(evaluators: Sequence[RunEvaluator], leaving_out: frozenset[int]) -> AuditedResponses:

@@ -59,7 +59,6 @@ from evalsite.reports.services.calibration import (
     certificate_state,
     certificates_of_judges,
     drift_chart,
-    lacks_of,
     preview,
     reliability_chart,
     risk_coverage_chart,
@@ -132,7 +131,7 @@ def trust_context(options: Options) -> JsonDict:
     return context | {
         "trust": content,
         "query": _query(content),
-        "certificate": certificate_state(name=content["name"], version=shown, lacks=lacks_of(content)),
+        "certificate": certificate_state(content),
         "threshold": threshold_state(name=content["name"], version=shown),
         "tests": [content["tests"][annotators.value] | {"annotators": annotators.value} for annotators in Annotators],
         "confusion": square(labels, content["confusion"]),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalsite.reports.services.judge_trust import compute_golden, compute_judge_trust
+from evalsite.reports.services.judge_reports import compute_judges
+from evalsite.reports.services.judge_trust import compute_golden, compute_judge_trust, lacks_of
 from evalsite.review.models import GoldenItem, GoldenRun, GoldenSet
 from evalsite.review.questions.scales import labels_to_json
 from evalsite.review.routing import GoldenPart
@@ -68,3 +69,18 @@ def test_a_version_differs_from_the_one_before_of_the_same_judge() -> None:
     versions = [(row["name"], row["changes"]) for row in compute_golden(golden.pk, {})["development"]]
 
     assert versions == [("Mild", ["The prompt changed, from aaaaaaaa to cccccccc."]), ("Mild", []), ("Strict", [])]
+
+
+def test_the_list_of_judges_and_a_judge_say_the_same_of_its_test() -> None:
+    """The list said that there were enough labels, the page that nobody had one, and nothing of golden cases."""
+    people = [factories.user(name) for name in ("ann", "ben", "cleo")]
+    judge = audited_judge([Audited(judge=True, people=index % 4 > 0) for index in range(60)], people=people)
+    before = [row.test_lacks for row in compute_judges(0, {}).judges]
+    run_on(made_set(judge), judge, GoldenPart.DEVELOPMENT)
+
+    content = compute_judge_trust(0, {"name": judge.name})
+
+    lacks = "0 of 3 people needed share 30 cases with the judge and somebody else (nobody has one)."
+    assert (before, lacks_of(content)) == ([""], lacks)
+    assert [row.test_lacks for row in compute_judges(0, {}).judges] == [lacks]
+    assert content["left_out"].startswith("Left out: 60 cases of golden sets that it was compared on;")
