@@ -25,6 +25,7 @@ from judging.specs.records.columns import (
     value_at,
 )
 from judging.specs.records.names import Holds
+from judging.specs.records.neutral import Choice
 from judging.specs.records.values import (
     are_choices,
     as_id,
@@ -77,13 +78,13 @@ class ColumnQuestions(ColumnRoles):
         ]
         is_lost = self._labels_nothing()
         texts = [name for name in rest if self._may_respond(name) or (is_lost and self.columns[name].is_text)]
-        labels = [name for name in rest if name not in texts and self._may_label(name)]
+        labels = self._labels_among(rest, texts)
         is_said = any(names.may_be_of_responses(name) or self._is_named_response(name) for name in texts)
         is_told = self.is_told or not (len(texts) > 1 or is_said or (texts and is_judged))
         is_guessed = BY_NAME in {self.mapping.why[name] for name in self.mapping.all(Holds.RESPONSES_OF)}
         if self.has(*says) or (turns and (self.columns[turns].mostly(ends_in_reply) or self._is_conversed())):
             is_open = (is_guessed or is_lost) and bool(texts) and not self.is_told
-        elif is_about and not (self.has(*ASKS) or texts or self._lists_texts(rest)) and len(labels) > 1:
+        elif is_about and len(texts) < 2 and set(texts) <= set(labels) and not self._lists_texts(rest) and labels[1:]:
             self._ask_for(
                 Holds.LABEL,
                 Holds.LABEL if self.is_rated() else Holds.LABELS_OF,
@@ -101,6 +102,20 @@ class ColumnQuestions(ColumnRoles):
             hint = "Say it with --map prompt=COLUMN or --map case=COLUMN."
             page_hint = f"Choose {Holds.PROMPT.label} or {Holds.CASE.label} for one of them under Columns."
             self.put(UNKNOWN_COLUMNS, message, hint, page_hint)
+
+    def _labels_among(self, columns: Sequence[str], texts: Sequence[str]) -> list[str]:
+        """Return the columns that may be labels; beside what is asked only those that are like others."""
+        found = [name for name in columns if self._may_label(name)]
+        return self._alike(found) if self.has(*ASKS) else [name for name in found if name not in texts]
+
+    def _alike(self, labels: Sequence[str]) -> list[str]:
+        """Return the columns that have values of each other, as labels of several people have."""
+        is_open = not self.has(Holds.REFERENCE, *RESPONDS)  # else numbers are of the case or the response
+        found = [name for name in labels if not (names.is_number_of(name) or self.columns[name].counts_rows)]
+        graded = [name for name in found if self.columns[name].mostly(is_grade) and is_open]
+        found = [name for name in found if name in graded or not self.columns[name].is_numbers]
+        said = {name: self.columns[name].distinct for name in found}
+        return [name for name in said if any(said[name] & said[other] for other in said if other != name)]
 
     def _lists_texts(self, columns: Sequence[str]) -> bool:
         """Return whether a column has lists of texts, as those of what is asked one after the other."""
@@ -284,8 +299,11 @@ class ColumnQuestions(ColumnRoles):
         is_judged = is_of_others or self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS)
         if not known and is_judged and self._has_metrics_at_most():
             may_score = self._differs if is_of_others else self._may_score
+            worded = [name for name in self.free() if self._may_label(name) and not self.columns[name].is_numbers]
+            alike = self._alike([name for name in worded if not names.is_known(name)])
             more = [name for name in self.free() if may_score(name) and not names.is_in_scores(name)]
-            found += [name for name in more if name not in found and not (found and names.sums_up(name))]
+            more += alike or [name for name in worded if names.says_opinion(name) and not names.is_in_table(name)]
+            found += [name for name in dict.fromkeys(more) if name not in found and not (found and names.sums_up(name))]
         found = [] if self.has(Holds.RESPONSE_A, Holds.RESPONSES_OF) else found
         found += [name for name in given if self.mapping.why[name] != CHOSEN]
         if found:
@@ -336,12 +354,16 @@ class ColumnQuestions(ColumnRoles):
         """Ask where columns have the words of labels beside them, as those of another person or a judge have."""
         words = {word for column in known for word in self.columns[column].distinct}
         is_said = len(words) > 1 or self.has(Holds.PREFERENCE)
-        found = [name for name in labelled if is_said and self.columns[name].distinct <= words]
+        found = [name for name in labelled if is_said and self._says_the_same(name, words)]
         if found:
             message = f"{', '.join(found)} may be labels of another person or a judge, as {known[0]} has the same ones."
             hint = f"If they are, say {option(Holds.LABELS_OF, *found)}; if not, {option(Holds.DETAIL, *found)}."
             page_hint = f"Choose {Holds.LABELS_OF.label} or {Holds.DETAIL.label} for each."
             self.put("unknown-labels", message, hint, page_hint)
+
+    def _says_the_same(self, name: str, words: set[str]) -> bool:
+        rest = self.columns[name].distinct - words
+        return all(self.has(Holds.PREFERENCE) and names.preference(word) is Choice.TIE for word in rest)
 
     def _has_metrics_at_most(self) -> bool:
         """Return whether each score is by the name of a metric, beside which other columns may be metrics too."""

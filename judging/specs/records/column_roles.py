@@ -166,7 +166,12 @@ class _Resolver(ColumnQuestions):
         for name in self.free():
             said = self.columns[name].distinct
             named = [header for header in worded if header in said]
-            if len(named) == 2 and all(names.preference(text) is Choice.TIE for text in said.difference(named)):
+            is_of_more = any(names.is_model(header) for header in worded if header not in named)
+            if (
+                len(named) == 2
+                and not is_of_more
+                and all(names.preference(text) is Choice.TIE for text in said.difference(named))
+            ):
                 self._give(Holds.PREFERENCE, [name], BY_VALUES)
                 sides = named
                 break

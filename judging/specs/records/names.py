@@ -253,6 +253,7 @@ _GIVERS = frozenset({"judge", "human", "expert", "turker", "llm"})  # words of c
 _PEOPLE = frozenset({"human", "expert"})
 _SUM_WORDS = "mean avg average median mode std sd var min max sum count total agreement kappa alpha diff delta"
 _SUMS = frozenset(_SUM_WORDS.split())
+_SUM_ROWS = _SUMS | {"overall", "score", "scores", "mittelwert", "durchschnitt", "summe", "gesamt", "moyenne", "平均"}
 _CHOOSES = frozenset(
     {"winner", "preference", "preferred", "better", "pick", "vote"}
 )  # last words of columns that name a response
@@ -567,8 +568,10 @@ def is_rating(name: str) -> bool:
 
 
 def says_opinion(name: str) -> bool:
-    """Return whether a name has a word of labels or preferences: rating_helpfulness, preference_strength."""
-    return is_rating(name) or not _CHOOSES.isdisjoint(compared(name).split("_"))
+    """Return whether a name has a word of labels or preferences (rating_helpfulness, verdict_gpt4), or asks one."""
+    words = compared(name).split("_")
+    is_said = not _CHOOSES.isdisjoint(words) or any(is_strong(word, Holds.LABEL) for word in words)
+    return is_said or is_rating(name) or name.rstrip().endswith("?")
 
 
 def scale_of(name: str) -> Scale | None:
@@ -769,6 +772,11 @@ def is_address(name: str) -> bool:
 def sums_up(name: str) -> bool:
     """Return whether a name is that of a figure made of several: human_accuracy_mean."""
     return not _SUMS.isdisjoint(compared(name).split("_"))
+
+
+def is_sum(text: str) -> bool:
+    """Return whether the first cell of a row says that the row sums others up: Average, Total score."""
+    return _SUM_ROWS.issuperset(compared(text).split("_"))
 
 
 def chooses(name: str) -> bool:

@@ -320,9 +320,19 @@ class _Reader:
             and [name for name, value in fields.items() if not is_missing(value)] == self.mapping.all(*ASKS)
         ):
             self.collector.bad_row(place, "The row has one cell alone, as a heading above other rows has.")
+        elif not is_answered and self._sums_up(fields):
+            self.collector.bad_row(place, "The row has a score and no response, as a row that sums others up has.")
         else:
             return self.part.form is Form.SHEET and self._has_bad_cell(place, fields)
         return True
+
+    def _sums_up(self, fields: JsonObject) -> bool:
+        """Return whether a row without a response has scores or labels, of no system or of what is named as a sum."""
+        has_no_system = bool(self.one[Holds.SYSTEM]) and not self.text(fields, Holds.SYSTEM)
+        is_sum = names.is_sum(self.text(fields, Holds.PROMPT) or self.text(fields, Holds.CASE))
+        return (has_no_system or is_sum) and not all(
+            is_missing(fields.get(name)) for name in (*self.scales, *self.labels)
+        )
 
     def _has_bad_cell(self, place: Place, fields: JsonObject) -> bool:
         """Return whether a cell of a column that is read shows no value, which is an error."""

@@ -1,0 +1,75 @@
+"""Columns that may be what people or judges said, under headers that are theirs, a question or a word of opinions."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalsite.base.types import JsonDict
+from tests.judging.specs.records.test_opinions_in_tables import BESIDE
+from tests.judging.specs.records.test_tables import lines, refused
+
+TWO_SYSTEMS: JsonDict = {"gpt-4o": "It is.", "llama-3": "It may be."}
+
+
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        (("Ann", "Bo"), (("good", "bad"), ("bad", "bad"))),
+        (("label_ann", "label_bo"), (("good", "poor"), ("bad", "fair"))),
+        (("verdict_gpt4", "verdict_human"), (("wrong", "correct"), ("correct", "correct"))),
+        (("hallucinated?",), (("x",), ("",))),
+    ],
+)
+def test_reads_asks_whose_words_stand_beside_responses(
+    names: tuple[str, ...], rows: tuple[tuple[str, ...], ...]
+) -> None:
+    table = [BESIDE | {"id": n, "prompt": f"P{n}?"} | dict(zip(names, row, strict=True)) for n, row in enumerate(rows)]
+
+    (said,) = refused(lines(*table), "t.jsonl")
+
+    assert said.startswith(
+        f"t.jsonl: {', '.join(names)} may be labels of people or scores, each by a criterion or by a person."
+    )
+
+
+@pytest.mark.parametrize("values", [("bad", "good", "bad"), (3, 1, 3)])
+def test_reads_asks_whether_like_columns_beside_texts_are_labels(values: tuple[object, ...]) -> None:
+    rows = [{"text": f"Is it {n} or more?", "Ann": value, "Bo": values[0]} for n, value in enumerate(values)]
+
+    assert refused(lines(*rows), "t.jsonl") == [
+        "t.jsonl: which columns hold labels? It has: text, Ann, Bo. Say it with --map label=COLUMN, or --map "
+        '"labels of=Ann" --map "labels of=Bo". If none does, say --map detail=Ann --map detail=Bo.'
+    ]
+
+
+def test_reads_asks_which_of_three_systems_is_said_to_be_best() -> None:
+    rows = [
+        {"prompt": f"P{n}?", **TWO_SYSTEMS, "mistral": "No, it is not.", "best": best}
+        for n, best in enumerate(TWO_SYSTEMS)
+    ]
+
+    (said,) = refused(lines(*rows), "t.jsonl")
+
+    assert said.startswith("t.jsonl: best seems to say the order of responses, which is not read.")
+
+
+def test_reads_asks_whose_preferences_are_those_that_are_nothing_but_ties() -> None:
+    rows = [{"prompt": f"P{n}?", **TWO_SYSTEMS, "Ann": best, "Bo": "tie"} for n, best in enumerate(TWO_SYSTEMS)]
+
+    assert refused(lines(*rows), "t.jsonl") == [
+        "t.jsonl: Bo may be labels of another person or a judge, as Ann has the same ones. If they are, say --map "
+        '"labels of=Bo"; if not, --map detail=Bo.'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "row"), [("id,prompt,model,response,score", "2,All,,,3.5"), ("prompt,response,score", "Average,,3.5")]
+)
+def test_reads_refuses_a_row_that_sums_others_up(header: str, row: str) -> None:
+    above = {"id": "1", "prompt": "P?", "model": "oak", "response": "R.", "score": "3"}
+    first = ",".join(above[name] for name in header.split(","))
+
+    assert refused(f"{header}\n{first}\n{row}\n") == [
+        "t.csv, line 3: The row has a score and no response, as a row that sums others up has. Other rows come in with "
+        "--leave-out-bad-rows."
+    ]
