@@ -641,7 +641,7 @@ class ColumnQuestions(ColumnRoles):
             message = f"{', '.join(ranked)} may rank the responses of a case."
             hint = f"If so, and 1 is the best, say {option(Holds.RANK, *ranked)}; "
             hint += f"if not, {option(Holds.DETAIL, *ranked)}."
-            page_hint = f"Choose Rank, if 1 is the best, or {Holds.DETAIL.label} for each."
+            page_hint = f"Choose {Holds.RANK.label} or {Holds.DETAIL.label} for each."
             self.put("unknown-ranks", message, hint, page_hint)
 
     def _lists_labels(self, name: str) -> bool:

@@ -507,7 +507,8 @@ class _Resolver(ColumnQuestions):
                 self._give(Holds.LABEL, strong or scores)
             self._give_only(Holds.LABEL, strong or [*labels, *answers, *scores][:1])
         else:
-            plain = [name for name in strong if is_answered or names.says_label(name)]
+            said = {name for name in strong if names.rank(name, Holds.LABEL) == (0, 0) or names.says_people(name)}
+            plain = [name for name in strong if is_answered or name in said]
             graded = [name for name in self.free() if names.is_score(name) and self._is_graded_in_words(name)]
             given = [name for name in self.free() if self.columns[name].mostly(_is_given_by_people)]
             self._give_only(Holds.LABEL, plain or given or (graded if is_answered and len(graded) == 1 else []))
@@ -727,7 +728,8 @@ class _Resolver(ColumnQuestions):
             for role in (Holds.ERROR, Holds.COST, Holds.TOKENS):
                 self._give(role, self.named(role))
             timed = [name for name in self.named(Holds.SECONDS) if self.columns[name].is_numbers]
-            self._give(Holds.SECONDS, list(filter(names.says_unit, timed)))
+            units = ("ms", "s", "sec", "seconds")
+            self._give(Holds.SECONDS, [name for name in timed if names.compared(name).rpartition("_")[2] in units])
             attempts = self.named(Holds.ATTEMPT)
             self._give(Holds.ATTEMPT, [name for name in attempts if "attempt" in name or self.columns[name].is_numbers])
         if self.has(*ASKS) and not self.has(Holds.REFERENCE):

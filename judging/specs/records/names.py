@@ -59,7 +59,7 @@ class Holds(StrEnum):
     LABEL = "label", "Label"
     LABELS_OF = "labels of", "Labels of the rater in the header"
     PREFERENCE = "preference", "Preference"
-    RANK = "rank", "Rank among the responses of the case, 1 the best"
+    RANK = "rank", "Rank (1 is best)"
     JUDGE = "judge", "Judge"
     SCORE = "score", "Score"
     CRITERION = "criterion", "Criterion"
@@ -679,11 +679,6 @@ def is_number_of(name: str) -> bool:
     )
 
 
-def says_unit(name: str) -> bool:
-    """Return whether the name of a time says its unit: latency_ms, seconds."""
-    return compared(name).rpartition("_")[2] in ("ms", "s", "sec", "seconds")
-
-
 def counts_attempts(name: str) -> bool:
     """Return whether values under a name only count repeated responses: run, seed; not settings as a temperature is."""
     return rank(name, Holds.ATTEMPT) is not None or (is_number_of(name) and _OF_SYSTEMS.isdisjoint(words_of(name)))
@@ -751,11 +746,6 @@ def says_judge(text: str) -> bool:
     """Return whether the name of who labels is that of a model: gpt-4, "LLM judge"."""
     is_numbered = len(text) > 3 and re.search(r"\d", text) is not None
     return "llm" in compared(text).split("_") or (is_numbered and is_model(text))
-
-
-def says_label(name: str) -> bool:
-    """Return whether a header says by itself that it is of labels: label, human_rating."""
-    return rank(name, Holds.LABEL) == (0, 0) or says_people(name)
 
 
 def says_right(name: str) -> bool:
