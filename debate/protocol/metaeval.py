@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from debate.protocol.transcripts import RecordedCell, RecordedItem
+from debate.protocol.transcripts import RecordedCell
 from debate.protocol.verdicts import VerdictReading, consensus, majority, read_verdict, to_system_space
 
 Vote = int | None
@@ -37,7 +37,17 @@ class DebateVotes:
 
 def recorded_votes(cell: RecordedCell, reading: VerdictReading) -> tuple[DebateVotes, ...]:
     """Return the votes of a recorded cell under one reading, by item id."""
-    return tuple(_recorded_votes(item, reading) for item in sorted(cell.items, key=lambda item: item.id))
+    return tuple(
+        DebateVotes(
+            item=item.id,
+            response_order=item.response_order,
+            rounds=tuple(
+                {turn.judge: read_verdict(reading, text=turn.text, score=turn.score) for turn in stage}
+                for stage in item.stages
+            ),
+        )
+        for item in sorted(cell.items, key=lambda item: item.id)
+    )
 
 
 def debate_votes(
@@ -59,17 +69,6 @@ def agent_names(judges: Sequence[str]) -> tuple[str, ...]:
         counts[judge] += 1
         names.append(judge if counts[judge] == 1 else f"{judge}#{counts[judge]}")
     return tuple(names)
-
-
-def _recorded_votes(item: RecordedItem, reading: VerdictReading) -> DebateVotes:
-    return DebateVotes(
-        item=item.id,
-        response_order=item.response_order,
-        rounds=tuple(
-            {turn.judge: read_verdict(reading, text=turn.text, score=turn.score) for turn in stage}
-            for stage in item.stages
-        ),
-    )
 
 
 class OutcomeRule(StrEnum):

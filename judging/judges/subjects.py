@@ -143,6 +143,7 @@ def bounded_text(pieces: Iterable[str]) -> str:
 # 4: one exact value in the words that decide, keys of JSON once, headings of the relevance judge with its scale.
 PARSER_VERSION = 4
 READ_ELSEWHERE = 0  # in the place of a parser version: another tool read the reply, so ours changes nothing
+READ_NOW = (PARSER_VERSION, READ_ELSEWHERE)  # of verdicts that a reading today would leave as they are
 
 
 class VerdictStatus(StrEnum):

@@ -31,7 +31,6 @@ from evalsite.reports import jobs
 from evalsite.reports.forms import AnchorForm, CertificateForm, JudgeVersionForm, LooksForm, ThresholdForm, TrustForm
 from evalsite.reports.services import calibration
 from evalsite.reports.services.calibration import (
-    all_certificates,
     certificate_state,
     certificates_of_judges,
     preview,
@@ -514,7 +513,7 @@ CERTIFICATES: ReportTable[JudgesShown, Certificate] = ReportTable(
         ReportColumn("issued_on", lambda row: f"{row.issued_at:%Y-%m-%d}"),
         ReportColumn("version", lambda row: row.version_key[:12]),
     ),
-    rows=lambda _shown: all_certificates(),
+    rows=lambda _shown: list(Certificate.objects.order_by("evaluator_name", "-issued_at", "-pk")),
 )
 
 

@@ -404,17 +404,8 @@ def _shown_cells(codes: Ints, *, keep_unanswered: bool) -> tuple[list[int], list
     return np.flatnonzero(is_answered.any(axis=1)).tolist(), columns
 
 
-def queue_groups(queue: Queue) -> dict[str, list[str]]:
-    """Return the criteria, scenarios and languages that occur in a queue."""
-    return _groups_in(ReviewItem.objects.filter(queue=queue))
-
-
-def table_groups(table: LabelTable) -> dict[str, list[str]]:
-    """Return the criteria, scenarios and languages that occur in a table from elsewhere."""
-    return _groups_in(LabelledItem.objects.filter(table=table))
-
-
-def _groups_in(items: QuerySet[Any]) -> dict[str, list[str]]:
+def groups_in(items: QuerySet[Any]) -> dict[str, list[str]]:
+    """Return the criteria, scenarios and languages that occur among items of a queue, or of a table from elsewhere."""
     rows = list(items.order_by().values_list(*GROUPS).distinct())
     return {name: sorted({row[index] for row in rows if row[index]}) for index, name in enumerate(GROUPS)}
 

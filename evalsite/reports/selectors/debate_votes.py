@@ -19,10 +19,11 @@ from evalsite.reports.selectors.leaderboards import label_version
 from evalsite.review.models import LEFT_OUT, Annotation, Provenance, Referral, ReviewItem
 from evalsite.review.questions.scales import Label, judge_label
 from evalsite.review.selectors.final_labels import SubjectLabel, labels_of_debates, labels_of_evaluators
+from evalsite.review.selectors.golden import verdicts_by_response
 from evalsite.review.selectors.subjects import chunks
 from evalsite.review.states import QueueMode
 from evalsite.review.subject_keys import turned_label
-from judging.judges.subjects import PARSER_VERSION, READ_ELSEWHERE
+from judging.judges.subjects import READ_NOW
 from judging.models import SCORED_KINDS, EvaluatorKind, RunEvaluator, Score, Verdict
 from judging.selectors.judges import versions_of
 
@@ -74,12 +75,12 @@ def audited_responses(
         ]
         cases |= {row.prompt_id for row in drawn}
         drawn_count += len(drawn)
-        verdicts = _verdicts(evaluator, [row.response_ids[0] for row in drawn if row.label is not None])
+        verdicts = verdicts_by_response(evaluator, [row.response_ids[0] for row in drawn if row.label is not None])
         for row in drawn:
             verdict = verdicts.get(row.response_ids[0])
             if row.label is None or verdict is None:
                 continue
-            if verdict.parser_version not in (PARSER_VERSION, READ_ELSEWHERE):
+            if verdict.parser_version not in READ_NOW:
                 outdated += 1
                 continue
             score = getattr(verdict, "score", None)
@@ -125,15 +126,6 @@ def _deciding_runs(labels_by_evaluator: Mapping[int, Sequence[SubjectLabel]]) ->
         if chances[pk]:
             deciding = dict.fromkeys(judged[pk] | drawn[pk], pk) | deciding
     return deciding
-
-
-def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
-    verdicts: dict[int, Verdict] = {}
-    for ids in chunks(response_ids):
-        rows = Verdict.objects.filter(evaluator=evaluator, response__in=ids)
-        rows = rows.select_related("score").defer("rationale", "score__detail").order_by("pk")
-        verdicts |= {verdict.response_id: verdict for verdict in rows}
-    return verdicts
 
 
 @dataclass(frozen=True, slots=True)

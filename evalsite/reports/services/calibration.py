@@ -341,11 +341,6 @@ def threshold_state(*, name: str, version: JudgeVersion) -> ThresholdState:
     return ThresholdState(None, lapsed, changes_between(version_from_json(lapsed.version), version))
 
 
-def all_certificates() -> list[Certificate]:
-    """Return every certificate, by judge, the newest first."""
-    return list(Certificate.objects.order_by("evaluator_name", "-issued_at", "-pk"))
-
-
 def certificate_states(evaluators: Sequence[RunEvaluator]) -> dict[int, CertificateState]:
     """Return the state of each judge's certificate by its key, with three queries; rules have none."""
     judges = [evaluator for evaluator in evaluators if evaluator.kind == EvaluatorKind.JUDGE]

@@ -372,17 +372,12 @@ def _cost_difference(first: Evaluator, second: Evaluator) -> float | None:
     return float(first.cost / len(first.labels) - second.cost / len(second.labels))
 
 
-def _data_version(subject_id: int, options: Options) -> str:
-    return debates_version()
-
-
 def _size(subject_id: int, options: Options) -> int:
-    sets = options.get("sets") or []
-    debates = Debate.objects.filter(debate_set__in=sets) if sets else Debate.objects.all()
+    debates = Debate.objects.filter(debate_set__in=sets) if (sets := options.get("sets")) else Debate.objects.all()
     return debates.count() * 5  # a debate has about five statements
 
 
-DEBATES: ReportKind[ReportContent] = ReportKind("debates", _data_version, _size, compute_debates)
+DEBATES: ReportKind[ReportContent] = ReportKind("debates", lambda *_: debates_version(), _size, compute_debates)
 
 
 MIN_SYSTEMS = 3
@@ -523,7 +518,7 @@ def _pair_row(first: str, second: str, decisions: Sequence[DebateDecision], verd
     }
 
 
-ARENA = ReportKind("arena", _data_version, lambda subject_id, options: Debate.objects.count() * 5, compute_arena)
+ARENA = ReportKind("arena", lambda *_: debates_version(), _size, compute_arena)
 
 
 Subject = tuple[int, int]
@@ -708,8 +703,9 @@ def _cell_of(
     }
 
 
-def _experiment_size(experiment_id: int, options: Options) -> int:
-    return Debate.objects.filter(debate_set__experiment=experiment_id).count() * 5
-
-
-ROBUSTNESS = ReportKind("robustness", lambda *_: debates_version(), _experiment_size, compute_robustness)
+ROBUSTNESS = ReportKind(
+    "robustness",
+    lambda *_: debates_version(),
+    lambda experiment_id, _: Debate.objects.filter(debate_set__experiment=experiment_id).count() * 5,
+    compute_robustness,
+)

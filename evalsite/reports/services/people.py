@@ -17,16 +17,15 @@ from evalsite.reports.selectors.annotations import (
     RevealedAnswer,
     ScaledAnswers,
     Times,
+    groups_in,
     left_out_counts,
     pulls_of,
-    queue_groups,
     read_answers,
     read_labels,
     repeats,
     revealed_answers,
     skips_of,
     status_counts,
-    table_groups,
     work_of_queue,
 )
 from evalsite.reports.selectors.leaderboards import Options, queue_version, work_version
@@ -382,7 +381,7 @@ def compute_agreement(queue_id: int, options: Options) -> ComputedReport[PeopleA
     queue = Queue.objects.get(pk=queue_id)
     answers = read_answers(queue, options)
     paces, retests, anchoring, events = compute_habits(queue, options, answers)
-    report = agreement_of(answers, NamedSource(queue.slug, queue.name), queue_groups(queue))
+    report = agreement_of(answers, NamedSource(queue.slug, queue.name), groups_in(queue.items.all()))
     counted: JsonDict = left_out_counts(queue, options)
     summary = replace(report.summary, **counted)
     content = replace(
@@ -731,7 +730,7 @@ def compute_label_agreement(table_id: int, options: Options) -> ComputedReport[P
     """Return every figure of agreement in a label table, and the labels behind each figure."""
     table = LabelTable.objects.get(pk=table_id)
     answers = read_labels(table, options)
-    content = agreement_of(answers, NamedSource(table.slug, table.name), table_groups(table))
+    content = agreement_of(answers, NamedSource(table.slug, table.name), groups_in(table.items.all()))
     voted, numbers = voted_ranking(table, options), numbers_of_people(table, options)
     content = replace(content, voted=voted, numbers=numbers, known=known_shares(table, answers.table))
     return ComputedReport(content, packed_rows(answers, {}))

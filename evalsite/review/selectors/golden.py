@@ -27,7 +27,7 @@ from evalsite.review.selectors.subjects import (
     part_for,
     subject_facts,
 )
-from judging.judges.subjects import PARSER_VERSION, READ_ELSEWHERE
+from judging.judges.subjects import READ_NOW
 from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite, Verdict
 from judging.models.runs import RunStatus
 from judging.selectors.judges import versions_of
@@ -344,7 +344,8 @@ def golden_answers(
     labelled = [item for item in items if item.subject_id in labels]
     answers = {}
     for evaluator in evaluators:
-        verdicts = _verdicts(evaluator, [item.response_id for item in labelled])
+        verdicts = verdicts_by_response(evaluator, [item.response_id for item in labelled])
+        verdicts = {pk: row for pk, row in verdicts.items() if row.parser_version in READ_NOW}
         answers[evaluator.pk] = [
             _answer(item, labels[item.subject_id].item_id, labels[item.subject_id].label or "", scales, verdicts)
             for item in labelled
@@ -378,13 +379,11 @@ def _answer(
     )
 
 
-def _verdicts(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
-    """Return an evaluator's verdicts by response, as this site reads replies now."""
+def verdicts_by_response(evaluator: RunEvaluator, response_ids: Sequence[int]) -> dict[int, Verdict]:
+    """Return an evaluator's verdicts with their scores, by response."""
     verdicts: dict[int, Verdict] = {}
     for ids in chunks(response_ids):
-        rows = Verdict.objects.filter(
-            evaluator=evaluator, response__in=ids, parser_version__in=(PARSER_VERSION, READ_ELSEWHERE)
-        )
+        rows = Verdict.objects.filter(evaluator=evaluator, response__in=ids)
         rows = rows.select_related("score").defer("rationale", "score__detail").order_by("pk")
         verdicts |= {verdict.response_id: verdict for verdict in rows}
     return verdicts
