@@ -239,7 +239,9 @@ class RecordPlanner:
                 self._make_suite()
             else:
                 self._set_target(stored)
-        elif self.collected.unknown_cases and (counts["responses"] or self.benchmark or self.suite_id):
+        elif self.collected.unknown_cases and (
+            counts["responses"] or self.collected.unknown_responses or self.benchmark or self.suite_id
+        ):
             self._find_by_ids()
         self._check_unknown()
         self._check_responses()
@@ -415,9 +417,13 @@ class RecordPlanner:
         if missing:
             first = missing[0][1]
             message = (
-                f"{len(missing):,} responses that are scored or labelled here are not stored (first: case "
+                f"Of the responses that are scored or labelled here, {len(missing):,} are not stored (first: case "
                 f"{self.collected.case_key(first.case)}, {first.system}, attempt {first.attempt}, {first.place.at})."
             )
+            rows = Response.objects.filter(prompt__cases__suites=suite).order_by("system__name")
+            stored = list(rows.values_list("system__name", flat=True).distinct()) if suite else []
+            if stored and first.system not in stored:
+                message += f" Stored are those of {shorten(', '.join(stored))}."
             self.findings.add(UNKNOWN_RESPONSES, first.place.file, "", message, first.system)
 
 

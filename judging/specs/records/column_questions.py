@@ -404,7 +404,13 @@ class ColumnQuestions(ColumnRoles):
                 self.put("object-in-role", message, hint, page_hint)
         for ask in (
             *(self._ask_whose_steps, self._ask_whose_context, self._ask_about_errors, self._ask_about_objects_alike),
-            *(self._ask_about_lists, self._ask_about_turns, self._ask_who_says, self._ask_for_cases),
+            *(
+                self._ask_about_lists,
+                self._ask_about_ranks,
+                self._ask_about_turns,
+                self._ask_who_says,
+                self._ask_for_cases,
+            ),
             *(self._ask_about_names, self._ask_whose_settings, self._ask_whose_scores),
         ):
             ask()
@@ -572,7 +578,6 @@ class ColumnQuestions(ColumnRoles):
             found += [(name, f"{name} {why}") for name in open_to if (why := self._said_of_lists(name))]
             self._ask_about_opinions()
             self._ask_whose_response()
-            self._ask_about_ranks()
         for name, message in found:
             hint = "Bring a row for each of them. To keep them as a detail, "
             self.ask_or_keep(name, "lists", f"{message}.", hint)
@@ -628,7 +633,8 @@ class ColumnQuestions(ColumnRoles):
         """Ask where columns seem to order the responses of a prompt."""
         headers = set(self.mapping.all(Holds.RESPONSES_OF))
         ranked: list[str] = []
-        for name in self.free():
+        is_of_responses = self.has(*RESPONDS) or (self.has(Holds.CASE) and self.has(Holds.SYSTEM))
+        for name in self.free() if is_of_responses else ():
             column = self.columns[name]
             is_chosen = names.is_strong(name, Holds.PREFERENCE) and not self.has(Holds.RESPONSE_A)
             if column.is_numbers and names.ranks(name):

@@ -609,6 +609,11 @@ def named_responses(name: str) -> str:
     return match[1] if match and _MODEL.match(match[1].lower()) else ""
 
 
+def system_of_file(stem: str) -> str:
+    """Return the system after which a file of responses is named: oak of answers_oak, gpt-4 of gpt-4_outputs."""
+    return named_responses(stem) or re.sub(rf"(?i)^(?:{'|'.join(_MADE)})s?[_. -]+(?=.)", "", stem)
+
+
 def says_response(name: str) -> bool:
     """Return whether a header says by its words that it is of responses of a system: gpt4_answer, respuesta_modelo."""
     return has_word(name, Holds.RESPONSE) and bool(named_responses(name) or words_of(name) & WORDS_OF_SYSTEMS)

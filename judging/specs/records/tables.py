@@ -235,7 +235,7 @@ class _Reader:
         base = self.part.file.rpartition("/")[2]
         folders = {other.folder for other in self.upload.parts if other.file.rpartition("/")[2] == base}
         is_of_folder = len(folders) > 1 and bool(self.part.folder)
-        self.system = self.part.folder.rpartition("/")[2] if is_of_folder else self.part.stem.removeprefix("responses_")
+        self.system = self.part.folder.rpartition("/")[2] if is_of_folder else names.system_of_file(self.part.stem)
         self.system_warning = "system-from-folder" if is_of_folder else "system-from-file"
 
     def _of_others(self) -> list[Part]:

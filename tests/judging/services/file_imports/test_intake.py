@@ -261,3 +261,15 @@ def test_check_import_refuses_a_suite_whose_archive_is_damaged_further_on() -> N
     checked = check(("all.zip", data[:-2000] + b"\xff" * 300 + data[-1700:]))
 
     assert said(checked) == [("error", "", "bad-archive")]
+
+
+def test_check_import_says_whose_responses_are_stored_where_scores_name_another_system() -> None:
+    store(import_files.suite())
+    store(csv(ROWS))
+
+    checked = check(csv([["case_id", "model", "judge", "score"], ["france", "oak", "gpt", 4]], name="scores.csv"))
+
+    assert [problem.message for problem in checked.problems if problem.code == "unknown-response"] == [
+        "Of the responses that are scored or labelled here, 1 are not stored (first: case france, oak, attempt 0, "
+        "line 2). Stored are those of ada."
+    ]

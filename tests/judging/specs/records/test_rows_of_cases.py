@@ -68,6 +68,21 @@ def test_reads_asks_whether_numbers_rank_responses() -> None:
     ]
 
 
+def test_reads_asks_about_ranks_of_responses_that_another_file_has() -> None:
+    assert refused("id,model,annotator,rank\n1,oak,ann,1\n1,elm,ann,2\n", "t.csv") == [
+        "t.csv: rank may rank the responses of a case. If so, and 1 is the best, say --map rank=rank; if not, --map "
+        "detail=rank."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "system"),
+    [("answers_oak", "oak"), ("model_outputs", "model_outputs"), ("gpt-4_outputs", "gpt-4"), ("outputs", "outputs")],
+)
+def test_reads_names_a_system_after_its_file_without_the_word_for_responses(file: str, system: str) -> None:
+    assert read("prompt,response\nP?,R it is.\n", f"{file}.csv")["systems"] == [system]
+
+
 def test_reads_takes_an_actual_output_for_the_response_and_an_actual_label_for_the_reference() -> None:
     output: JsonDict = read("input,expected,actual\nWho heals?,Ann,It was Bo.\n", "t.csv")
     labelled: JsonDict = read(
