@@ -18,6 +18,7 @@ from judging.models import Benchmark, ImportBatch, ImportStatus, Prompt, Respons
 from judging.services.file_imports.import_batches import open_batch
 from judging.services.file_imports.intake import ImportOptions, Intake, read_intake
 from judging.services.file_imports.pictures import stored_digests, use_pictures, write_pictures
+from judging.services.file_imports.record_plans import ImportTarget
 from judging.services.file_imports.responses import (
     ResponsePlan,
     coming_prompts,
@@ -122,11 +123,11 @@ def _judgment_parts(collected: Collected, earlier: Upload | None, *, is_blind: b
     ]
 
 
-def name_as_stored(rubric: StagedRubric, benchmark: Benchmark | None) -> None:
+def name_as_stored(rubric: StagedRubric, target: ImportTarget) -> None:
     """Give a rubric a name of its own where another benchmark's rubric already has its name."""
     latest = Rubric.objects.filter(slug=rubric_slug_of(rubric.head.name)).order_by("-version").first()
-    if latest is not None and benchmark is not None and latest.benchmark_id not in (None, benchmark.pk):
-        rubric.rename(f"{rubric.head.name} ({benchmark.name})")
+    if latest is not None and latest.benchmark is not None and latest.benchmark != target.benchmark:
+        rubric.rename(f"{rubric.head.name} ({target.name})")
 
 
 def _fact(label: str, value: object, tone: str = "") -> JsonDict:
@@ -362,9 +363,9 @@ class CheckedImport:
             self.responses = _plan_of_responses(intake, self.suite, stored)
             self.parts.append(_responses_part(intake, self.responses, stored))
         for rubric in intake.rubrics:
-            benchmark = intake.target.benchmark if intake.target else None
-            name_as_stored(rubric, benchmark)
-            plan = plan_rubric(staged=rubric, benchmark=benchmark)
+            if intake.target is not None:
+                name_as_stored(rubric, intake.target)
+            plan = plan_rubric(staged=rubric, benchmark=intake.target.benchmark if intake.target else None)
             self.parts.append(_rubric_part(rubric, plan, intake, findings))
         if intake.collected is not None:
             self.parts += _judgment_parts(intake.collected, earlier, is_blind=bool(self.options.is_blind))

@@ -201,6 +201,22 @@ def test_store_import_gives_a_rubric_of_another_benchmark_a_name_of_its_own() ->
     assert [rubric["name"] for rubric in second["rubrics"]] == ["levels (Others) v1"]
 
 
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_store_import_gives_a_rubric_of_a_new_benchmark_a_name_of_its_own(is_equal: bool) -> None:
+    """With a suite of its own, equal criteria stayed the other benchmark's, and others became its next version."""
+    store(import_files.suite())
+    criteria = b"criteria:\n  clarity:\n    '1': Bad.\n    '2': Good.\n"
+    store(("crit.yaml", criteria), benchmark="Capitals")
+    other = import_files.SUITE.replace(b"Capitals", b"Others").replace(b"france", b"spain").replace(b"poland", b"italy")
+    coming = (("others.yaml", other), ("crit.yaml", criteria if is_equal else criteria.replace(b"Bad", b"Poor")))
+
+    store(*coming)
+    store(*coming)
+
+    stored = Rubric.objects.order_by("pk").values_list("name", "version", "benchmark__name")
+    assert list(stored) == [("crit", 1, "Capitals"), ("crit (Others)", 1, "Others")]
+
+
 def test_check_import_compares_a_rubric_with_its_latest_version() -> None:
     store(import_files.suite())
     store(import_files.workbook())
