@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from statistics import median
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
@@ -350,7 +349,10 @@ class AdminHome:
 def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
     """Return one person's queues and pace: two queries."""
     queues = with_my_counts(Queue.objects.filter(answer_filter(user.pk), status=QueueStatus.OPEN), user_id=user.pk)
-    rows = [_queue_row(queue) for queue in queues.order_by("name", "pk")]
+    rows = [
+        AnnotatorQueue(queue, done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
+        for queue in queues.order_by("name", "pk")
+    ]
     midnight = localtime(at).replace(hour=0, minute=0, second=0, microsecond=0)
     today = Annotation.objects.filter(annotator=user, created_at__gte=midnight)
     answered = list(today.values_list("seconds", flat=True))
@@ -360,10 +362,6 @@ def annotator_home(*, user: User, at: datetime) -> AnnotatorHome:
         answers_today=len(answered),
         median_seconds=median(times) if times else None,
     )
-
-
-def _queue_row(queue: Any) -> AnnotatorQueue:
-    return AnnotatorQueue(queue, done=queue.my_done, waiting=max(0, queue.open_count - queue.my_touched))
 
 
 def live_runs(*, at: datetime) -> tuple[LiveRun, ...]:

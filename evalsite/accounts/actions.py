@@ -127,15 +127,13 @@ def reset_second_factor(act: ActionCall[User, NoInput]) -> User:
     return reset_factors(person=act.subject, actor=act.actor)
 
 
-def _required_form(_subject: None, _first: JsonObject, data: PageData | None) -> RequiredRolesForm:
-    return RequiredRolesForm(data, initial={"roles": [role.value for role in required_roles()]})
-
-
 @PEOPLE.new(
     "require-second-factor",
     permission="auth.change_user",
     form=RequiredRolesForm,
-    makes_form=_required_form,
+    makes_form=lambda _none, _first, data: RequiredRolesForm(
+        data, initial={"roles": [role.value for role in required_roles()]}
+    ),
     shown=lambda roles: {"roles": [role.value for role in roles]},
 )
 def require_second_factor(act: ActionCall[None, RequiredRolesForm]) -> list[Role]:
@@ -160,15 +158,13 @@ def export_person(act: ActionCall[User, NoInput]) -> JsonDict:
     return personal_document(person=act.subject, actor=act.actor)
 
 
-def _erase_form(person: User, _first: JsonObject, data: PageData | None) -> ConfirmForm:
-    return ConfirmForm(data, name=person.username, consequences=erasure_in_words(person))
-
-
 @PEOPLE.one(
     "erase",
     permission="auth.change_user",
     form=ConfirmForm,
-    makes_form=_erase_form,
+    makes_form=lambda person, _first, data: ConfirmForm(
+        data, name=person.username, consequences=erasure_in_words(person)
+    ),
     said=lambda person: f"Erased. Their work stays under the name {person.username}.",
 )
 def erase(act: ActionCall[User, ConfirmForm]) -> User:

@@ -591,7 +591,8 @@ def _answer(request: HttpRequest, action: Action[Any, Any], key: int | None) -> 
             if kept is not None:
                 kept.delete()  # files are sent anew
             return result.response()
-        status, location = _success_of(action), _location_of(action, result)
+        status = _success_of(action)
+        location = "" if status == 200 else f"/api/v1/{action.made.plural}/{result.pk}"
         body = json.dumps(action.shown(result), ensure_ascii=False, default=str)
         if kept is not None:
             kept.status, kept.location = status, location
@@ -604,11 +605,6 @@ def _success_of(action: Action[Any, Any]) -> int:
     """Return the status of an answer to what was done: that something goes on, was made, or is done."""
     is_made = action.verb.partition("-")[0] == CREATE and not action.has_subject
     return 202 if action.options.get("is_long") else 201 if is_made else 200
-
-
-def _location_of(action: Action[Any, Any], result: Any) -> str:
-    """Return where what was made or goes on can be asked for."""
-    return "" if _success_of(action) == 200 else f"/api/v1/{action.made.plural}/{result.pk}"
 
 
 def _kept(kept: KeptAnswer) -> HttpResponse:

@@ -26,6 +26,15 @@ _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 
 
+def finite_number(value: str | float) -> float | None:
+    """Return the number that a text is; None for anything else, NaN and infinities included."""
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
 def is_figure(value: object) -> bool:
     """True for finite numbers; booleans, None, NaN and infinities are not figures."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):

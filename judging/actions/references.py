@@ -13,7 +13,7 @@ from evalsite.base.actions.declarations import ActionCall, Noun, PageData, Refer
 from evalsite.base.command_base import BadInput, listed, look_up, numbered_row, pick
 from evalsite.base.http import whole_number
 from evalsite.base.rows import Owned
-from evalsite.base.types import JsonDict, JsonObject, Refused
+from evalsite.base.types import JsonDict, Refused
 from judging.models import Benchmark, Case, Judge, ModelEndpoint, PromptVersion, Rubric, Run, Suite, System
 from judging.selectors.endpoints import active_judges
 
@@ -153,14 +153,6 @@ def owner_facts(row: Owned) -> JsonDict:
     return {"id": row.pk, "owner": owner.username if owner is not None else None, "co_owners": list(names)}
 
 
-def _anybody(_row: Owned, _first: JsonObject, data: PageData | None) -> CoOwnerForm:
-    return CoOwnerForm(data, people=User.objects.filter(is_active=True))
-
-
-def _co_owner(row: Owned, _first: JsonObject, data: PageData | None) -> CoOwnerForm:
-    return CoOwnerForm(data, people=row.co_owners.all())
-
-
 def declare_co_owners(noun: Noun[OwnedRow], *, permission: str) -> None:
     """Declare how co-owners of a kind of thing come and go."""
 
@@ -168,7 +160,7 @@ def declare_co_owners(noun: Noun[OwnedRow], *, permission: str) -> None:
         "add-owner",
         permission=permission,
         form=CoOwnerForm,
-        makes_form=_anybody,
+        makes_form=lambda _row, _first, data: CoOwnerForm(data, people=User.objects.filter(is_active=True)),
         owned=itself,
         shown=owner_facts,
         said=lambda row: f"Co-owners of {row}: {', '.join(owner_facts(row)['co_owners'])}",
@@ -185,7 +177,7 @@ def declare_co_owners(noun: Noun[OwnedRow], *, permission: str) -> None:
         permission=permission,
         rows=lambda person: noun.rows(person).filter(co_owners__isnull=False).distinct(),
         form=CoOwnerForm,
-        makes_form=_co_owner,
+        makes_form=lambda row, _first, data: CoOwnerForm(data, people=row.co_owners.all()),
         owned=itself,
         shown=owner_facts,
         said=lambda row: f"Co-owners of {row}: {', '.join(owner_facts(row)['co_owners']) or 'none'}",

@@ -141,14 +141,10 @@ def restore(act: ActionCall[Run, NoInput]) -> Run:
     return new_runs.restore_run(run_id=act.subject.pk, actor=act.actor)
 
 
-def _rescore_form(run: Run, first: JsonObject, data: PageData | None) -> RescoreForm:
-    return RescoreForm(data, run=run, evaluator=first["evaluator"] or "")
-
-
 @change(
     "rescore",
     form=RescoreForm,
-    makes_form=_rescore_form,
+    makes_form=lambda run, first, data: RescoreForm(data, run=run, evaluator=first["evaluator"] or ""),
     first_fields={
         "evaluator": forms.CharField(
             required=False, help_text="Name or number of the judge or index. Default: the only one that can be chosen."
@@ -191,10 +187,6 @@ def _new_form(_subject: None, first: JsonObject, data: PageData | None) -> NewRu
     return RunForm(data, suite=first["suite"], initial={"rules": True})
 
 
-def _esi_form(_subject: None, first: JsonObject, data: PageData | None) -> NewRunForm:
-    return EsiRunForm(data, suite=first["suite"])
-
-
 new = partial(
     RUNS.new,
     permission="judging.add_run",
@@ -206,7 +198,7 @@ new_esi = partial(
     RUNS.new,
     permission="judging.add_run",
     form=ESI_FORM,
-    makes_form=_esi_form,
+    makes_form=lambda _none, first, data: EsiRunForm(data, suite=first["suite"]),
     first_fields={"suite": OPTIONAL_SUITE},
 )
 
@@ -263,15 +255,11 @@ def _plan(act: ActionCall[None, NewRunForm]) -> RunPlan:
     return act.form.plan()
 
 
-def _trial_form(_subject: None, first: JsonObject, data: PageData | None) -> TrialForm:
-    return TrialForm(data, response=first["response"])
-
-
 trial = partial(
     RUNS.new,
     permission="judging.add_run",
     form=TrialForm,
-    makes_form=_trial_form,
+    makes_form=lambda _none, first, data: TrialForm(data, response=first["response"]),
     first_fields={
         "response": forms.ModelChoiceField(
             Response.objects.select_related("prompt__benchmark", "system"), help_text="Number of the response."

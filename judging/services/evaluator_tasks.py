@@ -551,11 +551,6 @@ def trees_of(rubric: Rubric | None, cases: Iterable[Case]) -> dict[str, JsonDict
     return dict(items.values_list("case_key", "tree"))
 
 
-def unseen_words(count: int) -> str:
-    """Return the flag of a verdict by a judge that could not see the images."""
-    return f"judged without its {count} image{'' if count == 1 else 's'}"
-
-
 def _about_benchmark(evaluator: RunEvaluator) -> str:
     """Return the description of a run's benchmark; an evaluator that is only estimated belongs to no run."""
     suite = evaluator.run.suite if evaluator.run_id is not None else None
@@ -600,7 +595,8 @@ def _judge(
     except BadPrompt as problem:
         return _not_asked(str(problem))
     if unseen and "endpoint" in evaluator.options:
-        verdict = replace(verdict, flags=(*verdict.flags, unseen_words(unseen)))
+        flag = f"judged without its {unseen} image{'' if unseen == 1 else 's'}"
+        verdict = replace(verdict, flags=(*verdict.flags, flag))
     if other is not None and verdict.value is not None:
         verdict = replace(verdict, value={**verdict.value, BASELINE_RESPONSE: other.pk})
     score = judge.score(verdict.value, subject) if verdict.value is not None else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import difflib
 import itertools
-import math
 import re
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from evalsite.base.formats import finite_number
 from judging.specs.files.findings import Findings, Rule, at_line, error_rule, warning_rule
 from judging.specs.files.yaml_files import Node
 
@@ -148,11 +148,7 @@ def as_number(node: Node) -> float | None:
     value = node.content
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+    return finite_number(value)
 
 
 def regex_fault(pattern: str) -> str:

@@ -15,11 +15,9 @@ from evalsite.base.actions.declarations import (
     ActionCall,
     NoInput,
     Noun,
-    PageData,
     Reference,
     columns,
 )
-from evalsite.base.types import JsonObject
 
 SENDS_TRACES = "judging.add_upload"
 COUNTS = ("spans", "waiting", "incomplete", "stored", "left_out", "dropped")
@@ -59,11 +57,13 @@ class StepForm(forms.Form):
     )
 
 
-def _step_form(source: TraceSource, _first: JsonObject, data: PageData | None) -> StepForm:
-    return StepForm(data, initial={"step": source.step})
-
-
-@of_source("choose-step", form=StepForm, makes_form=_step_form, button="Choose step", icon="layers")
+@of_source(
+    "choose-step",
+    form=StepForm,
+    makes_form=lambda source, _first, data: StepForm(data, initial={"step": source.step}),
+    button="Choose step",
+    icon="layers",
+)
 def step(act: ActionCall[TraceSource, StepForm]) -> TraceSource:
     """Choose whether whole traces are stored from now on, or one step of each by its name."""
     return choose_step(source=act.subject, step=act.data["step"].strip(), actor=act.actor)

@@ -25,13 +25,12 @@ from evalsite.base.actions.declarations import (
     ActionCall,
     NoInput,
     Noun,
-    PageData,
     Reference,
     columns,
 )
 from evalsite.base.actions.entries import RowField
 from evalsite.base.form_fields import NameField
-from evalsite.base.types import JsonDict, JsonObject
+from evalsite.base.types import JsonDict
 
 ADDS_WEBHOOKS = "api.add_webhook"
 
@@ -87,11 +86,12 @@ def add_webhook(act: ActionCall[None, WebhookForm]) -> Webhook:
     return make_webhook(**act.data, actor=act.actor, at=act.at)
 
 
-def _webhook_form(webhook: Webhook, _first: JsonObject, data: PageData | None) -> WebhookChangeForm:
-    return WebhookChangeForm(data, initial=_webhook_facts(webhook))
-
-
-@of_webhook(CHANGE, form=WebhookChangeForm, makes_form=_webhook_form, said=lambda webhook: f"{webhook.name} saved.")
+@of_webhook(
+    CHANGE,
+    form=WebhookChangeForm,
+    makes_form=lambda webhook, _first, data: WebhookChangeForm(data, initial=_webhook_facts(webhook)),
+    said=lambda webhook: f"{webhook.name} saved.",
+)
 def set_webhook(act: ActionCall[Webhook, WebhookChangeForm]) -> Webhook:
     """Change a webhook. What waits goes to the new address."""
     return change_webhook(webhook=act.subject, **act.data, actor=act.actor)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from math import isfinite
 from typing import Any
 
 from django import forms
@@ -16,6 +15,7 @@ from debate.protocol.metaeval import OutcomeRule
 from debate.protocol.verdicts import VerdictReading
 from evalsite.base.actions.entries import TextsField
 from evalsite.base.form_fields import BudgetField, DayField, NameField, check_period, offer_choices
+from evalsite.base.formats import finite_number
 from evalsite.base.http import whole_number
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.reports.selectors.graders import graders_of
@@ -583,8 +583,8 @@ def results_choice(query: QueryDict) -> ResultsChoice:
         other=whole_number(query.get("other", "")) or 1,
         scenario=query.get("scenario", "")[:100] or None,
         language=query.get("lang", "")[:40] or None,
-        least=_number(query.get("least", "")),
-        most=_number(query.get("most", "")),
+        least=finite_number(query.get("least", "")),
+        most=finite_number(query.get("most", "")),
         search=query.get("q", "").strip()[:200],
         sort=query.get("sort", "")[:20],
         row=query.get("row", "")[:40],
@@ -596,22 +596,13 @@ def _is_read(name: str, text: str) -> bool:
     if name in ("grader", "system", "other"):
         return whole_number(text) is not None
     if name in ("least", "most"):
-        return _number(text) is not None
+        return finite_number(text) is not None
     choices = {"columns": Columns, "show": RowFilter, "mode": MeanKind}.get(name)
     return choices is None or text in set(choices)
 
 
 def _whole_numbers(values: list[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(key for value in values if (key := whole_number(value)) is not None))
-
-
-def _number(text: str) -> float | None:
-    """Return a number; None for anything else."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
 
 
 def debate_basis(content: ReportContent) -> str:

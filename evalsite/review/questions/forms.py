@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
-from math import isfinite
 from typing import Any
 
+from evalsite.base.formats import finite_number
 from evalsite.base.types import JsonObject
 from evalsite.review.questions.scales import (
     ANSWERED,
@@ -336,13 +336,8 @@ class FormQuestion:
 
 
 def _number(text: str) -> float | int | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    if not isfinite(number):
-        return None
-    return int(number) if number.is_integer() else number
+    number = finite_number(text)
+    return int(number) if number is not None and number.is_integer() else number
 
 
 def scale_values(scale: ScaleSpec) -> tuple[float, ...]:

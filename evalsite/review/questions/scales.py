@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, product
-from math import isfinite
 
-from evalsite.base.formats import SHARE, WINS, ScaleKind, ScoreScale, rating, read_scale, scale_through
+from evalsite.base.formats import SHARE, WINS, ScaleKind, ScoreScale, finite_number, rating, read_scale, scale_through
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.review.blinding import to_system_space
 from judging.specs.records.names import preference
@@ -202,7 +201,7 @@ def score_scale_of_labels(labels: Sequence[Label]) -> ScoreScale:
         return rating(0, 100)
     if is_points_scale(labels) and (scale := _scale_in_words(labels)).is_rating:
         return scale
-    numbers = {number: label.share for label in labels if (number := _number(label.value)) is not None}
+    numbers = {number: label.share for label in labels if (number := finite_number(label.value)) is not None}
     shares = {number: share for number, share in numbers.items() if share is not None}
     return scale_through(shares) if len(shares) == len(labels) > 1 else SHARE
 
@@ -266,7 +265,7 @@ def _tone_of(label: Label) -> int:
 
 def labels_in_order(words: Sequence[str]) -> tuple[Label, ...]:
     """Return labels that are written down from the lowest to the highest; each is worth its place, or its number's."""
-    numbers = [_number(word) for word in words]
+    numbers = [finite_number(word) for word in words]
     values = [float(index) if None in numbers else number or 0.0 for index, number in enumerate(numbers)]
     low, width = min(values, default=0.0), (max(values, default=0.0) - min(values, default=0.0)) or 1.0
     return tuple(Label(word, word, (value - low) / width) for word, value in zip(words, values, strict=True))
@@ -283,12 +282,12 @@ def label_on(scale: Sequence[Label], word: str) -> str | None:
         for label in names:
             if label[n] == words or (not is_exact and label[n].casefold() == words.casefold()):
                 return label[0]
-    number = _number(words)
+    number = finite_number(words)
     if number is None and {label.text for label in scale} <= _PREFERENCE_TEXTS and (better := preference(word)):
         number = PREFERENCE_NUMBERS[better]
     if number is None:
         return None
-    return next((label.value for label in scale if _number(label.value) == number), None)
+    return next((label.value for label in scale if finite_number(label.value) == number), None)
 
 
 def scale_of_labels(used: Iterable[str], declared: Sequence[float | str | None] = ()) -> tuple[Label, ...]:
@@ -307,7 +306,7 @@ def scale_of_labels(used: Iterable[str], declared: Sequence[float | str | None] 
         scale = [known.get(word.casefold(), word) for word in reversed(words)]
         ordered = tuple(Label(word, word, place / (len(scale) - 1)) for place, word in enumerate(scale))
         return (*ordered, *(Label(word, word) for word in sorted(set(given) - set(scale))))
-    numbers = {word: number for word in given if (number := _number(word)) is not None}
+    numbers = {word: number for word in given if (number := finite_number(word)) is not None}
     ends = [end for end in declared if isinstance(end, int | float)]
     if len(ends) == 2 and ends[0] < ends[1]:
         return _between(ends[0], ends[1], given, numbers)
@@ -329,14 +328,6 @@ def _between(low: float, high: float, given: Sequence[str], numbers: dict[str, f
     ordered = sorted(values, key=lambda word: (values[word], word))
     rows = [Label(word, word, within[word] if low <= values[word] <= high else None) for word in ordered]
     return (*rows, *(Label(word, word) for word in sorted(set(given) - set(numbers))))
-
-
-def _number(word: str) -> float | None:
-    try:
-        number = float(word)
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
 
 
 def labels_from_json(rows: Iterable[JsonObject]) -> tuple[Label, ...]:

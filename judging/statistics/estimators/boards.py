@@ -473,7 +473,7 @@ def _inference(parts: _SystemStrata, data: BoardData, *, needed: int) -> Inferen
     if n < needed and not (is_census and n + parts.imputed >= needed):
         return TooFew(n, needed)
     strata = merged([*parts.sampled, *parts.further])
-    critical = _critical(data, n)
+    critical = look_multiplier(n, data.planned) if data.planned and n >= FEWEST_CASES else None
     inference = stratified_mean(strata, scale=data.scale, critical=critical, own_spread=True)
     if is_census or critical is not None or not parts.is_corrected or not is_pass_fail(strata, data.scale):
         return inference
@@ -486,10 +486,6 @@ def _unscored(labels: Floats) -> list[Stratum]:
     decided = labels[~np.isnan(labels)]
     waiting = len(labels) - len(decided)
     return [people_only(decided, others=waiting)] if len(decided) >= 2 or (len(decided) and not waiting) else []
-
-
-def _critical(data: BoardData, n: int) -> float | None:
-    return look_multiplier(n, data.planned) if data.planned and n >= FEWEST_CASES else None
 
 
 def pair_difference(data: BoardData, first: int, second: int, mode: MeanKind) -> Inference | TooFew:
