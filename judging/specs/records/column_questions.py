@@ -264,7 +264,17 @@ class ColumnQuestions(ColumnRoles):
         return self.columns[name].mostly(says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES
 
     def _ask_about_choices(self) -> None:
-        """Ask where an answer may count the texts of a list that nothing names as choices."""
+        """Ask where an answer may count the texts of a list that nothing names as choices, and where columns of numbered
+        answers may be right answers, as nothing chooses one of them."""
+        several = self.mapping.all(Holds.CHOICES)
+        said = {names.letter_of_choice(name)[0] for name in several[1:] if self.mapping.why[name] != CHOSEN}
+        if said & {"answer", "ans"} and not self.has(Holds.REFERENCE):
+            message = f"{', '.join(several)} may be the choices of a question, or answers that are right."
+            hint = f"Say which: {option(Holds.CHOICES, *several)}, or {option(Holds.REFERENCE, *several)}. In place of "
+            hint += f'{Holds.REFERENCE}, write "{Holds.RESPONSES_OF}" if systems gave them.'
+            roles = f"{Holds.CHOICES.label}, {Holds.REFERENCE.label} or {Holds.RESPONSES_OF.label}"
+            page_hint = f"Choose {roles} for each."
+            self.put("two-roles", message, hint, page_hint)
         answer = self.mapping.one(Holds.REFERENCE) or ("" if self.has(*RESPONDS) else self.mapping.one(Holds.LABEL))
         if answer and not self.has(Holds.CHOICES) and self.columns[answer].mostly(is_choice):
             lists = [name for name in self.free() if self.columns[name].mostly(are_choices)]
@@ -697,6 +707,8 @@ class ColumnQuestions(ColumnRoles):
         keys = set(entries[0]).intersection(*entries) if entries and is_open else set()
         said = {key: names.rank(key, Holds.RESPONSE) or (says_who and names.rank(key, Holds.ANSWER)) for key in keys}
         is_text = is_by_name and all(map(_is_text, entries))
+        if is_by_name and not any(said.values()):
+            said = {key: names.rank(key, Holds.ANSWER) for key in keys}
         return min((key for key, rank in said.items() if rank and (rank[0] == 0 or is_text)), default="")
 
     def _ask_for(self, one: Holds, wide: Holds, candidates: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evalsite.base.types import JsonObject
+from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.files.findings import Findings, shorten
 from judging.specs.records import names
 from judging.specs.records.names import Holds
@@ -223,7 +223,7 @@ def value_at(fields: JsonObject, name: str, mapping: Mapping) -> object:
 
 def unrolled(fields: JsonObject, column: str) -> Iterator[JsonObject]:
     """Yield a row for each entry of the list in a column, with what the row says beside it; the row where none is."""
-    entries = objects(parsed(fields.get(column))) if column else []
+    entries = _entries(fields.get(column)) if column else []
     if not entries:
         yield fields
         return
@@ -233,18 +233,25 @@ def unrolled(fields: JsonObject, column: str) -> Iterator[JsonObject]:
 
 
 def _list_of_responses(part: Part) -> str:
-    """Return the column whose values are lists with a response of each system, "answers" of {answer, model, rank}, or
-    with all that the system of the row answered: "results" of {question, answer} beside "model"."""
+    """Return the column whose values have a response of each system, as "answers" of {answer, model, rank}, or all that
+    the system of the row answered: "results" of {question, answer} beside "model"."""
     is_of_system = any(names.is_strong(name, Holds.SYSTEM) for name in part.columns)
     for name in part.columns:
-        lists = [value for row in part.sample if isinstance(value := parsed(row.fields.get(name)), list) and value]
-        entries = [entry for value in lists for entry in value]
-        is_of_objects = bool(entries) and all(isinstance(entry, dict) for entry in entries)
-        if is_of_objects and all(map(says_who_answered, entries)):
+        entries = [entry for row in part.sample for entry in _entries(row.fields.get(name))]
+        if entries and all(map(says_who_answered, entries)):
             return name
-        if is_of_objects and is_of_system and all(map(_asks_and_answers, entries)):
+        if entries and is_of_system and all(map(_asks_and_answers, entries)):
             return name
     return ""
+
+
+def _entries(value: object) -> list[JsonDict]:
+    """Return the objects of a list of nothing else, or of an object by model, each with its name; none of others."""
+    value = parsed(value)
+    if isinstance(value, dict) and names.are_models(value) and all(isinstance(entry, dict) for entry in value.values()):
+        return [{"model": name, **entry} for name, entry in value.items()]
+    is_of_objects = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
+    return objects(value) if is_of_objects else []
 
 
 def _asks_and_answers(entry: JsonObject) -> bool:

@@ -587,3 +587,16 @@ def test_reads_asks_whose_conversations_people_rated() -> None:
         "t.jsonl: conversation holds conversations that a system carried out. Which system was it? Say it with "
         "--system NAME."
     ]
+
+
+def test_reads_asks_what_numbered_answers_are_where_nothing_chooses_one() -> None:
+    columns = [f"answer_{n}" for n in (1, 2, 3)]
+    as_choices, as_references = (
+        " ".join(f"--map {role}={name}" for name in columns) for role in ("choices", "reference")
+    )
+    table = "question,answer_1,answer_2,answer_3,prediction\nWho heals?,Ann,Anna,A. Lee,It was Ann.\n"
+
+    assert refused(table) == [
+        f"t.csv: {', '.join(columns)} may be the choices of a question, or answers that are right. Say which: "
+        f'{as_choices}, or {as_references}. In place of reference, write "responses of" if systems gave them.'
+    ]

@@ -157,6 +157,27 @@ def test_reads_takes_all_that_the_system_of_a_record_answered() -> None:
     )
 
 
+def test_reads_takes_answers_and_scores_by_the_name_of_the_model() -> None:
+    row = {"id": "1", "prompt": "Which?"}
+    by_model = {
+        "gpt-4o": {"answer": "Elbe.", "scores": {"acc": 1}},
+        "claude-3": {"answer": "Oder.", "scores": {"acc": 0}},
+    }
+
+    document = read(lines(row | {"results": by_model}), "t.jsonl")
+
+    assert document["responses"] == [response("gpt-4o", "Elbe."), response("claude-3", "Oder.")]
+    assert [(score["system"], score["grader"], score["value"]) for score in document["scores"]] == [
+        ("gpt-4o", "acc", 1.0),
+        ("claude-3", "acc", 0.0),
+    ]
+    by_name = {"ours": by_model["gpt-4o"], "theirs": by_model["claude-3"]}
+    assert refused(lines(row | {"results": by_name}), "t.jsonl") == [
+        "t.jsonl: results has answer in objects, which may be responses. Bring a row for each of them. To keep them as a "
+        "detail, say --map detail=results."
+    ]
+
+
 def test_reads_takes_each_of_several_replies_as_an_attempt() -> None:
     document = read(lines({"prompt": "Which?", "outputs": [{"text": "Elbe."}, {"text": "Oder."}]}), "t.jsonl")
 
