@@ -264,8 +264,8 @@ class ColumnQuestions(ColumnRoles):
         return self.columns[name].mostly(says_a_side) or 1 < len(self.columns[name].distinct) <= MOST_SIDES
 
     def _ask_about_choices(self) -> None:
-        """Ask where an answer may count the texts of a list that nothing names as choices, and where columns of numbered
-        answers may be right answers, as nothing chooses one of them."""
+        """Ask where an answer may count the texts of a list that nothing names as choices, and where numbered answers
+        may be right ones, as nothing chooses one of them."""
         several = self.mapping.all(Holds.CHOICES)
         said = {names.letter_of_choice(name)[0] for name in several[1:] if self.mapping.why[name] != CHOSEN}
         if said & {"answer", "ans"} and not self.has(Holds.REFERENCE):

@@ -173,8 +173,8 @@ def test_reads_takes_answers_and_scores_by_the_name_of_the_model() -> None:
     ]
     by_name = {"ours": by_model["gpt-4o"], "theirs": by_model["claude-3"]}
     assert refused(lines(row | {"results": by_name}), "t.jsonl") == [
-        "t.jsonl: results has answer in objects, which may be responses. Bring a row for each of them. To keep them as a "
-        "detail, say --map detail=results."
+        "t.jsonl: results has answer in objects, which may be responses. Bring a row for each of them. To keep them as "
+        "a detail, say --map detail=results."
     ]
 
 
