@@ -160,11 +160,9 @@ def words_of_value(value: object) -> str:
 
 def _cell(value: Any) -> Any:
     """Return a value as a cell of a table takes it: numbers as they are, everything with parts in words."""
-    return words_of_value(value) if isinstance(value, Mapping | list | tuple) and value else value or _empty(value)
-
-
-def _empty(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float) else None
+    if isinstance(value, Mapping | list | tuple) and value:
+        return words_of_value(value)
+    return value if value or isinstance(value, bool | int | float) else None
 
 
 def numbered_row(rows: QuerySet[Row], text: str) -> Row | None:

@@ -34,7 +34,7 @@ def remove_co_owner(*, row: Owned, person: User, actor: User | None) -> None:
     record(actor, f"{row._meta.model_name}.unshared", row, with_person=person.username)
 
 
-def find_suite(suites: QuerySet[Suite], text: str, *, option: str = "") -> Suite:
+def find_suite(suites: QuerySet[Suite], text: str) -> Suite:
     """Return a suite by number, by the slug or name of its benchmark (the newest), or by slug@number.
 
     Raises:
@@ -51,7 +51,7 @@ def find_suite(suites: QuerySet[Suite], text: str, *, option: str = "") -> Suite
         if numbered is not None:
             return numbered
     benchmarks = Benchmark.objects.filter(pk__in=suites.order_by().values("benchmark")).order_by("slug")
-    benchmark = pick(benchmarks, name, names_of=lambda row: (row.slug, row.name), what="suite", option=option)
+    benchmark = pick(benchmarks, name, names_of=lambda row: (row.slug, row.name), what="suite")
     suite = suites.filter(benchmark=benchmark).first()
     assert suite is not None, "benchmarks without a suite are not offered"
     return suite

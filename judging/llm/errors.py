@@ -219,11 +219,6 @@ def refused_fields(page: ErrorPage, *, sent: frozenset[str]) -> frozenset[str]:
     return named_fields
 
 
-def dispensable_field(sent: frozenset[str]) -> frozenset[str]:
-    """Return the field to leave out first; empty where none of those sent is optional."""
-    return frozenset([name for name in DISPENSABLE if name in sent][:1])
-
-
 def _tokens(words: str) -> frozenset[str]:
     return frozenset(token.replace("_", "") for token in re.findall(r"[a-z_]+", words))
 
@@ -412,7 +407,8 @@ def _not_there(error: ProviderError) -> Attempt | None:
     if "supported on this route" in words:
         return _setup("address", "This address does not serve the model.")
     if status == 404 and "no endpoints found that" in words:
-        refused = refused_fields(error.page, sent=error.sent.used) or dispensable_field(error.sent.used)
+        first = [name for name in DISPENSABLE if name in error.sent.used][:1]
+        refused = refused_fields(error.page, sent=error.sent.used) or frozenset(first)
         return _field_refused(error, refused) if refused else None
     if status in (404, 405, 410) and not NO_MODEL.search(words + " ".join(error.page.codes)):
         return _setup("address", f"The address of the endpoint has no chat completions API (HTTP {status}).")

@@ -270,7 +270,7 @@ def read_progress(*, run: Run, at: datetime) -> RunProgress:
         eta_seconds=_seconds_left(run, evaluators, rate, rates),
         reserved=sum((lease.reserved for lease in leases), Decimal(0)),
         workers=len(leases),
-        seconds=_seconds_taken(run, at),
+        seconds=((run.finished_at or at) - run.started_at).total_seconds() if run.started_at else None,
         rates=rates,
     )
 
@@ -297,11 +297,6 @@ def _seconds_left(
         tasks_left[endpoint_id] = tasks_left.get(endpoint_id, 0) + row.total - row.done - row.failed
     limited = [60 * tasks_left.get(state.endpoint.pk, 0) * calls_each / state.calls_per_minute for state in rates]
     return max([60 * run.waiting / rate, *limited])
-
-
-def _seconds_taken(run: Run, at: datetime) -> float | None:
-    """Return how long a run has taken, or took; None before its start."""
-    return None if run.started_at is None else ((run.finished_at or at) - run.started_at).total_seconds()
 
 
 def rate_per_minute(pace: Sequence[Sequence[float]], *, at: datetime) -> float | None:

@@ -136,14 +136,9 @@ def _supersede(keys: Sequence[str], at: datetime) -> None:
         old.update(superseded_at=at)
 
 
-def messages_digest(messages: object) -> str:
-    """Return the hash that a call's messages are stored under."""
-    return sha256(canonical_json(messages)).hexdigest()
-
-
 def store_prompts(message_lists: Sequence[object]) -> list[int]:
     """Store messages that are not stored yet and return the keys of all their rows, in the order given."""
-    digests = [messages_digest(messages) for messages in message_lists]
+    digests = [sha256(canonical_json(messages)).hexdigest() for messages in message_lists]
     messages_by_digest = dict(zip(digests, message_lists, strict=True))
     ordered_digests = sorted(messages_by_digest)  # one lock order
     prompt_ids = _prompts_of(ordered_digests)

@@ -476,18 +476,13 @@ def brennan_prediger_of(items: ItemFeatures, labels: tuple[str, ...]) -> Estimat
 
     Sources: Brennan and Prediger 1981; Randolph 2005 (free-marginal kappa).
     """
-    return corrected_agreement(items, labels, uniform_chance)
+    return corrected_agreement(items, labels, lambda sums: np.full(len(sums), 1.0 / (sums.shape[1] - 3)))
 
 
 def fleiss_chance(sums: Floats) -> Floats:
     """Return the chance that two answers drawn from the pooled labels are equal, shape (rows of sums,)."""
     chance: Floats = (label_shares(sums) ** 2).sum(axis=1)
     return chance
-
-
-def uniform_chance(sums: Floats) -> Floats:
-    """Return 1/q for q declared labels, shape (rows of sums,)."""
-    return np.full(len(sums), 1.0 / (sums.shape[1] - 3))
 
 
 def corrected_agreement(

@@ -496,7 +496,8 @@ def days_chart(cells: SpendCells) -> Chart | None:
         return None
     first, last = date.fromordinal(int(days.min())), date.fromordinal(int(days.max()))
     is_monthly = (last - first).days >= MAX_DAYS
-    starts = _months(first, last) if is_monthly else _days(first, last)
+    days_between = [first + timedelta(days=count) for count in range((last - first).days + 1)]
+    starts = _months(first, last) if is_monthly else days_between
     sums = cells.sums_by(np.searchsorted([day.toordinal() for day in starts], cells.columns["days"], side="right") - 1)
     is_free = not any(total.cost for total in sums.values())
     values = [_value(sums.get(index), is_free=is_free) for index in range(len(starts))]
@@ -530,10 +531,6 @@ def _point_words(total: SpendSum | None) -> str:
 
 def _plain(calls: float) -> str:
     return f"{calls:,g}"
-
-
-def _days(first: date, last: date) -> list[date]:
-    return [first + timedelta(days=count) for count in range((last - first).days + 1)]
 
 
 def _months(first: date, last: date) -> list[date]:

@@ -28,7 +28,7 @@ from evalsite.review.selectors.subjects import (
     subject_facts,
 )
 from judging.judges.subjects import READ_NOW
-from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Suite, Verdict
+from judging.models import BASELINE, SCORED_KINDS, EvaluatorKind, Response, RunEvaluator, Verdict
 from judging.models.runs import RunStatus
 from judging.selectors.judges import versions_of
 from judging.statistics.estimators.strata import FEWEST_CASES, FEWEST_FOR_CLAIMS
@@ -101,23 +101,22 @@ class GoldenMaterial:
         return scales[0][0] if scales else ()
 
 
-def golden_questions(suite: Suite | None = None) -> list[RunEvaluator]:
-    """Return the newest evaluator of each criterion under which responses of a suite, or of any, were judged."""
-    rows = _judged(suite).exclude(options__has_key=BASELINE)  # labels of pairs say nothing of one response
+def golden_questions() -> list[RunEvaluator]:
+    """Return the newest evaluator of each criterion under which responses were judged."""
+    rows = _judged().exclude(options__has_key=BASELINE)  # labels of pairs say nothing of one response
     newest: dict[object, RunEvaluator] = {}
     for evaluator in rows.select_related("run__suite__benchmark", "rubric").order_by("-run_id", "position")[:MOST_READ]:
         newest.setdefault((evaluator.run.suite_id, criterion_of(evaluator)), evaluator)
     return list(newest.values())
 
 
-def compares_pairs(suite: Suite | None = None) -> bool:
-    """Return whether a judge has compared pairs of responses of a suite, or of any."""
-    return _judged(suite).filter(options__has_key=BASELINE).exists()
+def compares_pairs() -> bool:
+    """Return whether a judge has compared pairs of responses."""
+    return _judged().filter(options__has_key=BASELINE).exists()
 
 
-def _judged(suite: Suite | None) -> QuerySet[RunEvaluator]:
-    rows = RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
-    return rows.filter(run__suite=suite) if suite is not None else rows
+def _judged() -> QuerySet[RunEvaluator]:
+    return RunEvaluator.objects.filter(run__kind__in=SCORED_KINDS).exclude(kind=EvaluatorKind.INDEX)
 
 
 SHORT_SCALE = 5  # labels
