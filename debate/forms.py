@@ -77,7 +77,7 @@ class AgentsField(forms.TypedMultipleChoiceField):
 
 
 class CriterionField(forms.ChoiceField):
-    """A criterion of a rubric; programs name it alone where one rubric has it, else behind its rubric."""
+    """A criterion of a rubric; programs name the newest alone where one rubric has it, others behind their version."""
 
     names: Mapping[str, str] = {}
 
@@ -93,9 +93,12 @@ class CriterionField(forms.ChoiceField):
             for rubric, names in offered
         ]
         self.choices = [("", "Choose a criterion"), *groups]
-        count = Counter(name for _, names in offered for name in names)
+        newest = {(rubric.slug, name): rubric for rubric, names in reversed(offered) for name in names}
+        count = Counter(name for _, name in newest)
         self.names = {
-            f"{rubric.pk}:{name}": name if count[name] == 1 else f"{rubric.slug}@{rubric.version}:{name}"
+            f"{rubric.pk}:{name}": name
+            if count[name] == 1 and newest[rubric.slug, name] == rubric
+            else f"{rubric.slug}@{rubric.version}:{name}"
             for rubric, names in offered
             for name in names
         }

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from debate.models import DebateSet, Experiment
+from judging.models import Rubric
 from judging.models.runs import RunStatus
 from judging.specs import people_choices
 from tests import factories
@@ -167,6 +168,20 @@ def test_a_criterion_that_two_rubrics_have_is_named_behind_its_rubric() -> None:
 
     assert refusal.value.returncode == 2
     assert DebateSet.objects.get(pk=report["set"]).rubric == second
+
+
+def test_a_criterion_alone_is_that_of_the_newest_version_of_its_rubric() -> None:
+    """After an edit of the rubric a command that had worked was refused, with both versions named."""
+    lexical(x="reference", y="balance")
+    wanted = entries()
+    former = Rubric.objects.get()
+    edited = factories.rubric(slug=former.slug, version=2, trees={"": rows.TREE})
+
+    plain = run_command(verb="create", **wanted)
+    earlier = run_command(verb="create", **wanted | {"criterion": f"{former.slug}@1:helpfulness"})
+
+    sets = DebateSet.objects.in_bulk([plain["set"], earlier["set"]])
+    assert [sets[plain["set"]].rubric, sets[earlier["set"]].rubric] == [edited, former]
 
 
 def test_create_says_what_they_ask_of_people_and_starts_nothing_with_estimate() -> None:
