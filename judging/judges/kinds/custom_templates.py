@@ -195,8 +195,9 @@ def with_example(text: str, example: Mapping[str, str]) -> str:
 AS_TEXT = "="  # in the place of a variable: the braces are part of the text
 _PLACEHOLDER_NAME = r"([A-Za-z_][\w.]{0,39})"
 _PLACEHOLDER = re.compile(
-    rf"(?<![{{%\\])\$?\{{ ?\$?{_PLACEHOLDER_NAME} ?\}}(?!\}})"
-    rf"|(?<!\{{)\{{{{2,3}} ?{_PLACEHOLDER_NAME} ?\}}{{2,3}}(?!\}})"
+    rf"\{{%-?\s*raw\s*-?%\}}.{{0,2000}}?\{{%-?\s*endraw\s*-?%\}}|(?<![{{%\\])\$?\{{ ?\$?{_PLACEHOLDER_NAME} ?\}}(?!\}})"
+    rf"|(?<!\{{)\{{{{2,3}} ?{_PLACEHOLDER_NAME} ?\}}{{2,3}}(?!\}})",
+    re.DOTALL,
 )
 _RAW = "{{{"  # in Mustache a value as it is; in `str.format` a value in braces
 _LOOP = re.compile(r"\{%-? ?for (\w+) in")
@@ -232,7 +233,7 @@ def placeholders_of(*texts: str) -> dict[str, str]:
         name = match[1] or match[2]
         if match[2] and _RAW not in match[0] and name.partition(".")[0] in own:
             taken.add(name)
-        elif name not in known:
+        elif name and name not in known:
             variable = KNOWN.get(name.lower().rpartition(".")[2], "")
             known[name] = "" if variable in taken else variable
             taken.add(variable)

@@ -82,7 +82,7 @@ def test_a_name_in_two_pairs_of_braces_that_is_text_is_sent_as_it_stands() -> No
     filled = filled_in("{{response}} Reply as {{score}}", {"score": "="})
 
     assert read_template(filled).fill({"response": "Oak."}) == "Oak. Reply as {{score}}"
-    assert placeholders_of(filled) == {"score": ""}
+    assert (placeholders_of(filled), filled_in(filled, {"score": "="})) == ({}, filled)
     assert filled_in("{answer} Reply as {{score}}", {"answer": "response", "score": "="}) == (
         "{{ response }} Reply as {score}"
     )
