@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from django import forms
 from django.db.models import Model
@@ -26,6 +26,7 @@ Read = TypeVar("Read", contravariant=True)  # a line, of which a column reads a 
 
 BASELINE = "baseline"  # why the system that a judge compares the others with has no figure by this judge
 NOTE = "In square brackets: 95% intervals; in parentheses: the number of units."
+WEIGHTED_NOTE = "Matches of labelled pairs; the share of all pairs, by inclusion probability, and its 95% interval."
 COUNTS_NOTE = "Matches of the pairs with an outcome, their share, and in square brackets its 95% interval."
 REPORTS: dict[str, Report[Any]] = {}  # by name, as they are declared
 
@@ -152,6 +153,7 @@ class FigureColumn(ReportColumn[Read]):
 
     ends: Mapping[str, str] = field(default_factory=dict)
     scale: Callable[[Read], ScoreScale] = lambda line: SHARE
+    note: ClassVar[str] = NOTE  # how papers print it
 
     def data(self, line: Read) -> Row:
         figure: Measured | None = self.value(line)
@@ -179,19 +181,27 @@ class FigureColumn(ReportColumn[Read]):
 class CountedColumn(FigureColumn[Read]):
     """A share of counted matches: programs have the counts too."""
 
+    note, joined_by = COUNTS_NOTE, " = "
+
     def paper(self, line: Read) -> object:
         """Return `29/37 = 78.4% [62.8%, 88.6%]`; an average, of which nothing was counted, as other figures."""
         figure: Counted | None = self.value(line)
         words = FigureColumn.paper(self, line)
         if words is None or figure is None or figure.matches is None:
             return words
-        return f"{figure.matches}/{figure.n} = {str(words).removesuffix(f' ({figure.n})')}"
+        return f"{figure.matches}/{figure.n}{self.joined_by}{str(words).removesuffix(f' ({figure.n})')}"
 
     @property
     def _keys(self) -> Mapping[str, str]:
         return {
             end: f"{self.key}{suffix}" for end, suffix in {**ENDS, "matches": "_matches", "pairs": "_pairs"}.items()
         }
+
+
+class WeightedColumn(CountedColumn[Read]):
+    """A share of all that the counted ones stand for, which need not be that of their matches."""
+
+    note, joined_by = WEIGHTED_NOTE, ", weighted "
 
 
 def _end_of(figure: Measured | None, end: str, scale: ScoreScale) -> object:
@@ -247,7 +257,7 @@ class ReportTable(Generic[Shown, Line]):
         """Return the table for papers, with how to read its figures."""
         columns = [column for column in self.columns_of(shown) if column.in_papers]
         figures = [column for column in columns if isinstance(column, FigureColumn)]
-        note = (COUNTS_NOTE if isinstance(figures[0], CountedColumn) else NOTE) if figures else ""
+        note = figures[0].note if figures else ""
         parts = (f"{self.title}.", self.basis(shown) if self.basis is not None else "", note)
         rows = ({column.key: column.paper(line) for column in columns} for line in self.rows(shown))
         return Table(

@@ -20,6 +20,7 @@ from evalsite.base.actions.reports import (
     Report,
     ReportColumn,
     ReportTable,
+    WeightedColumn,
     coefficient,
     plain_columns,
 )
@@ -128,7 +129,10 @@ def _people_columns(shown: DebatesShown) -> Columns:
     def system(key: str) -> ReportColumn[Line]:
         return ReportColumn(key, lambda line: line[key])
 
-    pairs = [(_counted(f"{name}: example"), system(f"{name}: system")) for name in _ordered_names(shown).values()]
+    def example(key: str) -> ReportColumn[Line]:
+        return WeightedColumn(key, lambda line: counted_of(line[key]))
+
+    pairs = [(example(f"{name}: example"), system(f"{name}: system")) for name in _ordered_names(shown).values()]
     return (*plain_columns(*CELL, "n"), *(column for pair in pairs for column in pair))
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from debate.models import DebateSet, OutsideLabel
+from evalsite.base.tables import table_bytes
+from evalsite.reports.actions.debates import DEBATES_REPORT, DebatesShown
 from evalsite.reports.services.debate_reports import ABSTAINS, DECIDED_BY_PEOPLE, UNREAD, compute_debates
 from evalsite.review.states import QueueMode
 from tests import factories
@@ -193,3 +195,16 @@ def test_agreement_among_people_is_that_of_blind_annotations() -> None:
 
     assert (people["raters"], people["answers"]) == (3, 36)
     assert [people[name]["value"] for name in ("alpha", "fleiss")] == [1.0, 1.0]
+
+
+@pytest.mark.usefixtures("third_unresolved")
+def test_papers_do_not_print_a_weighted_share_as_that_of_the_matches() -> None:
+    """ "57/132 = 52.1%" stood in the table of agreement with people, which is 43.2%."""
+    shown, table = DebatesShown(compute_debates(0, {}).content, []), DEBATES_REPORT.table("people")
+
+    printed = b"".join(table_bytes(table.in_format(shown, "md"), "md")).decode()
+
+    assert "| 57/132, weighted 52.1% [" in printed
+    assert (
+        "Matches of labelled pairs; the share of all pairs, by inclusion probability, and its 95% interval." in printed
+    )
