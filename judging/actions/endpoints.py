@@ -15,13 +15,12 @@ from judging.forms.new_runs import DayBudgetForm
 from judging.llm.endpoints import PRESETS, EndpointKind
 from judging.models import DayBudget, ModelEndpoint
 from judging.services.day_budgets import DayUse, day_of, next_day, plain_dollars, set_day_budget, uses_of_day
-from judging.services.endpoints import forget_capabilities, save_endpoint, try_endpoint
+from judging.services.endpoints import PRICES, forget_capabilities, save_endpoint, try_endpoint
 
 FACTS = (
     *("id", "name", "kind", "preset", "base_url", "model", "key_variable", "max_concurrency", "requests_per_minute"),
     *("tokens_per_minute", "reasoning", "stream", "is_active"),
 )
-PRICES = ("input_price", "output_price", "cached_price", "reasoning_price")
 SETTINGS = (
     *("key_header", "query", "headers", "extra", "read_timeout", "min_output_tokens", "reuse_days", "proxy"),
     *("proxy_login_variable", "stated_images", "sees_images", "capabilities"),

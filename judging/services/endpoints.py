@@ -53,6 +53,7 @@ from judging.services import day_budgets
 if TYPE_CHECKING:
     from judging.llm.client import ChatClient
 
+PRICES = ("input_price", "output_price", "cached_price", "reasoning_price")  # USD per million tokens
 MAX_EXTRA = 4_000  # characters
 EXTRA_EXAMPLE = '{"reasoning_effort": "low"}'
 HEADERS_EXAMPLE = '{"X-Title": "Evalsite"}'
@@ -183,14 +184,20 @@ def _checked(fields: EndpointFields) -> str:
         raise EndpointNotValid(f"The minimum output limit can be at most {MAX_TOKENS:,} tokens.")
     if fields.reuse_days is not None and not 1 <= fields.reuse_days <= MAX_DAYS:
         raise EndpointNotValid(f"Replies can be reused for 1 to {MAX_DAYS:,} days; leave the field empty for no limit.")
-    if (fields.input_price is None) != (fields.output_price is None):
-        raise EndpointNotValid("Enter both prices or neither.")
-    if fields.input_price is None and (fields.cached_price is not None or fields.reasoning_price is not None):
-        raise EndpointNotValid("Enter the input and the output price too: the other prices only refine them.")
+    _check_prices(fields)
     try:
         return check_base_url(fields.base_url, address_policy())
     except EndpointRefused as refused:
         raise EndpointNotValid(str(refused)) from None
+
+
+def _check_prices(fields: EndpointFields) -> None:
+    if any((getattr(fields, name) or 0) < 0 for name in PRICES):
+        raise EndpointNotValid("A price is 0 USD or more.")
+    if (fields.input_price is None) != (fields.output_price is None):
+        raise EndpointNotValid("Enter both prices or neither.")
+    if fields.input_price is None and (fields.cached_price is not None or fields.reasoning_price is not None):
+        raise EndpointNotValid("Enter the input and the output price too: the other prices only refine them.")
 
 
 def _checked_proxy(fields: EndpointFields) -> str:

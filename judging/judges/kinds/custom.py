@@ -644,7 +644,8 @@ def _check_reply(judge: CustomJudge) -> None:
     """Pass where the reply's key is one of its form. The templates are checked as prompts are, on reading them."""
     if judge.reply == PATTERN:
         try:
-            compile_pattern(judge.reply_key)
+            if compile_pattern(judge.reply_key).search(""):
+                raise BadJudgeOption("The pattern finds an empty text, which is no verdict. Write + where it has *.")
         except (NotDecided, BadSpecification) as error:
             raise BadJudgeOption(f"The pattern cannot be used: {error}") from None
     elif judge.reply != LAST_LINE and not _KEY.fullmatch(judge.reply_key):

@@ -218,6 +218,8 @@ def test_one_unreadable_reply_is_asked_again() -> None:
         ({"lowest": 5, "highest": 5}, "the highest is higher"),
         ({"reply_key": "two words"}, "begins with a letter"),
         ({"reply": "pattern", "reply_key": "("}, "The pattern cannot be used"),
+        ({"reply": "pattern", "reply_key": ""}, "The pattern finds an empty text"),
+        ({"reply": "pattern", "reply_key": r"(\d*)"}, "The pattern finds an empty text"),
         ({"examples": "- {response: x}"}, "The example on line 1 needs reply"),
         ({"examples": "- {response: x, reply: y, score: 1}"}, "has 'score'"),
         ({"examples": "just text"}, "a YAML list"),

@@ -60,6 +60,8 @@ def test_endpoint_create_stores_one(client: Client, admin: User) -> None:
         ({"base_url": "ftp://host/v1"}, ""),
         ({"max_concurrency": "0"}, "Enter a number from 1 to 1000."),
         ({"input_price": "1"}, "Enter both prices or neither."),
+        ({"input_price": "-1", "output_price": "1"}, "A price is 0 USD or more."),
+        ({"input_price": "1", "output_price": "1", "cached_price": "-0.5"}, "A price is 0 USD or more."),
         ({"base_url": ""}, "This field is required."),
         ({"extra": "reasoning_effort: low"}, "Enter a JSON object"),
         ({"extra": '["low"]'}, "must be a JSON object"),
