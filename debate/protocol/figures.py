@@ -112,16 +112,6 @@ def standing(
     )
 
 
-def cell_agreement(
-    items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]
-) -> Agreement | None:
-    """Return the comparison in one cell; None where the evaluator was asked about none of its items."""
-    labelled = [item for item in items if item in labels]
-    return (
-        agreement([labels[item] for item in labelled], [outcomes.get(item) for item in labelled]) if labelled else None
-    )
-
-
 def labelled_by_both(items: Sequence[int], labels: Mapping[int, Label], outcomes: Mapping[int, Label]) -> Agreement:
     """Return the comparison over the items with a label and an outcome: most frequent labels of the same items."""
     both = [item for item in items if labels.get(item) is not None and outcomes.get(item) is not None]

@@ -73,14 +73,6 @@ def _outcomes(content: ReportContent) -> JsonDict:
     return {"rule": content["rule"], "reading": content["reading"]}
 
 
-def _basis(shown: DebatesShown) -> str:
-    return debate_basis(shown.content)
-
-
-def _same(shown: DebatesShown) -> JsonDict:
-    return _outcomes(shown.content)
-
-
 def _table(
     name: str,
     title: str,
@@ -89,7 +81,10 @@ def _table(
     keys: int,
     panel: str = "",
 ) -> ReportTable[DebatesShown, Line]:
-    return ReportTable(name, title, columns, rows, keys=keys, panel=panel, basis=_basis, same=_same)
+    return ReportTable(
+        name, title, columns, rows, keys=keys, panel=panel,
+        basis=lambda shown: debate_basis(shown.content), same=lambda shown: _outcomes(shown.content),
+    )  # fmt: skip
 
 
 CELL = ("pair", "criterion", "scenario")
@@ -235,7 +230,7 @@ DIFFERENCES: ReportTable[DebatesShown, Line] = ReportTable(
     ),
     rows=lambda shown: shown.content["pairs"],
     keys=2,
-    same=_same,
+    same=lambda shown: _outcomes(shown.content),
     basis=lambda shown: f"Compared with: {shown.content['reference']}. {debate_basis(shown.content)}",
 )
 

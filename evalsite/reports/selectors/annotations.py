@@ -119,11 +119,6 @@ class QueueAnswers:
         return ScaledAnswers(rows.on_scale([label.value for label in scale], values), metric)
 
 
-def answered_queues() -> QuerySet[Queue]:
-    """Return queues, the newest first."""
-    return Queue.objects.select_related("run", "debate_set").order_by("-created_at", "-pk")
-
-
 def answers_of(queue: Queue, options: Options, *, with_left_out: bool = False) -> QuerySet[Annotation]:
     """Return the valid blind annotations of a queue under the chosen groups, without those of retest items."""
     return _of_items(_blind_labels(queue, with_left_out=with_left_out), options)

@@ -13,13 +13,12 @@ from debate.protocol.figures import (
     EvaluatorAgreement,
     Label,
     accuracy_difference,
-    cell_agreement,
     first_place_rate,
     labelled_by_both,
     standing,
     weighted_system_level,
 )
-from debate.protocol.metaeval import OutcomeRule, first_consensus, leave_one_out, outcome_of, tally
+from debate.protocol.metaeval import OutcomeRule, agreement, first_consensus, leave_one_out, outcome_of, tally
 from debate.protocol.setups import Method, Perturbation
 from debate.protocol.verdicts import VerdictReading
 from evalsite.reports.selectors.debate_votes import (
@@ -195,13 +194,14 @@ def _cell(cell: Cell, items: Sequence[int], view: View, evaluators: Sequence[Eva
 
 
 def _in_cell(labels: Mapping[int, Label], outcomes: Mapping[int, Label], items: Sequence[int]) -> ReportContent | None:
-    agreement = cell_agreement(items, labels, outcomes)
-    if agreement is None:
+    labelled = [item for item in items if item in labels]
+    if not labelled:
         return None
-    counts = {"matches": agreement.matches, "pairs": agreement.n}
+    compared = agreement([labels[item] for item in labelled], [outcomes.get(item) for item in labelled])
+    counts = {"matches": compared.matches, "pairs": compared.n}
     both = labelled_by_both(items, labels, outcomes)
     return {
-        "example": figure(share_of(agreement.matches, agreement.n_with_outcome)) | counts,
+        "example": figure(share_of(compared.matches, compared.n_with_outcome)) | counts,
         "system": both.system_level,
         "direction": both.same_direction,
     }

@@ -725,10 +725,9 @@ def _golden_version(subject_id: int, options: Options) -> str:
     return f"{work_version()}.{moved}"
 
 
-def _golden_rows(subject_id: int, options: Options) -> int:
-    return sum(
-        golden_run.run.done for golden_run in GoldenRun.objects.filter(golden_set=subject_id).select_related("run")
-    )
-
-
-GOLDEN = ReportKind("golden-set", _golden_version, _golden_rows, compute_golden)
+GOLDEN = ReportKind(
+    "golden-set",
+    _golden_version,
+    lambda set_id, _: sum(Run.objects.filter(golden_run__golden_set=set_id).values_list("done", flat=True)),
+    compute_golden,
+)

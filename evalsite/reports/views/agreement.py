@@ -45,7 +45,6 @@ from evalsite.reports.selectors.annotations import (
     ListedItem,
     PersonDay,
     QueueWork,
-    answered_queues,
     labelled_items,
     review_items,
     work_of_queue,
@@ -308,7 +307,8 @@ def agreement_confusion(request: PageRequest, slug: str, subjects: QuerySet[Any]
 @get_view("review.adjudicate")  # it names annotators
 def agreement_list(request: PageRequest) -> HttpResponse:
     """List the queues that people answer."""
-    page = page_of(request, answered_queues(), per_page=25)
+    queues = Queue.objects.select_related("run", "debate_set").order_by("-created_at", "-pk")
+    page = page_of(request, queues, per_page=25)
     tables = LabelTable.objects.order_by("-created_at", "-pk")[:100]
     return render(request, "reports/agreement_list.html", {"page_obj": page, "label_tables": tables})
 
