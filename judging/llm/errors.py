@@ -34,9 +34,10 @@ def requested_wait(headers: Mapping[str, str], *, at: datetime, words: str = "",
     RetryInfo, such as "12.77s") and "retry after 7 seconds" in the error's `words`; without any of these the longest
     `*ratelimit*reset*` header whose `remaining` twin is 0 or absent.
     """
+    milliseconds = headers.get("retry-after-ms", "").strip()
     requested = [
         _after_seconds(headers.get("retry-after", "").strip(), at),
-        _milliseconds(headers.get("retry-after-ms", "").strip()),
+        float(milliseconds) / 1000 if NUMBER.fullmatch(milliseconds) else None,
         duration_seconds(delay, at=at),
         _in_prose(words),
     ]
@@ -60,10 +61,6 @@ def _after_seconds(text: str, at: datetime) -> float | None:
         return LONGEST_WAIT
     except ValueError:
         return None
-
-
-def _milliseconds(text: str) -> float | None:
-    return float(text) / 1000 if NUMBER.fullmatch(text) else None
 
 
 def _in_prose(words: str) -> float | None:

@@ -283,8 +283,9 @@ def _attend(watch: Watch, info_read: int) -> Confined:
             os.close(info_read)
             process.stdout.close()
             process.stderr.close()
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
     return Confined(
-        exit_code=None if watch.stopped_by else _exit_code(process.returncode),
+        exit_code=None if watch.stopped_by else code,
         stdout=streams[out].text(),
         stderr=streams[err].text(),
         seconds=time.monotonic() - watch.started,
@@ -328,7 +329,3 @@ def _read(descriptor: int, watch: Watch, streams: dict[int, _Stream], selector: 
         streams[descriptor].add(data)
         if streams[descriptor].written > watch.limits.flood_mib * MIB:
             watch.stop(Stop.OUTPUT)
-
-
-def _exit_code(returncode: int) -> int:
-    return returncode if returncode >= 0 else 128 - returncode

@@ -333,11 +333,6 @@ DEFAULT_MAX = {"rouge1": 0.53}  # 0.51 for the others
 _METRIC_KEYS = ("metric", "references", "min_score", "max_score", "weight")
 
 
-def lint_similarity(lint: Lint, metrics: Node, path: str) -> float:
-    """Note what is wrong with a `similarity` list; return its total."""
-    return sum(_lint_metric(lint, item, f"{path}[{index}]") for index, item in enumerate(metrics.items))
-
-
 def _lint_metric(lint: Lint, item: Node, path: str) -> float:
     """Check one metric; return its weight."""
     if not item.is_mapping:
@@ -748,7 +743,7 @@ def _lint_criterion(lint: Lint, criterion: str, node: Node, path: str, lang: str
     if criterion == "unit_test":
         return lint_unit_tests(lint, node, path, lang)
     if criterion == "similarity":
-        return lint_similarity(lint, node, path)
+        return sum(_lint_metric(lint, item, f"{path}[{index}]") for index, item in enumerate(node.items))
     lint_customized(lint, node, path)
     return None
 
