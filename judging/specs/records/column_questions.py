@@ -166,14 +166,19 @@ class ColumnQuestions(ColumnRoles):
         return not is_id and (column.is_numbers or is_group or not column.values)
 
     def _ask_about_names(self) -> None:
-        """Ask where what is asked would be names beside figures, as in statistics of benchmarks or test functions."""
+        """Ask where what is asked would be names of systems, or names beside figures, as statistics have."""
         prompt = self.mapping.one(Holds.PROMPT)
         others = [name for name in self.columns if name not in ("", prompt)]
         figures = [name for name in others if self.columns[name].is_numbers and not names.is_number_of(name)]
         is_asking = prompt and self.mapping.why[prompt] != CHOSEN and len(self.part.sample) > 1
         is_open = is_asking and not self.has(*RESPONDS, Holds.REFERENCE)
-        if is_open and figures and all(self.columns[name].mostly(_is_one_word) for name in [prompt, *others]):
-            message = f"{prompt} seems to name what the figures beside it are of ({', '.join(figures[:4])})."
+        asked = self.columns[prompt] if is_open else Column("", [])
+        is_named = asked.mostly(_is_one_word) and names.are_models([as_text(value) for value in asked.values])
+        if is_named or (
+            is_open and figures and all(self.columns[name].mostly(_is_one_word) for name in [prompt, *others])
+        ):
+            named = "systems" if is_named else f"what the figures beside it are of ({', '.join(figures[:4])})"
+            message = f"{prompt} seems to name {named}."
             hint = "Bring the responses and scores of each case. If the names are what is asked, "
             page_hint = f"{hint}choose {Holds.PROMPT.label} for {prompt} under Columns."
             self.put("names-asked", message, f"{hint}say {option(Holds.PROMPT, prompt)}.", page_hint)

@@ -600,3 +600,10 @@ def test_reads_asks_what_numbered_answers_are_where_nothing_chooses_one() -> Non
         f"t.csv: {', '.join(columns)} may be the choices of a question, or answers that are right. Say which: "
         f'{as_choices}, or {as_references}. In place of reference, write "responses of" if systems gave them.'
     ]
+
+
+def test_reads_asks_what_a_sheet_of_one_question_asks() -> None:
+    assert refused("Question,Who heals?\nGPT-4o,It is Ann.\nLlama,It is Bo.\n") == [
+        "t.csv: Question seems to name systems. Bring the responses and scores of each case. If the names are what is "
+        "asked, say --map prompt=Question."
+    ]
