@@ -138,7 +138,11 @@ def read_labels(
     if records.is_asking() and len(only) == 1:  # a file of labels may be one person's
         records = read_file(data, name, said_of_columns(options, {only[0]: str(Holds.LABELS_OF)}))
     if records.is_asking():
-        return ParsedFile(None, (_unknown_columns(records),), records.columns)
+        named = [
+            part.values(column) for part in records.parts for column in part.columns if names.rank(column, Holds.LABEL)
+        ]
+        asked = records.problems if any(map(any, named)) else (_unknown_columns(records, bool(named)),)
+        return ParsedFile(None, tuple(asked), records.columns)
     if records.collected is None:
         return ParsedFile(None, tuple(records.problems), records.columns)
     declared = labels_in_order(scale)
@@ -160,8 +164,8 @@ def _with_response_id(data: bytes, name: str, options: RecordOptions) -> RecordO
     return options if not ids or has_case else said_of_columns(options, {ids[0]: str(Holds.CASE)})
 
 
-def _unknown_columns(records: FileRecords) -> Problem:
-    if any(names.rank(column, Holds.LABEL) for part in records.parts for column in part.columns):
+def _unknown_columns(records: FileRecords, is_named: bool) -> Problem:
+    if is_named:
         return problem(records.name, "", NO_LABELS, code="no-labels")
     columns = ", ".join(dict.fromkeys(column for part in records.parts for column in part.columns))
     text = f"which column holds the labels, and which the id of the item? It has: {shorten(columns)}."

@@ -69,6 +69,14 @@ def test_read_labels_asks_for_columns_that_nothing_names_and_takes_the_answer() 
     assert labels_of(parsed) == [("c1", [("ann", "good")]), ("c2", [("ann", "bad")])]
 
 
+def test_read_labels_asks_what_labels_are_of_where_a_column_has_them() -> None:
+    data = b"response,label,annotator\nIt is Ann.,good,ann\nIt is Bo.,bad,ann\n"
+
+    [asked] = read_labels(data, "l.csv").errors
+
+    assert asked.message == ("which column holds the prompt or the id of the case? It has: response, label, annotator.")
+
+
 def test_read_labels_takes_labels_that_no_person_gave() -> None:
     data = b"case,system,label\nc1,oak,right\nc1,elm,wrong\n"
 
