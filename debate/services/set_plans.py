@@ -83,9 +83,10 @@ def pairs_of(*, suite: Suite, system_a: System, system_b: System, selection: Cas
     """
     cases = Case.objects.filter(links__suite=suite, **case_filters(selection)).order_by("links__position", "pk")
     answers: dict[int, dict[int, Response]] = {}
-    for response in Response.objects.filter(
-        prompt__cases__suites=suite, system__in=[system_a, system_b], attempt=0, superseded_at__isnull=True
-    ).defer("text", "metadata"):
+    current = Response.objects.filter(
+        prompt__cases__suites=suite, system__in=[system_a, system_b], superseded_at__isnull=True
+    )
+    for response in current.defer("text", "metadata").order_by("-attempt"):  # files may count attempts from 1
         answers.setdefault(response.prompt_id, {})[response.system_id] = response
     pairs: dict[int, Pair] = {}
     for case in cases.only("key", "scenario", "prompt_id"):

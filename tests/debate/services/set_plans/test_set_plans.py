@@ -76,6 +76,15 @@ def test_pairs_of_takes_current_first_attempts_once_per_prompt() -> None:
     assert pairs[0].response_b != old
 
 
+def test_pairs_of_takes_the_first_attempts_where_a_file_counts_them_from_1() -> None:
+    suite, a, b = rows.answered_suite("One?")
+    prompt = suite.cases.get().prompt
+    a.responses.update(attempt=2)
+    first = factories.response(prompt=prompt, system=a, attempt=1)
+
+    assert [pair.response_a for pair in pairs_of(suite=suite, system_a=a, system_b=b)] == [first]
+
+
 def test_create_debate_set_refuses_a_system_against_itself() -> None:
     wish = rows.wish("One?", endpoints=[priced("a"), priced("b")])
 
