@@ -31,6 +31,7 @@ from judging.specs.records.values import (
     are_choices,
     are_digits,
     are_texts,
+    as_count,
     as_id,
     as_text,
     holds_choices,
@@ -662,7 +663,9 @@ class _Resolver(ColumnQuestions):
 
         All rows are looked at where the sample has neither and rows of one prompt are likely.
         """
-        repeats = self.has(Holds.SYSTEM, Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, *PAIRED)
+        repeats = self.has(
+            Holds.SYSTEM, Holds.ATTEMPT, Holds.ATTEMPT_FROM_1, Holds.RATER, Holds.JUDGE, Holds.CRITERION, *PAIRED
+        )
         is_of_rows = self._is_counted(iter(self.part.sample), id_column, prompt)
         if is_of_rows is None and repeats and len(self.part.sample) >= FEW_ROWS:
             is_of_rows = self._is_counted(self.part.rows(), id_column, prompt)
@@ -731,7 +734,9 @@ class _Resolver(ColumnQuestions):
             units = ("ms", "s", "sec", "seconds")
             self._give(Holds.SECONDS, [name for name in timed if names.compared(name).rpartition("_")[2] in units])
             attempts = self.named(Holds.ATTEMPT)
-            self._give(Holds.ATTEMPT, [name for name in attempts if "attempt" in name or self.columns[name].is_numbers])
+            attempts = [name for name in attempts if "attempt" in name or self.columns[name].is_numbers]
+            self._give(Holds.ATTEMPT, [] if self.has(Holds.ATTEMPT_FROM_1) else attempts)
+            self._ask_which_attempt_is_first()
         if self.has(*ASKS) and not self.has(Holds.REFERENCE):
             self._give_only(Holds.REFERENCE, self.strong(Holds.REFERENCE))
         rubrics = [name for name in self.named(Holds.RUBRIC) if all(map(is_rubric, self.columns[name].values))]
@@ -744,6 +749,17 @@ class _Resolver(ColumnQuestions):
             self._give(role, fitting if self.has(*ASKS) else [])
         if not self.has(*ASKS) and self.has(*RESPONDS):  # then images are those of responses
             self._give(Holds.RESPONSE_IMAGE, self.named(Holds.IMAGE))
+
+    def _ask_which_attempt_is_first(self) -> None:
+        """Ask where attempts are numbered and none is 0: they may be counted from 1, or others be elsewhere."""
+        name = self.mapping.one(Holds.ATTEMPT)
+        rows = [row for part in [self.part, *self.upload.alike(self.part)] for row in part.sample] if name else []
+        numbers = {as_count(row.fields.get(name)) for row in rows}
+        if 1 in numbers and 0 not in numbers and self.mapping.why[name] != CHOSEN:
+            hint = f"If 1 is the first, say {option(Holds.ATTEMPT_FROM_1, name)}; "
+            hint += f"if 0 is elsewhere, {option(Holds.ATTEMPT, name)}."
+            page_hint = f"Choose {Holds.ATTEMPT_FROM_1.label}, or {Holds.ATTEMPT.label} if 0 is elsewhere."
+            self.put("unknown-first", f"{name} has no 0, from which attempts are counted here.", hint, page_hint)
 
 
 def _is_asked(value: object) -> bool:

@@ -199,9 +199,9 @@ class FileRecords:
         """The mapping that is used, of all tables of the file."""
         return tuple(use for taken in self.taken for use in taken.columns)
 
-    def column_of(self, role: Holds) -> str:
-        """Return the first column with a role; empty where there is none."""
-        return next((use.name for use in self.columns if use.role == role), "")
+    def column_of(self, *roles: Holds) -> str:
+        """Return the first column with one of these roles; empty where there is none."""
+        return next((use.name for use in self.columns if use.role in roles), "")
 
     def is_asking(self) -> bool:
         """Return whether nothing says which columns hold responses or labels."""

@@ -49,6 +49,7 @@ class Holds(StrEnum):
     SYSTEM_A = "system-a", "System A"
     SYSTEM_B = "system-b", "System B"
     ATTEMPT = "attempt", "Attempt"
+    ATTEMPT_FROM_1 = "attempt-from-1", "Attempt (1 is the first)"
     ROW_ID = "row-id", "ID of the row"
     STOP = "stop", "Stop reason"
     ERROR = "error", "Error or status"

@@ -17,7 +17,14 @@ from judging.specs.records.parts import Part
 from judging.specs.records.values import as_text
 
 MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
-_TOLD_APART = (Holds.ATTEMPT, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # rows of one response
+_TOLD_APART = (
+    Holds.ATTEMPT,
+    Holds.ATTEMPT_FROM_1,
+    Holds.RATER,
+    Holds.JUDGE,
+    Holds.CRITERION,
+    Holds.LABELS_OF,
+)  # rows of one response
 
 
 @dataclass(slots=True)

@@ -48,7 +48,8 @@ from judging.specs.turns import text_of
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
 _GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
-_OF_RESPONSE = (Holds.SYSTEM, Holds.ATTEMPT)  # beside its case
+_ATTEMPTS = (Holds.ATTEMPT, Holds.ATTEMPT_FROM_1)
+_OF_RESPONSE = (Holds.SYSTEM, *_ATTEMPTS)  # beside its case
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
 
 
@@ -143,6 +144,7 @@ class _Reader:
     def __post_init__(self) -> None:
         mapping = self.mapping
         self.one = {role: mapping.one(role) for role in Holds}
+        self.one[Holds.ATTEMPT] = self.one[Holds.ATTEMPT] or self.one[Holds.ATTEMPT_FROM_1]
         self.asking = mapping.all(*ASKS, Holds.CASE, Holds.CASE_PATH, Holds.IMAGE)
         time = self.one[Holds.TIME] if mapping.has(*_LABELLED) else ""
         known = mapping.all(*(role for role in Holds if role not in _KEPT))
@@ -197,7 +199,7 @@ class _Reader:
         contexts = self.mapping.all(Holds.CONTEXT)
         if not self.mapping.has(*ANSWERS) and not has_system:
             return True
-        is_open = contexts and not self.mapping.has(Holds.CASE, Holds.ATTEMPT)
+        is_open = contexts and not self.mapping.has(Holds.CASE, *_ATTEMPTS)
         if not is_open or any(map(names.is_retrieved, contexts)):
             return False
         asked = [self.one[role] for role in (*ASKS, Holds.INSTRUCTION, Holds.SYSTEM) if self.one[role]]
@@ -408,8 +410,7 @@ class _Reader:
 
     def _row(self, place: Place, fields: JsonObject, more: JsonDict) -> ResponseRecord | None:
         """Return what a row says of its response beside the text; None, with an error, for a bad attempt."""
-        attempt = self.text(fields, Holds.ATTEMPT)
-        number = as_count(attempt) if attempt else None
+        attempt, number = self.text(fields, Holds.ATTEMPT), self._attempt(fields)
         if number is None and attempt:
             self.collector.bad_row(self.part.cell(place, self.one[Holds.ATTEMPT]), BAD_ATTEMPT.format(shorten(attempt)))
             return None
@@ -420,6 +421,12 @@ class _Reader:
         row.images = [fields[name] for name in images if fields.get(name)]
         self._measure(row, fields)
         return row
+
+    def _attempt(self, fields: JsonObject) -> int | None:
+        """Return the attempt of a row, from 0; None where it says none."""
+        count = as_count(self.text(fields, Holds.ATTEMPT))
+        first = 1 if self.one[Holds.ATTEMPT_FROM_1] else 0
+        return None if count is None or count < first else count - first
 
     def _measure(self, row: ResponseRecord, fields: JsonObject) -> None:
         """Set the seconds and tokens of a response."""
@@ -529,7 +536,7 @@ class _Reader:
         system = self.text(fields, Holds.SYSTEM)
         if not system:
             return None
-        return self.collector.response_named(place, case, system, as_count(self.text(fields, Holds.ATTEMPT)) or 0)
+        return self.collector.response_named(place, case, system, self._attempt(fields) or 0)
 
     def _say(self, place: Place, about: tuple[int, int | None], fields: JsonObject, more: JsonDict) -> None:
         """Take the scores, verdicts and labels of a row."""

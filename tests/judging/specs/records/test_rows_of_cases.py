@@ -83,6 +83,31 @@ def test_reads_names_a_system_after_its_file_without_the_word_for_responses(file
     assert read("prompt,response\nP?,R it is.\n", f"{file}.csv")["systems"] == [system]
 
 
+COUNTED = "prompt,model,trial,response\nP?,oak,1,It is a.\nP?,oak,2.0,It is b.\n"
+
+
+def test_reads_asks_whether_attempts_without_a_0_are_counted_from_1() -> None:
+    assert refused(COUNTED, "t.csv") == [
+        "t.csv: trial has no 0, from which attempts are counted here. If 1 is the first, say --map attempt-from-1=trial; "
+        "if 0 is elsewhere, --map attempt=trial."
+    ]
+
+
+@pytest.mark.parametrize(("role", "attempts"), [("attempt-from-1", [0, 1]), ("attempt", [1, 2])])
+def test_reads_takes_attempts_as_they_are_said_to_be_counted(role: str, attempts: list[int]) -> None:
+    document = read(COUNTED, "t.csv", columns={"trial": role})
+
+    assert [row["attempt"] for row in document["responses"]] == attempts
+
+
+def test_reads_finds_the_first_attempt_in_another_file() -> None:
+    files = {f"try_{n}.csv": f"prompt,model,trial,response\nP?,oak,{n},It is {n}.\n" for n in (0, 1)}
+    collected = reading(files).collected
+
+    assert collected is not None
+    assert [row["attempt"] for row in collected.document()["responses"]] == [0, 1]
+
+
 def test_reads_takes_an_actual_output_for_the_response_and_an_actual_label_for_the_reference() -> None:
     output: JsonDict = read("input,expected,actual\nWho heals?,Ann,It was Bo.\n", "t.csv")
     labelled: JsonDict = read(

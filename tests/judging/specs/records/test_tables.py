@@ -352,7 +352,7 @@ def test_reads_numbers_attempts_in_the_order_of_the_file() -> None:
     text = "id,prompt,model,output\n1,P,elk,a\n1,P,elk,b\n1,P,elk,a\n"
 
     assert [row["attempt"] for row in read(text)["responses"]] == [0, 1, 2]
-    assert refused(text.replace("output", "output,attempt").replace("a\n", "a,x\n").replace("b\n", "b,1.0\n")) == [
+    assert refused(text.replace("output", "output,attempt").replace("a\n", "a,x\n").replace("b\n", "b,0.0\n")) == [
         "t.csv, line 2, column 5: The attempt is no whole number from 0: x. "
         "Other rows come in with --leave-out-bad-rows.",
         "t.csv, line 4, column 5: The attempt is no whole number from 0: x. "
