@@ -88,8 +88,8 @@ COUNTED = "prompt,model,trial,response\nP?,oak,1,It is a.\nP?,oak,2.0,It is b.\n
 
 def test_reads_asks_whether_attempts_without_a_0_are_counted_from_1() -> None:
     assert refused(COUNTED, "t.csv") == [
-        "t.csv: trial has no 0, from which attempts are counted here. If 1 is the first, say --map attempt-from-1=trial; "
-        "if 0 is elsewhere, --map attempt=trial."
+        "t.csv: trial has no 0, from which attempts are counted here. If 1 is the first, say --map "
+        "attempt-from-1=trial; if 0 is elsewhere, --map attempt=trial."
     ]
 
 
