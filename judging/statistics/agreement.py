@@ -521,10 +521,14 @@ def gwet_chance(sums: Floats) -> Floats:
 
 
 def percent_of(items: ItemFeatures) -> Estimate:
-    """Return the mean over items of the agreeing share of their pairs, in [0, 1]; n = items with two answers."""
+    """Return the mean over items of the agreeing share of their pairs, in [0, 1]; n = items with two answers.
+
+    On a scale of one label the pseudo-items agree, too: then the interval is that of a counted share.
+    """
     if not items.n_pairable:
         return undefined(NO_PAIRS)
-    return items.sums.estimate(observed_agreement, n=items.n_pairable, lowest=0.0)
+    percent = items.sums.estimate(observed_agreement, n=items.n_pairable, lowest=0.0)
+    return share_of(percent.n, percent.n) if percent.low is not None and percent.low > 1 - 1e-6 else percent
 
 
 @dataclass(frozen=True, slots=True)

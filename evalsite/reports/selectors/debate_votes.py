@@ -281,11 +281,10 @@ def decisions_of(sets: dict[int, SetFacts], *, reading: VerdictReading = Verdict
         ]
         names = agent_names([agent.name for agent in members])
         by_position = debate_votes(item=pk, response_order=order, judges=names, rounds=rounds)
-        statements = sum(len(agent.statuses) for agent in members)
         decisions.append(
             DebateDecision(
                 pk, sets[set_id], case_id, (a, b), scenario or "", order, verdict, by_position, tuple(members),
-                calls or statements, cost,
+                calls or sum(len(agent.statuses) for agent in members), cost,
             )
         )  # fmt: skip
     return decisions

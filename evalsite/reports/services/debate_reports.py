@@ -125,15 +125,14 @@ def _behind(view: View, evaluators: Sequence[Evaluator]) -> list[DebateRow]:
 def _rounds(view: View) -> list[ReportContent]:
     """Return how many debates first agreed in each round, and how many never did."""
     counts = Counter(first_consensus(debate.votes) for debate in view.debates)
-    last = max((number for number in counts if number is not None), default=0)
     longest = max((len(debate.votes.rounds) - 1 for debate in view.debates), default=0)
-    rows: list[ReportContent] = [{"round": number, "n": counts[number]} for number in range(max(last, longest) + 1)]
+    rows: list[ReportContent] = [{"round": number, "n": counts[number]} for number in range(longest + 1)]
     return [*rows, {"round": None, "n": counts[None]}] if view.debates else []
 
 
 def _people(view: View) -> ReportContent:
-    waiting = [debate.pk for debate in view.debates if outcome_of(debate.votes, OutcomeRule.UNANIMOUS) is None]
     agreed = {debate.pk: outcome_of(debate.votes, OutcomeRule.UNANIMOUS) for debate in view.debates}
+    waiting = [pk for pk, outcome in agreed.items() if outcome is None]
     audited = [pk for pk in agreed if agreed[pk] is not None and pk in view.people.drawn]
     return {
         "unresolved": len(waiting),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judging.statistics.agreement import cohen_of, contingency, fleiss_kappa
+from judging.statistics.agreement import agreement_report, cohen_of, contingency, fleiss_kappa
 from judging.statistics.estimates import ONE_UNIT, Floats
 from judging.statistics.estimators.agreement import LabelPairs, weighted_kappa
 from judging.statistics.ratings import RatingTable, from_rows, pair_rows
@@ -33,6 +33,16 @@ def test_percent_agreement_of_equal_answers_has_an_interval() -> None:
 
     # with one agreeing and one disagreeing item more: p = 21/22, error sqrt(p (1 - p) / 21) = 1/22
     assert [agreement.value, agreement.low, agreement.high] == pytest.approx([1, (21 - T_19) / 22, 1])
+
+
+def test_percent_agreement_on_a_scale_of_one_label_has_an_interval() -> None:
+    """A table in which everybody said "good" had 100% [100%, 100%] beside 100% [78%, 100%] of the same two people."""
+    table = from_rows([["good", "good"]] * 12, ["good"])
+
+    report = agreement_report(table)
+
+    assert report.percent == report.pairs[0].percent
+    assert [report.percent.value, report.percent.low] == pytest.approx([1.0, 0.05 ** (1 / 12)])  # mid-p of 12 of 12
 
 
 def test_cohen_kappa_has_the_interval_of_weighted_kappa() -> None:
