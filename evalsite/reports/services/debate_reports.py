@@ -133,10 +133,11 @@ def _rounds(view: View) -> list[ReportContent]:
 def _people(view: View) -> ReportContent:
     agreed = {debate.pk: outcome_of(debate.votes, OutcomeRule.UNANIMOUS) for debate in view.debates}
     waiting = [pk for pk, outcome in agreed.items() if outcome is None]
+    did_agree = [float(outcome is not None) for outcome in agreed.values()]
     audited = [pk for pk in agreed if agreed[pk] is not None and pk in view.people.drawn]
     return {
         "unresolved": len(waiting),
-        "agreed_share": figure(_agreed_share(view, agreed)),
+        "agreed_share": figure(mean_of_cases(did_agree, [debate.case_id for debate in view.debates])),
         "decided": sum(pk in view.people.final for pk in waiting),
         "labelled": len(view.people.final),
         "raters": len({rater for _, rater, _ in view.people.annotations}),
@@ -146,12 +147,6 @@ def _people(view: View) -> ReportContent:
         "drawn": len(audited),
         "agreed_debates": figure(agreement_with_people(agreed, view.debates, view.verdicts).estimate),
     }
-
-
-def _agreed_share(view: View, agreed: Mapping[int, Label]) -> Estimate:
-    """Return the share of debates that came to an agreement; the unit is the case."""
-    values = [float(agreed[debate.pk] is not None) for debate in view.debates]
-    return mean_of_cases(values, [debate.case_id for debate in view.debates])
 
 
 def _among_people(annotations: Iterable[tuple[int, str, int]]) -> ReportContent:
