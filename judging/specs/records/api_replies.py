@@ -42,7 +42,7 @@ def is_api_reply(value: object) -> bool:
 
 def error_in(body: object) -> str:
     """Return the message of the error that an API replied; empty where it replied none."""
-    return first_text(at(body, "error.message"))
+    return first_text(at(body, "error.message")) if isinstance(body, dict) else ""
 
 
 def printed(value: object) -> object:

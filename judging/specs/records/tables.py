@@ -424,7 +424,7 @@ class _Reader:
 
     def _attempt(self, fields: JsonObject) -> int | None:
         """Return the attempt of a row, from 0; None where it says none."""
-        count = as_count(self.text(fields, Holds.ATTEMPT))
+        count = as_count(self.text(fields, Holds.ATTEMPT)) if self.one[Holds.ATTEMPT] else None
         first = 1 if self.one[Holds.ATTEMPT_FROM_1] else 0
         return None if count is None or count < first else count - first
 
