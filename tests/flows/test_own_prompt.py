@@ -36,7 +36,7 @@ def test_a_pasted_prompt_is_corrected_by_line_and_tried(site: LiveSite, signed_i
     page.get_by_role("textbox", name="Prompt").fill("Grade {answer} beside {expert_view}.")
     expect(preview).to_contain_text("{answer} will be {{ response }}")
     expect(preview).to_contain_text("{expert_view} is not known here. Say what it is.")
-    page.get_by_role("textbox", name="Prompt").fill(PROMPT.replace("reference", "expert"))
+    page.get_by_role("textbox", name="Prompt").fill(PROMPT.replace("reference", "expert | trim"))
     expect(preview).to_contain_text("There is no variable 'expert'")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("main")).to_contain_text("Line 3 of the prompt: There is no variable 'expert'")
