@@ -317,6 +317,7 @@ class ColumnQuestions(ColumnRoles):
             worded = [name for name in self.free() if self._may_label(name) and not self.columns[name].is_numbers]
             alike = self._alike([name for name in worded if not names.is_known(name)])
             more = [name for name in self.free() if may_score(name) and not names.is_in_scores(name)]
+            more += [name for name in self.free() if names.rank(name, Holds.SCORE) and self.columns[name].is_mixed]
             more += alike or [name for name in worded if names.says_opinion(name) and not names.is_in_table(name)]
             found += [name for name in dict.fromkeys(more) if name not in found and not (found and names.sums_up(name))]
         found = [] if self.has(Holds.RESPONSE_A, Holds.RESPONSES_OF) else found

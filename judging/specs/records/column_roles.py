@@ -483,9 +483,14 @@ class _Resolver(ColumnQuestions):
         said = [*self.strong(Holds.PREFERENCE), *(name for name in self.free() if names.chooses(name))]
         if said:
             return list(dict.fromkeys(said))
-        naming = [name for name in self.free() if self.columns[name].mostly(chooses_a_side)]
+        naming = [name for name in self.free() if self._names_sides(name)]
         is_one = len(naming) == 1 and set(self.choosing()) <= set(naming)
         return self.named(Holds.PREFERENCE) or (naming if is_one else [])
+
+    def _names_sides(self, name: str) -> bool:
+        """Return whether the values of a column name the two responses, as their headers do, or ties."""
+        sides = self.mapping.all(Holds.RESPONSE_A, Holds.RESPONSE_B)
+        return self.columns[name].mostly(lambda value: value in sides or chooses_a_side(value))
 
     def _find_opinions(self) -> None:
         """Find preferences, labels and scores."""

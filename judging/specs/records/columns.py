@@ -117,6 +117,11 @@ class Column:
         return self.mostly(lambda value: number_of(value) is not None) and len(self.tops) < 2
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether some values are numbers, and others are none."""
+        return len({number_of(value) is None for value in self.values}) > 1
+
+    @property
     def tops(self) -> set[float]:
         """The highest scores that the values say, as 4/5 does."""
         return {top for value in self.values if (top := top_of(value)) is not None}

@@ -6,7 +6,7 @@ import pytest
 
 from evalsite.base.types import JsonDict
 from tests.judging.specs.records.test_opinions_in_tables import BESIDE
-from tests.judging.specs.records.test_tables import lines, refused
+from tests.judging.specs.records.test_tables import lines, read, refused
 
 TWO_SYSTEMS: JsonDict = {"gpt-4o": "It is.", "llama-3": "It may be."}
 
@@ -30,6 +30,23 @@ def test_reads_asks_whose_words_stand_beside_responses(
     assert said.startswith(
         f"t.jsonl: {', '.join(names)} may be labels of people or scores, each by a criterion or by a person."
     )
+
+
+def test_reads_asks_what_a_score_is_that_is_a_word_in_some_rows() -> None:
+    rows = [BESIDE | {"id": n, "prompt": f"P{n}?", "score": said} for n, said in enumerate(("8", "refused", "7.5"))]
+
+    (said,) = refused(lines(*rows), "t.jsonl")
+
+    assert said.startswith("t.jsonl: score may be labels of people or scores")
+
+
+def test_reads_takes_a_column_of_the_headers_of_two_responses_for_the_preference() -> None:
+    rows = [
+        {"prompt": f"P{n}?", "generation_1": "It is.", "generation_2": "It may be.", "chosen": said}
+        for n, said in enumerate(("generation_2", "generation_1", "tie"))
+    ]
+
+    assert [row["choice"] for row in read(lines(*rows), "t.jsonl")["preferences"]] == ["B", "A", "tie"]
 
 
 @pytest.mark.parametrize("values", [("bad", "good", "bad"), (3, 1, 3)])
