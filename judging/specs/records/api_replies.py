@@ -28,14 +28,19 @@ _RESULTS = frozenset({"tool_result", "function_call_output"})
 _TOKENS = ("usage.completion_tokens", "usage.output_tokens", "usage.outputTokens", "usageMetadata.candidatesTokenCount")
 _STOPS = ("stop_reason", "stopReason", "finish_reason", "done_reason", "incomplete_details.reason")
 _ONE_TURN = ("message", "output.message")  # where APIs without choices have it
+_ENTRIES = (("choices", {"message", "text"}), ("candidates", {"content"}), ("output", {"type"}), ("content", {"type"}))
+_MARKS = ('"choices"', '"candidates"', '"response"', '"assistant"')  # one of which each printed reply has
 
 
 def is_api_reply(value: object) -> bool:
     """Return whether a value is a reply of an API: choices, candidates, items, a message or an error."""
     if not isinstance(value, dict):
         return False
-    has_entries = any(objects(value.get(name)) for name in ("choices", "candidates", "output", "content"))
-    turns = (at(value, path) for path in _ONE_TURN)
+    has_entries = any(
+        entries and not any(map(keys.isdisjoint, entries))
+        for entries, keys in ((objects(value.get(name)), keys) for name, keys in _ENTRIES)
+    )
+    turns = (value, *(at(value, path) for path in _ONE_TURN))
     is_turn = any(isinstance(turn, dict) and turn.get("role") == "assistant" for turn in turns)
     return has_entries or is_turn or bool(error_in(value))
 
@@ -47,10 +52,11 @@ def error_in(body: object) -> str:
 
 def printed(value: object) -> object:
     """Return the reply of an API that a text prints whole; any other value as it is."""
-    is_open = isinstance(value, str) and value.startswith("{") and ('"choices"' in value or '"candidates"' in value)
+    is_open = isinstance(value, str) and value.startswith("{") and any(mark in value for mark in _MARKS)
     body = parsed(value) if is_open else None
-    is_whole = isinstance(at(body, "choices.0.message"), dict) or isinstance(at(body, "candidates.0.content"), dict)
-    return body if is_whole else value
+    of_choices = (at(body, path) for path in ("choices.0.message", "candidates.0.content"))
+    is_whole = at(body, "object") == "response" or (at(body, "type"), at(body, "role")) == ("message", "assistant")
+    return body if is_whole or any(isinstance(found, dict) for found in of_choices) else value
 
 
 def replies_of(collector: Collector, place: Place, body: JsonObject) -> list[ResponseRecord]:

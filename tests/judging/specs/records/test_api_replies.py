@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evalsite.base.types import JsonDict
-from tests.judging.specs.records.test_tables import Document, lines, read, reading, response
+from tests.judging.specs.records.test_tables import Document, lines, read, reading, refused, response
 
 ASSISTANT: JsonDict = {"role": "assistant", "content": "Elbe."}
 CALL: JsonDict = {"id": "c1", "type": "function", "function": {"name": "map_of", "arguments": '{"river": "Elbe"}'}}
@@ -80,10 +80,19 @@ def replied(reply: object, **more: object) -> Document:
         ),
         ({"choices": [{"message": {"role": "assistant", "content": None, "refusal": "Elbe."}}]}, {}),
         (json.dumps(chat("Elbe.")), {"stop": "stop"}),
+        (json.dumps({"type": "message", **ASSISTANT, "stop_reason": "end_turn"}), {"stop": "end_turn"}),
     ],
 )
 def test_reads_takes_text_stop_reason_and_tokens_of_a_reply(reply: object, stored: JsonDict) -> None:
     assert replied(reply)["responses"] == [response("oak", "Elbe.", **stored)]
+
+
+def test_reads_asks_for_the_text_of_an_object_that_no_api_replies() -> None:
+    (said,) = refused(
+        lines({"prompt": "Which?", "model": "oak", "response": {"output": [{"river": "Elbe"}]}}), "t.jsonl"
+    )
+
+    assert said.startswith("t.jsonl: response holds objects. Which entry is the response? They have: output.")
 
 
 def test_reads_takes_each_choice_of_a_reply_for_an_attempt() -> None:
