@@ -41,7 +41,8 @@ def is_api_reply(value: object) -> bool:
         for entries, keys in ((objects(value.get(name)), keys) for name, keys in _ENTRIES)
     )
     turns = (value, *(at(value, path) for path in _ONE_TURN))
-    is_turn = any(isinstance(turn, dict) and turn.get("role") == "assistant" for turn in turns)
+    said = (turn.get("content") for turn in turns if isinstance(turn, dict) and turn.get("role") == "assistant")
+    is_turn = any(content is not None for content in said)
     return has_entries or is_turn or bool(error_in(value))
 
 
