@@ -81,6 +81,7 @@ _REPEATED = (
     "reference,context,responses of,labels of,label,score,rank,image,response-image,choices,error,cost,tokens,scenario,"
     "split,row-id,time,detail,ignore"
 )
+ATTEMPTS = (Holds.ATTEMPT, Holds.ATTEMPT_FROM_1)
 REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several columns may have
 
 # Strongest first. Names behind the bar are weak: they count where the table has no other column for the role. Those

@@ -17,14 +17,7 @@ from judging.specs.records.parts import Part
 from judging.specs.records.values import as_text
 
 MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
-_TOLD_APART = (
-    Holds.ATTEMPT,
-    Holds.ATTEMPT_FROM_1,
-    Holds.RATER,
-    Holds.JUDGE,
-    Holds.CRITERION,
-    Holds.LABELS_OF,
-)  # rows of one response
+_OF_ONE_RESPONSE = (*names.ATTEMPTS, Holds.RATER, Holds.JUDGE, Holds.CRITERION, Holds.LABELS_OF)  # tell its rows apart
 
 
 @dataclass(slots=True)
@@ -59,7 +52,7 @@ class ComparedRows:
     def __post_init__(self) -> None:
         is_answered = self.mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
         is_open = is_answered or names.rank(self.mapping.one(Holds.REFERENCE), Holds.ANSWER) is not None
-        details = self.mapping.all(Holds.DETAIL) if is_open and not self.mapping.has(*_TOLD_APART) else []
+        details = self.mapping.all(Holds.DETAIL) if is_open and not self.mapping.has(*_OF_ONE_RESPONSE) else []
         columns = [self.mapping.columns[name] for name in details if self.mapping.why.get(name) != CHOSEN]
         few = [each for each in columns if each.is_labels and 2 * len(each.distinct) <= len(each.values)]
         self.details = [each.name for each in few]

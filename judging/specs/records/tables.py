@@ -48,8 +48,7 @@ from judging.specs.turns import text_of
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
 _KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
 _GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
-_ATTEMPTS = (Holds.ATTEMPT, Holds.ATTEMPT_FROM_1)
-_OF_RESPONSE = (Holds.SYSTEM, *_ATTEMPTS)  # beside its case
+_OF_RESPONSE = (Holds.SYSTEM, *names.ATTEMPTS)  # beside its case
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
 
 
@@ -199,7 +198,7 @@ class _Reader:
         contexts = self.mapping.all(Holds.CONTEXT)
         if not self.mapping.has(*ANSWERS) and not has_system:
             return True
-        is_open = contexts and not self.mapping.has(Holds.CASE, *_ATTEMPTS)
+        is_open = contexts and not self.mapping.has(Holds.CASE, *names.ATTEMPTS)
         if not is_open or any(map(names.is_retrieved, contexts)):
             return False
         asked = [self.one[role] for role in (*ASKS, Holds.INSTRUCTION, Holds.SYSTEM) if self.one[role]]
