@@ -279,7 +279,7 @@ class LabelFileReader:
             ids = [case]
         if response is None:
             return NamedResponse(row.place.at, ids[0] if ids else "", case, "", "")
-        attempt = str(response.attempt) if self.records.column_of(Holds.ATTEMPT, Holds.ATTEMPT_FROM_1) else ""
+        attempt = str(response.attempt) if self.records.column_of(*names.ATTEMPTS) else ""
         return NamedResponse(row.place.at, ids[0] if ids else "", case, response.system, attempt)
 
     def _preference(self, row: PreferenceRecord) -> None:

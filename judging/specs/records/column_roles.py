@@ -668,9 +668,7 @@ class _Resolver(ColumnQuestions):
 
         All rows are looked at where the sample has neither and rows of one prompt are likely.
         """
-        repeats = self.has(
-            Holds.SYSTEM, Holds.ATTEMPT, Holds.ATTEMPT_FROM_1, Holds.RATER, Holds.JUDGE, Holds.CRITERION, *PAIRED
-        )
+        repeats = self.has(Holds.SYSTEM, *names.ATTEMPTS, Holds.RATER, Holds.JUDGE, Holds.CRITERION, *PAIRED)
         is_of_rows = self._is_counted(iter(self.part.sample), id_column, prompt)
         if is_of_rows is None and repeats and len(self.part.sample) >= FEW_ROWS:
             is_of_rows = self._is_counted(self.part.rows(), id_column, prompt)
