@@ -100,8 +100,10 @@ def test_set_create_refuses_two_single_judges_in_words(researcher: Client) -> No
 def test_set_create_compares_every_two_of_three_systems(researcher: Client) -> None:
     data = entered(plan="round-robin")
     third = factories.system()
-    case = Case.objects.filter(links__suite=data["suite"]).order_by("pk")[0]
-    factories.response(prompt=case.prompt, system=third, attempt=1)
+    first = Case.objects.filter(links__suite=data["suite"]).order_by("pk")[0]
+    case = factories.case(benchmark=first.prompt.benchmark)
+    case.links.create(suite_id=data["suite"], position=9)
+    factories.response(prompt=case.prompt, system=third)
     systems = [data.pop("system_a"), data.pop("system_b"), third.pk]
 
     too_few = text_of(researcher.post(reverse("debate:set-create"), data | {"systems": systems[:2]}), 400)
@@ -110,7 +112,7 @@ def test_set_create_compares_every_two_of_three_systems(researcher: Client) -> N
     made = Experiment.objects.get()
     assert "Choose at least 3 systems." in too_few
     assert response.headers["Location"] == made.get_absolute_url()
-    assert made.sets.count() == 1  # the third has no first attempt
+    assert made.sets.count() == 1  # the third has no response to what the others answered
     assert "Not compared" in text_of(researcher.get(made.get_absolute_url()))
 
 
