@@ -138,11 +138,7 @@ def read_labels(
     if records.is_asking() and len(only) == 1:  # a file of labels may be one person's
         records = read_file(data, name, said_of_columns(options, {only[0]: str(Holds.LABELS_OF)}))
     if records.is_asking():
-        named = [
-            part.values(column) for part in records.parts for column in part.columns if names.rank(column, Holds.LABEL)
-        ]
-        asked = records.problems if any(map(any, named)) else (_unknown_columns(records, bool(named)),)
-        return ParsedFile(None, tuple(asked), records.columns)
+        return ParsedFile(None, _asked_of(records), records.columns)
     if records.collected is None:
         return ParsedFile(None, tuple(records.problems), records.columns)
     declared = labels_in_order(scale)
@@ -164,16 +160,20 @@ def _with_response_id(data: bytes, name: str, options: RecordOptions) -> RecordO
     return options if not ids or has_case else said_of_columns(options, {ids[0]: str(Holds.CASE)})
 
 
-def _unknown_columns(records: FileRecords, is_named: bool) -> Problem:
-    if is_named:
-        return problem(records.name, "", NO_LABELS, code="no-labels")
+def _asked_of(records: FileRecords) -> tuple[Problem, ...]:
+    """Return what must be said of the columns: what the labels are of, where a column by a name of labels has some."""
+    named = [part.values(name) for part in records.parts for name in part.columns if names.rank(name, Holds.LABEL)]
+    if any(map(any, named)):
+        return tuple(records.problems)
+    if named:
+        return (problem(records.name, "", NO_LABELS, code="no-labels"),)
     columns = ", ".join(dict.fromkeys(column for part in records.parts for column in part.columns))
     text = f"which column holds the labels, and which the id of the item? It has: {shorten(columns)}."
     hints = {
         "hint": "Say --map label=COLUMN --map case=COLUMN --map rater=COLUMN, or --map 'labels of=RATER'.",
         "page_hint": "Choose what each of them is.",
     }
-    return problem(records.name, "", text, **hints, code="label-columns")
+    return (problem(records.name, "", text, **hints, code="label-columns"),)
 
 
 def item_key(case: str, *responses: ResponseRecord | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.pictures import MAX_IMAGES
@@ -32,7 +33,7 @@ _ENTRIES = (("choices", {"message", "text"}), ("candidates", {"content"}), ("out
 _MARKS = ('"choices"', '"candidates"', '"response"', '"assistant"')  # one of which each printed reply has
 
 
-def is_api_reply(value: object) -> bool:
+def is_api_reply(value: object) -> TypeGuard[JsonDict]:
     """Return whether a value is a reply of an API: choices, candidates, items, a message or an error."""
     if not isinstance(value, dict):
         return False

@@ -440,7 +440,7 @@ class _Reader:
     def _replies(self, place: Place, case: int, value: object, row: ResponseRecord) -> Iterator[ResponseRecord]:
         """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts or an
         API replied several."""
-        if isinstance(value, dict) and is_api_reply(value):
+        if is_api_reply(value):
             yield from self._api_replies(place, value, row)
             return
         if row.system == self.system:
@@ -500,9 +500,7 @@ class _Reader:
         self, place: Place, case: int, fields: JsonObject, column: str, row: ResponseRecord
     ) -> int | None:
         """Read one of several responses of a row, and what columns say of it; return its number."""
-        number = self._response_of_several(
-            place, case, (self.text(fields, Holds.CASE), printed(fields.get(column))), row
-        )
+        number = self._response_of_several(place, case, fields, column, row)
         for name, by in self.beside[column].items():
             if name in self.scales:
                 self._score(place, number, fields, name, by)
@@ -516,11 +514,12 @@ class _Reader:
         return number
 
     def _response_of_several(
-        self, place: Place, case: int, said: tuple[str, object], row: ResponseRecord
+        self, place: Place, case: int, fields: JsonObject, column: str, row: ResponseRecord
     ) -> int | None:
-        key, value = said
+        """Return the number of one of several responses of a row; None where it failed, is missing or has no text."""
+        value = printed(fields.get(column))
         if failure := error_in(value):
-            self.collector.failed(place, key, failure)
+            self.collector.failed(place, self.text(fields, Holds.CASE), failure)
         if failure or self._is_null(place, value):
             return None
         replies = list(self._replies(place, case, value, row))
