@@ -24,7 +24,7 @@ from evalsite.reports import jobs
 from evalsite.reports.services import snapshots
 from evalsite.reports.services.debate_reports import compute_arena, compute_debates, compute_robustness
 from evalsite.reports.services.judge_bias import DEBATE_BIAS, compute_debate_bias
-from judging.models import Response, System
+from judging.models import System
 from judging.statistics.estimates import share_of
 from tests import factories
 from tests.debate import rows
@@ -780,25 +780,3 @@ def test_a_baseline_that_compared_the_systems_the_other_way_round_is_beside_the_
 
     assert [single[name] for name in ("asked", "a", "tie", "b", "missing", "matches")] == [4, 2, 1, 0, 1, 1]
     assert single["first"]["value"] == 0.0  # what it prefers is A, which it saw second
-
-
-def test_scores_of_two_versions_of_a_judge_are_not_compared() -> None:
-    """A judge's new prompt scored one of two systems; debates were compared with its score beside one of the old."""
-    first, second, third, _ = four_debates()
-    suite = factories.suite()
-
-    def scored(prompt: str, *scores: tuple[Response, float]) -> None:
-        run, options = factories.run(suite=suite, status="finished"), {"prompt_hash": prompt * 64}
-        by = factories.evaluator(run=run, kind="judge", name="Strict", options=options)
-        for response, share in scores:
-            factories.score(evaluator=by, response=response, share=share)
-
-    scored("a", (first.response_a, 0.5), (first.response_b, 0.4), (second.response_a, 0.5), (third.response_a, 0.5))
-    scored("a", (second.response_b, 0.1))  # the same version in another run
-    scored("b", (first.response_b, 0.9), (third.response_a, 0.2), (third.response_b, 0.8))
-
-    strict = evaluator(compute_debates(0, {}).content, "scores:Strict")
-
-    # By the old version the first and the second response A is better, by the new one the third B.
-    assert [strict[name] for name in ("asked", "a", "tie", "b", "matches")] == [3, 2, 0, 1, 3]
-    assert strict["first"]["reason"] == "It scored each response on its own, so none came first."

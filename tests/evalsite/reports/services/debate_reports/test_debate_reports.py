@@ -11,9 +11,11 @@ from evalsite.base.tables import table_bytes
 from evalsite.reports.actions.debates import DEBATES_REPORT, DebatesShown
 from evalsite.reports.services.debate_reports import ABSTAINS, DECIDED_BY_PEOPLE, UNREAD, compute_debates
 from evalsite.review.states import QueueMode
+from judging.models import Response
 from tests import factories
 from tests.debate import rows
 from tests.debated_sets import Part, store_debates
+from tests.evalsite.reports.test_debate_pages import evaluator, four_debates
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
@@ -208,3 +210,25 @@ def test_papers_do_not_print_a_weighted_share_as_that_of_the_matches() -> None:
     assert (
         "Matches of labelled pairs; the share of all pairs, by inclusion probability, and its 95% interval." in printed
     )
+
+
+def test_scores_of_two_versions_of_a_judge_are_not_compared() -> None:
+    """A judge's new prompt scored one of two systems; debates were compared with its score beside one of the old."""
+    first, second, third, _ = four_debates()
+    suite = factories.suite()
+
+    def scored(prompt: str, *scores: tuple[Response, float]) -> None:
+        run, options = factories.run(suite=suite, status="finished"), {"prompt_hash": prompt * 64}
+        by = factories.evaluator(run=run, kind="judge", name="Strict", options=options)
+        for response, share in scores:
+            factories.score(evaluator=by, response=response, share=share)
+
+    scored("a", (first.response_a, 0.5), (first.response_b, 0.4), (second.response_a, 0.5), (third.response_a, 0.5))
+    scored("a", (second.response_b, 0.1))  # the same version in another run
+    scored("b", (first.response_b, 0.9), (third.response_a, 0.2), (third.response_b, 0.8))
+
+    strict = evaluator(compute_debates(0, {}).content, "scores:Strict")
+
+    # By the old version the first and the second response A is better, by the new one the third B.
+    assert [strict[name] for name in ("asked", "a", "tie", "b", "matches")] == [3, 2, 0, 1, 3]
+    assert strict["first"]["reason"] == "It scored each response on its own, so none came first."
