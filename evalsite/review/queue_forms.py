@@ -29,6 +29,7 @@ from evalsite.review.selectors.annotation_exports import LABEL_STUDIO
 from evalsite.review.selectors.audits import AuditSubject
 from evalsite.review.selectors.pages import ItemFilters, choose_members, items_matching
 from evalsite.review.services.claims import MOST_AT_ONCE
+from evalsite.review.services.queues import guidelines_moved
 from evalsite.review.states import ItemStatus, QueueMode
 from evalsite.review.tables.queue_files import MaterialFile, read_materials
 from judging.forms.imports import RecordFileForm, SizedFileField
@@ -408,11 +409,7 @@ class QueueForm(PeopleSearchForm, forms.ModelForm):  # type: ignore[type-arg]  #
         if cleaned.get("guidelines", "") in map(with_plain_ends, unchanged):
             cleaned["guidelines"] = queue.guidelines
         elif begun_with != queue.guidelines_version:
-            self.add_error(
-                "guidelines",
-                f"Somebody changed the guidelines meanwhile: they are version {queue.guidelines_version} now, and this "
-                f"text was made of version {begun_with}. Copy it, and open the settings again.",
-            )
+            self.add_error("guidelines", guidelines_moved(queue, begun_with))
 
 
 class QueueFilterForm(forms.Form):

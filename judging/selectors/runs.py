@@ -233,9 +233,14 @@ def list_runs(
     return runs.order_by(f"-{field}" if order.startswith("-") else field, "-pk")
 
 
-def tags_in_use() -> list[str]:
-    """Return the tags of runs, the most used first."""
-    counted = RunTag.objects.values("name").annotate(n=Count("pk")).order_by("-n", "name")
+def tags_in_use(*, archived: bool) -> list[str]:
+    """Return the tags of runs that are archived or not, the most used first."""
+    counted = (
+        RunTag.objects.filter(run__archived_at__isnull=not archived)
+        .values("name")
+        .annotate(n=Count("pk"))
+        .order_by("-n", "name")
+    )
     return [row["name"] for row in counted[:TAGS_SHOWN]]
 
 

@@ -46,7 +46,7 @@ def run_list(request: PageRequest) -> HttpResponse:
     filters["search"] = filters.pop("q", "")
     runs = list_runs(**filters, order=request.GET.get("sort", "-created"))
     context: JsonDict = {"page_obj": page_of(request, runs), "statuses": choices_of(RunStatus), **filters}
-    context["tags"] = selectors.tags_in_use()
+    context["tags"] = selectors.tags_in_use(archived=filters.get("archived", False))
     return render(request, "judging/run_list.html", context)
 
 

@@ -12,14 +12,16 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render, resolve_url
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.views.decorators.cache import never_cache
 
-from evalsite.base.actions.declarations import NOUNS, Action, ActionCall
+from evalsite.base.actions.declarations import CHANGE, NOUNS, Action, ActionCall
 from evalsite.base.actions.entries import first_entries
 from evalsite.base.http import PLAIN, PageRequest, SentFile, V, form_view, get_view, post_view
 from evalsite.base.rows import NotAllowed, NotOwner
 from evalsite.base.types import JsonDict, Refused
 
+MARK = "opened_as"  # the field of a mark
 Page = Callable[..., HttpResponse]
 Fragment = Callable[[PageRequest, Any, str], HttpResponse]  # of a row, with why nothing was done
 Answer = Callable[[PageRequest, Any], HttpResponse]  # to what came of an action
@@ -104,6 +106,8 @@ def form_page(
             if name in request.GET
         }
         shown: JsonDict = {action.noun.name: subject, **first}
+        if action.verb == CHANGE:
+            _mark(form, request)
         try:
             if form.is_valid():
                 result = done.carry_out(ActionCall(subject, form, request.user, timezone.now()))
@@ -122,6 +126,14 @@ def form_page(
         return render(request, template, shown, status=400 if form.is_bound and form.errors else 200)
 
     return _door(view, action)
+
+
+def _mark(form: forms.BaseForm, request: PageRequest) -> None:
+    """Let a form carry a mark of what it began with, and refuse it where that was changed since its page was opened."""
+    began = salted_hmac(MARK, repr([str(form[name].initial) for name in form.fields])).hexdigest()
+    if form.is_valid() and request.POST.get(MARK, began) != began and form.has_changed():
+        form.add_error(None, "This was changed since the page was opened. Open the page again to see how it is now.")
+    form.fields[MARK] = forms.CharField(required=False, widget=forms.HiddenInput, initial=began)
 
 
 def file_page(action: Action[Any, Any]) -> Callable[..., HttpResponseBase]:

@@ -374,6 +374,7 @@ def _pace_facts(pace: QueuePace) -> JsonDict:
     return {
         "queue": pace.queue,
         "left": pace.left,
+        "stuck": pace.stuck,
         "per_day": pace.per_day,
         "finishes_on": finishes_on,
         "hours": pace.hours,

@@ -16,7 +16,7 @@ from evalsite.reports.selectors.leaderboards import Options
 from evalsite.review.models import PausedPerson, Queue, Team
 from evalsite.review.selectors.gold import GoldScore, gold_scores
 from evalsite.review.selectors.pages import remembered
-from evalsite.review.selectors.waiting_items import answers_missing
+from evalsite.review.selectors.waiting_items import workload_of
 from judging.statistics.agreement import agreement_report, chance_of_run, longest_run, marks_of_the_rest
 from judging.statistics.annotator_models import EstimatedRates, estimated_rates
 from judging.statistics.estimates import Estimate, Ints, share_of
@@ -261,6 +261,7 @@ class QueuePace:
 
     queue: str
     left: int
+    stuck: int  # of those left, the ones that nobody is left to give; they do not keep the queue from its last day
     per_day: float | None
     finishes_on: date | None
     people: tuple[PersonDay, ...]  # the newest day first
@@ -280,7 +281,8 @@ def pace_of_queue(queue: Queue, work: QueueWork, *, team: Team | None = None, at
     for name, person in teams.values_list("name", "members__username"):
         members[name].add(person)
     people = [row for row in work.people if team is None or row.name in members[team.name]]
-    left = remaining = remembered("left", queue, lambda: answers_missing(queue))
+    work_left = remembered("workload", queue, lambda: workload_of(queue=queue))
+    left = remaining = work_left.answers_left
     burn_down: list[BurnDownDay] = []
     for day, count in reversed(work.counted):
         if count:
@@ -293,7 +295,10 @@ def pace_of_queue(queue: Queue, work: QueueWork, *, team: Team | None = None, at
         queue=queue.name,
         left=left,
         per_day=per_day,
-        finishes_on=None if per_day is None or not left else today + timedelta(days=ceil(left / per_day)),
+        stuck=work_left.answers_stuck,
+        finishes_on=today + timedelta(days=ceil(work_left.answers_to_come / per_day))
+        if per_day and work_left.answers_to_come
+        else None,
         people=tuple(sorted(people, key=_newest_first)),
         teams=tuple(sorted(_team_days(people, members), key=_newest_first)),
         burn_down=tuple(reversed(burn_down)),

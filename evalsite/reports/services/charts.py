@@ -214,7 +214,7 @@ def burn_down_chart(pace: QueuePace) -> Chart | None:
     end = last.day
     if pace.finishes_on is not None:
         end = max(last.day, pace.finishes_on)
-        series.append(Series("at this pace", [left[-1], Point(end.toordinal(), 0)], tone="guide"))
+        series.append(Series("at this pace", [left[-1], Point(end.toordinal(), pace.stuck)], tone="guide"))
     shown = sorted({start, end} | ({last.day} if 4 * (end - last.day) > end - start else set()))
     days = Axis("Day", start.toordinal(), end.toordinal(), [(day.toordinal(), f"{day:%d %b}") for day in shown])
     annotations = round_axis("Annotations left", high=max(left[0].y, 1.0), word=lambda at: f"{at:,g}")

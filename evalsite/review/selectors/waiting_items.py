@@ -455,22 +455,24 @@ class Workload:
     median_seconds: float | None
 
     @property
+    def answers_to_come(self) -> int:
+        return self.answers_left - self.answers_stuck
+
+    @property
     def seconds_left(self) -> float | None:
-        return None if self.median_seconds is None else (self.answers_left - self.answers_stuck) * self.median_seconds
-
-
-def answers_missing(queue: Queue) -> int:
-    """Return how many answers the open items of a queue lack, each by its own quorum; retests left out."""
-    items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, retest_of=None)
-    return items.aggregate(lacking=Sum(F("quorum") - F("answer_count")))["lacking"] or 0
+        return None if self.median_seconds is None else self.answers_to_come * self.median_seconds
 
 
 def workload_of(*, queue: Queue) -> Workload:
-    """Return how many answers are missing, and how long they will take at the recent median time per answer."""
+    """Return how many answers open items lack, each by its own quorum, and how long they take at the median time.
+
+    Retests are left out.
+    """
+    items = ReviewItem.objects.filter(queue=queue, status=ItemStatus.OPEN, retest_of=None)
     lacks = stuck_items(queue).values_list("lack", "quorum", "answer_count")
     stuck = [min(lack, quorum - answers) for lack, quorum, answers in lacks]
     return Workload(
-        answers_left=answers_missing(queue),
+        answers_left=items.aggregate(lacking=Sum(F("quorum") - F("answer_count")))["lacking"] or 0,
         items_stuck=len(stuck),
         answers_stuck=sum(stuck),
         median_seconds=usual_seconds(queue.annotations.all()),

@@ -206,14 +206,15 @@ def update_queue(
     A new quorum holds for open items that nobody has answered or taken yet; the others keep theirs.
 
     Raises:
-        ReviewRefused: the name gives a system, a judge or a file away.
+        ReviewRefused: the name gives a system, a judge or a file away, or somebody changed the guidelines meanwhile.
     """
     members = members_of(fields.get("team"), chosen=members)
+    seen, queue = queue.guidelines_version, lock_row(Queue, queue.pk)
     if fields.get("name", queue.name) != queue.name:
         check_name(fields["name"], hidden=names_behind(queue))
     changed = {name: value for name, value in fields.items() if getattr(queue, name) != value}
     if "guidelines" in changed:
-        changed["guidelines_version"] = _keep_guidelines(queue, actor=actor, at=at)
+        changed["guidelines_version"] = _keep_guidelines(queue, begun_with=seen, actor=actor, at=at)
     for name, value in changed.items():
         setattr(queue, name, value)
     if changed:
@@ -232,8 +233,18 @@ def update_queue(
     return queue
 
 
-def _keep_guidelines(queue: Queue, *, actor: User | None, at: datetime) -> int:
+def guidelines_moved(queue: Queue, begun_with: int) -> str:
+    """Why guidelines that were made of an older version are not stored."""
+    return (
+        f"Somebody changed the guidelines meanwhile: they are version {queue.guidelines_version} now, and this text "
+        f"was made of version {begun_with}. Copy it, and open the settings again."
+    )
+
+
+def _keep_guidelines(queue: Queue, *, begun_with: int, actor: User | None, at: datetime) -> int:
     """Keep the guidelines that are being replaced, and return the number of the new ones; their author knows them."""
+    if queue.guidelines_version != begun_with:
+        raise ReviewRefused(guidelines_moved(queue, begun_with), field="guidelines")
     PastGuidelines.objects.create(queue=queue, version=queue.guidelines_version, text=queue.guidelines, replaced_at=at)
     version = queue.guidelines_version + 1
     if actor is not None:

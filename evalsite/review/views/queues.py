@@ -44,7 +44,7 @@ from evalsite.review.services import queues as services
 from evalsite.review.services.annotation_imports import AnnotationImportRefused, check_open, import_annotations
 from evalsite.review.services.annotation_plans import AnnotationPlan, PeopleChoice, plan_import
 from evalsite.review.services.notices import choose_mail, read_notices, sentence_of
-from evalsite.review.states import ItemStatus, QueueStatus, ReviewRefused
+from evalsite.review.states import FINAL, ItemStatus, QueueStatus, ReviewRefused
 from evalsite.review.tables.annotations import AnnotationFile, read_annotations
 from evalsite.review.views.items import LEVELS, Toast, form_parts, queue_or_404
 from judging.actions.runs import RUNS
@@ -165,6 +165,7 @@ def _owner_context(request: PageRequest, queue: Queue) -> JsonDict:
         "holding": list(pages.HOLDING.items()),
         "scenarios": pages.scenarios_of(queue=queue),
         "people": people,
+        "gold_known": queue.items.filter(gold__is_training=False, status__in=FINAL).count() if queue.gold_count else 0,
         "gold_scores": gold_scores(queue) if queue.gold_count else (),
         "training_scores": training_scores(queue) if queue.training_count else (),
         "workload": pages.remembered("workload", queue, lambda: waiting_items.workload_of(queue=queue)),

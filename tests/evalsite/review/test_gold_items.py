@@ -332,13 +332,14 @@ def test_a_gold_item_is_known_by_what_was_decided_last_and_by_nothing_while_it_i
 
     reopen_item(item_id=done.item_id, actor=rita, reason="the key is wrong", at=NOON)
     exclude_item(item_id=other.item_id, actor=rita, reason="cut off", at=NOON)
-    meanwhile = score(queue)
+    meanwhile, shown = score(queue), lea.get(queue.get_absolute_url()).text
     ben = [item.retest_of_id for item in annotate(queue, factories.user("ben", Role.ANNOTATOR), right)]
     word = FinalWord("", "The first key was wrong.", parts={"label": "good" if done.label != "good" else "bad"})
     adjudicate_item(item_id=done.item_id, adjudicator=rita, word=word, at=NOON)
 
     done.refresh_from_db()
     assert (before, meanwhile, score(queue)) == ((3, 3), (1, 1), (1, 2))
+    assert "2 with a known answer;" in shown
     assert (done.label, {done.item_id, other.item_id} & {*ben}) == (word.parts["label"], set())
     queue_page = " ".join(lea.get(queue.get_absolute_url()).text.split())
     assert f'<th scope="row">ada</th> <td class="num">{handed.count(None)}</td>' in queue_page  # without copies

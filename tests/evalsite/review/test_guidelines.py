@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from evalsite.review.models import Annotation, Assignment, GuidelinesReading, Pa
 from evalsite.review.selectors.gold import change_between, unread_since, versions_of
 from evalsite.review.services.claims import ReadFirst, claim_next, hand_item
 from evalsite.review.services.queues import PAIR_GUIDELINES, update_queue
+from evalsite.review.states import ReviewRefused
 from tests import factories
 from tests.evalsite.review.views.clients import HTMX, send, signed_in, take
 
@@ -33,6 +35,7 @@ def made(items: int = 4) -> Queue:
 
 def rewrite(queue: Queue, text: str, actor: User | None = None) -> None:
     update_queue(queue=queue, fields={"guidelines": text}, members=None, actor=actor, at=timezone.now())
+    queue.refresh_from_db()
 
 
 def page_of(queue: Queue) -> str:
@@ -186,6 +189,20 @@ def test_owners_see_who_has_read_which_version_and_choose_two_to_compare() -> No
     assert '<th scope="row">ada</th>' in page
     assert "Who has read them" not in own
     assert lead.get(page_of(queue), {"before": "x"}).status_code == 404
+
+
+def test_of_two_guidelines_that_are_saved_at_once_the_second_is_refused() -> None:
+    queue = factories.queue(guidelines="Be kind.")
+    rewrite(Queue.objects.get(pk=queue.pk), "Be strict.")
+
+    refusal = (
+        "Somebody changed the guidelines meanwhile: they are version 2 now, and this text was made of version 1. "
+        "Copy it, and open the settings again."
+    )
+    with pytest.raises(ReviewRefused, match=re.escape(refusal)):
+        update_queue(queue=queue, fields={"guidelines": "Be brief."}, members=None, actor=None, at=timezone.now())
+    queue.refresh_from_db()
+    assert (queue.guidelines, queue.guidelines_version) == ("Be strict.", 2)
 
 
 def test_settings_change_guidelines_only_where_they_were_changed_and_undo_nobodys_change() -> None:

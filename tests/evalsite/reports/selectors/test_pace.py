@@ -74,6 +74,23 @@ def test_pace_of_queue_adds_up_days_and_says_when_the_queue_is_finished() -> Non
     }
 
 
+def test_annotations_that_nobody_is_left_to_give_do_not_keep_a_queue_from_its_last_day() -> None:
+    ada = factories.user("ada", Role.ANNOTATOR)
+    queue = factories.queue(quorum=2)
+    queue.members.add(ada)
+    items = [factories.review_item(queue=queue) for _ in range(3)]
+    factories.annotation(item=items[0], label="1", annotator=ada)
+    ReviewItem.objects.filter(pk=items[0].pk).update(answer_count=1)
+
+    pace = pace_of_queue(queue, work_of_queue(queue.pk), at=NOON)
+
+    # ada is asked for one each of two items, and nobody for the second of all three
+    assert (pace.left, pace.stuck, pace.per_day, pace.finishes_on) == (5, 3, 1.0, NOON.date() + timedelta(days=2))
+    chart = burn_down_chart(pace)
+    assert chart is not None
+    assert [line.path.split(",")[-1] for line in chart.lines] == ["64.0", "132.0"]  # of 6 left, 5 and then 3
+
+
 def test_pace_of_queue_says_no_day_while_nobody_works() -> None:
     queue = factories.queue()
     factories.review_item(queue=queue)

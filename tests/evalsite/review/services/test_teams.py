@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -190,3 +191,24 @@ def test_who_joins_a_team_while_it_gets_a_queue_joins_the_queue() -> None:
         assert failures == []
         assert members(queue) == ["ada", "ben"]
         delete_team(team=team, actor=None)
+
+
+def test_a_page_of_a_team_that_was_opened_before_somebody_changed_it_undoes_nothing() -> None:
+    ada, ben, cora = people("ada", "ben", "cora")
+    client, _ = signed_in("rita", Role.RESEARCHER)
+    team = create_team(name="Night shift", members=[ada], actor=None)
+    address = reverse("act", args=["team", team.pk, "change"])
+    opened = client.get(address).context["form"]["opened_as"].value()
+
+    def saved(*chosen: User) -> tuple[int, list[str]]:
+        entered = {"name": "Night shift", "members": [person.pk for person in chosen], "opened_as": opened}
+        sent.append(client.post(address, entered))
+        return sent[-1].status_code, list(team.members.order_by("username").values_list("username", flat=True))
+
+    sent: list[Any] = []
+    assert saved(ada, ben) == (302, ["ada", "ben"])
+    assert saved(ada, ben) == (302, ["ada", "ben"])  # the same form sent twice
+    assert saved(ada, cora) == (400, ["ada", "ben"])
+    assert "This was changed since the page was opened." in sent[-1].text
+    opened = client.get(address).context["form"]["opened_as"].value()
+    assert saved(ada, cora) == (302, ["ada", "cora"])

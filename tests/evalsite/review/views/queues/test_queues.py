@@ -76,7 +76,7 @@ def test_queue_detail_has_a_fixed_number_of_queries(count: int, django_assert_nu
     client, _ = signed_in("rita", Role.RESEARCHER)
     cache.clear()  # the scenarios of a queue are remembered
 
-    with django_assert_num_queries(35):
+    with django_assert_num_queries(39):
         page = client.get(reverse("review:queue-detail", args=[queue.slug]))
 
     assert page.status_code == 200
