@@ -34,7 +34,7 @@ LONGEST_FIRST = (  # so that no process is left alone with one of these at the e
     "evalsite/review/test_kill.py",
     "judging/llm/test_limiter.py",
     "parity/test_recorded_runs.py",
-    "judging/services/evaluation/esi_tasks/test_esi_tasks.py",
+    "judging/services/esi_tasks/test_esi_tasks.py",
     "judging/grading/test_rules.py",
     "evalsite/serving",
     "providers/test_dialects.py",  # the last ones wait more than they compute
@@ -70,11 +70,11 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
     # what files say, which is stored as in test_imports and test_responses
     *(f"judging/services/file_imports/test_{name}.py" for name in ("intake", "column_intake", "corpus_imports")),
     *(f"judging/services/file_imports/test_{name}.py" for name in ("imported_runs", "peer_files", "pictures")),
-    *(f"judging/services/test_{name}.py" for name in ("endpoints", "endpoint_trials", "hostile_rules")),
+    *("judging/services/endpoints/", "judging/services/test_hostile_rules.py", "judging/actions/test_progress.py"),
     # judges and tasks of many kinds, which the engine drives as it does those of test_call_engine and test_run_worker
     *(f"judging/services/test_{name}.py" for name in ("panel_judges", "panel_runs", "comparison_runs", "known_cases")),
     *(f"judging/services/test_{name}.py" for name in ("troubled_runs", "own_prompt_runs", "sent_bodies")),
-    *("judging/services/evaluation/esi_tasks/test_esi_tasks.py", "judging/selectors/judges/test_score_scales.py"),
+    *("judging/services/esi_tasks/test_esi_tasks.py", "judging/selectors/judges/test_score_scales.py"),
     *("judging/services/pools/", "judging/services/day_budgets/test_frozen_endpoints.py"),
     *(f"judging/selectors/judges/test_{name}.py" for name in ("judge_needs", "suggested_judges")),
     # forms and files of queues; who is handed what is asked in review/services/items
@@ -90,7 +90,7 @@ BACKEND_FREE = (  # pure code, HTTP, the sandbox, pages, files: one backend's pa
     *("evalsite/reports/test_mixed_runs.py", "evalsite/reports/services/test_audited_leaderboards.py"),
     "evalsite/api/test_reports.py",
     *(f"evalsite/accounts/test_{name}.py" for name in ("admissions", "sessions", "backends", "roles", "init_site")),
-    *(f"debate/services/test_{name}.py" for name in ("set_plans", "estimates", "experiments")),
+    *("debate/services/set_plans/", "debate/services/test_experiments.py"),
     *(f"debate/services/test_{name}.py" for name in ("record_imports", "debate_images", "scripted_debates")),
     "debate/services/set_tables/test_set_tables.py",
     "tool_logs/",

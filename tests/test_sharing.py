@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest, sharing
+
 pytestmark = pytest.mark.backend_free
 REPOSITORY = Path(__file__).resolve().parents[1]
 TESTS = """
@@ -42,3 +44,10 @@ def test_tests_of_several_processes_are_reported_as_those_of_one(tmp_path: Path)
     assert done.stdout.count(":5: no moon\n") == 3
     assert "its process ended with 7; what follows it in the same file was not run" in done.stdout
     assert "not shown" not in done.stdout
+
+
+def test_every_list_of_test_files_names_files_that_are_there() -> None:
+    below = (*conftest.LONGEST_FIRST, *conftest.LAST_FLOWS, *conftest.BACKEND_FREE, *conftest.TWICE)
+    whole = (*sharing.REVIEWING, *sharing.BY_THEMSELVES, *sharing.TEST_BY_TEST, sharing.BY_IDENTITY)
+
+    assert [name for name in (*(f"tests/{name}" for name in below), *whole) if not (REPOSITORY / name).exists()] == []

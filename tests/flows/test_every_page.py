@@ -16,6 +16,7 @@ from tests.flows.axe import AXE, faults
 from tests.flows.conftest import LiveSite, SignIn, end_shared_site, expect_item
 from tests.flows.examples import lengthen_names, make_examples, told
 from tests.page_walk import name_of, pages_by_name
+from tests.sizes import sized
 
 pytestmark = [pytest.mark.flow, pytest.mark.sized]
 
@@ -223,10 +224,12 @@ def test_every_page_has_an_address(prepared: Prepared) -> None:
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_page_of_an_admin(section: str, prepared: Prepared, signed_in: SignIn) -> None:
     page = signed_in("demo-admin")
-    pages = {name: address for name, address in prepared.pages.items() if section_of(address) == section}
+    pages = [(name, address) for name, address in prepared.pages.items() if section_of(address) == section]
+    topics = [name for name, _ in pages if name.startswith(TOPICS)]
+    left_out = set(topics) - set(topics[:: sized(3, whole=1)])  # one template shows them all
 
     assert pages
-    assert walk(page, pages) == {}
+    assert walk(page, {name: address for name, address in pages if name not in left_out}) == {}
     assert signed_in.complaints == []
 
 

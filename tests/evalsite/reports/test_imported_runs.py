@@ -79,9 +79,12 @@ def test_every_page_and_export_of_an_imported_run_opens(researcher: Client) -> N
 
 
 def _kind(link: str) -> str:
-    """Return what pages like this one have in common: the view, what is asked of it, and of which grader or judge."""
+    """Return what pages like this one have in common: the view, what is asked of it, and of which grader or judge.
+
+    In the gate pages of all graders are alike; those that the test begins with are of each.
+    """
     name, words, query = view_of(link)
-    of = [query.get(key, "") for key in ("evaluator", "grader", "name")]
+    of = [query.get(key, "") for key in ("evaluator", "grader", "name")] if IS_WHOLE else []
     return " ".join([name, words, *sorted(query), *of]) if link.startswith(ABOUT) else ""
 
 

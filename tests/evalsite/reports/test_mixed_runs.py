@@ -165,7 +165,6 @@ def _kind(link: str) -> str:
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(mixture=mixtures())
 @example(mixture=whole((JUDGE, None), (JUDGE, 0)))
-@example(mixture=whole((JUDGE, 0), (JUDGE, None)))
 @example(mixture=whole((PANEL, 2), (RULES, None), (JUDGE, 1)))
 @example(mixture=Mixture(((True,) * CASES,), ((JUDGE, 0), (RULES, None)), (SCORED,)))
 def test_every_page_and_export_of_a_random_mixture_opens(researcher: Client, mixture: Mixture) -> None:

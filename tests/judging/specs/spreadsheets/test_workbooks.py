@@ -261,9 +261,9 @@ def test_rows_take_no_more_memory_for_more_rows() -> None:
         tracemalloc.stop()
         return peak_bytes
 
-    # Six thousand rows more held in memory would take 6,000 x (200 bytes of text and 150 of objects) = 2 MB more.
+    # Two thousand rows more held in memory would take 2,000 x (200 bytes of text and 150 of objects) = 700 kB more.
     # The parser keeps an emptied element of about 100 bytes for each.
-    assert peak(9000) < peak(3000) + 1_000_000
+    assert peak(5000) < peak(3000) + 350_000
 
 
 def test_read_grids_refuses_the_strict_dialect_in_words() -> None:
