@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judging.specs.files.bundles import source_of
 from judging.specs.files.findings import Findings
-from judging.specs.records import names
+from judging.specs.records import names, preferences
 from judging.specs.records.collected import Collected
 from judging.specs.records.file_records import ParsedFile, read_file, said_of_columns
 from judging.specs.records.files.part_reading import read_parts
@@ -54,7 +54,7 @@ def verdict_of(label: str, systems: tuple[str, str], meanings: Mapping[str, str]
     folded = [name.casefold() for name in systems]
     if label.casefold() in folded:
         return (1, -1)[folded.index(label.casefold())]
-    choice = names.meant(label, meanings) or names.DEBATE_LABELS.get(label) or names.preference(label)
+    choice = preferences.meant(label, meanings) or preferences.DEBATE_LABELS.get(label) or preferences.preference(label)
     return PREFERENCE_NUMBERS[choice] if choice is not None else None
 
 

@@ -316,7 +316,6 @@ OTHER_PROMPT = error_rule("prompt-mismatch", "Sort the rows so that every model 
 FEWER_ROWS = warning_rule("fewer-responses", "Only cases with responses of both systems form pairs.")
 
 _PATH = re.compile(r"^(?:.*/)?responses/([^/]+)/([^/]+)\.jsonl$")
-_SHORT_PATH = re.compile(r"^([^/]+)/([^/]+)\.jsonl$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,13 +345,9 @@ def scaleeval_results(bundle: Bundle) -> list[str]:
 
 
 def _files(bundle: Bundle) -> list[_File]:
-    """Return `…/responses/<model>/<scenario>.jsonl`; where there is none, `<model>/<scenario>.jsonl`."""
-    for pattern in (_PATH, _SHORT_PATH):
-        matches = ((path, pattern.match(path)) for path in bundle)
-        files = [_File(path, match.group(1), match.group(2)) for path, match in matches if match]
-        if files:
-            return files
-    return []
+    """Return `…/responses/<model>/<scenario>.jsonl`."""
+    matches = ((path, _PATH.match(path)) for path in bundle)
+    return [_File(path, match.group(1), match.group(2)) for path, match in matches if match]
 
 
 @dataclass(slots=True)

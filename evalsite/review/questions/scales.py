@@ -11,8 +11,8 @@ from itertools import chain, product
 from evalsite.base.formats import SHARE, WINS, ScaleKind, ScoreScale, finite_number, rating, read_scale, scale_through
 from evalsite.base.types import JsonDict, JsonObject
 from evalsite.review.blinding import to_system_space
-from judging.specs.records.names import preference
 from judging.specs.records.neutral import PREFERENCE_NUMBERS
+from judging.specs.records.preferences import preference
 from judging.specs.types import NodeSpec
 
 MOST_LABELS = 11  # 0 to 10: more cannot be told apart at a glance, nor typed with one key

@@ -12,13 +12,16 @@ from judging.specs.records.columns import (
     ASKS,
     BY_NAME,
     CHOSEN,
+    CHOSEN_OF_SEVERAL,
     IF_SO,
     OPINIONS,
     RESPONDS,
     UNKNOWN_COLUMNS,
+    Answer,
     Column,
     Mapping,
     ends_in_reply,
+    header_named,
     is_grade,
     number_of,
     option,
@@ -27,8 +30,10 @@ from judging.specs.records.columns import (
 )
 from judging.specs.records.names import Holds
 from judging.specs.records.opinion_questions import OpinionQuestions
+from judging.specs.records.preferences import degree, names_a_side
 from judging.specs.records.values import (
     are_choices,
+    as_count,
     as_id,
     as_text,
     at,
@@ -69,7 +74,11 @@ class ColumnQuestions(OpinionQuestions):
             name
             for name in self.free()
             if self.columns[name].values
-            and (not names.is_known(name) or (is_judged and names.rank(name, Holds.RESPONSE)))
+            and (
+                not names.is_known(name)
+                or (not self.has(*RESPONDS) and names.may_be_of_responses(name))
+                or (is_judged and names.rank(name, Holds.RESPONSE))
+            )
         ]
         is_lost = self._labels_nothing()
         texts = [name for name in rest if self._may_respond(name) or (is_lost and self.columns[name].is_text)]
@@ -189,6 +198,7 @@ class ColumnQuestions(OpinionQuestions):
             column.is_prose
             or (names.is_model(name) and not (column.is_numbers and self.has(*RESPONDS)))
             or (column.is_worded and names.has_word(name, Holds.RESPONSE))
+            or (not column.is_numbers and names.may_be_of_responses(name))
         )
 
     def _ask_about_labels(self) -> None:
@@ -210,7 +220,7 @@ class ColumnQuestions(OpinionQuestions):
         asked = self.mapping.one(Holds.PROMPT) if words and not self.has(Holds.RATER, Holds.SYSTEM) else ""
         if asked and self.columns[asked].mostly(is_question):
             self.ask_which(name, Holds.REFERENCE, Holds.LABEL, f"right to answer {asked}, or what a person said")
-        if any(names.names_a_side(word) or names.degree(word) is not None for word in words):
+        if any(names_a_side(word) or degree(word) is not None for word in words):
             message = f"the values of {name} name two responses, which the table does not have."
             hint = "Bring them beside it. If columns hold them, say --map response-a=COLUMN --map response-b=COLUMN."
             page_hint = f"Bring them beside it, or choose {Holds.RESPONSE_A.label} and {Holds.RESPONSE_B.label}."
@@ -292,7 +302,7 @@ class ColumnQuestions(OpinionQuestions):
                 self._ask_who_says,
                 self._ask_for_cases,
             ),
-            *(self._ask_about_names, self._ask_whose_settings, self._ask_whose_scores),
+            *(self._ask_about_names, self._ask_whose_settings, self._ask_whose_scores, self._ask_about_several),
         ):
             ask()
         if self.is_recorded() and not (self.has(*RESPONDS, Holds.SYSTEM) or self.upload.options.system):
@@ -301,12 +311,53 @@ class ColumnQuestions(OpinionQuestions):
                 message = f"{turns} holds conversations that a system carried out. Which system was it?"
                 hint = "Say it with --system NAME."
                 self.put("unknown-system", message, hint, "Write it under System.")
-        for name in self.free():
-            is_role = names.compared(name) in ("role", "speaker", "author_role")
-            if is_role and len(self.columns[name].distinct) > 1 and self.columns[name].mostly(_is_role):
+        self._ask_about_rows_of_turns()
+
+    def _ask_about_rows_of_turns(self) -> None:
+        """Ask where each row is one turn of a conversation: a column says who speaks, or counts the turns of each."""
+        lead = "Bring one row for a conversation, with its turns as a list in a column messages."
+        for name in [name for name in self.free() if len(self.columns[name].distinct) > 1]:
+            column, says_who = self.columns[name], names.says_who_speaks(name)
+            if says_who and column.mostly(_is_role):
                 message = f"each row is one turn of a conversation ({name}), not a case."
-                hint = "Bring one row for a conversation, with its turns as a list in a column messages."
-                self.put("rows-are-turns", message, hint, hint)
+                self.put("rows-are-turns", message, lead, lead)
+                return
+            if self._counts_turns(name) or (says_who and 2 * len(column.distinct) <= len(column.values)):
+                message = f"each row seems to be one turn of a conversation ({name}), not a case."
+                self.ask_or_keep(name, "rows-are-turns", message, f"{lead} To take each row for a case, ")
+                return
+
+    def _ask_about_several(self) -> None:
+        """Ask for other rows where one has several questions, each with its answer: question 1, answer 1."""
+        numbered: dict[str, dict[str, str]] = {}  # what stands before a number -> number -> column
+        for name in self.columns:
+            about, _, number = names.compared(name).rpartition("_")
+            if number.isdigit() and self.columns[name].is_worded and self.mapping.why.get(name) != CHOSEN:
+                numbered.setdefault(about, {})[number] = name
+        asks = [found for about, found in numbered.items() if len(found) > 1 and _says(about, "user", *ASKS)]
+        says = [found for about, found in numbered.items() if _says(about, "assistant", Holds.RESPONSE, Holds.ANSWER)]
+        several = [(asked, said) for asked in asks for said in says if asked.keys() == said.keys()]
+        for asked, said in several[:1]:
+            message = (
+                f"{', '.join([*asked.values(), *said.values()])} are several questions in a row, with their answers."
+            )
+            hint = "Bring turns of one conversation as a list in a column messages, and else a row for each question."
+            self.put("rows-are-several", message, hint, hint)
+
+    def _counts_turns(self, name: str) -> bool:
+        """Return whether numbers go up in the rows with one value of another column, which ask different things."""
+        prompt = self.mapping.one(Holds.PROMPT)
+        within = self.mapping.all(Holds.SYSTEM, Holds.RATER, Holds.JUDGE, *names.ATTEMPTS)
+        for other in self.columns if prompt and names.counts_turns(name) else ():
+            groups: dict[str, dict[str, int]] = {}  # the other value -> what is asked -> its number
+            for row in self.part.sample if other not in (name, prompt) else ():
+                key = as_text([row.fields.get(column) for column in (other, *within)])
+                number = as_count(row.fields.get(name)) or 0
+                groups.setdefault(key, {}).setdefault(as_text(row.fields.get(prompt)), number)
+            again = [list(numbers.values()) for numbers in groups.values() if len(numbers) > 1]
+            if again and all(numbers == sorted(set(numbers)) for numbers in again):
+                return True
+        return False
 
     def _ask_about_formulas(self) -> None:
         """Ask for the results of formulas under a name that would be read."""
@@ -336,6 +387,9 @@ class ColumnQuestions(OpinionQuestions):
         name = self.mapping.one(Holds.REFERENCE)
         if name and names.rank(name, Holds.ANSWER) and self.columns[name].mostly(_has_steps):
             self.ask_which(name, Holds.RESPONSE, Holds.REFERENCE, "what a system did, or the reference")
+        is_of_source = name and names.is_source(self.mapping.one(Holds.PROMPT)) and self.has(Holds.SYSTEM)
+        if is_of_source and not (self.has(*RESPONDS) or self.mapping.questions.has_errors):
+            self.ask_which(name, Holds.RESPONSE, Holds.REFERENCE, "what the systems made of it, or the reference")
 
     def _ask_whose_context(self) -> None:
         """Ask where a file that is named after a model has texts beside its prompts, and no responses."""
@@ -535,12 +589,17 @@ class ColumnQuestions(OpinionQuestions):
         several = self.mapping.all(Holds.RESPONSES_OF)
         headers = {said for name in several for said in names.systems_of(name)}
         ranked: list[str] = []
+        choosing: list[Answer] = []
         is_of_responses = self.has(*RESPONDS) or (self.has(Holds.CASE) and self.has(Holds.SYSTEM))
         for name in self.free() if is_of_responses else ():
             column = self.columns[name]
-            is_chosen = names.is_strong(name, Holds.PREFERENCE) or column.distinct <= headers
+            roles = [role for role in CHOSEN_OF_SEVERAL if several and names.is_strong(name, role)]
+            role = roles[0] if roles else Holds.PREFERENCE
+            is_chosen = names.is_strong(name, role) or column.distinct <= headers
             is_chosen = is_chosen and not self.has(Holds.RESPONSE_A) and len(several) != 2
-            if column.is_numbers and names.ranks(name):
+            if is_chosen and roles and all(header_named(as_id(value), several) for value in column.values):
+                choosing.append((role, [name]))
+            elif column.is_numbers and names.ranks(name):
                 ranked.append(name)
             elif column.values and (names.ranks(name) or is_chosen):
                 hint = "Bring a row for each two responses, with which is better. If it does not, "
@@ -550,6 +609,11 @@ class ColumnQuestions(OpinionQuestions):
             message = f"{', '.join(ranked)} may rank the responses of a case."
             hint = "If so, and 1 is the best, {}; if not, {}."
             self.ask_role("unknown-ranks", message, hint, (Holds.RANK, ranked), (Holds.DETAIL, ranked))
+        if choosing:
+            said = [name for _, found in choosing for name in found]
+            message = f"{' and '.join(said)} may say which of the responses is the best or the worst."
+            hint = f"If so, {' '.join(['{}'] * len(choosing))}; if not, {{}}."
+            self.ask_role("unknown-ranks", message, hint, *choosing, (Holds.DETAIL, said))
 
     def _lists_labels(self, name: str) -> bool:
         """Return whether a column has lists or objects under a name of labels."""
@@ -620,6 +684,11 @@ class ColumnQuestions(OpinionQuestions):
             hint += f" If none does, say {option(Holds.DETAIL, *none)}."
             page_hint += f" If none does, choose {Holds.DETAIL.label}."
         self.put(UNKNOWN_COLUMNS, message, hint, page_hint, candidates)
+
+
+def _says(name: str, who: str, *roles: Holds) -> bool:
+    """Return whether a name is that of what somebody says, or of who says it: question, user; answer, assistant."""
+    return role_of({"role": name}) == who or any(names.is_strong(name, role) for role in roles)
 
 
 def _is_share(value: object) -> bool:

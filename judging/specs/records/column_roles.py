@@ -30,6 +30,7 @@ from judging.specs.records.columns import (
 from judging.specs.records.names import REPEATED, Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.parts import Part, Row, UploadParts
+from judging.specs.records.preferences import preference
 from judging.specs.records.values import (
     are_choices,
     are_digits,
@@ -174,7 +175,7 @@ class _Resolver(ColumnQuestions):
             if (
                 len(named) == 2
                 and not is_of_more
-                and all(names.preference(text) is Choice.TIE for text in said.difference(*map(names.systems_of, named)))
+                and all(preference(text) is Choice.TIE for text in said.difference(*map(names.systems_of, named)))
             ):
                 self._give(Holds.PREFERENCE, [name], BY_VALUES)
                 sides = named
@@ -189,7 +190,7 @@ class _Resolver(ColumnQuestions):
         named = {text for name in systems for text in self.columns[name].distinct}
         chosen = [*self.mapping.all(Holds.PREFERENCE, Holds.LABELS_OF), *self._preferences()]
         words = {word for name in chosen for word in self.columns[name].distinct}
-        return any(word in named or names.preference(word) is not None for word in words)  # what others mean is asked
+        return any(word in named or preference(word) is not None for word in words)  # what others mean is asked
 
     def _find_prompt(self) -> None:
         """Find what is asked: a conversation, a prompt, an instruction above it."""
@@ -734,7 +735,8 @@ class _Resolver(ColumnQuestions):
                 self._give(role, self.named(role))
             is_explained = self.has(Holds.RESPONSE_A, *OPINIONS) and len(self.mapping.all(Holds.SCORE)) < 2
             self._give(Holds.REASON, self.named(Holds.REASON) if is_explained else [])  # else of nothing that is read
-            for role in (Holds.ERROR, Holds.COST, Holds.TOKENS):
+            self._give(Holds.ERROR, [name for name in self.named(Holds.ERROR) if not self.columns[name].is_decided])
+            for role in (Holds.COST, Holds.TOKENS):
                 self._give(role, self.named(role))
             timed = [name for name in self.named(Holds.SECONDS) if self.columns[name].is_numbers]
             units = ("ms", "s", "sec", "seconds")

@@ -13,6 +13,7 @@ from judging.specs.records import names
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.parts import MOST_COLUMNS, Part, UploadParts
+from judging.specs.records.preferences import degree, names_a_side, preference
 from judging.specs.records.shapes import ColumnUse
 from judging.specs.records.values import (
     as_count,
@@ -27,12 +28,14 @@ from judging.specs.records.values import (
     objects,
     parsed,
 )
+from judging.specs.spreadsheets import ShareText
 from judging.specs.turns import role_of
 
 CHOSEN, BY_NAME, BY_VALUES, BY_WORD = "chosen", "by its name", "by its values", "by a word of its name"
 ASKS = (Holds.PROMPT, Holds.TURNS)
 RESPONDS = (Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF, Holds.RESPONSE_A)
-OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.PREFERENCE, Holds.RANK)
+CHOSEN_OF_SEVERAL = (Holds.BEST, Holds.WORST)
+OPINIONS = (Holds.LABEL, Holds.LABELS_OF, Holds.SCORE, Holds.PREFERENCE, Holds.RANK, *CHOSEN_OF_SEVERAL)
 _PLAIN = re.compile(r"[\w.=-]+")  # needs no quotes in a shell
 Answer = tuple[Holds, Sequence[str]]  # to a question: the role of columns
 IF_SO = "If so, {}; if not, {}."  # a hint with two answers
@@ -45,6 +48,10 @@ _CODE = re.compile(
     r"[\w./:+-]*\d[\w./:+-]*|\w?|true|false|yes|no|ja|nein|oui|non|pass|fail|passed|failed|correct|wrong"
 )
 _OF_TOP = re.compile(r"(?P<score>\d+(?:[.,]\d+)?)\s*(?:/|out of)\s*(?P<top>\d+(?:[.,]\d+)?)")
+_RIGHT_OR_WRONG = (
+    *({"pass", "fail"}, {"passed", "failed"}, {"correct", "incorrect"}, {"right", "wrong"}, {"good", "bad"}),
+    *({"richtig", "falsch"}, {"对", "错"}),
+)
 _DECISIONS = frozenset({"accept", "reject", "ignore"})  # of a person about a label, as Prodigy writes them
 
 
@@ -116,6 +123,12 @@ class Column:
     def is_decisions(self) -> bool:
         """Whether the values say what a person did with a label, and not what was answered."""
         return bool(self.values) and self.distinct <= _DECISIONS
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the values say right or wrong alone."""
+        said = {as_text(value).strip().lower() for value in self.values}
+        return bool(said) and any(said <= words for words in _RIGHT_OR_WRONG)
 
     @property
     def is_numbers(self) -> bool:
@@ -439,9 +452,9 @@ def _quoted(text: str) -> str:
 
 def chooses_a_side(value: object) -> bool:
     """Return whether a value says by itself that it is one side of a pair or a tie; a letter alone may be anything."""
-    text, chosen = as_text(value), names.preference(as_text(value))
-    is_verdict = names.degree(text) is not None or (text.lstrip().startswith("[[") and chosen is not None)
-    return is_verdict or names.names_a_side(text) or chosen is Choice.TIE or names.compared(text) in ("left", "right")
+    text, chosen = as_text(value), preference(as_text(value))
+    is_verdict = degree(text) is not None or (text.lstrip().startswith("[[") and chosen is not None)
+    return is_verdict or names_a_side(text) or chosen is Choice.TIE or names.compared(text) in ("left", "right")
 
 
 def is_grade(value: object) -> bool:
@@ -451,4 +464,43 @@ def is_grade(value: object) -> bool:
 
 
 def says_a_side(value: object) -> bool:
-    return names.preference(as_text(value)) is not None or chooses_a_side(value)
+    return preference(as_text(value)) is not None or chooses_a_side(value)
+
+
+def criteria_of(mapping: Mapping) -> dict[str, str]:
+    """Return the columns of labels with the criterion that each header says; empty for one of a rater."""
+    labels, is_by_rater = mapping.all(Holds.LABEL, Holds.LABELS_OF), mapping.has(Holds.LABELS_OF)
+    said = [name for name in labels if not is_by_rater and (len(labels) > 1 or names.is_metric(name))]
+    return {name: names.bare(name) if name in said else "" for name in labels}
+
+
+def is_share(value: object) -> bool:
+    """Return whether a value says by itself that it is a share: a percentage, or true or false."""
+    if isinstance(value, str):
+        text = value.strip().lower()
+        return isinstance(value, ShareText) or text.endswith("%") or text in ("true", "false")
+    return isinstance(value, bool)
+
+
+def system_names(headers: Sequence[str]) -> dict[str, str]:
+    """Return the system of each column: its header, of "[provider] prompt" the provider where that is enough, of the
+    same entry of several objects the object."""
+    entries = {name.rpartition(".")[2] for name in headers}
+    if len(entries) == 1 < len(headers):
+        return {name: name.removesuffix(f".{entry}") for name in headers for entry in entries}
+    providers = [match[1] if (match := names.PROVIDER_HEADER.fullmatch(name)) else name for name in headers]
+    return {
+        name: names.system_of_responses(name)
+        or names.named_responses(name)
+        or (provider if providers.count(provider) == 1 else name)
+        for name, provider in zip(headers, providers, strict=True)
+    }
+
+
+def header_named(text: str, headers: Collection[str]) -> str:
+    """Return the one of several headers of responses that a text names: by itself, by the system in it, or, where they
+    differ by it alone, by the number or letter at its end; empty where it names none."""
+    ends = {name: names.compared(name).rpartition("_")[2] for name in headers} if names.are_numbered(headers) else {}
+    said = {name: {*map(str.casefold, names.systems_of(name)), ends.get(name, name)} for name in headers}
+    named = [name for name in headers if text.casefold() in said[name]]
+    return named[0] if len(named) == 1 else ""

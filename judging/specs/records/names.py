@@ -12,8 +12,8 @@ from enum import StrEnum
 from functools import lru_cache
 
 from evalsite.base.types import JsonObject
-from judging.specs.records.neutral import Choice, Scale
-from judging.specs.records.values import as_id, as_number
+from judging.specs.records.neutral import Scale
+from judging.specs.records.values import as_number
 
 
 class Holds(StrEnum):
@@ -61,6 +61,8 @@ class Holds(StrEnum):
     LABELS_OF = "labels of", "Labels of the rater in the header"
     PREFERENCE = "preference", "Preference"
     RANK = "rank", "Rank (1 is best)"
+    BEST = "best", "Best of the responses"
+    WORST = "worst", "Worst of the responses"
     JUDGE = "judge", "Judge"
     SCORE = "score", "Score"
     CRITERION = "criterion", "Criterion"
@@ -102,17 +104,20 @@ _TABLE: Mapping[Holds, str] = {
     " task_description, problem_description,"
     " problem_text, problem_statement, inputs | request, task, text, questions, ctx, sentence, claim"
     " | source, src, source_text, source_document, article, dialogue, document",
-    Holds.TURNS: "messages, conversation, conversations, turns, chat_history, history, conversation_input, dialogue,"
-    " context | questions",
-    Holds.SYSTEM_TEXT: "system_prompt, system, instructions, custom_system_prompt, system_message, test_case_prompt",
-    Holds.CONTEXT: "context, contexts, retrieved_contexts, retrieval_context, passage, passages, documents, background,"
-    " source_text, article, Kontext, contexte, contexto, contesto, 上下文, 文脈, 문맥, контекст, السياق"
-    " | document, material, body, story",
+    Holds.TURNS: "messages, conversation, conversations, turns, turn, chat_history, history, conversation_input,"
+    " dialogue, context | questions",
+    Holds.SYSTEM_TEXT: "system_prompt, system, instructions, custom_system_prompt, system_message, test_case_prompt,"
+    " sys",
+    Holds.CONTEXT: "context, contexts, retrieved_contexts, retrieval_context, retrieved_docs, retrieved_documents,"
+    " retrieved_passages, retrieved_chunks, source_documents, passage, passages, documents, background, source_text,"
+    " article, Kontext, contexte, contexto, contesto, 上下文, 文脈, 문맥, контекст, السياق"
+    " | document, material, body, story, chunks",
     Holds.CONTEXT_ROLE: "context_role",
     Holds.REFERENCE: "reference, references, reference_answer, ground_truth, gold, gold_answer, golden_answer,"
     " best_answer, std_answer, standard_answer, target, targets, expected, expected_output, expected_answer,"
     " expected_response, ideal, solution, solutions, lSolutions, correct_answer, ref, gt_answer, ground_truth_answer,"
-    " reference_output, answer_key, answer_idx, answer_index, target_scores, correct_option, correct_index,"
+    " reference_output, target_output, answer_key, answer_idx, answer_index, target_scores, correct_option,"
+    " correct_index,"
     " Musterlösung, Referenz, erwartet, réponse attendue, canonical_solution, gt, référence, respuesta esperada,"
     " refr, tgt, true, true_answer, target_answer, reference_summary, gold_summary,"
     " human_translation, reference_translation, esperado, resposta_correta,"
@@ -126,13 +131,13 @@ _TABLE: Mapping[Holds, str] = {
     " model_patch, prediction, predicted, predicted_answer, generation, generated_text, generated_answer,"
     " actual_output, reply, candidate, outputs, sampled, hypothesis, decoded, llm_output, llm_response, llm_answer,"
     " output_text, response_text, response_output, prompt_response, responses, completions, generations, predictions,"
-    " actual_answer, actual_response,"
+    " actual_answer, actual_response, actual_result,"
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
     " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, 模型输出, 实际答案, 实际回答, 응답, mt,"
     " system_output, system_summary, generated_summary, llm_result, model_result"
     " | text, result, summary, translation, hyp | pred, preds, predicted_label, pred_label, predicted_class, actual",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
-    Holds.SYSTEM: "system, model, model_name, model_id, generator, system_name, model_label, response_source,"
+    Holds.SYSTEM: "system, sys, model, model_name, model_id, generator, system_name, model_label, response_source,"
     " response_model, response_model_name, system_id, output_model, model_type, model_name_or_path, provider_label,"
     " provider_id, target_model, evaluated_model, llm, llm_name, Modell, System, modèle, modelo, modello,"
     " 模型, 系统, モデル, 모델, модель, модели, النموذج, Modells"
@@ -160,6 +165,8 @@ _TABLE: Mapping[Holds, str] = {
     Holds.JUDGE: "judge, judge_model, judge_name, judge_model_id, judge_id, evaluator, eval_model_name, grader",
     Holds.PREFERENCE: "preference, winner, better, preferred, overall_preference, Präferenz, préférence, preferencia,"
     " preferência, preferenza, 偏好, 更好的回答, 好み, 선호, предпочтение, التفضيل | decision, choice, label, verdict",
+    Holds.BEST: "best, best_response, best_model, best_system, most_preferred",
+    Holds.WORST: "worst, worst_response, worst_model, worst_system, worst_answer, least_preferred",
     Holds.STOP: "stop_reason, finish_reason | stop",
     Holds.ERROR: "error, error_message, status, success, failure, failure_reason",
     Holds.SECONDS: "seconds, latency, latency_ms, latency_s, latency_sec, latency_seconds, duration, duration_ms,"
@@ -189,15 +196,6 @@ _OWN_SYSTEMS = (
 PLACES = ("start", "begin", "start_offset", "span_start", "end", "end_offset", "span_end")  # of a piece of a text
 PREFERRED_FIRST = frozenset({"chosen", "preferred_output"})  # headers that say themselves which one is better
 
-_DEGREES = {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}
-_ORDER = re.compile(r"\[*\s*([AB])\s*(>>|>|=|<|<<)\s*([AB])\s*\]*")
-DEBATE_LABELS: Mapping[str, Choice] = {  # of debates, whose labels name systems by number too
-    "1": Choice.A,
-    "2": Choice.B,
-    "-1": Choice.B,
-    "0": Choice.TIE,
-    "=": Choice.TIE,
-}
 DEBATE_SETS = frozenset({"set", "set_id", "file", "cell"})  # columns of labels of debates that name the set of an item
 
 SHARE: Scale = (0.0, 1.0)
@@ -271,7 +269,7 @@ _CONTAINER = re.compile(
 )
 SETTINGS = ("parameters", "params", "config", "args", "metadata", "meta", "settings", "hyperparameters")  # beside rows
 CONTAINERS = ("doc", "vars", "inputs", "row", "example", "data", "fields", "question", "request")
-_OF_SCORES = re.compile(r"(?:scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # "scores.Factuality"
+_OF_SCORES = re.compile(r"(?:(?:feedback_)?scores?|feedback|ratings?|outputs\.\w+)\.(?=.)", re.IGNORECASE)  # scores.A
 _HOW = re.compile(r"\(\w+=[^()]*\)$")  # how a metric is computed: "rouge_score(mode=fmeasure)"
 _SCALE = re.compile(
     r"\s*(?:[(\[]\s*(?P<low>\d+)\s*(?:-|–|to|bis|à|a|\.\.|[-–=:]\s*[^\W\d]+\s*[,;-])"  # (1-5), (1 = bad, 5 = good)
@@ -322,6 +320,8 @@ def _spellings(name: str) -> list[str]:
 
 
 _RANKS = _ranks()
+_SAID = {Holds.PROMPT, Holds.ANSWER, Holds.RESPONSE, Holds.LABEL}  # what texts in objects are called, as value is
+_OF_TEXTS = {Holds.PROMPT, Holds.ANSWER, Holds.RESPONSE, Holds.REFERENCE}
 
 
 def _one_word(role: Holds) -> set[str]:
@@ -332,19 +332,19 @@ def _one_word(role: Holds) -> set[str]:
 
 _SYSTEM_WORDS = "llm ai bot chatbot assistant generated agent candidate cand ki ia mt nmt machine"
 WORDS_OF_SYSTEMS = _one_word(Holds.SYSTEM).union(_SYSTEM_WORDS.split())  # "LLM answer", not "long answer", is of one
-_ANSWERS = _one_word(Holds.ANSWER) - WORDS_OF_SYSTEMS
+ANSWERS = _one_word(Holds.ANSWER) - WORDS_OF_SYSTEMS
 _REFERENCE_WORDS = "reference ref expected gold golden truth ideal 参考 标准 正确 模範"
 _QUESTION_WORDS = "question prompt query frage pregunta pergunta domanda 问题 質問 질문 вопрос سؤال"
 _MADE = ("response", "output", "completion", "generation", "prediction", "pred", "answer")
 WORDS: Mapping[Holds, frozenset[str]] = {  # where one column alone has such a word in its name
     Holds.REFERENCE: frozenset(_REFERENCE_WORDS.split()),
     Holds.PROMPT: frozenset(_QUESTION_WORDS.split()),
-    Holds.RESPONSE: frozenset({"response", "resp", "output", "reply", "completion", "prediction", "pred", *_ANSWERS}),
+    Holds.RESPONSE: frozenset({"response", "resp", "output", "reply", "completion", "prediction", "pred", *ANSWERS}),
     Holds.SYSTEM: frozenset({"provider", *_one_word(Holds.SYSTEM)}),
 }
 _UNSPACED = {word for words in (*WORDS.values(), WORDS_OF_SYSTEMS) for word in words if word.upper() == word.lower()}
-_SPACED_ANSWERS = "|".join(sorted({"resp", *_MADE, *_ANSWERS} - _UNSPACED))
-_UNSPACED_ANSWERS = "|".join(sorted(_ANSWERS & _UNSPACED))
+_SPACED_ANSWERS = "|".join(sorted({"resp", *_MADE, *ANSWERS} - _UNSPACED))
+_UNSPACED_ANSWERS = "|".join(sorted(ANSWERS & _UNSPACED))
 _RESPONSE_OF = re.compile(rf"(.{{2,}}?)(?:[_. -](?:{_SPACED_ANSWERS})s?|[_. -]?(?:{_UNSPACED_ANSWERS}))", re.IGNORECASE)
 _OF_RESPONSES = re.compile(  # "responses.ours", "response.gpt-4o", "answer_gpt-4o"
     r"(?:model_)?(?:responses|outputs|completions|generations|predictions|answers)\.(?=.)"
@@ -357,30 +357,8 @@ def _sided(*words: str) -> list[tuple[str, str]]:
     return [(f"{word}_{first}", f"{word}_{second}") for word in words for first, second in _ENDS]
 
 
-_RESPONDING = {*_MADE, *_ANSWERS, "conversation", "messages", "translation", "summary", "mt"}
-_SIDES = {  # labels that name one of two responses
-    f"{word}_{end}": side
-    for word in ("model", "response", "output", "completion", *_ANSWERS)
-    for side, ends in ((Choice.A, "a1"), (Choice.B, "b2"))
-    for end in ends
-}
-_PREFERENCES: Mapping[str, Choice] = {
-    **_SIDES,
-    **dict.fromkeys(("a", "system_a", "left", "first"), Choice.A),
-    **dict.fromkeys(("b", "system_b", "right", "second"), Choice.B),
-    **dict.fromkeys(("tie", "ties", "draw", "equal", "same", "neither", "both", "no_preference"), Choice.TIE),
-    **dict.fromkeys(("about_the_same", "the_same", "equally_good", "equally_bad", "no_difference"), Choice.TIE),
-    **dict.fromkeys(("neither_is_better", "tie_bothbad", "both_bad", "both_good", "unentschieden"), Choice.TIE),
-    **dict.fromkeys(
-        map(compared, ("égalité", "empate", "pareggio", "ничья", "تعادل", "平局", "引き分け", "무승부")), Choice.TIE
-    ),
-}
-_SIDE_WORDS = "response|answer|output|model|system|option|completion|assistant"
+_RESPONDING = {*_MADE, *ANSWERS, "conversation", "messages", "translation", "summary", "mt"}
 _BEHIND = re.compile(r"(.+?)\s*\(([^()]+)\)\s*")
-_BETTER = re.compile(  # "A is much better", "Response 2 is slightly better", "the first answer wins"
-    rf"(?:the_)?(?:(?P<word>{_SIDE_WORDS})_)?(?P<side>a|b|1|2|left|right|first|second)(?:_(?:{_SIDE_WORDS}))?(?:_is)?"
-    r"(?:_(?:much|far|clearly|strongly|significantly|slightly|somewhat|marginally|a_bit|a_little))?_(?:better|wins)"
-)
 _SYSTEMS = (*_sided("generator", "model", "system", "model_name", "model_id", "system_name"), *_OWN_SYSTEMS)
 
 
@@ -402,10 +380,17 @@ def responses_beside(by_name: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def rank(name: str, role: Holds) -> tuple[int, int] | None:
-    """Return how strongly a column's name says a role: (0 strong, 1 or 2 weak, place in the table); None: not."""
+    """Return how strongly a column's name says a role: (0 strong, 1 or 2 weak, place in the table); None: not.
+
+    The text in an object has the role of the object: output.answer, attributes.input.value.
+    """
     if is_of_scores(name):
         return (0, 0) if role is Holds.SCORE else None
-    return _RANKS.get(compared(name), {}).get(role)
+    head, _, tail = name.rpartition(".")
+    known = _RANKS.get(compared(name), {})
+    if head and not known and (compared(tail) == "content" or not _SAID.isdisjoint(_RANKS.get(compared(tail), ()))):
+        known = _RANKS.get(compared(head.rpartition(".")[2]), {}) if role in _OF_TEXTS else known
+    return known.get(role)
 
 
 def is_strong(name: str, role: Holds) -> bool:
@@ -490,39 +475,6 @@ def text_in(entry: JsonObject) -> str | None:
     """Return the text of an object that asks something; None where none of its entries is one."""
     known = ("content", "text", "stem", "question", "full_text", "prompt")
     return next((value for name in known if isinstance(value := entry.get(name), str)), None)
-
-
-def preference(text: str) -> Choice | None:
-    """Return which response a word of the table or an order (`A>>B`, `[[B]]`) says is better; None: it says none."""
-    order = degree(text)
-    if order is not None:
-        return Choice.TIE if order == 0 else Choice.A if order > 0 else Choice.B
-    words = compared(text)
-    better = _BETTER.fullmatch(words)
-    if better is not None and (better["word"] or not better["side"].isdigit()):
-        return Choice.A if better["side"] in ("a", "1", "left", "first") else Choice.B
-    return _PREFERENCES.get(words)
-
-
-def degree(text: str) -> int | None:
-    """Return how much the first is better, 2 to -2, of `A>>B`, `[[B>A]]`, `A=B`; None for what is no such order."""
-    match = _ORDER.fullmatch(text.strip().upper())
-    if match is None or match[1] == match[3]:
-        return None
-    return _DEGREES[match[2]] * (1 if match[1] == "A" else -1)
-
-
-def names_a_side(text: str) -> bool:
-    """Return whether a label names one of two responses, as model_a and output_2 do."""
-    return compared(text) in _SIDES
-
-
-def meant(text: str, meanings: Mapping[str, str]) -> Choice | None:
-    """Return what a person said that a preference means: "A", "B" or another word, to the value that says so, or to
-    several between slashes."""
-    said = {word.lower(): {as_id(value), *map(as_id, value.split("/"))} for word, value in meanings.items()}
-    words = (word for word, values in said.items() if as_id(text) in values)
-    return next(({"a": Choice.A, "b": Choice.B}.get(word, Choice.TIE) for word in words), None)
 
 
 def is_in_table(name: str) -> bool:
@@ -624,11 +576,13 @@ def says_response(name: str) -> bool:
 
 
 def may_be_of_responses(name: str) -> bool:
-    """Return whether a name ends as those of responses do (oak_pred), or has that of a model in it (qa_vicuna). An
-    answer may be that of a person: raw_answer."""
+    """Return whether a name ends as those of responses do (oak_pred), begins so (predicted_sql), or has that of a model
+    in it (qa_vicuna). An answer may be that of a person: raw_answer."""
     match = _RESPONSE_OF.fullmatch(name.strip())
-    is_ended = match is not None and not re.search(rf"(?:{'|'.join(_ANSWERS)})s?$", compared(name))
-    return is_ended or _is_made(name) or any(map(_MODEL.fullmatch, compared(name).split("_")))
+    is_ended = match is not None and not re.search(rf"(?:{'|'.join(ANSWERS)})s?$", compared(name))
+    words = compared(name).split("_")
+    is_done = words[0] in ("predicted", "pred", "generated", "actual") and len(words) > 1 and not is_score(name)
+    return is_ended or is_done or _is_made(name) or any(map(_MODEL.fullmatch, words))
 
 
 def said_of(name: str, system: str) -> str:
@@ -781,6 +735,16 @@ def is_sum(text: str) -> bool:
 def chooses(name: str) -> bool:
     """Return whether a header has the word of a preference at its end: ground_truth_winner, "which is better?"."""
     return compared(name).rpartition("_")[2] in _CHOOSES
+
+
+def says_who_speaks(name: str) -> bool:
+    """Return whether a header is that of who says a turn of a conversation."""
+    return compared(name) in ("role", "speaker", "author_role", "sender")
+
+
+def counts_turns(name: str) -> bool:
+    """Return whether a header is that of the numbers of turns: turn, turn_index."""
+    return compared(name).partition("_")[0] == "turn"
 
 
 def words_of(name: str) -> set[str]:

@@ -21,13 +21,10 @@ from judging.specs.records.columns import (
 )
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
+from judging.specs.records.preferences import preference
 from judging.specs.records.values import as_text
 
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
-_RIGHT_OR_WRONG = (
-    *({"pass", "fail"}, {"passed", "failed"}, {"correct", "incorrect"}, {"right", "wrong"}, {"good", "bad"}),
-    *({"richtig", "falsch"}, {"对", "错"}),
-)
 _YES_OR_NO = (
     *({"yes", "no"}, {"y", "n"}, {"ja", "nein"}, {"oui", "non"}, {"sí", "no"}, {"sim", "não"}, {"да", "нет"}),
     {"是", "否"},
@@ -68,7 +65,7 @@ class OpinionQuestions(ColumnRoles):
         is_of_others = self.has(Holds.SCORE) and self.has(Holds.SYSTEM) and not self.has(*ASKS, *RESPONDS)  # no details
         found = [] if self.has(Holds.RESPONSES_OF) else found
         is_judged = is_of_others or self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
-        if not known and is_judged and self._has_metrics_at_most():
+        if not known and is_judged and all(map(names.is_metric, self.mapping.all(Holds.SCORE))):  # others may be some
             more = self._may_be_opinions(self._differs if is_of_others else self._may_score)
             found += [name for name in more if name not in found and not (found and names.sums_up(name))]
         found = [] if self.has(Holds.RESPONSE_A) else found
@@ -185,32 +182,31 @@ class OpinionQuestions(ColumnRoles):
 
     def _says_the_same(self, name: str, words: set[str]) -> bool:
         rest = self.columns[name].distinct - words
-        return all(self.has(Holds.PREFERENCE) and names.preference(word) is Choice.TIE for word in rest)
-
-    def _has_metrics_at_most(self) -> bool:
-        """Return whether each score is by the name of a metric, beside which other columns may be metrics too."""
-        return all(map(names.is_metric, self.mapping.all(Holds.SCORE)))
+        return all(self.has(Holds.PREFERENCE) and preference(word) is Choice.TIE for word in rest)
 
     def _may_score(self, name: str, *, is_beside: bool = False) -> bool:
-        """Return whether a column of an unknown name has numbers up to 100, or yes and no, that count nothing. One
-        number in all rows is a grade by its name or size, or beside others; is_english and has_code say what a row is.
+        """Return whether a column has numbers up to 100, or words such as yes and no, and no name for something else.
+
+        One number in all rows is a grade by its name or size, or beside others.
         """
-        column = self.columns[name]
+        column, is_said = self.columns[name], names.says_opinion(name)
         said = {as_text(value).strip().lower() for value in column.values}
-        is_decided = bool(said) and any(said <= words for words in _RIGHT_OR_WRONG)
-        is_ticked = column.mostly(_is_tick) and (len(said) > 1 or names.says_opinion(name))
-        is_worded = is_decided or is_ticked or (bool(said) and any(said <= words for words in _YES_OR_NO))
+        is_ticked = not any(map(str.isalnum, "".join(said))) and (len(said) > 1 or is_said)
+        is_worded = column.is_decided or is_ticked or (bool(said) and any(said <= words for words in _YES_OR_NO))
+        if not (is_worded or column.is_numbers) or self._is_of_other(name, is_ticked=is_ticked):
+            return False
         numbers = {0.0, 1.0} if is_worded else {number_of(value) or 0.0 for value in column.values}
-        fact = re.match(r"(?:is|has)_(?=.)", names.compared(name))
-        is_of_row = fact is not None and numbers <= {0, 1} and names.compared(name)[fact.end() :] not in _WORTH
-        is_rating = names.is_rating(name) and (is_ticked or not names.is_in_table(name))
-        is_known = names.is_in_table(name) if is_decided else names.is_known(name)
-        is_named = (is_known and not is_rating) or names.is_number_of(name) or is_of_row
-        is_said = names.says_opinion(name)
+        if numbers <= {0, 1} and _says_what_it_is(name):
+            return False
         is_of_all = (column.mostly(is_grade) and max(numbers) > 1) or (is_beside and not numbers <= {0, 1})
         is_open = is_said or ((len(numbers) > 1 or is_of_all) and (len(said) > 1 or len(column.values) > 1))
-        is_graded = is_open and all(0 <= number <= 100 for number in numbers)
-        return is_graded and (is_worded or column.is_numbers) and not (is_named or column.counts_rows)
+        return is_open and all(0 <= number <= 100 for number in numbers)
+
+    def _is_of_other(self, name: str, *, is_ticked: bool) -> bool:
+        """Return whether a column counts something, or has a name for something else than grades."""
+        is_rating = names.is_rating(name) and (is_ticked or not names.is_in_table(name))
+        is_named = names.is_known(name) and not (is_rating or self.columns[name].is_decided)
+        return is_named or names.is_number_of(name) or self.columns[name].counts_rows
 
     def alike(self, labels: Sequence[str]) -> list[str]:
         """Return the columns that have values of each other, as labels of several people have."""
@@ -229,5 +225,7 @@ def _chooses(value: object, systems: Collection[str]) -> bool:
     return says_a_side(value) or as_text(value).strip().casefold() in systems
 
 
-def _is_tick(value: object) -> bool:
-    return isinstance(value, str) and not any(map(str.isalnum, value))
+def _says_what_it_is(name: str) -> bool:
+    """Return whether a name says what a row is or has, as is_english and has_code do, and not how good it is."""
+    fact = re.match(r"(?:is|has)_(?=.)", names.compared(name))
+    return fact is not None and names.compared(name)[fact.end() :] not in _WORTH

@@ -39,6 +39,17 @@ class Ranks:
                     yield replace(said, b=other.a, choice=choice)
 
 
+def of_best_and_worst(
+    numbers: dict[str, int], best: str, worst: str, said: PreferenceRecord
+) -> Iterator[PreferenceRecord]:
+    """Yield, of several responses by header, that the best is better than each other, and each than the worst."""
+    for first, second in combinations(numbers, 2):
+        is_first = first == best or second == worst
+        if is_first or second == best or first == worst:
+            choice = Choice.A if is_first else Choice.B
+            yield replace(said, a=numbers[first], b=numbers[second], choice=choice)
+
+
 @dataclass(slots=True)
 class ComparedRows:
     """Rows of one case and system, some of which are compared: a detail may tell them apart, as a method does."""

@@ -8,12 +8,28 @@ from dataclasses import dataclass, field, replace
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.files.findings import shorten
-from judging.specs.records import names
+from judging.specs.records import names, preferences
 from judging.specs.records.api_replies import error_in, is_api_reply, printed, replies_of, set_reply, texts_of
 from judging.specs.records.case_reader import DETAILS_OF_CASES, CaseReader, criteria_in
 from judging.specs.records.collector import BAD_ATTEMPT, Collector
+from judging.specs.records.column_questions import MOST_ALIKE
 from judging.specs.records.column_roles import resolve
-from judging.specs.records.columns import ASKS, RESPONDS, Mapping, flat, number_of, question, top_of, unrolled, value_at
+from judging.specs.records.columns import (
+    ASKS,
+    CHOSEN_OF_SEVERAL,
+    RESPONDS,
+    Mapping,
+    criteria_of,
+    flat,
+    header_named,
+    is_share,
+    number_of,
+    question,
+    system_names,
+    top_of,
+    unrolled,
+    value_at,
+)
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
@@ -29,7 +45,7 @@ from judging.specs.records.neutral import (
     VerdictRecord,
 )
 from judging.specs.records.parts import Form, Part, Row, UploadParts
-from judging.specs.records.rows_of_cases import ComparedRows, Ranks
+from judging.specs.records.rows_of_cases import ComparedRows, Ranks, of_best_and_worst
 from judging.specs.records.shapes import CASES, JUDGMENTS, RESPONSES, ColumnUse, Shape
 from judging.specs.records.values import (
     are_texts,
@@ -42,7 +58,7 @@ from judging.specs.records.values import (
     is_missing,
     parsed,
 )
-from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber, ShareText
+from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber
 from judging.specs.turns import text_of
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
@@ -148,10 +164,10 @@ class _Reader:
         time = self.one[Holds.TIME] if mapping.has(*_LABELLED) else ""
         known = mapping.all(*(role for role in Holds if role not in _KEPT))
         self.errors = [(name, names.compared(name)) for name in mapping.all(Holds.ERROR)]
-        self.labels = _criteria(mapping)
+        self.labels = criteria_of(mapping)
         self.tops = {name: max(tops) for name in mapping.all(Holds.SCORE) if (tops := mapping.columns[name].tops)}
         self.scales = {name: self._scale_of_column(name) for name in mapping.all(Holds.SCORE)}
-        self.systems = _system_names(mapping.all(Holds.RESPONSES_OF))
+        self.systems = system_names(mapping.all(Holds.RESPONSES_OF))
         has_system = bool(self.upload.options.system or self.one[Holds.SYSTEM])
         self.are_attempts = has_system and names.are_numbered(self.systems)
         self.beside = self._judged_beside()
@@ -222,22 +238,32 @@ class _Reader:
         if others:
             self.system, self.system_warning = self.part.stem, "system-from-file"
             if any(other.file != self.part.file for other in others):
-                message = (
-                    f"{others[0].file} has the same responses: the files seem to be of people, and name no system."
-                )
-                hint, page_hint = "Say it with --system NAME.", "Write it under System."
-                self.collector.findings.error(self.part.name, "unknown-system", message, hint=hint, page_hint=page_hint)
+                said = f"{others[0].file} has the same responses: the files seem to be of people, and name no system."
+                self._ask_for_system(said)
             return
         sheets = [other for other in self.upload.parts if (other.file, other.form) == (self.part.file, Form.SHEET)]
-        alike = [other.name for other in sheets if other.columns == self.part.columns]
-        if len(alike) > 1 and (names.are_models(alike) or len({names.unnumbered(name) for name in alike}) > 1):
+        titles = [other.name for other in sheets if other.columns == self.part.columns]
+        if len(titles) > 1 and (names.are_models(titles) or len({names.unnumbered(name) for name in titles}) > 1):
             self.system, self.system_warning = self.part.name, "system-from-sheet"
             return
         base = self.part.file.rpartition("/")[2]
         folders = {other.folder for other in self.upload.parts if other.file.rpartition("/")[2] == base}
-        is_of_folder = len(folders) > 1 and bool(self.part.folder)
-        self.system = self.part.folder.rpartition("/")[2] if is_of_folder else names.system_of_file(self.part.stem)
+        alike = self.upload.alike(self.part)
+        asking = [other for other in alike if other.folder == self.part.folder]
+        asking = [other for other in asking[:MOST_ALIKE] if _say_the_same(self.part.sample, other.sample, self.asking)]
+        folder = self.part.folder.rpartition("/")[2]
+        is_model = names.is_model(folder) and not names.is_model(self.part.stem)
+        is_of_folder = is_model or (bool(folder) and len(folders) > 1 and not asking)  # else the folder is a case's
+        self.system = folder if is_of_folder else names.system_of_file(self.part.stem)
         self.system_warning = "system-from-folder" if is_of_folder else "system-from-file"
+        are_cases = bool(alike) and not sheets and all(len(part.sample) == 1 for part in (self.part, *alike))
+        is_first = next(part for part in self.upload.parts if part.columns == self.part.columns) is self.part
+        if are_cases and is_first and not (is_of_folder or asking):
+            self._ask_for_system("each of the files has one case, and none names its system.")
+
+    def _ask_for_system(self, message: str) -> None:
+        hint, page_hint = "Say it with --system NAME.", "Write it under System."
+        self.collector.findings.error(self.part.name, "unknown-system", message, hint=hint, page_hint=page_hint)
 
     def _of_others(self) -> list[Part]:
         """Return the sheets or files that label or score the same responses as this one, where no column says who
@@ -267,8 +293,8 @@ class _Reader:
         numbers = [number for value in column.values if (number := number_of(value)) is not None]
         if not all(0 <= number <= 1 for number in numbers):
             return UNKNOWN_SCALE
-        is_share = all(map(_is_share, column.values))
-        return names.SHARE if numbers and is_share else names.scale_of(name) or UNKNOWN_SCALE
+        are_shares = all(map(is_share, column.values))
+        return names.SHARE if numbers and are_shares else names.scale_of(name) or UNKNOWN_SCALE
 
     def text(self, fields: JsonObject, role: Holds) -> str:
         """Return what a row has in the column of a role as text; empty where it is missing."""
@@ -482,14 +508,39 @@ class _Reader:
     def _side_by_side(self, place: Place, case: int, fields: JsonObject, more: JsonDict) -> None:
         """Read the responses of a row that has a column for each system, or for each attempt of one."""
         own = self.upload.options.system or self.text(fields, Holds.SYSTEM)
+        numbers: dict[str, int] = {}
         for attempt, (name, system) in enumerate(self.systems.items()):
             of_own = ResponseRecord(own, attempt=attempt, metadata=more) if self.are_attempts else None
-            self._one_of_several(place, case, fields, name, of_own or ResponseRecord(system))
+            row = of_own or ResponseRecord(system, is_same_if_equal=self.mapping.has(*CHOSEN_OF_SEVERAL))
+            if (number := self._one_of_several(place, case, fields, name, row)) is not None:
+                numbers[name] = number
+        self._choose(place, fields, numbers)
         for name in self.scales:
             if not self._is_of_one(name):
                 self._score(place, None, fields, name)
         shared = {name: by for name, by in self.labels.items() if not self._is_of_one(name)}
         self._label(place, (case, None), fields, {}, shared)
+
+    def _choose(self, place: Place, fields: JsonObject, numbers: dict[str, int]) -> None:
+        """Take which of several responses is the best, and which the worst."""
+        best, worst = (self._header_in(place, fields, role) for role in CHOSEN_OF_SEVERAL)
+        for preference in of_best_and_worst(numbers, best, worst, self._preferred(0, fields, place)):
+            self.collector.preference(preference)
+
+    def _header_in(self, place: Place, fields: JsonObject, role: Holds) -> str:
+        """Return which of several responses a cell names; empty where it names none, which is an error."""
+        text = as_id(self.text(fields, role))
+        header = header_named(text, list(self.systems))
+        if text and not header:
+            self.collector.bad_row(self.part.cell(place, self.one[role]), f"{shorten(text)} is none of the responses.")
+        return header
+
+    def _preferred(self, response: int, fields: JsonObject, place: Place) -> PreferenceRecord:
+        """Return what a row says of the order of responses, with the first of them."""
+        rater, judge = as_id(self.text(fields, Holds.RATER)), self.text(fields, Holds.JUDGE)
+        said = PreferenceRecord(response, response, Choice.TIE, _kind(rater, judge), rater or judge, place=place)
+        said.criterion = self.text(fields, Holds.CRITERION)
+        return said
 
     def _is_of_one(self, name: str) -> bool:
         """Return whether a column judges one of several responses of a row."""
@@ -715,10 +766,7 @@ class _Reader:
             why = "there is no response" if response is None else f"{name}: {shorten(as_text(value))} is no number"
             self.collector.leave_out("rank", why, place)
             return
-        rater, judge = as_id(self.text(fields, Holds.RATER)), self.text(fields, Holds.JUDGE)
-        said = PreferenceRecord(response, response, Choice.TIE, _kind(rater, judge), rater or judge, place=place)
-        said.criterion = self.text(fields, Holds.CRITERION)
-        self.ranks.add(about[0], rank, said)
+        self.ranks.add(about[0], rank, self._preferred(response, fields, place))
 
     def _voters(self, fields: JsonObject) -> list[tuple[str, str]]:
         """Return the columns of preferences with who gave each; no column where the headers say which is better."""
@@ -733,14 +781,14 @@ class _Reader:
         """Return which response a value says is better: in the words of the person, of the table of names, by header or
         by system."""
         text = as_text(value).strip()
-        said = names.meant(text, self.upload.options.meanings)
+        said = preferences.meant(text, self.upload.options.meanings)
         if said is not None:
             return said
         for response, system, choice in _SIDES:
             named = {*names.systems_of(self.one[response]), self.text(fields, system)}
             if text.casefold() in map(str.casefold, named):
                 return choice
-        return names.preference(text)
+        return preferences.preference(text)
 
     def unknown_choices(self) -> list[str]:
         """Return the values of the preferences that nothing explains; empty where all are clear."""
@@ -754,36 +802,6 @@ def _kind(rater: str, judge: str) -> Giver:
     return Giver.PERSON if rater else Giver.JUDGE if judge else Giver.GOLD
 
 
-def _criteria(mapping: Mapping) -> dict[str, str]:
-    """Return the columns of labels with the criterion that each header says; empty for one of a rater."""
-    labels, is_by_rater = mapping.all(*_LABELLED), mapping.has(Holds.LABELS_OF)
-    said = [name for name in labels if not is_by_rater and (len(labels) > 1 or names.is_metric(name))]
-    return {name: names.bare(name) if name in said else "" for name in labels}
-
-
 def _say_the_same(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> bool:
     texts = (([as_text(row.fields.get(name)) for name in columns] for row in each) for each in (rows, others))
     return len(rows) == len(others) and all(text == other for text, other in zip(*texts, strict=True))
-
-
-def _is_share(value: object) -> bool:
-    """Return whether a value says by itself that it is a share: a percentage, or true or false."""
-    if isinstance(value, str):
-        text = value.strip().lower()
-        return isinstance(value, ShareText) or text.endswith("%") or text in ("true", "false")
-    return isinstance(value, bool)
-
-
-def _system_names(headers: Sequence[str]) -> dict[str, str]:
-    """Return the system of each column: its header, of "[provider] prompt" the provider where that is enough, of the
-    same entry of several objects the object."""
-    entries = {name.rpartition(".")[2] for name in headers}
-    if len(entries) == 1 < len(headers):
-        return {name: name.removesuffix(f".{entry}") for name in headers for entry in entries}
-    providers = [match[1] if (match := names.PROVIDER_HEADER.fullmatch(name)) else name for name in headers]
-    return {
-        name: names.system_of_responses(name)
-        or names.named_responses(name)
-        or (provider if providers.count(provider) == 1 else name)
-        for name, provider in zip(headers, providers, strict=True)
-    }

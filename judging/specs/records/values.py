@@ -9,7 +9,7 @@ import math
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from evalsite.base.types import JsonDict, JsonObject, json_writer
@@ -401,3 +401,13 @@ def is_dict_of_rows(document: JsonDict) -> bool:
         return True
     shared = frozenset.intersection(*map(frozenset, rows))
     return 2 * len(shared) >= min(map(len, rows))
+
+
+def spread(document: JsonDict) -> Iterator[tuple[str, object]]:
+    """Yield the entries of a document; beside lists those of an object of lists: answers.gpt-4 beside questions."""
+    is_open = any(isinstance(value, list) for value in document.values())
+    for name, value in document.items():
+        if is_open and isinstance(value, dict) and all(isinstance(entry, list) for entry in value.values()):
+            yield from ((f"{name}.{key}", entry) for key, entry in value.items())
+        else:
+            yield name, value

@@ -150,8 +150,8 @@ def joined_header(head: Sequence[str], below: Sequence[str], merged: Collection[
     """Return the names of columns in two rows: those below a cell that is wider than one column, after its own where
     they stand below several such cells, as in "GPT-4o Score". None where the second row is none of names.
 
-    It is one where it has cells below wide cells alone, which are `merged` or have all the same names below them. A
-    cell is as wide as the empty and the equal ones that follow it.
+    It is one where it has cells below wide cells alone, which are `merged` or have all the same names below them; then
+    others may stand before the first of these. A cell is as wide as the empty and the equal ones that follow it.
     """
     groups: list[tuple[str, list[int]]] = []
     for place, cell in enumerate(head):
@@ -163,11 +163,13 @@ def joined_header(head: Sequence[str], below: Sequence[str], merged: Collection[
     wide = [(title, [n for n in places if n in named]) for title, places in groups if len(places) > 1]
     names = [[below[place].strip() for place in places] for _, places in wide if places]
     is_alike = len(names) > 1 and len(names[0]) > 1 and all(some == names[0] for some in names)
-    if not named or sorted(place for _, places in wide for place in places) != named:
+    before = [place for place in named if is_alike and place < groups[0][1][0]]
+    if not named or before + sorted(place for _, places in wide for place in places) != named:
         return None
     if not is_alike and sorted(merged) != named:
         return None
-    is_doubled, header = len({*chain(*names)}) < len(named), list(head)
+    is_doubled = len({*chain(*names)}) + len(before) < len(named)
+    header = [*(below[place] for place in before), *head[len(before) :]]
     for title, places in wide:
         for place in places:
             header[place] = f"{title} {below[place].strip()}" if is_doubled else below[place]

@@ -42,6 +42,7 @@ from judging.specs.records.values import (
     is_choice,
     is_dict_of_rows,
     is_messages,
+    spread,
 )
 
 _AT_ONCE = 1 << 18  # characters
@@ -565,22 +566,34 @@ def document_part(
 
 def _table_of(file: str, document: JsonDict) -> Part | None:
     """Return a document that is a table: by columns, or of rows or texts by key; None for any other."""
-    if is_dict_of_columns(document):
-        return held_part(file, _transposed(document))
-    if are_models(document) and all(map(holds_texts, document.values())):
-        keys = ("system", "case_id", "response")
-        by_id = [(system, *entry) for system, texts in document.items() for entry in texts.items()]
-        return held_part(file, [Row(f"{said[0]}.{said[1]}", dict(zip(keys, said, strict=True))) for said in by_id])
+    columns = document if is_dict_of_columns(document) else dict(spread(document))
+    if is_dict_of_columns(columns):
+        return held_part(file, _transposed(columns))
+    inner = [value for value in document.values() if isinstance(value, dict)]
+    asks_each = 1 < len(inner) == len(document) and all(map(are_questions, inner))
+    if asks_each or (are_models(document) and all(map(holds_texts, document.values()))):
+        return _nested_part(file, document, "question" if asks_each else "case_id")
     if is_dict_of_rows(document) and not (are_models(document) and any(map(_holds_rows, document.values()))):
         return _keyed_part(file, document)
     texts, asks = list(document.values()), are_questions(document)
     are_said = asks or sum(map(has_words, texts)) > 1 or 2 * sum(map(is_choice, texts)) > len(texts) > 2
     are_lists = all(map(holds_words, texts)) and all(map(str.isdigit, document))
-    if are_lists or (are_said and all(isinstance(text, str) for text in texts)):
+    is_row = _says_what_it_is({"": document}, *_OF_A_ROW)
+    if are_lists or (are_said and all(isinstance(text, str) for text in texts) and not is_row):
         keyed = _keyed_part(file, {key: {"text" if asks else _TEXT: text} for key, text in document.items()})
         keyed.document = document
         return keyed
     return None
+
+
+def _nested_part(file: str, document: JsonDict, about: str) -> Part:
+    """Return objects of texts by case or question as rows; whose they are is asked unless they are of models."""
+    whose, said = ("system", "response") if are_models(document) else ("split", "text")
+    by_id = [(key, *entry) for key, inner in document.items() for entry in inner.items()]
+    texts = ((key, asked, text if isinstance(text, dict) else {said: text}) for key, asked, text in by_id)
+    part = held_part(file, [Row(f"{key}.{asked}", {whose: key, about: asked} | text) for key, asked, text in texts])
+    part.list_column = whose if whose == "split" else ""
+    return part
 
 
 _OF_A_ROW = ((Holds.PROMPT, Holds.TURNS), (Holds.RESPONSE, Holds.REFERENCE, Holds.ANSWER))  # asks, and answers

@@ -42,7 +42,7 @@ def _is_survey(part: Part) -> bool:
     is_dated = first in ("timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "タイムスタンプ")
     questions = sum(name.endswith(("?", "]", "？")) for name in part.columns)
     names_people = any(
-        word in name.lower() for name in part.columns[1:2] for word in ("mail", "correo", "メール", "邮")
+        word in name.lower() for name in part.columns[1:2] for word in ("mail", "username", "correo", "メール", "邮")
     )
     return is_dated and (names_people or (questions > 0 and questions * 2 >= len(part.columns) - 2))
 

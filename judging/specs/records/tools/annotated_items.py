@@ -17,7 +17,6 @@ from judging.specs.records.names import (
     is_known,
     is_source,
     named_responses,
-    preference,
     rank,
     responses_beside,
     says_response,
@@ -25,6 +24,7 @@ from judging.specs.records.names import (
 )
 from judging.specs.records.neutral import CaseRecord, Giver, LabelRecord, Place, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
+from judging.specs.records.preferences import preference
 from judging.specs.records.values import (
     as_number,
     as_text,

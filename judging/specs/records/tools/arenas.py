@@ -8,9 +8,10 @@ from functools import partial
 
 from evalsite.base.types import JsonDict
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import Holds, degree, is_model, preference, strongest
+from judging.specs.records.names import Holds, is_model, strongest
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
+from judging.specs.records.preferences import degree, preference
 from judging.specs.records.shapes import (
     CASES,
     JUDGMENTS,

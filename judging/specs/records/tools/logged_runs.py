@@ -364,8 +364,11 @@ def _feedback(value: object) -> Iterator[Said]:
     """Yield the feedback of a run: by key, or a list of objects that say who gave it."""
     if isinstance(value, dict):
         value = [
-            entry | {"key": key} if isinstance(entry, dict) else {"key": key, "score": entry}
+            entry | {"key": key}
+            if isinstance(entry, dict)
+            else {"key": key, "score": entry, "comment": value.get(f"{key}.comment")}
             for key, entry in value.items()
+            if key.removesuffix(".comment") not in value.keys() - {key}
         ]
     for entry in value if isinstance(value, list) else []:
         if not isinstance(entry, dict) or is_missing(entry.get("key")):

@@ -6,10 +6,23 @@ import re
 from collections.abc import Iterator
 
 from evalsite.base.types import JsonDict
-from judging.specs.records.names import Holds, degree, is_wide_rater
+from judging.specs.records.names import Holds, is_wide_rater, judges
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
-from judging.specs.records.shapes import COMPANION, JUDGMENTS, NotReadable, Opinion, Reply, Shape, Stands, Told, ToolRow
+from judging.specs.records.preferences import degree
+from judging.specs.records.shapes import (
+    COMPANION,
+    JUDGMENTS,
+    NotReadable,
+    Opinion,
+    Reply,
+    Score,
+    Shape,
+    Stands,
+    Told,
+    ToolRow,
+    share,
+)
 from judging.specs.records.tools.arenas import (
     asked,
     asks,
@@ -419,8 +432,10 @@ def _sides(row: ToolRow, name: str) -> list[Reply]:
     found = [side(name, text, _system(row, name, n)) for n, text in enumerate(texts) if text is not None]
     own = {key: [word for word in _BETWEEN.split(key) if word != name] for key in row.fields}
     about = {"_".join(rest): row.get(key) for key, rest in own.items() if key != name and name in _BETWEEN.split(key)}
+    judged = {key: value for key, value in about.items() if judges(key) and isinstance(value, int | float)}
     for reply in found:
-        reply.row.metadata = details(about, ("model",))
+        reply.said = [Score(key, value, share(key, value)) for key, value in judged.items()]
+        reply.row.metadata = details(about, ("model", *judged))
     row.read.add(name)
     return found
 

@@ -65,9 +65,32 @@ def test_reads_asks_which_of_three_systems_is_said_to_be_best() -> None:
         for n, best in enumerate(TWO_SYSTEMS)
     ]
 
-    (said,) = refused(lines(*rows), "t.jsonl")
+    assert refused(lines(*rows), "t.jsonl") == [
+        "t.jsonl: best may say which of the responses is the best or the worst. If so, say --map best=best; if not, "
+        "--map detail=best."
+    ]
 
-    assert said.startswith("t.jsonl: best seems to say the order of responses, which is not read.")
+
+def test_reads_takes_the_best_and_the_worst_of_responses_for_preferences_of_who_chose() -> None:
+    table = (
+        "prompt,response_a,response_b,response_c,rater,best,worst\n"
+        "P1,It is a.,It is b.,It is c.,ann,A,C\nP1,It is a.,It is b.,It is c.,bo,b,\n"
+    )
+
+    document = read(table, columns={"best": "best", "worst": "worst"})
+
+    assert [(row["system"], row["attempt"]) for row in document["responses"]] == [
+        ("response_a", 0),
+        ("response_b", 0),
+        ("response_c", 0),
+    ]
+    assert [(row["a"][-1], row["b"][-1], row["choice"], row["by"]) for row in document["preferences"]] == [
+        ("a", "b", "A", "ann"),
+        ("a", "c", "A", "ann"),
+        ("b", "c", "A", "ann"),
+        ("a", "b", "B", "bo"),
+        ("b", "c", "A", "bo"),
+    ]
 
 
 def test_reads_asks_whose_preferences_are_those_that_are_nothing_but_ties() -> None:

@@ -202,3 +202,20 @@ def test_reads_takes_what_is_correct_for_a_score_and_not_how_many_are() -> None:
     assert [(row["case"], row["grader"], row["value"]) for row in document["scores"]] == [
         ("7", "citation_correct", 1.0),
     ]
+
+
+def test_reads_takes_what_stands_before_the_first_wide_cell_of_a_header_for_a_name() -> None:
+    table = (
+        ",gpt-4,,claude-3,\nquestion,answer,rating,answer,rating\n"
+        "Oslo?,It is warm.,4,It is not.,2\nWhy so?,As it rains.,3,As ever.,1\n"
+    )
+
+    document = read(table)
+
+    assert document["cases"] == [case("1", "Oslo?"), case("2", "Why so?")]
+    assert [(row["system"], row["label"]) for row in document["labels"]] == [
+        ("gpt-4", "4"),
+        ("claude-3", "2"),
+        ("gpt-4", "3"),
+        ("claude-3", "1"),
+    ]

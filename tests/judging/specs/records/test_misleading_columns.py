@@ -607,3 +607,45 @@ def test_reads_asks_what_a_sheet_of_one_question_asks() -> None:
         "t.csv: Question seems to name systems. Bring the responses and scores of each case. If the names are what is "
         "asked, say --map prompt=Question."
     ]
+
+
+def test_reads_takes_texts_by_question_of_each_model_for_responses() -> None:
+    texts = {"gpt-4": {"Is it so?": "It is so.", "Is it not?": "It is not."}, "claude-3": {"Is it so?": "No."}}
+
+    assert read(json.dumps(texts | {"claude-3": {"Is it so?": "No.", "Is it not?": "So."}}), "t.json")["responses"] == [
+        response("gpt-4", "It is so."),
+        response("gpt-4", "It is not.", "2"),
+        response("claude-3", "No."),
+        response("claude-3", "So.", "2"),
+    ]
+
+
+def test_reads_asks_whose_texts_by_question_are() -> None:
+    texts = {name: {"Is it so?": f"{name} says so.", "Is it not?": f"{name} says no."} for name in ("oak", "elm")}
+    text = json.dumps(texts)
+
+    assert refused(text, "t.json") == [
+        "t.json: text may be what a system wrote, or the reference. Say --map response=text or --map reference=text."
+    ]
+    assert read(text, "t.json", columns={"text": "response", "split": "system"})["systems"] == ["elm", "oak"]
+
+
+def test_reads_takes_lists_by_model_beside_the_questions_for_responses() -> None:
+    lists = {
+        "questions": ["Is it so?", "Is it not?"],
+        "answers": {"gpt-4": ["It is.", "No."], "claude-3": ["No.", "So."]},
+    }
+
+    document = read(json.dumps(lists), "t.json")
+
+    assert (document["systems"], len(document["responses"])) == (["claude-3", "gpt-4"], 4)
+
+
+def test_reads_takes_the_text_in_an_object_for_what_the_object_is() -> None:
+    table = "input.question,expected_output.answer,output.answer,feedback_scores.tone\nIs it so?,Yes.,It is.,0.5\n"
+
+    document = read(table)
+
+    assert document["cases"] == [case("1", "Is it so?", "Yes.")]
+    assert document["responses"] == [response("t", "It is.")]
+    assert [(row["grader"], row["value"]) for row in document["scores"]] == [("tone", 0.5)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judging.specs.records import names
+from judging.specs.records import names, preferences
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
 
@@ -104,4 +104,4 @@ def test_is_wide_rater_takes_one_of_several_raters() -> None:
     ],
 )
 def test_preference_reads_sentences_and_no_bare_numbers(text: str, choice: Choice | None) -> None:
-    assert names.preference(text) is choice
+    assert preferences.preference(text) is choice

@@ -234,7 +234,7 @@ def test_reads_takes_three_numbered_responses_as_those_of_three_systems() -> Non
     text = "prompt,response_1,response_2,response_3,best\nQ,Elbe.,Oder.,Rhine.,2\nR,Po.,Don.,Ob.,1\n"
     document = read(text, columns={"best": "detail"})
 
-    assert refused(text)[0].startswith("t.csv: best may be opinions of the responses under these headers")
+    assert refused(text)[0].startswith("t.csv: best may say which of the responses is the best or the worst.")
     assert [(row["system"], row["text"]) for row in document["responses"]] == [
         ("response_1", "Elbe."),
         ("response_2", "Oder."),

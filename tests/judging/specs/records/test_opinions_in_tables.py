@@ -627,6 +627,58 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
             "solution may be what a system wrote or the reference. Say --map response=solution or --map "
             "reference=solution.",
         ),
+        (
+            [
+                {"input": f"P{n}?", "expected": "R.", "actual result": "S.", "status": said, "tester": "Ann"}
+                for n, said in enumerate(("Pass", "Fail"))
+            ],
+            "status may be labels of people or scores, each by a criterion or by a person.",
+        ),
+        (
+            [BESIDE | {"id": n, "prompt": f"P{n}?", "result": said} for n, said in enumerate(("passed", "failed"))],
+            "result may be labels of people or scores, each by a criterion or by a person.",
+        ),
+        (
+            [{"question": f"P{n}?", "predicted_sql": f"SELECT {n} FROM a", "exec_match": n} for n in (0, 1)],
+            "which columns hold responses? It has: question, predicted_sql, exec_match.",
+        ),
+        (
+            [
+                {"text": f"It is {n}.", "true_label": "warm", "gpt-4_label": said, "llama_label": "cold"}
+                for n, said in enumerate(("warm", "cold"))
+            ],
+            "which columns hold responses? It has: text, true_label, gpt-4_label, llama_label.",
+        ),
+        (
+            [{"query": f"P{n}?", "actual_tool_calls": [{"name": "f"}], "tool_correctness": 0.5} for n in (0, 1)],
+            "which columns hold responses? It has: query, actual_tool_calls, tool_correctness.",
+        ),
+        (
+            [
+                {"src": f"It is {n}.", "tgt": f"Es ist {n}.", "sys": name, "da_score": 80 - n, "annotator": "ann"}
+                for n, name in enumerate(("oak", "elm"))
+            ],
+            "tgt may be what the systems made of it, or the reference. Say --map response=tgt or --map reference=tgt.",
+        ),
+        (
+            [
+                {"dialog": n // 2, "turn": n % 2, "question": f"P{n}?", "answer": f"R{n}.", "model": "oak"}
+                for n in range(4)
+            ],
+            "each row seems to be one turn of a conversation (turn), not a case. Bring one row for a conversation, "
+            "with its turns as a list in a column messages. To take each row for a case, say --map detail=turn.",
+        ),
+        (
+            [
+                {"chat_id": n // 2, "sender": name, "message": f"It is {n}."}
+                for n, name in enumerate(("Ann", "Bot", "Bo", "Bot", "Bo", "Bot"))
+            ],
+            "each row seems to be one turn of a conversation (sender), not a case.",
+        ),
+        (
+            [{"id": "1", "turn_1": "Is it so?", "reply_1": "It is so.", "turn_2": "Sure?", "reply_2": "I am sure."}],
+            "turn_1, turn_2, reply_1, reply_2 are several questions in a row, with their answers.",
+        ),
     ],
 )
 def test_reads_asks_what_was_kept_or_taken_without_a_word(rows: list[JsonDict], sentence: str) -> None:

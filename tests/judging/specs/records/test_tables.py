@@ -424,6 +424,50 @@ def test_reads_names_systems_after_folders_where_files_are_named_alike() -> None
     assert {group.kind: group.count for group in result.collected.warnings()}["system-from-folder"] == 2
 
 
+def test_reads_takes_an_object_that_asks_and_answers_for_a_case_of_its_own() -> None:
+    """Each file of a folder is one case; before, its entries were taken for texts by id."""
+    questions = {f"cases/{name}.json": json.dumps({"question": f"Is {name} so?", "reference": "Yes."}) for name in "ab"}
+    by_system = {
+        f"runs/{system}/{name}.json": json.dumps({"question": f"Is {name} so?", "response": f"{system} says so."})
+        for system in ("elk", "wolf")
+        for name in "ab"
+    }
+
+    result = reading(questions | by_system)
+
+    assert result.collected is not None
+    document = result.collected.document()
+    assert document["cases"] == [case("1", "Is a so?", "Yes."), case("2", "Is b so?", "Yes.")]
+    assert document["responses"] == [
+        response("elk", "elk says so.", "1"),
+        response("elk", "elk says so.", "2"),
+        response("wolf", "wolf says so.", "1"),
+        response("wolf", "wolf says so.", "2"),
+    ]
+
+
+def test_reads_names_systems_after_files_where_each_folder_is_a_case() -> None:
+    files = {f"{number}/{system}.csv": f"prompt,output\nP{number},{system}!\n" for number in "12" for system in "ab"}
+    runs = {f"gpt-4/run_{number}.csv": "prompt,output\nP,So!\n" for number in "12"}
+
+    result, repeated = reading(files), reading(runs)
+
+    assert result.collected is not None
+    assert repeated.collected is not None
+    assert result.collected.document()["systems"] == ["a", "b"]
+    assert repeated.collected.document()["systems"] == ["gpt-4"]
+
+
+def test_reads_asks_once_for_the_system_of_files_with_a_case_each() -> None:
+    rows = {f"out/case_{number}.json": {"id": number, "question": "Why?", "response": "So."} for number in "12"}
+    files = {path: json.dumps(row | {"question": f"Why {row['id']}?"}) for path, row in rows.items()}
+
+    assert said(reading(files)) == [
+        "out/case_1.json: each of the files has one case, and none names its system. Say it with --system NAME."
+    ]
+    assert reading(files, system="elk").collected is not None
+
+
 def test_reads_trims_systems_and_asks_about_names_that_differ_by_case() -> None:
     assert read("case_id,system,response\n1,elk,A\n2,elk ,B\n")["systems"] == ["elk"]
     assert "differ by case" in refused("case_id,system,response\n1,elk,A\n2,Elk,B\n")[0]

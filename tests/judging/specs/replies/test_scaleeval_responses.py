@@ -24,7 +24,7 @@ def short(parsed: Parsed[ScaleEvalImport]) -> list[tuple[str, str, str]]:
     return [(problem.code, problem.file, problem.place) for problem in parsed.problems]
 
 
-@pytest.mark.parametrize("top", ["", "responses/", "scaleeval/responses/"])
+@pytest.mark.parametrize("top", ["responses/", "scaleeval/responses/"])
 def test_parse_scaleeval_responses_keys_cases_by_line(top: str) -> None:
     files = {
         f"{top}m1/math.jsonl": rows(("same", " a"), ("same", "b")),

@@ -133,6 +133,14 @@ def test_results_of_an_experiment_are_responses_with_feedback() -> None:
     assert warned({"exp.csv": table}) == {"failed-sample": 1, "system-from-file": 1}
 
 
+def test_comment_on_feedback_is_no_score() -> None:
+    table = "inputs.q,outputs.a,feedback.right,feedback.right.comment,id\nQ?,A.,1,It is.,r1\n"
+
+    document = stored({"exp.csv": table})
+
+    assert told(document["scores"], "grader", "value") == [("right", 1.0)]
+
+
 def test_feedback_says_who_gave_it() -> None:
     feedback = [
         {"key": "helpful", "score": 1, "comment": "Yes.", "feedback_source": {"type": "model"}},

@@ -293,7 +293,7 @@ def test_chosen_and_rejected_in_all_forms(row: Fields) -> None:
     assert told(document["preferences"], "choice", "kind") == [("A", "gold")]
 
 
-def test_chosen_and_rejected_with_details_of_each() -> None:
+def test_chosen_and_rejected_with_scores_and_details_of_each() -> None:
     row: Fields = {
         "source": "s",
         "prompt": "Name a bird.",
@@ -302,12 +302,16 @@ def test_chosen_and_rejected_with_details_of_each() -> None:
         "score_rejected": 2.0,
     }
     row |= {"chosen": [USER, _reply("Jay.")], "rejected": [USER, _reply("Cod.")], "messages": [USER, _reply("Jay.")]}
-    row |= {"chosen-model": "owl", "rejected-model": "elk"}
+    row |= {"chosen-model": "owl", "rejected-model": "elk", "chosen_tokens": 3}
 
     document = stored({"binarized.jsonl": [row]})
 
     assert told(document["cases"], "id", "metadata") == [("p1", {"source": "s"})]
-    assert told(document["responses"], "system", "metadata") == [("owl", {"score": 9.0}), ("elk", {"score": 2.0})]
+    assert told(document["responses"], "system", "metadata") == [("owl", {"tokens": 3}), ("elk", None)]
+    assert told(document["scores"], "system", "grader", "value", "scale") == [
+        ("owl", "score", 9.0, [None, None]),
+        ("elk", "score", 2.0, [None, None]),
+    ]
 
 
 def test_rewardbench_2_has_several_rejected_ones() -> None:
