@@ -89,8 +89,8 @@ def test_slices_at_every_look_are_wider() -> None:
 @pytest.mark.sized
 @pytest.mark.parametrize("mode", [MeanKind.RAW, MeanKind.HUMAN, MeanKind.CORRECTED])
 def test_slices_of_one_rate_are_claimed_to_differ_in_5_percent_of_tables(mode: MeanKind) -> None:
-    # Six slices of one rate and three systems, 240 of 600 cases audited: some claim in at most 5% of tables, give or take
-    # 3 standard errors.
+    # Six slices of one rate and three systems, 240 of 600 cases audited: some claim in at most 5% of tables, give or
+    # take 3 standard errors.
     random = np.random.default_rng(6)
     claimed, tables = 0, sized(100, whole=300)
     for seed in range(tables):
