@@ -47,7 +47,7 @@ def record(actor: User | None, verb: str, subject: Model | NamedSubject | str, /
         subject=str(subject)[:SUBJECT_LIMIT],
         subject_id=None if isinstance(subject, str) else subject.pk,
         address=address_of() if address_of is not None else "",
-        detail=facts | ({"through": origin} if origin else {}),
+        detail=json.loads(json.dumps(facts | ({"through": origin} if origin else {}), default=str)),
     )
 
 

@@ -30,7 +30,7 @@ from django_rq import job
 from evalsite.accounts.audit import record
 from evalsite.accounts.models import AuditEntry, Invitation, Organisation
 from evalsite.accounts.roles import Role, highest, role_of, set_role
-from evalsite.base.rows import lock_row
+from evalsite.base.rows import assign, lock_row
 from evalsite.base.types import JsonDict, Refused
 
 PASSWORD_LETTERS = "abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # noqa: S105 - no two look alike
@@ -150,9 +150,7 @@ def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
         "email": details.email,
         "is_active": is_active,
     }
-    changes = {name: [getattr(person, name), value] for name, value in fields.items() if getattr(person, name) != value}
-    for name, value in fields.items():
-        setattr(person, name, value)
+    changes = assign(person, fields)
     person.save(update_fields=list(fields))
     return changes
 

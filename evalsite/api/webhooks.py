@@ -27,6 +27,7 @@ from urllib3.exceptions import HTTPError
 
 from evalsite.accounts.audit import record
 from evalsite.api.models import Webhook, WebhookDelivery
+from evalsite.base.rows import assign
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from judging.llm.client import GuardedAdapter, network_trouble, proxy_of
 from judging.llm.endpoints import EndpointRefused, check_address
@@ -89,9 +90,10 @@ def change_webhook(
     *, webhook: Webhook, name: str, url: str, events: list[str], is_active: bool, actor: User | None
 ) -> Webhook:
     """Change a webhook; what waits goes to the new address. Raises: Refused: the site may not call it."""
-    webhook.name, webhook.url, webhook.events, webhook.is_active = name, checked_url(url), events, is_active
-    webhook.save(update_fields=["name", "url", "events", "is_active"])
-    record(actor, "webhook.changed", webhook, url=webhook.url, events=events, is_active=is_active)
+    values = {"name": name, "url": checked_url(url), "events": events, "is_active": is_active}
+    if changes := assign(webhook, values):
+        webhook.save(update_fields=list(changes))
+        record(actor, "webhook.changed", webhook, **changes)
     return webhook
 
 

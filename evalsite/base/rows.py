@@ -19,11 +19,12 @@ from django.db.migrations.state import ProjectState
 from django.db.models import Model, QuerySet
 from django.urls import get_script_prefix
 
-from evalsite.base.types import Refused
+from evalsite.base.types import JsonDict, JsonObject, Refused
 
 Row = TypeVar("Row", bound=Model)
 T = TypeVar("T")
 DEBATES, REPORTS, REVIEW = "debates/", "reports/", "review/"  # what the addresses of these apps begin with
+SHOWN_OF_TEXT = 200  # characters of one that was changed
 _CONVERTER = re.compile(r"<[^>]+>")
 
 
@@ -42,6 +43,16 @@ def page_at(route: str, *values: object) -> str:
     """
     rest = iter(values)
     return get_script_prefix() + _CONVERTER.sub(lambda match: quote(str(next(rest))), route)
+
+
+def assign(row: Model, values: JsonObject) -> JsonDict:
+    """Give a row these values, unsaved, and return those that it did not have: what was, and what is now."""
+    changes = JsonDict()
+    for name, now in values.items():
+        if (before := getattr(row, name)) != now:
+            changes[name] = [each[:SHOWN_OF_TEXT] if isinstance(each, str) else each for each in (before, now)]
+        setattr(row, name, now)
+    return changes
 
 
 def lock_row(model: type[Row], key: int, *joined: str, no_key: bool = False) -> Row:

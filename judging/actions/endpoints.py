@@ -94,7 +94,7 @@ def update(act: ActionCall[ModelEndpoint, EndpointForm]) -> ModelEndpoint:
 @change("test", calls_models=True, shown=lambda endpoint: endpoint.last_test)
 def test(act: ActionCall[ModelEndpoint, NoInput]) -> ModelEndpoint:
     """Send two inexpensive calls: whether it works, which features it accepts, and whether it sees images."""
-    try_endpoint(endpoint=act.subject, at=act.at)
+    try_endpoint(endpoint=act.subject, at=act.at, actor=act.actor)
     return act.subject
 
 

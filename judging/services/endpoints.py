@@ -21,6 +21,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalsite.accounts.audit import record
+from evalsite.base.rows import assign
 from evalsite.base.types import JsonObject, Refused
 from judging.llm.chat import Attempt, AttemptOutcome, ChatRequest, Message, MessagePart, ReplyStatus, canonical_json
 from judging.llm.endpoints import (
@@ -144,17 +145,12 @@ def save_endpoint(*, endpoint: ModelEndpoint | None, fields: EndpointFields, act
     if any(getattr(row, name) != getattr(fields, name) for name in (*SERVER_FIELDS, "preset")):
         preset = PRESETS.get(fields.preset)
         row.capabilities, row.last_test = preset.known if preset else {}, {}
-    for entered in dataclass_fields(fields):
-        setattr(row, entered.name, getattr(fields, entered.name))
+    changes = assign(row, {entered.name: getattr(fields, entered.name) for entered in dataclass_fields(fields)})
     row.save()
-    record(
-        actor,
-        "endpoint.changed" if endpoint else "endpoint.added",
-        row,
-        base_url=row.base_url,
-        model=row.model,
-        key_variable=row.key_variable,
-    )
+    if endpoint is None:
+        record(actor, "endpoint.added", row, base_url=row.base_url, model=row.model, key_variable=row.key_variable)
+    elif changes:
+        record(actor, "endpoint.changed", row, **changes)
     return row
 
 
@@ -339,7 +335,7 @@ class EndpointTrial:
     at: str = ""  # ISO time
 
 
-def try_endpoint(*, endpoint: ModelEndpoint, at: datetime) -> EndpointTrial:
+def try_endpoint(*, endpoint: ModelEndpoint, at: datetime, actor: User | None = None) -> EndpointTrial:
     """Send a short request and one with a picture, and return what the endpoint takes; the result is kept."""
     target = target_of(endpoint)
     config = target.config
@@ -351,6 +347,7 @@ def try_endpoint(*, endpoint: ModelEndpoint, at: datetime) -> EndpointTrial:
     endpoint.last_test, endpoint.capabilities = asdict(trial), asdict(capabilities)
     rows = unchanged_endpoints(config).filter(pk=endpoint.pk)  # none where it was edited meanwhile
     rows.update(capabilities=endpoint.capabilities, last_test=json.loads(json.dumps(endpoint.last_test)))
+    record(actor, "endpoint.tested", endpoint, works=trial.works)
     return trial
 
 

@@ -298,15 +298,25 @@ def save_judge(*, judge: Judge, options: JsonDict, actor: User | None) -> Judge:
             for a kind that asks a model.
     """
     judge.options = _checked_options(judge, options)
-    is_new, endpoint = judge.pk is None, judge.endpoint
-    if is_new:
+    facts = {"kind": judge.kind, "endpoint": judge.endpoint.name if judge.endpoint else ""}
+    if judge.pk is None:
         judge.created_by = actor
-    judge.save()
-    action = "judge.added" if is_new else "judge.changed"
-    record(actor, action, judge, kind=judge.kind, endpoint=endpoint.name if endpoint else "")
-    if not is_new:
+        judge.save()
+        record(actor, "judge.added", judge, **facts)
+    elif changed := _changed(judge):
+        judge.save()
+        record(actor, "judge.changed", judge, **facts, changed=changed)
         _follow_member(judge, actor)
     return judge
+
+
+def _changed(judge: Judge) -> list[str]:
+    """Return the names of what is not as it is stored: fields of a judge, and its options."""
+    stored = Judge.objects.get(pk=judge.pk)
+    fields = [name for name in ("name", "description", "endpoint") if getattr(stored, name) != getattr(judge, name)]
+    return fields + sorted(
+        name for name, value in judge.options.items() if name not in stored.options or stored.options[name] != value
+    )
 
 
 def _checked_options(judge: Judge, options: JsonDict) -> JsonDict:

@@ -222,5 +222,5 @@ def set_budget(*, run_id: int, budget: Decimal, actor: User | None) -> Run:
         raise RunRefused(f"A budget of {amounts} that the run has spent.")
     before, run.budget = run.budget, budget
     run.save(update_fields=["budget"])
-    record(actor, "run.budget_changed", run, **{"from": str(before), "to": str(budget)})
+    record(actor, "run.budget_changed", run, **{"from": before, "to": budget})
     return run

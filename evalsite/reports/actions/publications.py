@@ -79,7 +79,7 @@ def save(act: ActionCall[None, SavedViewForm]) -> SavedView:
 )
 def delete(act: ActionCall[SavedView, NoInput]) -> SavedView:
     """Delete a view of one's own."""
-    delete_view(view=act.subject)
+    delete_view(view=act.subject, actor=act.person)
     return act.subject
 
 

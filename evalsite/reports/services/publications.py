@@ -69,11 +69,15 @@ def save_view(*, suite: Suite, name: str, query: str, is_shared: bool, actor: Us
     if not mine.filter(name=name).exists() and mine.count() >= MAX_VIEWS:
         raise ViewRefused(f"You keep {MAX_VIEWS} views of this suite already. Delete one first.")
     values = {"query": plain, "is_shared": is_shared, "created_at": at}
-    return SavedView.objects.update_or_create(suite=suite, created_by=actor, name=name, defaults=values)[0]
+    view, _ = SavedView.objects.update_or_create(suite=suite, created_by=actor, name=name, defaults=values)
+    record(actor, "view.saved", view, query=plain, shared=is_shared)
+    return view
 
 
-def delete_view(*, view: SavedView) -> None:
+@transaction.atomic
+def delete_view(*, view: SavedView, actor: User) -> None:
     """Forget a view; what it shows is left as it is."""
+    record(actor, "view.deleted", str(view), query=view.query)
     view.delete()
 
 

@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from debate.models import Agent, DebateSet
 from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import delete_with_dependents, dependents_of
-from evalsite.base.rows import lock_row
+from evalsite.base.rows import assign, lock_row
 from evalsite.base.types import JsonObject
 from evalsite.review.blinding import blind_name, hidden_name_in
 from evalsite.review.models import (
@@ -179,17 +179,25 @@ def set_queue_status(*, queue: Queue, status: QueueStatus, actor: User | None) -
     return queue
 
 
-def set_members(*, queue: Queue, members: Sequence[User], at: datetime) -> None:
-    """Let these people work at a queue and tell the new ones; none: everybody may.
+def set_members(*, queue: Queue, members: Sequence[User], at: datetime) -> dict[str, list[str]]:
+    """Let these people work at a queue and tell the new ones; none: everybody may. Return who joined and who left.
 
     What others hold is taken back, and what they typed is kept.
     """
-    before = set(queue.members.values_list("pk", flat=True))
-    queue.members.set(members)
+    changes, added = _set_people(queue, members)
     if members:
         withdraw_held(queue.assignments.filter(item_open=True, status__in=HELD).exclude(annotator__in=members))
-    added = [person for person in members if person.pk not in before]
     notify(people=added, kind=NoticeKind.ASSIGNED, subject=queue, at=at)
+    return changes
+
+
+def _set_people(group: Queue | Team, people: Sequence[User]) -> tuple[dict[str, list[str]], list[User]]:
+    """Let a queue or a team have these members; return the names of who joined and left, and who joined."""
+    before = set(group.members.all())
+    group.members.set(people)
+    added = [person for person in people if person not in before]
+    named = {"joined": added, "left": before.difference(people)}
+    return {word: sorted(person.username for person in each) for word, each in named.items() if each}, added
 
 
 def members_of(team: Team | None, *, chosen: Sequence[User] | None) -> Sequence[User] | None:
@@ -215,8 +223,7 @@ def update_queue(
     changed = {name: value for name, value in fields.items() if getattr(queue, name) != value}
     if "guidelines" in changed:
         changed["guidelines_version"] = _keep_guidelines(queue, begun_with=seen, actor=actor, at=at)
-    for name, value in changed.items():
-        setattr(queue, name, value)
+    detail = assign(queue, changed)
     if changed:
         queue.save(update_fields=sorted(changed))
     if "quorum" in changed or "overlap" in changed:
@@ -225,11 +232,9 @@ def update_queue(
         items = ReviewItem.objects.filter(pk__in=untouched.values("pk"), retest_of=None)
         items.alias(place=F("shuffle") % SHARES).update(quorum=shared)
     if members is not None:
-        set_members(queue=queue, members=members, at=at)
-    detail = {name: str(value)[:200] for name, value in changed.items()}
-    if members is not None:
-        detail["members"] = str(len(members))
-    record(actor, "queue.changed", queue, **detail)
+        detail |= set_members(queue=queue, members=members, at=at)
+    if detail:
+        record(actor, "queue.changed", queue, **detail)
     return queue
 
 
@@ -265,7 +270,7 @@ def set_quota(*, queue: Queue, person: User, items: int | None, until: date | No
         queue.quotas.filter(person=person).delete()
     else:
         Quota.objects.update_or_create(queue=queue, person=person, defaults={"items": items, "until": until})
-    record(actor, "queue.quota_set", queue, person=person.username, items=str(items), until=str(until))
+    record(actor, "queue.quota_set", queue, person=person.username, items=items, until=until)
     return queue
 
 
@@ -306,12 +311,12 @@ def create_team(*, name: str, members: Sequence[User], actor: User | None) -> Te
 def change_team(*, team: Team, name: str, members: Sequence[User], actor: User | None, at: datetime) -> Team:
     """Rename a team and say who is in it. Who joins or leaves it joins or leaves its queues."""
     team = lock_row(Team, team.pk)
-    team.name = name
+    changes = assign(team, {"name": name}) | _set_people(team, members)[0]
     team.save(update_fields=["name"])
-    team.members.set(members)
     for queue in team.queues.select_for_update().order_by("pk"):
         set_members(queue=queue, members=members, at=at)
-    record(actor, "team.changed", team, name=name, members=len(members))
+    if changes:
+        record(actor, "team.changed", team, **changes)
     return team
 
 

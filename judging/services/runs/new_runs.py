@@ -363,7 +363,7 @@ def create_run(*, plan: RunPlan, actor: User | None, at: datetime) -> Run:
     if plan.esi is not None:
         index = _add_index(run, plan)
         write_items(index, systems=plan.systems, responses=None if plan.workers else plan.responses)
-    record(actor, "run.created", run, tasks=run.total, budget=str(plan.budget) if plan.budget is not None else None)
+    record(actor, "run.created", run, tasks=run.total, budget=plan.budget)
     return run
 
 

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.urls import reverse
 
+from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.reports.selectors.annotations import PersonDay, work_of_queue
 from evalsite.reports.services.annotators import TeamDay, pace_of_queue
@@ -47,6 +48,13 @@ def test_a_queue_given_to_a_team_has_its_people_and_who_leaves_gives_back_what_i
 
     change_team(team=team, name="Late shift", members=[ben, cora], actor=None, at=NOON)
 
+    change_team(team=team, name="Late shift", members=[ben, cora], actor=None, at=NOON)  # the same once more
+    assert list(AuditEntry.objects.filter(action="team.changed").values_list("detail", flat=True)) == [
+        {"name": ["Night shift", "Late shift"], "joined": ["cora"], "left": ["ada"]}
+    ]
+    assert list(AuditEntry.objects.filter(action="queue.changed").values_list("detail", flat=True)) == [
+        {"team": [None, "Night shift"], "joined": ["ada", "ben"]}
+    ]
     assert joined == ["ada", "ben"]
     assert members(queue) == ["ben", "cora"]
     assert list(Assignment.objects.order_by("pk").values_list("status", flat=True)) == ["submitted", "withdrawn"]

@@ -107,6 +107,20 @@ def test_save_endpoint_forgets_what_another_model_taught() -> None:
     assert acts() == [("endpoint.changed", "new name")] + [("endpoint.changed", "local")] * 2
 
 
+def test_the_log_says_what_was_changed_of_an_endpoint_and_nothing_where_nothing_was() -> None:
+    row = save_endpoint(endpoint=None, fields=FIELDS, actor=None)
+    priced = replace(FIELDS, input_price=Decimal(1), output_price=Decimal(2))
+    AuditEntry.objects.all().delete()
+
+    for fields in (priced, priced, replace(priced, input_price=Decimal("1.5"))):
+        save_endpoint(endpoint=row, fields=fields, actor=None)
+
+    assert list(AuditEntry.objects.order_by("pk").values_list("action", "detail")) == [
+        ("endpoint.changed", {"input_price": [None, "1"], "output_price": [None, "2"]}),
+        ("endpoint.changed", {"input_price": ["1", "1.5"]}),
+    ]
+
+
 @pytest.mark.parametrize("change", [{"model": "two"}, {"base_url": "http://127.0.0.1:2/v1"}])
 def test_save_endpoint_keeps_address_and_model_of_one_that_has_answered(change: dict[str, Any]) -> None:
     row = save_endpoint(endpoint=None, fields=FIELDS, actor=None)
@@ -131,7 +145,10 @@ def test_save_judge_completes_options_and_refuses_strange_ones() -> None:
     )
     assert (judge.endpoint, judge.description) == (endpoint, "Is it right?")
     assert (judge.options["strictness"], judge.options["temperature"]) == ("L3", 0.0)
-    assert acts() == [("judge.added", "strict")]
+    for strictness in ("L3", "L2"):  # the first changes nothing
+        save_judge(judge=judge, options={"strictness": strictness}, actor=None)
+    assert acts() == [("judge.added", "strict"), ("judge.changed", "strict")]
+    assert AuditEntry.objects.latest("pk").detail["changed"] == ["strictness"]
     for kind, options, says in (
         ("accuracy", {"strictness": "L9"}, "L1, L2, L3"),
         ("accuracy", {"colour": "red"}, "no option 'colour'"),

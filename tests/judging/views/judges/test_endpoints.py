@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from judging.models import Call, ModelEndpoint
 from judging.services.ledger import add_to_hour
@@ -164,6 +165,8 @@ def test_endpoint_test_answers_htmx_with_the_fragment(client: Client, admin: Use
     assert fragment.context["trial"]["works"]
     assert "replied in" in page.content.decode()
     assert "It replied in" in client.get(endpoint.get_absolute_url()).content.decode()  # it is kept
+    tests = AuditEntry.objects.filter(action="endpoint.tested").values_list("actor", "subject_id", "detail")
+    assert list(tests) == [(admin.pk, endpoint.pk, {"works": True})] * 2
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
 from evalsite.reports.models import SavedView
 from tests import factories
@@ -37,6 +38,11 @@ def test_a_view_is_saved_offered_to_others_and_deleted(scored: Scored, researche
     assert ["Save this view as" in text for text in shown] == [True, True, False]
     assert [delete in text for text in shown] == [True, False, False]
     assert (refused, SavedView.objects.exists()) == ([404, 403], False)
+    logged = AuditEntry.objects.filter(action__startswith="view.").order_by("pk")
+    assert list(logged.values_list("action", "subject", "detail")) == [
+        ("view.saved", "Worst of ada", {"query": "sort=0", "shared": True}),
+        ("view.deleted", "Worst of ada", {"query": "sort=0"}),
+    ]
 
 
 def test_a_view_without_a_name_is_refused_in_words_and_the_page_stays(scored: Scored, researcher: Client) -> None:
