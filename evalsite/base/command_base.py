@@ -13,7 +13,7 @@ from django.db.models import Model, Q, QuerySet
 from evalsite.base.http import whole_number
 from evalsite.base.rows import batches
 from evalsite.base.tables import Table, write_markdown
-from evalsite.base.types import ByName, JsonDict, JsonObject, Refused, json_writer
+from evalsite.base.types import ByName, JsonDict, JsonObject, Refused, in_one_line, json_writer
 
 INDENT = "  "
 EXACT = 4  # digits of a number that is printed among words
@@ -203,7 +203,7 @@ def pick(
     every, text = list(things), text.strip()
     tests: Sequence[Callable[[str], bool]] = (
         lambda name: name == text,
-        lambda name: name.casefold() == text.casefold(),
+        lambda name: in_one_line(name).casefold() == in_one_line(text).casefold(),
         lambda name: name.casefold().startswith(f"{text}{BESIDE}".casefold()),
     )
     said = f" ({option})" if option else ""

@@ -13,6 +13,8 @@ from django import forms
 from django.db.models import QuerySet
 from django.forms.renderers import TemplatesSetting
 
+from evalsite.base.types import in_one_line
+
 
 class DayField(forms.DateField):
     """A day of the site's time zone that may be left out."""
@@ -37,12 +39,12 @@ _HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
 class NameField(forms.CharField):
     """A name in one line, without control characters and what turns the direction of the text around it.
 
-    What has no character that can be seen is no name.
+    It is kept as pages show it, so that names which look the same are the same. What cannot be seen is no name.
     """
 
     def to_python(self, value: Any) -> str | None:
         """Return the name; nothing where there is none."""
-        name = _HIDDEN.sub(" ", super().to_python(value) or "").strip()
+        name = in_one_line(_HIDDEN.sub(" ", super().to_python(value) or ""))
         can_be_seen = any(unicodedata.category(character)[0] not in "CZ" for character in name)
         return name if can_be_seen else self.empty_value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -67,6 +68,11 @@ class Transition:
 def is_allowed(transitions: Iterable[Transition], before: str, after: str) -> bool:
     """Return whether a table holds a change."""
     return any((row.before, row.after) == (before, after) for row in transitions)
+
+
+def in_one_line(name: str) -> str:
+    """Return a name as pages show it: one space where there are several, and accents in one way of two."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
 
 
 class Refused(ValueError):

@@ -12,12 +12,13 @@ pytestmark = pytest.mark.django_db
 
 
 def test_look_up_takes_a_name_in_any_case_or_a_number_and_a_name_before_a_number() -> None:
-    ada, bob = factories.system(name="Ada"), factories.system(name="bob")
+    ada, bob, zoe = (factories.system(name=name) for name in ("Ada", "bob", "Café  Zoë"))  # of a file
     numeric = factories.system(name=str(ada.pk))
 
     def found(text: str) -> System:
         return look_up(System.objects.all(), text, what="system")
 
+    assert found("Cafe\u0301 Zoe\u0308") == zoe  # as pages show it, and some keyboards type it
     assert [found("Ada"), found(" ada "), found("BOB"), found(str(bob.pk)), found(str(ada.pk))] == (
         [ada, ada, bob, bob, numeric]
     )

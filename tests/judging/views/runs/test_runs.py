@@ -201,14 +201,14 @@ def test_run_rename_shows_the_name_and_saves_another(client: Client, ada: User) 
     form, page = client.get(url), client.get(run.get_absolute_url())
 
     empty = [client.post(url, {"name": name}) for name in (" ", "\u200b", "\x07\u202e")]
-    saved = client.post(url, {"name": "\u202eAfter\x07 👩‍🔬\u202c"})
+    saved = client.post(url, {"name": "\u202eAfter\x07 \xa0 Cafe\u0301 👩‍🔬\u202c"})
 
     run.refresh_from_db()
     assert 'value="Before"' in form.text
     assert f'href="{url}"' in page.text
     required = (400, ["This field is required."])
     assert [(page.status_code, page.context["form"].errors["name"]) for page in empty] == [required] * 3
-    assert (saved["Location"], run.name) == (run.get_absolute_url(), "After 👩‍🔬")
+    assert (saved["Location"], run.name) == (run.get_absolute_url(), "After Café 👩‍🔬")
 
 
 def test_run_progress_answers_with_the_tasks_of_the_same_moment(client: Client, ada: User) -> None:
