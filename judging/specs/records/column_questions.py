@@ -303,6 +303,7 @@ class ColumnQuestions(OpinionQuestions):
                 self._ask_for_cases,
             ),
             *(self._ask_about_names, self._ask_whose_settings, self._ask_whose_scores, self._ask_about_several),
+            self._ask_who_made,
         ):
             ask()
         if self.is_recorded() and not (self.has(*RESPONDS, Holds.SYSTEM) or self.upload.options.system):
@@ -312,6 +313,22 @@ class ColumnQuestions(OpinionQuestions):
                 hint = "Say it with --system NAME."
                 self.put("unknown-system", message, hint, "Write it under System.")
         self._ask_about_rows_of_turns()
+
+    def _ask_who_made(self) -> None:
+        """Ask where a text may have been made of another (summary of source), or objects as the reference has them."""
+        source = next((name for name in self.named(Holds.PROMPT) if names.is_source(name)), "")
+        sources = [name for name in [source] if name and self.columns[name].is_text and not self.has(*ASKS, *RESPONDS)]
+        made = [name for name in self.named(Holds.RESPONSE) if self.columns[name].is_prose and name not in sources]
+        right, asked = self.mapping.one(Holds.REFERENCE), self.mapping.one(Holds.PROMPT)
+        if right and asked and self.columns[right].holds_objects and not self.has(*RESPONDS):
+            keys = [set(value) for value in objects(self.columns[right].values)]
+            found = (name for name in self.free() if self.columns[name].holds_objects)
+            made = [name for name in found if [set(value) for value in objects(self.columns[name].values)] == keys]
+            sources = [asked] * bool(made)
+        if sources and made:
+            message = f"{made[0]} may be what a system made of {sources[0]}."
+            answers = (Holds.PROMPT, sources), (Holds.RESPONSE, made[:1]), (Holds.DETAIL, made[:1])
+            self.ask_role("two-roles", message, "If so, {} {}; if not, {}.", *answers)
 
     def _ask_about_rows_of_turns(self) -> None:
         """Ask where each row is one turn of a conversation: a column says who speaks, or counts the turns of each."""

@@ -430,12 +430,12 @@ class _Resolver(ColumnQuestions):
             *self.strong(Holds.LABEL),
             *(name for name in self.free() if names.compared(name) in ("correct", "actual", "correct_choice")),
         ]
-        response = self.mapping.one(Holds.RESPONSE)
+        responses = [self.columns[name] for name in self.mapping.all(Holds.RESPONSE, Holds.RESPONSES_OF)]
         if self.strong(Holds.RATER):
             return []
-        if response and self.columns[response].is_labels:
+        if responses and all(each.is_labels for each in responses):
             said = [name for name in named if self._says_what_is_right(name)]
-            return [name for name in said if self.columns[name].distinct & self.columns[response].distinct]
+            return [name for name in said if all(self.columns[name].distinct & each.distinct for each in responses)]
         if self.has(*RESPONDS):
             return []
         counting = [name for name in named if self._choice_columns() and self.columns[name].mostly(is_choice)]

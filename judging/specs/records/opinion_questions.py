@@ -65,7 +65,7 @@ class OpinionQuestions(ColumnRoles):
         is_of_others = self.has(Holds.SCORE) and self.has(Holds.SYSTEM) and not self.has(*ASKS, *RESPONDS)  # no details
         found = [] if self.has(Holds.RESPONSES_OF) else found
         is_judged = is_of_others or self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
-        if not known and is_judged and all(map(names.is_metric, self.mapping.all(Holds.SCORE))):  # others may be some
+        if is_judged and all(map(names.is_metric, (*known, *self.mapping.all(Holds.SCORE)))):  # others may be some
             more = self._may_be_opinions(self._differs if is_of_others else self._may_score)
             found += [name for name in more if name not in found and not (found and names.sums_up(name))]
         found = [] if self.has(Holds.RESPONSE_A) else found

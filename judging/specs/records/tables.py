@@ -511,7 +511,7 @@ class _Reader:
         numbers: dict[str, int] = {}
         for attempt, (name, system) in enumerate(self.systems.items()):
             of_own = ResponseRecord(own, attempt=attempt, metadata=more) if self.are_attempts else None
-            row = of_own or ResponseRecord(system, is_same_if_equal=self.mapping.has(*CHOSEN_OF_SEVERAL))
+            row = of_own or ResponseRecord(system, is_same_if_equal=self.mapping.has(*CHOSEN_OF_SEVERAL, *_GIVEN_BY))
             if (number := self._one_of_several(place, case, fields, name, row)) is not None:
                 numbers[name] = number
         self._choose(place, fields, numbers)

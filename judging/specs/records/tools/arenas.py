@@ -8,7 +8,7 @@ from functools import partial
 
 from evalsite.base.types import JsonDict
 from judging.specs.records.collector import Collector
-from judging.specs.records.names import Holds, is_model, strongest
+from judging.specs.records.names import Holds, is_model, judges, said_of_side, strongest
 from judging.specs.records.neutral import CaseRecord, Choice, Giver, PreferenceRecord, ResponseRecord
 from judging.specs.records.parts import Part
 from judging.specs.records.preferences import degree, preference
@@ -19,11 +19,13 @@ from judging.specs.records.shapes import (
     NotReadable,
     Opinion,
     Reply,
+    Score,
     Shape,
     Stands,
     Told,
     ToolRow,
     Verdict,
+    share,
 )
 from judging.specs.records.values import (
     as_count,
@@ -515,6 +517,9 @@ def vote_table(row: ToolRow) -> Told:
         texts = replies if isinstance(replies, list) else [replies]
         said = replies if is_messages(replies) else conversation(questions_[: len(texts)], texts)
         sides.append(reply_of(said, response, row.text(model)))
+        judged = {name: by for name in row.fields if judges(by := said_of_side(name, response))}
+        numbers = {name: row.number(name) for name in judged}
+        sides[-1].said = [Score(judged[name], value, share(judged[name], value)) for name, value in numbers.items()]
     prompt = as_text(turns[0]["content"]) if turns else ""
     question: JsonDict = {"messages": turns} if len(turns) > 1 else {"prompt": prompt}
     case = CaseRecord(row.id("id", "question_id", "uid"), **asks(question))

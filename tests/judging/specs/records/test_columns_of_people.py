@@ -71,6 +71,24 @@ def test_reads_asks_which_of_three_systems_is_said_to_be_best() -> None:
     ]
 
 
+def test_reads_takes_responses_side_by_side_that_several_people_rate_for_the_same_ones() -> None:
+    systems = list(TWO_SYSTEMS)
+    rows = [
+        {"prompt": "P?", **TWO_SYSTEMS, **{f"{name} rating": 3 + n for name in systems}, "rater": rater}
+        for n, rater in enumerate(("ann", "bo"))
+    ]
+
+    document = read(lines(*rows), "t.jsonl")
+
+    assert [(row["system"], row["attempt"]) for row in document["responses"]] == [(name, 0) for name in systems]
+    assert [(row["rater"], row["label"]) for row in document["labels"]] == [
+        ("ann", "3"),
+        ("ann", "3"),
+        ("bo", "4"),
+        ("bo", "4"),
+    ]
+
+
 def test_reads_takes_the_best_and_the_worst_of_responses_for_preferences_of_who_chose() -> None:
     table = (
         "prompt,response_a,response_b,response_c,rater,best,worst\n"

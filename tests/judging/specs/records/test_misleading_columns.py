@@ -649,3 +649,14 @@ def test_reads_takes_the_text_in_an_object_for_what_the_object_is() -> None:
     assert document["cases"] == [case("1", "Is it so?", "Yes.")]
     assert document["responses"] == [response("t", "It is.")]
     assert [(row["grader"], row["value"]) for row in document["scores"]] == [("tone", 0.5)]
+
+
+def test_reads_takes_the_right_label_for_the_reference_of_labels_that_systems_gave() -> None:
+    table = (
+        "text,true_label,gpt-4_label,llama_label\nIt is warm here.,warm,warm,cold\nIt is cold here.,cold,warm,warm\n"
+    )
+    columns = dict.fromkeys(("gpt-4_label", "llama_label"), "responses of")
+
+    document = read(table, columns=columns)
+
+    assert document["cases"] == [case("1", "It is warm here.", "warm"), case("2", "It is cold here.", "cold")]

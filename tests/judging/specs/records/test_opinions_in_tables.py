@@ -10,6 +10,7 @@ from evalsite.base.types import JsonDict
 from tests.judging.specs.records.test_tables import case, lines, read, reading, refused, response, said
 
 BESIDE: JsonDict = {"id": "1", "prompt": "Boil an egg?", "response": "Eight minutes.", "model": "oak"}
+YES_NO = ("yes", "no")
 HEN: JsonDict = {"question": "Who heals?", "answer": "It was Ann."}
 
 
@@ -674,6 +675,26 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
                 for n, name in enumerate(("Ann", "Bot", "Bo", "Bot", "Bo", "Bot"))
             ],
             "each row seems to be one turn of a conversation (sender), not a case.",
+        ),
+        (
+            [BESIDE | {"id": n, "prompt": f"P{n}?", "resolved": said, "csat": n + 3} for n, said in enumerate(YES_NO)],
+            "csat may be labels of people or scores, each by a criterion or by a person.",
+        ),
+        (
+            [
+                {"id": n, "source": f"It is {n} and it will be so for long.", "summary": f"{n} it is.", "fluency": 3}
+                for n in (0, 1)
+            ],
+            "summary may be what a system made of source. If so, say --map prompt=source --map response=summary; if "
+            "not, --map detail=summary.",
+        ),
+        (
+            [
+                {"text": f"Pay {n} to us.", "expected": {"sum": n, "to": "us"}, "found": {"sum": 1, "to": "us"}}
+                for n in (0, 1)
+            ],
+            "found may be what a system made of text. If so, say --map prompt=text --map response=found; if not, --map "
+            "detail=found.",
         ),
         (
             [{"id": "1", "turn_1": "Is it so?", "reply_1": "It is so.", "turn_2": "Sure?", "reply_2": "I am sure."}],

@@ -301,11 +301,14 @@ def test_vote_tables_with_one_winner_column() -> None:
     assert told(document["preferences"], "a", "b", "choice", "kind") == [("owl", "elk", "B", "person")]
 
 
-def test_vote_tables_with_numbered_models() -> None:
+def test_vote_tables_with_numbered_models_and_scores() -> None:
     row: Fields = {"question_id": "p", "prompt": "Say hi.", "response_1": "Hi!", "response_2": "Hey.", "model_1": "owl"}
-    row |= {"model_2": "elk", "winner": "model_1"}
+    row |= {"model_2": "elk", "winner": "model_1", "score_1": 7, "score_2": 5}
 
-    assert told(stored({"ppe.jsonl": [row]})["preferences"], "a", "b", "choice") == [("owl", "elk", "A")]
+    document = stored({"ppe.jsonl": [row]})
+
+    assert told(document["preferences"], "a", "b", "choice") == [("owl", "elk", "A")]
+    assert told(document["scores"], "system", "grader", "value") == [("owl", "score", 7.0), ("elk", "score", 5.0)]
 
 
 def test_votes_without_a_winner_are_left_out() -> None:
