@@ -20,7 +20,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 from django_rq import job
 
-from evalsite.accounts.audit import record
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.api.models import BufferedSpan, BufferedTrace, TraceSource
 from evalsite.base.rows import lock_row
 from evalsite.base.types import Refused
@@ -262,6 +262,6 @@ def choose_step(*, source: TraceSource, step: str, actor: User | None) -> TraceS
 @transaction.atomic
 def delete_source(*, source: TraceSource, actor: User | None) -> TraceSource:
     """Forget a source with the spans that wait; what is stored stays."""
-    record(actor, "trace_source.deleted", source)
+    record(actor, "trace_source.deleted", NamedSubject(str(source), source.pk))
     source.delete()
     return source

@@ -25,7 +25,7 @@ from django.utils.crypto import salted_hmac
 from django_rq import job
 from urllib3.exceptions import HTTPError
 
-from evalsite.accounts.audit import record
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.api.models import Webhook, WebhookDelivery
 from evalsite.base.rows import assign
 from evalsite.base.types import JsonDict, JsonObject, Refused
@@ -109,7 +109,7 @@ def rotate_secret(*, webhook: Webhook, actor: User | None, at: datetime) -> Webh
 @transaction.atomic
 def delete_webhook(*, webhook: Webhook, actor: User | None) -> Webhook:
     """Delete a webhook with its log."""
-    record(actor, "webhook.deleted", webhook)
+    record(actor, "webhook.deleted", NamedSubject(str(webhook), webhook.pk))
     webhook.delete()
     return webhook
 

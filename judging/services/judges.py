@@ -383,7 +383,7 @@ def delete_judge(*, judge: Judge, actor: User | None) -> None:
     panels = panels_with(judge)
     if panels:
         raise JudgeInUse(f"{judge} is a member of {panels[0]} and cannot be deleted. Take it out of the panel first.")
-    record(actor, "judge.deleted", judge, kind=judge.kind, options=judge.options)
+    record(actor, "judge.deleted", NamedSubject(str(judge), judge.pk), kind=judge.kind, options=judge.options)
     Judge.objects.filter(pk=judge.pk).delete()
 
 

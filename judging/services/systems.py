@@ -8,7 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalsite.accounts.audit import record
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.types import JsonDict, Refused
 from judging.judges.answer_prompts import (
     OWN,
@@ -240,5 +240,5 @@ def delete_system(*, system: System, actor: User | None) -> None:
     """
     if system.responses.exists() or system.runs.exists():
         raise SystemRefused(f"{system} has responses or runs and cannot be deleted. Retire it instead.")
-    record(actor, "system.deleted", system, asking=system.asking)
+    record(actor, "system.deleted", NamedSubject(str(system), system.pk), asking=system.asking)
     system.delete()

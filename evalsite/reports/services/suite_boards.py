@@ -19,7 +19,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from evalsite.accounts.audit import record
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.command_base import BadInput, pick
 from evalsite.base.formats import ScoreScale, scale_of_figure
 from evalsite.base.signals import certificate_lapsed, gate_fell
@@ -490,7 +490,7 @@ def make_gate(*, suite: Suite, rule: str, mode: str, evaluator: str, actor: User
 @transaction.atomic
 def delete_gate(*, gate: StoredGate, actor: User | None) -> None:
     """Remove a gate; its badge is not found from now on."""
-    record(actor, "gate.deleted", gate, suite=gate.suite_id, rule=gate.rule)
+    record(actor, "gate.deleted", NamedSubject(str(gate), gate.pk), suite=gate.suite_id, rule=gate.rule)
     gate.delete()
 
 

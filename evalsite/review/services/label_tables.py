@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
-from evalsite.accounts.audit import record
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.rows import batches, lock_row
 from evalsite.base.signals import labels_imported
 from evalsite.base.types import JsonDict, Refused
@@ -321,7 +321,8 @@ def delete_labels(*, table: LabelTable, actor: User | None) -> None:
 
     Responses that have no other label are undecided then; the next drawing of their sample asks people about them.
     """
-    record(actor, "labels.deleted", table, labels=table.label_count, final_labels=table.final_count)
+    about = NamedSubject(str(table), table.pk)
+    record(actor, "labels.deleted", about, labels=table.label_count, final_labels=table.final_count)
     labels_imported.send(sender=LabelTable)
     table.delete()
 

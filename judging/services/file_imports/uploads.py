@@ -20,7 +20,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from redis.exceptions import RedisError
 
-from evalsite.accounts.audit import record
+from evalsite.accounts.audit import NamedSubject, record
 from evalsite.base.rows import lock_row
 from evalsite.base.types import Refused
 from judging.llm.limiter import connect
@@ -289,7 +289,7 @@ def discard_upload(*, upload: Upload, actor: User | None) -> None:
         raise UploadRefused("This upload is being imported and cannot be discarded now.")
     if upload.status == ImportStatus.CHECKING:
         raise UploadRefused("This upload is being checked. Cancel the check first.")
-    _record(upload, actor, "import.discarded")
+    _record(upload, actor, "import.discarded", NamedSubject(str(upload), upload.pk))
     upload_store.drop_bytes(upload.bytes_name)
     upload.delete()
 
@@ -480,5 +480,5 @@ def _store_files(files: Files, upload: Upload) -> None:
         upload_store.store_stream(name=upload.bytes_name, stream=cast("BinaryIO", copy), at=upload.created_at)
 
 
-def _record(upload: Upload, actor: User | None, action: str) -> None:
-    record(actor, action, upload, kind=upload.kind, bytes=upload.byte_count, sha256=upload.content_hash)
+def _record(upload: Upload, actor: User | None, action: str, about: NamedSubject | None = None) -> None:
+    record(actor, action, about or upload, kind=upload.kind, bytes=upload.byte_count, sha256=upload.content_hash)

@@ -15,7 +15,7 @@ from django.db import models, transaction
 
 from evalsite.accounts.models import AuditEntry
 from evalsite.accounts.roles import Role
-from evalsite.base.actions.declarations import Action, declared_nouns
+from evalsite.base.actions.declarations import DELETE, Action, declared_nouns
 from evalsite.base.rows import Owned
 from evalsite.reports.models import Snapshot
 from judging.models import UploadPart
@@ -182,6 +182,22 @@ def test_each_door_does_the_same_refuses_in_the_same_words_and_turns_away_the_sa
         acts = doors(people[role], example.entered)
         turned_away = {door: not acts[door]().is_allowed for door in asked}
         assert turned_away == dict.fromkeys(turned_away, True), role
+
+
+DELETIONS = [param for param in ACTIONS if param.values[0].verb == DELETE]  # type: ignore[union-attr]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("action", DELETIONS)
+def test_the_audit_log_leads_to_no_page_of_what_was_deleted(action: Action[Any, Any]) -> None:
+    people = {role: factories.user(role.value, role) for role in Role}
+    person = next(person for person in people.values() if person.has_perm(action.permission))
+    example = EXAMPLES[f"{action.noun.name} {action.verb}"]()
+
+    by_command(action, example, example.entered, person)
+
+    told = AuditEntry.objects.latest("pk")
+    assert (told.actor, told.address) == (person, "")
 
 
 OWNED = [param for param in ACTIONS if param.values[0].options.get("owned")]  # type: ignore[union-attr]
