@@ -594,7 +594,8 @@ class ColumnQuestions(OpinionQuestions):
         is_open = response and self.mapping.why[response] != CHOSEN
         for name in self.free() if is_open else ():
             says_system = names.named_responses(name) or not names.WORDS_OF_SYSTEMS.isdisjoint(names.words_of(name))
-            is_other = names.may_be_of_responses(name) and says_system
+            is_named = names.may_be_of_responses(name) or names.compared(name) in names.WORDS_OF_SYSTEMS
+            is_other = is_named and says_system
             if is_other and self.columns[name].is_prose:
                 message = f"{name} may hold responses of another system than {response}."
                 self.ask_role(

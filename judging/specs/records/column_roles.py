@@ -80,6 +80,7 @@ class _Resolver(ColumnQuestions):
         self._find_prompt()
         self._find_response()
         self._find_system()
+        self._find_references()
         self._find_answer()
         self._find_raters()
         self._find_opinions()
@@ -300,13 +301,9 @@ class _Resolver(ColumnQuestions):
 
     def _give_system_text(self) -> None:
         if self.has(*ASKS):
-            named = self.named(Holds.SYSTEM_TEXT)
-            named = [name for name in named if not self.columns[name].mostly(is_list)]
-            self._give(Holds.SYSTEM_TEXT, [name for name in named if not self._is_system(name)])
-
-    def _is_system(self, name: str) -> bool:
-        """Return whether a column `system` names systems; else it is the text that they were given."""
-        return names.rank(name, Holds.SYSTEM) is not None and not self.columns[name].is_sentences
+            named = [name for name in self.named(Holds.SYSTEM_TEXT) if not self.columns[name].mostly(is_list)]
+            naming = [name for name in self.named(Holds.SYSTEM) if not self.columns[name].is_sentences]
+            self._give(Holds.SYSTEM_TEXT, [name for name in named if name not in naming])
 
     def _find_response(self) -> None:
         if self.has(*RESPONDS):
@@ -318,8 +315,10 @@ class _Resolver(ColumnQuestions):
             turns = [name for name in self.free() if self.columns[name].is_recorded(is_named=True)]
             turns = turns if len(turns) == 1 else []
         self._give(Holds.RESPONSE_TURNS, turns)
-        strong = [name for name in self.strong(Holds.RESPONSE) if not self._names_systems(name)]
-        strong = [name for name in strong if not self.columns[name].mostly(are_digits)]
+        strong = [name for name in self.strong(Holds.RESPONSE) if not self.columns[name].mostly(are_digits)]
+        strong = [
+            name for name in strong if names.rank(name, Holds.SYSTEM) is None or self.columns[name].is_prose
+        ]  # mt
         strong = strong or [
             name for name in self.named(Holds.RESPONSE) if (names.rank(name, Holds.RESPONSE) or (0,))[0] == 2
         ]
@@ -339,10 +338,6 @@ class _Resolver(ColumnQuestions):
         if is_open and len(either) == 1:
             self.ask_which(either[0], Holds.RESPONSE, Holds.REFERENCE, "what a system wrote, or the reference")
 
-    def _names_systems(self, name: str) -> bool:
-        """Return whether a column such as `mt` has the names of systems, and not what they wrote."""
-        return names.rank(name, Holds.SYSTEM) is not None and not self.columns[name].is_prose
-
     def _says_who_responded(self) -> bool:
         """Return whether rows name the system, or the attempt at a case."""
         counts_attempts = self.strong(Holds.CASE) and self.strong(Holds.ATTEMPT)
@@ -354,6 +349,11 @@ class _Resolver(ColumnQuestions):
         strong = [name for name in named if name in self.strong(Holds.SYSTEM)]
         if not self.has(*PAIRED):
             self._give(Holds.SYSTEM, named if is_answered else strong)
+
+    def _find_references(self) -> None:
+        """Find numbered references (ref_1, ref_2), any of which is right."""
+        found = [name for name in self.free() if names.is_strong(names.unnumbered(name), Holds.REFERENCE)]
+        self._give(Holds.REFERENCE, found if len(found) > 1 == len(set(map(names.unnumbered, found))) else [])
 
     def _find_answer(self) -> None:
         """Decide what `answer` is: the response beside a system or without a prompt, else the reference."""
@@ -372,7 +372,9 @@ class _Resolver(ColumnQuestions):
             if is_response or (references and metrics) or (is_labelled and not references):
                 self._give(Holds.RESPONSE, answers if self._is_content(answers[0]) else [])
                 self._ask_whose_choice(answers[0])
-            elif judging or is_of_answers or (said and not self._is_choice_text(said[0])):
+            elif (
+                judging or is_of_answers or (said and not (self._choice_columns() and self.columns[said[0]].is_labels))
+            ):
                 beside = ", ".join(said or judging) or "the name of the file"
                 message = f"{answers[0]} could be the response or the reference, beside {beside}."
                 self.ask_role("two-roles", message, "{} or {} or {}.", *((role, answers[:1]) for role in _OF_ANSWERS))
@@ -418,10 +420,6 @@ class _Resolver(ColumnQuestions):
         """Return whether an answer is a response, and not the label of a person in a table of labels alone."""
         is_label = bool(self.named(Holds.RATER)) and not self.has(Holds.SYSTEM, *ASKS)
         return not (is_label and self.columns[name].is_labels)
-
-    def _is_choice_text(self, name: str) -> bool:
-        """Return whether a reference says which of the row's choices is right, in another way than `answer` does."""
-        return bool(self._choice_columns()) and self.columns[name].is_labels
 
     def _right_labels(self) -> list[str]:
         """Return the columns of labels that say what is right: those that count the choices of a row, those that have
@@ -516,7 +514,8 @@ class _Resolver(ColumnQuestions):
             self._give_only(Holds.LABEL, strong or [*labels, *answers, *scores][:1])
         else:
             said = {name for name in strong if names.rank(name, Holds.LABEL) == (0, 0) or names.says_people(name)}
-            plain = [name for name in strong if is_answered or name in said]
+            is_alone = {*filter(None, self.columns)} == {*strong, *self.named(Holds.CASE)}
+            plain = [name for name in strong if is_answered or is_alone or name in said]
             graded = [name for name in self.free() if names.is_score(name) and self._is_graded_in_words(name)]
             given = [name for name in self.free() if self.columns[name].mostly(_is_given_by_people)]
             self._give_only(Holds.LABEL, plain or given or (graded if is_answered and len(graded) == 1 else []))

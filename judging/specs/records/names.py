@@ -330,7 +330,7 @@ def _one_word(role: Holds) -> set[str]:
     return {spelling for name in written if "_" not in compared(name) for spelling in (name, compared(name))}
 
 
-_SYSTEM_WORDS = "llm ai bot chatbot assistant generated agent candidate cand ki ia mt nmt machine"
+_SYSTEM_WORDS = "llm ai bot chatbot assistant generated agent candidate cand ki ia mt nmt machine baseline"
 WORDS_OF_SYSTEMS = _one_word(Holds.SYSTEM).union(_SYSTEM_WORDS.split())  # "LLM answer", not "long answer", is of one
 ANSWERS = _one_word(Holds.ANSWER) - WORDS_OF_SYSTEMS
 _REFERENCE_WORDS = "reference ref expected gold golden truth ideal 参考 标准 正确 模範"
@@ -451,10 +451,16 @@ def sided(name: str) -> tuple[str, str]:
     "Model 2 response"; empty for others."""
     words = compared(re.sub(r"\s*\([^()]*\)\s*$", "", name)).split("_")
     ends = [word for word in words if re.fullmatch(r"[a-j]|\d|left|right", word)]
-    is_other = is_about_row(name) or named_responses(name) or has_word(name, Holds.PROMPT)
+    is_other = is_about_row(name) or named_responses(name) or has_word(name, Holds.PROMPT) or says_right_or_wrong(name)
     if len(ends) != 1 or is_other or _RESPONDING.isdisjoint(words):
         return "", ""
     return "_".join(word for word in words if word != ends[0]), ends[0]
+
+
+def says_right_or_wrong(name: str) -> bool:
+    """Return whether a header is that of one of several references, or of a wrong answer: ref_1, bad answer."""
+    is_wrong = not {"incorrect", "wrong", "bad", "distractor"}.isdisjoint(words_of(name))
+    return is_wrong or is_strong(unnumbered(name), Holds.REFERENCE)
 
 
 def are_numbered(names: Collection[str]) -> bool:

@@ -28,6 +28,7 @@ MOST_SIDES = 7  # of a label that says which of two responses is better, and how
 _YES_OR_NO = (
     *({"yes", "no"}, {"y", "n"}, {"ja", "nein"}, {"oui", "non"}, {"sí", "no"}, {"sim", "não"}, {"да", "нет"}),
     {"是", "否"},
+    {"strongly agree", "agree", "neutral", "disagree", "strongly disagree", "neither agree nor disagree"},
 )
 _WORTH_WORDS = (  # is_safe says how good a response is, is_english what it is
     "safe unsafe harmful harmless toxic helpful good bad right wrong valid relevant faithful grounded accurate "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -12,8 +12,8 @@ from judging.specs.files.findings import Findings
 from judging.specs.records import names
 from judging.specs.records.columns import CHOSEN, Mapping, question
 from judging.specs.records.names import Holds
-from judging.specs.records.neutral import Choice, PreferenceRecord
-from judging.specs.records.parts import Part
+from judging.specs.records.neutral import Choice, Giver, PreferenceRecord
+from judging.specs.records.parts import Part, Row
 from judging.specs.records.values import as_text
 
 MOST_COMPARED = 1000  # cases and systems, of which further rows are compared with the first
@@ -48,6 +48,17 @@ def of_best_and_worst(
         if is_first or second == best or first == worst:
             choice = Choice.A if is_first else Choice.B
             yield replace(said, a=numbers[first], b=numbers[second], choice=choice)
+
+
+def say_the_same(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> bool:
+    """Return whether rows have the same in these columns, one by one."""
+    texts = (([as_text(row.fields.get(name)) for name in columns] for row in each) for each in (rows, others))
+    return len(rows) == len(others) and all(text == other for text, other in zip(*texts, strict=True))
+
+
+def giver_of(rater: str, judge: str) -> Giver:
+    """Return who gave the preference of a row that names a person, a judge, or neither."""
+    return Giver.PERSON if rater else Giver.JUDGE if judge else Giver.GOLD
 
 
 @dataclass(slots=True)

@@ -34,7 +34,6 @@ from judging.specs.records.names import Holds
 from judging.specs.records.neutral import (
     UNKNOWN_SCALE,
     Choice,
-    Giver,
     LabelRecord,
     Place,
     PreferenceRecord,
@@ -44,8 +43,8 @@ from judging.specs.records.neutral import (
     ScoreRecord,
     VerdictRecord,
 )
-from judging.specs.records.parts import Form, Part, Row, UploadParts
-from judging.specs.records.rows_of_cases import ComparedRows, Ranks, of_best_and_worst
+from judging.specs.records.parts import Form, Part, UploadParts
+from judging.specs.records.rows_of_cases import ComparedRows, Ranks, giver_of, of_best_and_worst, say_the_same
 from judging.specs.records.shapes import CASES, JUDGMENTS, RESPONSES, ColumnUse, Shape
 from judging.specs.records.values import (
     are_texts,
@@ -250,7 +249,7 @@ class _Reader:
         folders = {other.folder for other in self.upload.parts if other.file.rpartition("/")[2] == base}
         alike = self.upload.alike(self.part)
         asking = [other for other in alike if other.folder == self.part.folder]
-        asking = [other for other in asking[:MOST_ALIKE] if _say_the_same(self.part.sample, other.sample, self.asking)]
+        asking = [other for other in asking[:MOST_ALIKE] if say_the_same(self.part.sample, other.sample, self.asking)]
         folder = self.part.folder.rpartition("/")[2]
         is_model = names.is_model(folder) and not names.is_model(self.part.stem)
         is_of_folder = is_model or (bool(folder) and len(folders) > 1 and not asking)  # else the folder is a case's
@@ -272,8 +271,8 @@ class _Reader:
         about = [self.response] if self.is_single else self.asking and [*self.asking, *self.mapping.all(*_OF_RESPONSE)]
         if len(own) < 2 or not (about and (self.labels or self.scales)) or self.mapping.has(*_GIVEN_BY):
             return []
-        same = [other for other in self.upload.alike(self.part) if _say_the_same(own, other.sample, about)]
-        return [other for other in same if self.labels or not _say_the_same(own, other.sample, list(self.scales))]
+        same = [other for other in self.upload.alike(self.part) if say_the_same(own, other.sample, about)]
+        return [other for other in same if self.labels or not say_the_same(own, other.sample, list(self.scales))]
 
     def _ask_who_scores(self, parts: Sequence[Part]) -> None:
         """Ask once whose scores several parts have."""
@@ -538,7 +537,7 @@ class _Reader:
     def _preferred(self, response: int, fields: JsonObject, place: Place) -> PreferenceRecord:
         """Return what a row says of the order of responses, with the first of them."""
         rater, judge = as_id(self.text(fields, Holds.RATER)), self.text(fields, Holds.JUDGE)
-        said = PreferenceRecord(response, response, Choice.TIE, _kind(rater, judge), rater or judge, place=place)
+        said = PreferenceRecord(response, response, Choice.TIE, giver_of(rater, judge), rater or judge, place=place)
         said.criterion = self.text(fields, Holds.CRITERION)
         return said
 
@@ -748,7 +747,7 @@ class _Reader:
                 why = f"{shorten(fields[name])} is neither of the responses nor a tie."
                 self.collector.bad_row(self.part.cell(place, name), why)
                 return
-            record = PreferenceRecord(*pair, choice, _kind(rater, judge), rater or judge, reason=reason)
+            record = PreferenceRecord(*pair, choice, giver_of(rater, judge), rater or judge, reason=reason)
             record.criterion, record.metadata = criterion, more
             record.place = self.part.cell(place, name) if name else place
             if not self.one[Holds.RESPONSE_A]:  # responses of another file, which may be conversations
@@ -796,12 +795,3 @@ class _Reader:
         given = ((row.get(name), row) for row in rows for name, _ in self._voters(row) if name)
         unknown = (value for value, row in given if not is_missing(value) and self._choice(value, row) is None)
         return list(dict.fromkeys(as_text(value).strip() for value in unknown))
-
-
-def _kind(rater: str, judge: str) -> Giver:
-    return Giver.PERSON if rater else Giver.JUDGE if judge else Giver.GOLD
-
-
-def _say_the_same(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> bool:
-    texts = (([as_text(row.fields.get(name)) for name in columns] for row in each) for each in (rows, others))
-    return len(rows) == len(others) and all(text == other for text, other in zip(*texts, strict=True))

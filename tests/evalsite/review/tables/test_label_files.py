@@ -158,3 +158,9 @@ def test_read_labels_takes_the_column_of_one_rater() -> None:
         ("1", [("rater 1", "good")]),
         ("2", [("rater 1", "bad")]),
     ]
+
+
+def test_read_labels_takes_ratings_by_id_alone_for_labels() -> None:
+    parsed = read_labels(b"ID,Rating\n1,3\n2,4\n", "ann.csv")
+
+    assert labels_of(parsed) == [("1", [("", "3")]), ("2", [("", "4")])]

@@ -660,3 +660,26 @@ def test_reads_takes_the_right_label_for_the_reference_of_labels_that_systems_ga
     document = read(table, columns=columns)
 
     assert document["cases"] == [case("1", "It is warm here.", "warm"), case("2", "It is cold here.", "cold")]
+
+
+def test_reads_takes_numbered_references_for_the_references_of_a_case_and_wrong_answers_for_no_responses() -> None:
+    beside = {"question": "Is it so?", "response": "It may be.", "model": "oak"}
+    document = read(
+        lines(beside | {"ref_1": "It is.", "ref_2": "Yes.", "bad_answer_1": "No.", "bad_answer_2": "Na."}), "t.jsonl"
+    )
+
+    assert document["cases"] == [case("1", "Is it so?", "It is.", "Yes.")]
+    assert document["responses"] == [
+        response("oak", "It may be.", metadata={"bad_answer_1": "No.", "bad_answer_2": "Na."})
+    ]
+
+
+def test_reads_asks_what_wrong_answers_are_where_nothing_responds() -> None:
+    row = {
+        "question": "Is it so?",
+        "correct answer": "It is.",
+        "wrong answer 1": "It is not.",
+        "wrong answer 2": "Never.",
+    }
+
+    assert refused(lines(row), "t.jsonl")[0].startswith("t.jsonl: which columns hold responses?")
