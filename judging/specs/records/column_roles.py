@@ -29,6 +29,7 @@ from judging.specs.records.columns import (
 )
 from judging.specs.records.names import REPEATED, Holds
 from judging.specs.records.neutral import Choice
+from judging.specs.records.opinion_questions import WORTH
 from judging.specs.records.parts import Part, Row, UploadParts
 from judging.specs.records.preferences import preference
 from judging.specs.records.values import (
@@ -80,7 +81,7 @@ class _Resolver(ColumnQuestions):
         self._find_prompt()
         self._find_response()
         self._find_system()
-        self._find_references()
+        self._find_numbered()
         self._find_answer()
         self._find_raters()
         self._find_opinions()
@@ -350,10 +351,11 @@ class _Resolver(ColumnQuestions):
         if not self.has(*PAIRED):
             self._give(Holds.SYSTEM, named if is_answered else strong)
 
-    def _find_references(self) -> None:
-        """Find numbered references (ref_1, ref_2), any of which is right."""
-        found = [name for name in self.free() if names.is_strong(names.unnumbered(name), Holds.REFERENCE)]
-        self._give(Holds.REFERENCE, found if len(found) > 1 == len(set(map(names.unnumbered, found))) else [])
+    def _find_numbered(self) -> None:
+        """Find numbered references (ref_1, ref_2), any of which is right, and numbered contexts."""
+        for role in (Holds.REFERENCE, Holds.CONTEXT):
+            found = [name for name in self.free() if names.is_strong(names.unnumbered(name), role)]
+            self._give(role, found if len(found) > 1 == len(set(map(names.unnumbered, found))) else [])
 
     def _find_answer(self) -> None:
         """Decide what `answer` is: the response beside a system or without a prompt, else the reference."""
@@ -390,7 +392,7 @@ class _Resolver(ColumnQuestions):
     def _judges(self, name: str) -> bool:
         """Return whether a column says of the answer of each row how good it is."""
         column = self.columns[name]
-        is_said = names.is_rating(name) or names.may_be_of_people(name)
+        is_said = names.is_rating(name) or names.may_be_of_people(name) or names.compared(name) in WORTH
         if is_said and column.is_labels and column.values and not self._choice_columns():
             return True
         return self._judges_responses(name) and not any(

@@ -15,7 +15,7 @@ from judging.specs.records import names
 from judging.specs.records.files.csv_parts import HALF
 from judging.specs.records.names import Holds
 from judging.specs.records.parts import Form, Part, Row
-from judging.specs.records.values import are_questions, is_dict_of_rows, parsed
+from judging.specs.records.values import are_questions, is_dict_of_rows, objects, parsed
 
 _ASKS = (Holds.PROMPT, Holds.TURNS, Holds.CASE)
 
@@ -25,15 +25,15 @@ def tables_of(part: Part) -> list[Part]:
     in a column: `model` where they are of models, `key` where no column says which case a row is about, else `split`.
     """
     tables: list[Part] = []
-    for parent, keys in _siblings(part.document, "", part.lists.keys()):
+    for parent, keys, end in _siblings(part.document, "", part.lists.keys()):
         alike: list[tuple[frozenset[str], list[str]]] = []
         for key in keys:
-            columns = frozenset(_columns(part.lists[f"{parent}{key}"]))
+            columns = frozenset(_columns(part.lists[f"{parent}{key}{end}"]))
             like = next((found for known, found in alike if _are_alike(known, columns)), None)
             if like is None:
                 alike.append((columns, like := []))
             like.append(key)
-        tables += [_table(part, parent, found) for _, found in alike]
+        tables += [_table(part, parent, found, end) for _, found in alike]
     return tables
 
 
@@ -95,7 +95,8 @@ def objects_beside(document: JsonDict, above: str = "") -> Iterator[str]:
     """Yield the paths of like objects by key, of which no list of the document is made."""
     for key, value in document.items():
         if isinstance(value, dict) and is_dict_of_rows(value):
-            yield f"{above}{key}"
+            holds_lists = any(objects(entry) for row in value.values() for entry in row.values())  # which are read
+            yield from () if holds_lists else (f"{above}{key}",)
         elif isinstance(value, dict):
             yield from objects_beside(value, f"{above}{key}.")
 
@@ -104,23 +105,28 @@ def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
     return 2 * len(first & second) > max(len(first), len(second))
 
 
-def _siblings(value: JsonDict, parent: str, lists: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of the lists of each object, with the path of the object before them."""
+def _siblings(value: JsonDict, parent: str, lists: Collection[str]) -> Iterator[tuple[str, list[str], str]]:
+    """Yield the names of the lists of each object, with the path of the object before them; of lists under one name in
+    several objects, as models.oak.answers, the names of these, with that name behind them."""
     found = [key for key in value if f"{parent}{key}" in lists]
     if found:
-        yield parent, found
-    for key, child in value.items():
-        if isinstance(child, dict):
-            yield from _siblings(child, f"{parent}{key}.", lists)
+        yield parent, found, ""
+    inner = {key: child for key, child in value.items() if isinstance(child, dict)}
+    ends = [f".{name}" for name in dict.fromkeys(name for child in inner.values() for name in child)]
+    several = {end: keys for end in ends if len(keys := [key for key in inner if f"{parent}{key}{end}" in lists]) > 1}
+    yield from ((parent, keys, end) for end, keys in several.items())
+    taken = {f"{parent}{key}{end}" for end, keys in several.items() for key in keys}
+    for key, child in inner.items():
+        yield from _siblings(child, f"{parent}{key}.", set(lists) - taken)
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, None]:
     return dict.fromkeys(name for row in rows for name in row.fields)
 
 
-def _table(part: Part, parent: str, keys: Sequence[str]) -> Part:
+def _table(part: Part, parent: str, keys: Sequence[str], end: str) -> Part:
     """Return the rows of lists of like objects as a part."""
-    columns = _columns([row for key in keys for row in part.lists[f"{parent}{key}"]])
+    columns = _columns([row for key in keys for row in part.lists[f"{parent}{key}{end}"]])
     header = _header(keys, columns) if len(keys) > 1 else ""
 
     def named(key: str, row: Row) -> Row:
@@ -128,7 +134,7 @@ def _table(part: Part, parent: str, keys: Sequence[str]) -> Part:
 
     def rows() -> Iterator[Row]:
         for key in keys:
-            for at, entry in part.items(f"{parent}{key}"):
+            for at, entry in part.items(f"{parent}{key}{end}"):
                 if isinstance(entry, dict):
                     yield named(key, Row(at, entry))
 
@@ -136,9 +142,9 @@ def _table(part: Part, parent: str, keys: Sequence[str]) -> Part:
     return replace(
         part,
         form=Form.ROWS,
-        name=f"{parent}{keys[0]}" if len(keys) == 1 else parent.removesuffix("."),
+        name=f"{parent}{keys[0]}{end}" if len(keys) == 1 else parent.removesuffix("."),
         columns=tuple({header: None, **columns} if header else columns),
-        sample=tuple(named(key, row) for key in keys for row in part.lists[f"{parent}{key}"][:most]),
+        sample=tuple(named(key, row) for key in keys for row in part.lists[f"{parent}{key}{end}"][:most]),
         rows=rows,
         lists={},
         list_column=header,

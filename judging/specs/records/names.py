@@ -99,7 +99,8 @@ _TABLE: Mapping[Holds, str] = {
     " user_prompt, user_message, user_query, input_text, model_input, prompt_text, prompt_raw, input_0_content,"
     " input_1_content, messages_0_content, arguments_gen_args_0_arg_0, arguments_0_0, arguments_0,"
     " question_body, stem, full_text,"
-    " Frage, Fragestellung, Aufgabe, consigne, pregunta, pergunta, domanda, 问题, 题目, 提问, 質問, 質問文, 질문, 문제,"
+    " Frage, Fragestellung, Aufgabe, Eingabe, entrée, entrada,"
+    " consigne, pregunta, pergunta, domanda, 问题, 题目, 提问, 質問, 質問文, 질문, 문제,"
     " вопрос, السؤال, سؤال, ques, instr,"
     " task_description, problem_description,"
     " problem_text, problem_statement, inputs | request, task, text, questions, ctx, sentence, claim"
@@ -134,6 +135,8 @@ _TABLE: Mapping[Holds, str] = {
     " actual_answer, actual_response, actual_result,"
     " output_completion, output_choices_0_message_content, filtered_resps, filtered_resps_0, resps, resps_0,"
     " Antwort, réponse, respuesta, resposta, resp, 回答, 模型回答, 模型输出, 实际答案, 实际回答, 응답, mt,"
+    " tatsächliche Antwort, tatsächliches Ergebnis, réponse obtenue, respuesta obtenida, resposta obtida,"
+    " risposta ottenuta, Ausgabe, sortie, salida, saída,"
     " system_output, system_summary, generated_summary, llm_result, model_result"
     " | text, result, summary, translation, hyp | pred, preds, predicted_label, pred_label, predicted_class, actual",
     Holds.RESPONSE_TURNS: "response_messages, response_turns",
@@ -147,8 +150,8 @@ _TABLE: Mapping[Holds, str] = {
     Holds.ROW_ID: "row_id, pair_id, annotation_id, answer_id, response_id, ans_id, comparison_id, record_id",
     Holds.RATER: "rater, annotator, annotator_id, rater_id, user, user_id, worker, worker_id, person, coder,"
     " completed_by, expert, labeler, observer, participant, participant_id, prolific_pid, respondent, reviewer, voter,"
-    " reviewer_id, assessor, assessor_id, rater_name, annotator_name, Bewerter, annotateur, evaluador, avaliador,"
-    " évaluateur, valutatore, 标注员, 评价人, 評価者, 평가자, эксперт, оценщик, المقيم | judge",
+    " reviewer_id, assessor, assessor_id, rater_name, annotator_name, Bewerter, Prüfer, annotateur, evaluador,"
+    " avaliador, évaluateur, valutatore, 标注员, 评价人, 評価者, 평가자, эксперт, оценщик, المقيم | judge",
     Holds.LABEL: "label, rating, annotation, verdict, quality, human_score, human_rating, human_label, human_judgment,"
     " human_judgement, human_annotation, expert_score, expert_rating, gold_score, gold_label,"
     " true_label, ground_truth_label, expected_label, correct_label, reference_label, actual_label,"
@@ -296,7 +299,8 @@ def compared(name: str) -> str:
     Case, accents and invisible characters do not count; words are split at spaces, signs, digits and case changes.
     """
     text = bare("".join(letter for letter in name.strip() if unicodedata.category(letter) != "Cf"))
-    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    text = unicodedata.normalize("NFKD", text.replace("N°", "No"))
+    plain = "".join(letter for letter in text if not unicodedata.combining(letter))
     split = _DIGITS.sub("_", _UPPER.sub("_", plain)).casefold()
     return _BETWEEN.sub("_", split).strip("_")
 

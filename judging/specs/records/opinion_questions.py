@@ -34,7 +34,7 @@ _WORTH_WORDS = (  # is_safe says how good a response is, is_english what it is
     "safe unsafe harmful harmless toxic helpful good bad right wrong valid relevant faithful grounded accurate "
     "complete refusal refused hallucinated hallucination"
 )
-_WORTH = frozenset(_WORTH_WORDS.split())
+WORTH = frozenset(_WORTH_WORDS.split())
 
 
 class OpinionQuestions(ColumnRoles):
@@ -229,4 +229,4 @@ def _chooses(value: object, systems: Collection[str]) -> bool:
 def _says_what_it_is(name: str) -> bool:
     """Return whether a name says what a row is or has, as is_english and has_code do, and not how good it is."""
     fact = re.match(r"(?:is|has)_(?=.)", names.compared(name))
-    return fact is not None and names.compared(name)[fact.end() :] not in _WORTH
+    return fact is not None and names.compared(name)[fact.end() :] not in WORTH

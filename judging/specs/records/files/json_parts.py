@@ -580,7 +580,7 @@ def _table_of(file: str, document: JsonDict) -> Part | None:
     are_lists = all(map(holds_words, texts)) and all(map(str.isdigit, document))
     is_row = _says_what_it_is({"": document}, *_OF_A_ROW)
     if are_lists or (are_said and all(isinstance(text, str) for text in texts) and not is_row):
-        keyed = _keyed_part(file, {key: {"text" if asks else _TEXT: text} for key, text in document.items()})
+        keyed = _keyed_part(file, {key: {"text" if asks else _TEXT: text} for key, text in document.items()}, "id")
         keyed.document = document
         return keyed
     return None
@@ -635,15 +635,15 @@ def _holds_rows(value: object) -> bool:
     return isinstance(value, dict) and is_dict_of_rows(value) and not any(map(_holds_rows, value.values()))
 
 
-def _keyed_part(file: str, rows: JsonDict) -> Part:
-    """Return the rows of an object by key."""
-    keyed = held_part(file, _rows_of(rows))
-    keyed.remarks += [] if _header_of(rows) else [PartRemark("index-column", "")]
+def _keyed_part(file: str, rows: JsonDict, of_numbers: str = "") -> Part:
+    """Return the rows of an object by key; numbers that count the rows have this header."""
+    keyed = held_part(file, _rows_of(rows, of_numbers))
+    keyed.remarks += [] if _header_of(rows) or of_numbers else [PartRemark("index-column", "")]
     return keyed
 
 
-def _rows_of(value: JsonDict) -> list[Row]:
-    header = _header_of(value)
+def _rows_of(value: JsonDict, of_numbers: str = "") -> list[Row]:
+    header = _header_of(value) or of_numbers
     return [Row(key, _with_key(header, key, row)) for key, row in value.items() if row]
 
 

@@ -206,3 +206,32 @@ def test_reads_asks_about_letters_by_the_id_of_a_case() -> None:
     assert read(text, "oak.json", columns={"content": "response"})["responses"] == [
         response("oak", letter, case=f"val_{number}") for number, letter in enumerate("DAB", 1)
     ]
+
+
+def test_reads_takes_lists_under_one_name_in_objects_of_models_for_their_responses() -> None:
+    models = {"gpt-3.5": {"answers": [FRANCE]}, "llama-3": {"answers": [FRANCE | {"answer": "Lyon"}]}}
+
+    document = read(json.dumps({"date": "May", "models": models}), "t.json")
+
+    assert document == {
+        "cases": [case("1", "Capital of France?")],
+        "systems": ["gpt-3.5", "llama-3"],
+        "responses": [response("gpt-3.5", "Paris"), response("llama-3", "Lyon")],
+        "warnings": {"ids-made": 1, "no-reference": 1},
+    }
+
+
+def test_reads_takes_numbers_of_texts_for_ids_of_cases() -> None:
+    questions = [{"id": number, "question": f"Is {number} so?"} for number in (0, 1)]
+    files = {
+        "q.json": json.dumps(questions),
+        "oak.json": json.dumps({"0": "It is as you say.", "1": "It is not as you say."}),
+    }
+
+    result = reading(files, columns={"content": "response"})
+
+    assert result.collected is not None
+    assert result.collected.document()["responses"] == [
+        response("oak", "It is as you say.", case="0"),
+        response("oak", "It is not as you say.", case="1"),
+    ]

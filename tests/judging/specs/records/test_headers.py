@@ -45,6 +45,23 @@ def test_reads_takes_the_answer_of_a_model_in_each_language_for_the_response_tha
 
 
 @pytest.mark.parametrize(
+    "header",
+    [
+        "Nr.,Eingabe,Ausgabe,erwartete Antwort",
+        "Nr.,Frage,tatsächliche Antwort,erwartete Antwort",
+        "N°,entrée,sortie,réponse attendue",
+        "N°,question,réponse obtenue,réponse attendue",
+        "ID,entrada,salida,respuesta esperada",
+    ],
+)
+def test_reads_takes_what_came_and_what_was_expected_in_each_language(header: str) -> None:
+    document = read(f"{header}\n1,Oslo?,In Norway.,Norway\n2,Why so?,As ever.,Rain\n")
+
+    assert document["cases"] == [case("1", "Oslo?", "Norway"), case("2", "Why so?", "Rain")]
+    assert document["responses"] == [response("t", "In Norway."), response("t", "As ever.", "2")]
+
+
+@pytest.mark.parametrize(
     ("header", "tie"),
     [
         ("Nr,Frage,Antwort A,Antwort B,Präferenz", "Unentschieden"),

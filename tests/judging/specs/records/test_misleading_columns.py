@@ -683,3 +683,15 @@ def test_reads_asks_what_wrong_answers_are_where_nothing_responds() -> None:
     }
 
     assert refused(lines(row), "t.jsonl")[0].startswith("t.jsonl: which columns hold responses?")
+
+
+def test_reads_takes_numbered_contexts_for_those_of_a_case() -> None:
+    row = {"question": "Is it so?", "context_1": "It was so.", "context_2": "It will be so.", "answer": "It is."}
+
+    assert read(lines(row), "t.jsonl")["cases"] == [
+        case("1", "Is it so?", "It is.") | {"context": ["It was so.", "It will be so."]}
+    ]
+    assert refused(lines(row | {"faithful": 1}, row | {"question": "Why?", "faithful": 0}), "t.jsonl") == [
+        "t.jsonl: answer could be the response or the reference, beside faithful. Say --map response=answer or --map "
+        "reference=answer or --map ignore=answer."
+    ]
