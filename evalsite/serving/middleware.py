@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import IO, Any
 from urllib.parse import unquote
@@ -20,6 +21,7 @@ from django.utils.datastructures import MultiValueDict
 
 from evalsite.base.log_lines import logged_with
 
+Application = Callable[[dict[str, Any], Any], Iterable[bytes]]  # of WSGI
 HEADER = "X-Request-ID"
 _ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
@@ -131,6 +133,37 @@ class PageHeadersMiddleware:
 
 CUT = "The connection ended before the request was complete. Nothing was stored. Send it again."
 NO_LENGTH = "A request with a body must state its length (Content-Length)."
+
+
+MOST_CHUNKED_BYTES = 16 * 2**20  # as many as a request of traces has
+
+
+def with_lengths(application: Application) -> Application:
+    """Return a WSGI application for which a body has a length that came in chunks: programs send so what they still
+    write, and proxies hand it on.
+
+    A body that is larger than 16 MiB, or whose end the web server does not tell, stays without a length, which
+    `WholeBodyMiddleware` refuses.
+    """
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
+        if is_chunked and environ.get("wsgi.input_terminated") and not environ.get("CONTENT_LENGTH"):
+            _give_length(environ)
+        return application(environ, start_response)
+
+    return answer
+
+
+def _give_length(environ: dict[str, Any]) -> None:
+    try:
+        body = environ["wsgi.input"].read(MOST_CHUNKED_BYTES + 1)
+        length = len(body)
+    except OSError:  # it ends early, so that a byte is missing
+        body, length = b"", 1
+    if length <= MOST_CHUNKED_BYTES:
+        del environ["HTTP_TRANSFER_ENCODING"]
+        environ |= {"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(length)}
 
 
 class WholeBodyMiddleware:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -24,8 +25,8 @@ from judging.specs.records.values import (
 from judging.specs.turns import MAX_TURNS, content_of, role_of
 
 _LEFT_OUT = frozenset({"reasoning", "thinking", "redacted_thinking"})  # parts that nobody is shown
-_CALLS = frozenset({"tool_use", "function_call", "server_tool_use"})
-_RESULTS = frozenset({"tool_result", "function_call_output"})
+_CALLS = frozenset({"tool_use", "function_call", "server_tool_use", "tool-call"})
+_RESULTS = frozenset({"tool_result", "function_call_output", "tool-result"})
 _TOKENS = ("usage.completion_tokens", "usage.output_tokens", "usage.outputTokens", "usageMetadata.candidatesTokenCount")
 _STOPS = ("stop_reason", "stopReason", "finish_reason", "done_reason", "incomplete_details.reason")
 _ONE_TURN = ("message", "output.message")  # where APIs without choices have it
@@ -187,18 +188,18 @@ class Messages:
         return [*results, turn | ({"tool_calls": calls} if calls else {})]
 
     def _result(self, part: JsonObject) -> JsonDict:
-        text = content_text(part.get("content", part.get("output")))
+        said = part.get("content", part.get("output"))
         return {
             "role": "tool",
-            "content": text,
-            "tool_call_id": first_text(part.get("tool_use_id"), part.get("call_id")),
+            "content": content_text(said.get("value", said) if isinstance(said, dict) else said),
+            "tool_call_id": first_text(part.get("tool_use_id"), part.get("call_id"), part.get("toolCallId")),
         }
 
     def _part(self, part: JsonObject) -> JsonDict | None:
         kind = as_text(part.get("type"))
         if kind in _LEFT_OUT | _CALLS | _RESULTS:
             return None
-        if "image" in kind:
+        if "image" in kind or as_text(part.get("mediaType")).startswith("image/"):
             return self.image(_address(part))
         text = part.get("text", part.get("refusal"))
         if not isinstance(text, str):  # a part of text without one is kept whole, so that nothing is lost unseen
@@ -218,18 +219,21 @@ class Messages:
 
 def _address(part: JsonObject) -> str:
     """Return where a picture lies: a data URI, also of one that is given as base64, or an address."""
-    data = at(part, "source.data")
-    if isinstance(data, str):
-        return f"data:{first_text(at(part, 'source.media_type')) or 'image/png'};base64,{data}"
+    kind = first_text(at(part, "source.media_type"), part.get("mediaType")) or "image/png"
+    for data in (at(part, "source.data"), part.get("data"), at(part, "image.data")):
+        if isinstance(data, list) and all(isinstance(byte, int) and 0 <= byte < 256 for byte in data):
+            data = b64encode(bytes(data)).decode()  # as Node.js prints bytes
+        if isinstance(data, str):
+            return data if ":" in data else f"data:{kind};base64,{data}"
     return first_text(at(part, "image_url.url"), part.get("image_url"), part.get("image"), at(part, "source.url"))
 
 
 def _call(call: JsonObject) -> JsonDict:
     inner: JsonObject = call["function"] if isinstance(call.get("function"), dict) else call
-    name = first_text(inner.get("name"), call.get("function")) or "tool"
+    name = first_text(inner.get("name"), call.get("function"), call.get("toolName")) or "tool"
     arguments = inner.get("arguments", inner.get("input"))
     return {
-        "id": first_text(call.get("call_id"), call.get("id")),
+        "id": first_text(call.get("call_id"), call.get("id"), call.get("toolCallId")),
         "name": name,
         "arguments": arguments if arguments is not None else "",
     }

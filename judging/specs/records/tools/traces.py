@@ -6,6 +6,7 @@ The spans of a trace come in any order and in several requests, so that those of
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,17 @@ from judging.specs.records.collector import Collector
 from judging.specs.records.neutral import CaseRecord, LogRecord, Place, ResponseRecord
 from judging.specs.records.parts import Form, Part, UploadParts
 from judging.specs.records.shapes import Reply, Shape, Told, ToolRow, store
-from judging.specs.records.values import as_count, as_number, as_text, at, content_text, object_of, objects, parsed
+from judging.specs.records.values import (
+    as_count,
+    as_number,
+    as_text,
+    at,
+    content_text,
+    object_of,
+    objects,
+    parsed,
+    references,
+)
 
 MOST_SPANS = 200_000  # of a file
 NOTHING_ASKED = (
@@ -35,25 +46,52 @@ _EVENT_ROLES = {  # events of the GenAI conventions 1.28 to 1.36 -> the role of 
     "gen_ai.tool.message": "tool",
 }
 _CHOICE = "gen_ai.choice"
+_NO_SERVICE = "unknown_service"  # what SDKs write where no name was set, with the name of the interpreter
 
 # What is read of a span -> the attributes that say so, the newest convention first
 NAMES: dict[str, tuple[str, ...]] = {
-    "kind": ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind"),
+    "kind": (
+        *("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langfuse.observation.type"),
+        *("mlflow.spanType", "ai.operationId"),
+    ),
     "agent": ("gen_ai.agent.name", "agent.name"),
-    "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
-    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
-    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
-    "cost": ("gen_ai.usage.cost", "llm.cost.total"),
+    "model": (
+        *("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name"),
+        "mlflow.llm.model",
+    ),
+    "input_tokens": (
+        *("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
+        *(f"langfuse.observation.usage_details.{name}" for name in ("input", "prompt_tokens")),
+        "mlflow.chat.tokenUsage.input_tokens",
+    ),
+    "output_tokens": (
+        *("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
+        *(f"langfuse.observation.usage_details.{name}" for name in ("output", "completion_tokens")),
+        "mlflow.chat.tokenUsage.output_tokens",
+    ),
+    "cost": (
+        *("gen_ai.usage.cost", "llm.cost.total", "gen_ai.cost.total_cost"),
+        "langfuse.observation.cost_details.total",
+    ),
     "conversation": ("gen_ai.conversation.id", "session.id"),
-    "tool": ("gen_ai.tool.name", "tool.name"),
-    "call": ("gen_ai.tool.call.id", "tool_call.id"),
-    "arguments": ("gen_ai.tool.call.arguments", "tool.parameters", "input.value"),
-    "result": ("gen_ai.tool.call.result", "output.value"),
+    "tool": ("gen_ai.tool.name", "tool.name", "ai.toolCall.name"),
+    "call": ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id"),
+    "arguments": (
+        *("gen_ai.tool.call.arguments", "tool.parameters", "ai.toolCall.args", "input.value"),
+        *("langfuse.observation.input", "mlflow.spanInputs"),
+    ),
+    "result": (
+        *("gen_ai.tool.call.result", "ai.toolCall.result", "output.value", "langfuse.observation.output"),
+        "mlflow.spanOutputs",
+    ),
     "stop": ("gen_ai.response.finish_reasons", "gen_ai.completion.0.finish_reason", "llm.finish_reason"),
     "system": ("gen_ai.system_instructions",),
+    "expected": ("langfuse.experiment.item.expected_output",),
 }
-_CALLS = frozenset({"chat", "text_completion", "generate_content", "llm"})  # kinds of spans that are calls of a model
-_TOOLS = frozenset({"execute_tool", "tool"})
+_CALLS = {"chat", "text_completion", "generate_content", "llm", "generation", "chat_model"}  # of a model
+_CALLS |= {f"ai.{call}" for call in ("generatetext.dogenerate", "streamtext.dostream", "generateobject.dogenerate")}
+_CALLS |= {"ai.streamobject.dostream"}
+_TOOLS = {"execute_tool", "tool", "ai.toolcall"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +123,7 @@ class TracedSpan:
     def get(self, what: str) -> object:
         """Return what the first of the attributes says that have this meaning; None without one."""
         found = (_attribute(self.attributes, name) for name in NAMES[what])
-        return next((value for value in found if value not in (None, "")), None)
+        return next((_unquoted(value) for value in found if value not in (None, "")), None)
 
     def text(self, what: str) -> str:
         """Return an attribute as text."""
@@ -238,11 +276,27 @@ def _error(fields: JsonObject) -> str:
 
 
 def _attribute(attributes: JsonDict, name: str) -> object:
-    """Return an attribute: under its name, in objects, or of a list whose entries have names of their own."""
+    """Return an attribute: under its name, in objects, of a list whose entries have names of their own, or in JSON."""
     if name in attributes:
         return attributes[name]
-    nested = at(attributes, name)
-    return nested if nested is not None else _entries(attributes, f"{name}.")
+    found = at(attributes, name)
+    found = _entries(attributes, f"{name}.") if found is None else found
+    steps = name.split(".")
+    for end in range(len(steps) - 1, 0, -1) if found is None else ():
+        if isinstance(text := attributes.get(".".join(steps[:end])), str):
+            return at(parsed(text), ".".join(steps[end:]))
+    return found
+
+
+def _unquoted(value: object) -> object:
+    """Return the text that a value prints as JSON, as some tracers print all values; any other value as it is."""
+    if not isinstance(value, str) or not value.startswith('"'):
+        return value
+    try:
+        text = json.loads(value)
+    except ValueError:
+        return value
+    return text if isinstance(text, str) else value
 
 
 def _entries(attributes: JsonDict, start: str) -> object:
@@ -317,6 +371,9 @@ CONVENTIONS = (  # the first that says something of a span is read
     Convention("OpenInference", "llm.input_messages", "llm.output_messages", _of_openinference),
     Convention("GenAI conventions before 1.28, OpenLLMetry", "gen_ai.prompt", "gen_ai.completion", _plain_turn),
     Convention("Texts of OpenInference", "input.value", "output.value", _plain_turn),
+    Convention("Langfuse", "langfuse.observation.input", "langfuse.observation.output", _plain_turn),
+    Convention("AI SDK", "ai.prompt.messages", "ai.response.text", _plain_turn),
+    Convention("MLflow", "mlflow.spanInputs.messages", "mlflow.spanOutputs.choices.0.message", _plain_turn),
 )
 
 
@@ -343,7 +400,7 @@ def _messages(span: TracedSpan, name: str, convention: Convention, role: str) ->
     value = parsed(_attribute(span.attributes, name))
     if isinstance(value, str):
         return [{"role": role, "content": value}] if value else []
-    found = objects(value)
+    found = [value] if isinstance(value, dict) else objects(value)
     turns = [convention.turn(message) for message in found]
     if found and all(turn.get("role") for turn in turns):
         return turns
@@ -410,7 +467,8 @@ def _why_nothing(traces: Iterable[Sequence[TracedSpan]], step: str) -> str:
 
 def _system(root: TracedSpan, spans: Sequence[TracedSpan]) -> str:
     calls = [span for span in spans if span.is_call]
-    return _first_text(spans, "agent") or _first_text(calls[::-1], "model") or root.service or root.name
+    service = "" if root.service.startswith(_NO_SERVICE) else root.service
+    return _first_text(spans, "agent") or _first_text(calls[::-1], "model") or service or root.name
 
 
 def _descendants(spans: Sequence[TracedSpan]) -> Callable[[TracedSpan], list[TracedSpan]]:
@@ -444,7 +502,7 @@ def _told(root: TracedSpan, spans: Sequence[TracedSpan], id_: str, collector: Co
     asked, steps = _split(spoken)
     steps = _with_tools(steps, [span for span in spans if span.kind in _TOOLS])
     reader = Messages(collector, root.place)
-    case = CaseRecord(id_, messages=reader.turns("", asked))
+    case = CaseRecord(id_, messages=reader.turns("", asked), references=references(parsed(root.get("expected"))))
     row = ResponseRecord(system, seconds=(root.end - root.start) / 1e9 if root.end > root.start > 0 else None)
     if collector.options.system:
         row.system = collector.options.system
@@ -521,7 +579,8 @@ def _shape(kind: str, label: str, fits: Callable[[Part], bool], why: str, rank: 
         tool_name="OpenTelemetry",
         reads=_read,
         export="Write OTLP as JSON or protobuf, by the Collector's file exporter or in your program; or export spans.",
-        comes="Each root span with its messages, calls of tools as turns, model, tokens, cost and seconds.",
+        comes=f"Each root span with its messages, calls of tools as turns, model, tokens, cost and seconds."
+        f" Messages are read as these write them: {'; '.join(convention.name for convention in CONVENTIONS)}.",
         stays="Spans of anything else than models and tools stay, and thoughts of models.",
     )
 

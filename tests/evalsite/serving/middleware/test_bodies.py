@@ -9,7 +9,9 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import BadRequest
@@ -18,7 +20,8 @@ from django.test import Client, RequestFactory
 
 from evalsite.accounts.roles import Role
 from evalsite.review.models import Annotation, Assignment, Queue
-from evalsite.serving.middleware import NO_LENGTH, WholeBodyMiddleware
+from evalsite.serving import middleware
+from evalsite.serving.middleware import NO_LENGTH, WholeBodyMiddleware, with_lengths
 from evalsite.serving.supervisor import web_command
 from tests import databases, factories
 
@@ -35,8 +38,11 @@ class Site:
     session: str
     item: str  # its address
     token: str
+    takes_chunks: bool
 
-    def send(self, path: str, body: bytes, *, content_type: str, length: int | None = None) -> bytes:
+    def send(
+        self, path: str, body: bytes, *, content_type: str, length: int | None = None, in_chunks: bool = False
+    ) -> bytes:
         """Send a POST whose connection ends after `body` and return the first line of the answer."""
         head = [
             f"POST {path} HTTP/1.1",
@@ -45,8 +51,10 @@ class Site:
             f"X-CSRFToken: {CSRF}",
             "Connection: close",
             f"Content-Type: {content_type}",
-            f"Content-Length: {len(body) if length is None else length}",
+            "Transfer-Encoding: chunked" if in_chunks else f"Content-Length: {len(body) if length is None else length}",
         ]
+        if in_chunks:
+            body = b"%x\r\n%s\r\n" % (len(body), body) + (b"" if length else b"0\r\n\r\n")
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
             connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + body)
             connection.shutdown(socket.SHUT_WR)
@@ -98,7 +106,8 @@ def site(request: pytest.FixtureRequest, transactional_db: None, tmp_path: Path)
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.1)
-        yield Site(port, client.cookies["sessionid"].value, item.address, str(item.assignments.get().token))
+        session, token = client.cookies["sessionid"].value, str(item.assignments.get().token)
+        yield Site(port, session, item.address, token, takes_chunks=request.param == "gunicorn")
     finally:
         server.terminate()
         server.wait(timeout=30)
@@ -125,19 +134,41 @@ def test_whole_body_middleware_refuses_every_body_that_is_cut(site: Site) -> Non
         "json": site.send(f"{item}/draft/", b'{"a": ', content_type="application/json", length=40),
         "file": site.send("/review/queues/new/", upload[:-80], content_type=multipart, length=len(upload)),
         "end": site.send("/review/queues/new/", upload[:-2], content_type=multipart, length=len(upload)),
+        "chunks": site.send(f"{item}/annotate/", form, content_type=url_encoded, length=1000, in_chunks=True),
     }
 
     assert answers == dict.fromkeys(answers, b"400 Bad Request")
     assert _stored() == [[], [{}], 1]
 
     whole = [
-        site.send("/review/queues/new/", upload, content_type=multipart),
-        site.send(f"{item}/annotate/", form, content_type=url_encoded),
+        site.send("/review/queues/new/", upload, content_type=multipart, in_chunks=site.takes_chunks),
+        site.send(f"{item}/annotate/", form, content_type=url_encoded, in_chunks=site.takes_chunks),
     ]
 
     assert whole == [b"302 Found", b"302 Found"]
     labels, _, queues = _stored()
     assert (labels, queues) == (["10"], 2)
+
+
+@pytest.mark.parametrize(
+    ("size", "ends", "length"), [(0, True, "0"), (9, True, "9"), (9, False, None), (10, True, None)]
+)
+def test_with_lengths_counts_what_came_in_chunks(
+    size: int, ends: bool, length: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(middleware, "MOST_CHUNKED_BYTES", 9)
+    heard: list[tuple[str | None, str | None, bytes]] = []
+
+    def application(environ: dict[str, Any], start_response: object) -> list[bytes]:
+        length, coding = environ.get("CONTENT_LENGTH"), environ.get("HTTP_TRANSFER_ENCODING")
+        heard.append((length, coding, environ["wsgi.input"].read() if length else b""))
+        return []
+
+    body = b"x" * size
+    environ = {"HTTP_TRANSFER_ENCODING": "Chunked", "wsgi.input_terminated": ends, "wsgi.input": BytesIO(body)}
+    with_lengths(application)(environ, None)
+
+    assert heard == [(None, "Chunked", b"") if length is None else (length, None, body)]
 
 
 def test_whole_body_middleware_refuses_a_body_without_a_length() -> None:

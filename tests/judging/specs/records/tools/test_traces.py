@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from judging.specs.records.files.otlp import MOST_DEPTH, BadOtlp, read_otlp
 from judging.specs.records.tools.traces import NOTHING_ASKED
+from tests.image_files import image
 from tests.judging.specs.records.tools.uploads import Fields, kinds, read, stored, told, warned
 
 pytestmark = pytest.mark.backend_free
@@ -136,6 +138,124 @@ def test_attributes_in_objects_are_read_as_those_with_names_of_their_own() -> No
     assert told(document["responses"], "system", "text", "metadata") == [
         ("m", "B", {"trace": "1", "spans": 1, "model": "m", "completion_tokens": 3})
     ]
+
+
+ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]
+USAGE = {"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 6, "gen_ai.usage.output_tokens": 1}
+TRACERS: dict[str, tuple[Fields, Fields]] = {  # the root span of a call and the call itself, as each tracer writes them
+    "langfuse": (
+        {
+            "langfuse.observation.type": "span",
+            "langfuse.observation.input": json.dumps({"args": ["2+2?"], "kwargs": {}}),
+            "langfuse.observation.output": "4",
+            "langfuse.experiment.item.expected_output": "four",
+        },
+        {
+            "langfuse.observation.type": "generation",
+            "langfuse.observation.input": json.dumps(ASKED),
+            "langfuse.observation.output": json.dumps({"role": "assistant", "content": "4"}),
+            "langfuse.observation.model.name": "m",
+            "langfuse.observation.usage_details": json.dumps({"prompt_tokens": 6, "completion_tokens": 1}),
+            "langfuse.observation.cost_details": json.dumps({"total": 0.5}),
+        },
+    ),
+    "ai sdk": (
+        {
+            "ai.operationId": "ai.generateText",
+            "ai.model.id": "m",
+            "ai.prompt": json.dumps({"system": "Be brief.", "prompt": "2+2?"}),
+            "ai.response.text": "4",
+        },
+        {
+            "ai.operationId": "ai.generateText.doGenerate",
+            "ai.prompt.messages": json.dumps(
+                [ASKED[0], {"role": "user", "content": [{"type": "text", "text": "2+2?"}]}]
+            ),
+            "ai.response.text": "4",
+            **USAGE,
+        },
+    ),
+    "mlflow": (
+        {"mlflow.spanType": '"UNKNOWN"', "mlflow.spanInputs": json.dumps({"q": "2+2?"}), "mlflow.spanOutputs": '"4"'},
+        {
+            "mlflow.spanType": '"CHAT_MODEL"',
+            "mlflow.spanInputs": json.dumps({"model": "m", "messages": ASKED}),
+            "mlflow.spanOutputs": json.dumps({"choices": [{"message": {"role": "assistant", "content": "4"}}]}),
+            "mlflow.llm.model": '"m"',
+            "mlflow.chat.tokenUsage": json.dumps({"input_tokens": 6, "output_tokens": 1}),
+        },
+    ),
+    "litellm": (
+        {},
+        {
+            "gen_ai.input.messages": json.dumps(
+                [{"role": turn["role"], "parts": [{"type": "text", "content": turn["content"]}]} for turn in ASKED]
+            ),
+            "gen_ai.output.messages": json.dumps(
+                [{"role": "assistant", "parts": [{"type": "text", "content": "4"}], "finish_reason": "stop"}]
+            ),
+            "gen_ai.cost.total_cost": 0.5,
+            **USAGE,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("tracer", TRACERS)
+def test_a_call_reads_the_same_whichever_tracer_wrote_it(tracer: str) -> None:
+    root, call = TRACERS[tracer]
+    rows = [
+        SPAN
+        | {"name": "answer", "attributes": root, "resource": {"attributes": {"service.name": "unknown_service:node"}}},
+        SPAN | {"context": {"trace_id": "1", "span_id": "3"}, "parent_id": "2", "attributes": call},
+    ]
+
+    document = stored({"spans.jsonl": rows})
+
+    (case,) = document["cases"]
+    assert [turn["text"] for turn in case["messages"]] == ["Be brief.", "2+2?"]
+    assert case["references"] == (["four"] if tracer == "langfuse" else [])
+    cost = {"cost": 0.5} if tracer in ("langfuse", "litellm") else {}
+    details = {"trace": "1", "spans": 2, "input_tokens": 6, "model": "m", "completion_tokens": 1} | cost
+    assert told(document["responses"], "system", "text", "metadata") == [("m", "4", details)]
+
+
+def test_messages_of_the_ai_sdk_have_calls_of_tools_and_pictures() -> None:
+    picture = b64encode(image()).decode()
+    asked = [
+        {"role": "user", "content": [{"type": "file", "mediaType": "image/png", "data": picture}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {"a": 1}}],
+        },
+        {
+            "role": "tool",
+            "content": [{"type": "tool-result", "toolCallId": "c", "output": {"type": "text", "value": "b"}}],
+        },
+    ]
+    as_node_prints = [{"role": "user", "content": [{"type": "image", "image": {"type": "Buffer", "data": [*image()]}}]}]
+    rows = [
+        SPAN | {"attributes": {"ai.prompt": json.dumps({"messages": as_node_prints}), "ai.response.text": "d"}},
+        SPAN
+        | {
+            "context": {"trace_id": "4", "span_id": "5"},
+            "attributes": {"ai.prompt.messages": json.dumps(asked), "ai.response.text": "c"},
+        },
+    ]
+
+    document = stored({"spans.jsonl": rows})
+
+    assert [turn["text"] for case in document["cases"] for turn in case["messages"]] == ["[image 1]", "[image 1]"]
+    assert [told(row["messages"], "role", "text") for row in document["responses"] if row.get("messages")] == [
+        [("assistant", '\n[calls f({"a": 1})]'), ("tool", "b"), ("assistant", "c")]
+    ]
+
+
+def test_what_has_neither_agent_nor_model_nor_service_is_named_after_its_root_span() -> None:
+    row = SPAN | {"name": "desk", "resource": {"attributes": {"service.name": "unknown_service:python"}}}
+    row |= {"attributes": {"langfuse.observation.input": "A?", "langfuse.observation.output": "B"}}
+
+    assert told(stored({"spans.jsonl": [row]})["responses"], "system", "text") == [("desk", "B")]
 
 
 def test_spans_whose_parents_go_round_in_a_circle_are_no_case_and_end() -> None:
