@@ -68,6 +68,18 @@ document.addEventListener("change", (event) => {
   if (chosen || control.matches("[data-autosubmit]")) control.form?.requestSubmit();
 });
 
+// What is sent acts once, however often its button is clicked before the answer comes. A file that comes leaves the page
+// as it is, so after a while it can be sent again. On the window, since others hold a form back before it is sent.
+const WAIT = 5000; // ms
+let sent = new WeakMap();
+addEventListener("submit", (event) => {
+  const by = event.submitter ?? event.target;
+  if (event.defaultPrevented || !event.target.matches("form[method=post]")) return;
+  if (event.timeStamp - (sent.get(by) ?? -WAIT) < WAIT) event.preventDefault();
+  else sent.set(by, event.timeStamp);
+});
+addEventListener("pageshow", () => { sent = new WeakMap(); });
+
 // On a phone a table.cards shows each row as a card; its cells are named by their columns' headers. A header's own name
 // for it stands in data-label; cells that need none, such as a status, have data-label="" in the page.
 function nameOf(head) {
