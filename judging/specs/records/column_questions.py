@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from evalsite.base.types import JsonDict
 from judging.specs.records import names
@@ -517,10 +518,11 @@ class ColumnQuestions(OpinionQuestions):
         several files or sheets."""
         name, prompt = self.mapping.one(Holds.CASE), self.mapping.one(Holds.PROMPT)
         is_of_answers = names.is_of_answers(self.part.stem)
-        alike = [part for part in self.upload.alike(self.part) if names.is_of_answers(part.stem) == is_of_answers]
         is_open = name and prompt and self.mapping.why[name] != CHOSEN
+        others = self.upload.alike(self.part) if is_open else []
+        alike = islice((part for part in others if names.is_of_answers(part.stem) == is_of_answers), MOST_ALIKE)
         asked: dict[str, list[str]] = {}
-        for row in [row for part in [self.part, *alike[:MOST_ALIKE]] for row in part.sample] if is_open else ():
+        for row in [row for part in [self.part, *alike] for row in part.sample] if is_open else ():
             if key := as_id(value_at(row.fields, name, self.mapping)):
                 asked.setdefault(key, []).append(as_text(value_at(row.fields, prompt, self.mapping)))
         again = [questions for questions in asked.values() if len(questions) > 1]

@@ -217,7 +217,8 @@ class _Resolver(ColumnQuestions):
             found = [name for name in self._unknown_texts() if names.has_word(name, Holds.PROMPT)]
             self._give(Holds.PROMPT, found if len(found) == 1 else [], BY_WORD)
         is_source_known = len(self.upload.parts) == 1 and self.strong(Holds.REFERENCE)  # else of cases that others ask
-        if not self.has(*ASKS) and (self.strong(Holds.RESPONSE) or self._says_who_responded() or is_source_known):
+        is_made = self.strong(Holds.RESPONSE) or self.has(*PAIRED) or self._says_who_responded()
+        if not self.has(*ASKS) and (is_made or is_source_known):
             sources = [name for name in self.named(Holds.PROMPT) if names.is_source(name)]
             self._give(Holds.PROMPT, [name for name in sources if self.columns[name].is_text])
         self._give_system_text()
@@ -426,10 +427,8 @@ class _Resolver(ColumnQuestions):
     def _right_labels(self) -> list[str]:
         """Return the columns of labels that say what is right: those that count the choices of a row, those that have
         what is predicted in the column of the response, and a `gold_label` where nothing responds."""
-        named = [
-            *self.strong(Holds.LABEL),
-            *(name for name in self.free() if names.compared(name) in ("correct", "actual", "correct_choice")),
-        ]
+        named = self.strong(Holds.LABEL)
+        named += [name for name in self.free() if names.compared(name) in ("correct", "actual", "correct_choice")]
         responses = [self.columns[name] for name in self.mapping.all(Holds.RESPONSE, Holds.RESPONSES_OF)]
         if self.strong(Holds.RATER):
             return []

@@ -50,7 +50,7 @@ _CODE = re.compile(
 _OF_TOP = re.compile(r"(?P<score>\d+(?:[.,]\d+)?)\s*(?:/|out of)\s*(?P<top>\d+(?:[.,]\d+)?)")
 _RIGHT_OR_WRONG = (
     *({"pass", "fail"}, {"passed", "failed"}, {"correct", "incorrect"}, {"right", "wrong"}, {"good", "bad"}),
-    *({"richtig", "falsch"}, {"对", "错"}),
+    *({"richtig", "falsch"}, {"对", "错"}, {"up", "down"}, {"like", "dislike"}, {"thumbs up", "thumbs down"}),
 )
 _DECISIONS = frozenset({"accept", "reject", "ignore"})  # of a person about a label, as Prodigy writes them
 

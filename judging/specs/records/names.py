@@ -455,8 +455,9 @@ def sided(name: str) -> tuple[str, str]:
     "Model 2 response"; empty for others."""
     words = compared(re.sub(r"\s*\([^()]*\)\s*$", "", name)).split("_")
     ends = [word for word in words if re.fullmatch(r"[a-j]|\d|left|right", word)]
-    is_other = is_about_row(name) or named_responses(name) or has_word(name, Holds.PROMPT) or says_right_or_wrong(name)
-    if len(ends) != 1 or is_other or _RESPONDING.isdisjoint(words):
+    is_about = is_about_row("_".join(word for word in words if word not in _RESPONDING))  # not summary_a
+    is_other = named_responses(name) or has_word(name, Holds.PROMPT) or says_right_or_wrong(name)
+    if len(ends) != 1 or is_about or is_other or _RESPONDING.isdisjoint(words):
         return "", ""
     return "_".join(word for word in words if word != ends[0]), ends[0]
 

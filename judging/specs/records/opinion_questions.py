@@ -32,7 +32,7 @@ _YES_OR_NO = (
 )
 _WORTH_WORDS = (  # is_safe says how good a response is, is_english what it is
     "safe unsafe harmful harmless toxic helpful good bad right wrong valid relevant faithful grounded accurate "
-    "complete refusal refused hallucinated hallucination"
+    "complete refusal refused hallucinated hallucination jailbroken leaked biased compliant appropriate acceptable"
 )
 WORTH = frozenset(_WORTH_WORDS.split())
 
@@ -201,7 +201,7 @@ class OpinionQuestions(ColumnRoles):
             return False
         is_of_all = (column.mostly(is_grade) and max(numbers) > 1) or (is_beside and not numbers <= {0, 1})
         is_open = is_said or ((len(numbers) > 1 or is_of_all) and (len(said) > 1 or len(column.values) > 1))
-        return is_open and all(0 <= number <= 100 for number in numbers)
+        return is_open and (numbers <= {-1, 0, 1} or all(0 <= number <= 100 for number in numbers))
 
     def _is_of_other(self, name: str, *, is_ticked: bool) -> bool:
         """Return whether a column counts something, or has a name for something else than grades."""

@@ -695,3 +695,14 @@ def test_reads_takes_numbered_contexts_for_those_of_a_case() -> None:
         "t.jsonl: answer could be the response or the reference, beside faithful. Say --map response=answer or --map "
         "reference=answer or --map ignore=answer."
     ]
+
+
+def test_reads_takes_two_summaries_of_an_article_for_a_pair() -> None:
+    row = {"article": "It rained all day in Bern.", "summary_a": "Rain.", "summary_b": "Sun.", "better": "A"}
+
+    document = read(lines(row), "t.jsonl")
+
+    assert document["cases"] == [case("1", "It rained all day in Bern.")]
+    assert [(each["a"], each["b"], each["choice"]) for each in document["preferences"]] == [
+        ("summary_a", "summary_b", "A")
+    ]

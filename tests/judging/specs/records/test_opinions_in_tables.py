@@ -705,6 +705,14 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
             "it helps may be labels of people or scores, each by a criterion or by a person.",
         ),
         (
+            [BESIDE | {"id": n, "prompt": f"P{n}?", "feedback": said} for n, said in enumerate(("up", "down"))],
+            "feedback may be labels of people or scores, each by a criterion or by a person.",
+        ),
+        (
+            [BESIDE | {"id": n, "prompt": f"P{n}?", "thumbs": n - 1, "is_jailbroken": n > 0} for n in range(3)],
+            "thumbs, is_jailbroken may be labels of people or scores, each by a criterion or by a person.",
+        ),
+        (
             [{"id": "1", "turn_1": "Is it so?", "reply_1": "It is so.", "turn_2": "Sure?", "reply_2": "I am sure."}],
             "turn_1, turn_2, reply_1, reply_2 are several questions in a row, with their answers.",
         ),
