@@ -11,10 +11,11 @@ from copy import copy
 from typing import Any, cast
 
 from django import forms
+from django.db.models import Q
 from django.utils.datastructures import MultiValueDict
 
 from evalsite.base.actions.entries import TextsField
-from evalsite.base.form_fields import NameField
+from evalsite.base.form_fields import NameField, offer_rows
 from evalsite.base.types import JsonDict, JsonObject
 from judging.forms.endpoints import EndpointField
 from judging.judges.judge_kinds import JudgeKind, OptionField, lines_of_members, members_from_lines
@@ -193,6 +194,9 @@ class JudgeForm(forms.Form):
         if judge is not None:
             judge_values = {"name": judge.name, "description": judge.description, "endpoint": judge.endpoint_id}
             self.initial = {**self.initial, **judge_values}
+            if self.kind.asks_model:  # it may keep an endpoint that no new judge gets
+                known = ModelEndpoint.objects.filter(Q(is_active=True) | Q(pk=judge.endpoint_id))
+                offer_rows(self, "endpoint", known.order_by("kind", "name"))
         values = self.kind.new_options() if judge is None else judge.options
         for option in self.kind.options:
             value = values.get(option.name, option.default)

@@ -220,21 +220,20 @@ def update_queue(
     seen, queue = queue.guidelines_version, lock_row(Queue, queue.pk)
     if fields.get("name", queue.name) != queue.name:
         check_name(fields["name"], hidden=names_behind(queue))
-    changed = {name: value for name, value in fields.items() if getattr(queue, name) != value}
-    if "guidelines" in changed:
-        changed["guidelines_version"] = _keep_guidelines(queue, begun_with=seen, actor=actor, at=at)
-    detail = assign(queue, changed)
-    if changed:
-        queue.save(update_fields=sorted(changed))
-    if "quorum" in changed or "overlap" in changed:
+    if fields.get("guidelines", queue.guidelines) != queue.guidelines:
+        fields = {**fields, "guidelines_version": _keep_guidelines(queue, begun_with=seen, actor=actor, at=at)}
+    changes = assign(queue, fields)
+    if changes:
+        queue.save(update_fields=sorted(changes))
+    if "quorum" in changes or "overlap" in changes:
         untouched = queue.items.filter(status=ItemStatus.OPEN, answer_count=0, assignments__isnull=True)
         shared = Case(When(place__lt=queue.overlap * SHARES, then=Value(queue.quorum)), default=Value(1))
         items = ReviewItem.objects.filter(pk__in=untouched.values("pk"), retest_of=None)
         items.alias(place=F("shuffle") % SHARES).update(quorum=shared)
     if members is not None:
-        detail |= set_members(queue=queue, members=members, at=at)
-    if detail:
-        record(actor, "queue.changed", queue, **detail)
+        changes |= set_members(queue=queue, members=members, at=at)
+    if changes:
+        record(actor, "queue.changed", queue, **changes)
     return queue
 
 

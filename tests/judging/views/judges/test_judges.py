@@ -235,6 +235,19 @@ def test_judge_update_changes_options_and_keeps_runs_as_they_were(client: Client
     assert (judge.name, judge.options["mode"], evaluator.options["judge_options"]) == ("renamed", "itemised", {})
 
 
+def test_judge_update_keeps_an_endpoint_that_is_no_longer_active(client: Client, admin: User) -> None:
+    judge = factories.judge(endpoint=factories.endpoint(name="gone", is_active=False))
+    other = factories.endpoint(name="also gone", is_active=False)
+    url = _tab(judge)
+
+    saved = client.post(url, filled(client, url, name="renamed"))
+    refused = client.post(url, filled(client, url, endpoint=other.pk))
+
+    judge.refresh_from_db()
+    assert (saved.status_code, refused.status_code) == (302, 400)
+    assert (judge.name, judge.endpoint and judge.endpoint.name) == ("renamed", "gone")
+
+
 def test_judge_update_is_refused_to_readers(client: Client) -> None:
     judge = factories.judge()
     client.force_login(factories.user("eve", Role.VIEWER))
