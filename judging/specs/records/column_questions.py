@@ -69,7 +69,6 @@ class ColumnQuestions(OpinionQuestions):
             return
         turns = self.mapping.one(Holds.TURNS)
         is_about = self.has(*ASKS, Holds.CASE, Holds.CASE_PATH)
-        says = (*RESPONDS, *OPINIONS)
         is_judged = any(map(self._judges_responses, self.free()))
         rest = [
             name
@@ -84,10 +83,13 @@ class ColumnQuestions(OpinionQuestions):
         is_lost = self._labels_nothing()
         texts = [name for name in rest if self._may_respond(name) or (is_lost and self.columns[name].is_text)]
         labels = self._labels_among(rest, texts)
-        is_said = any(names.may_be_of_responses(name) or self._is_named_response(name) for name in texts)
+        said = [name for name in texts if names.has_word(name, Holds.RESPONSE) and not self.has(Holds.REFERENCE)]
+        is_said = bool(said) or any(map(names.may_be_of_responses, texts))
         is_told = self.is_told or not (len(texts) > 1 or is_said or (texts and is_judged))
         is_guessed = BY_NAME in {self.mapping.why[name] for name in self.mapping.all(Holds.RESPONSES_OF)}
-        if self.has(*says) or (turns and (self.columns[turns].mostly(ends_in_reply) or self._is_conversed())):
+        if self.has(*RESPONDS, *OPINIONS) or (
+            turns and (self.columns[turns].mostly(ends_in_reply) or (self.is_recorded() and self.has(Holds.SYSTEM)))
+        ):
             is_open = (is_guessed or is_lost) and bool(texts) and not self.is_told
         elif is_about and len(texts) < 2 and set(texts) <= set(labels) and not self._lists_texts(rest) and labels[1:]:
             self._ask_for(
@@ -118,9 +120,6 @@ class ColumnQuestions(OpinionQuestions):
         lists = [name for name in columns if self.columns[name].mostly(are_choices)]
         texts = [as_text(text) for name in lists for value in self.columns[name].values for text in listed(value)]
         return any(len(text.split()) > 3 for text in texts)
-
-    def _is_conversed(self) -> bool:
-        return self.is_recorded() and self.has(Holds.SYSTEM)
 
     def _judges_responses(self, name: str) -> bool:
         """Return whether a column is a metric by its name, or holds objects with opinions."""
@@ -181,10 +180,6 @@ class ColumnQuestions(OpinionQuestions):
         named = [value for value in column.values if isinstance(value, str) and names.is_model(value)]
         is_system = self.roles.get(name) is Holds.SYSTEM or len(named) * 3 > len(column.values)
         return is_system and len(column.distinct) * 2 > len(column.values)
-
-    def _is_named_response(self, name: str) -> bool:
-        """Return whether a name has a word of responses, where no other column can be the reference."""
-        return names.has_word(name, Holds.RESPONSE) and not self.has(Holds.REFERENCE)
 
     def _labels_nothing(self) -> bool:
         """Return whether labels are there and nothing that they may be of, or prompts that come again and again."""
@@ -336,7 +331,7 @@ class ColumnQuestions(OpinionQuestions):
         lead = "Bring one row for a conversation, with its turns as a list in a column messages."
         for name in [name for name in self.free() if len(self.columns[name].distinct) > 1]:
             column, says_who = self.columns[name], names.says_who_speaks(name)
-            if says_who and column.mostly(_is_role):
+            if says_who and column.mostly(lambda value: bool(role_of({"role": value}))):
                 message = f"each row is one turn of a conversation ({name}), not a case."
                 self.put("rows-are-turns", message, lead, lead)
                 return
@@ -403,7 +398,11 @@ class ColumnQuestions(OpinionQuestions):
     def _ask_whose_steps(self) -> None:
         """Ask where an answer is an object with a list of objects in it, as a record of what a system did."""
         name = self.mapping.one(Holds.REFERENCE)
-        if name and names.rank(name, Holds.ANSWER) and self.columns[name].mostly(_has_steps):
+        if (
+            name
+            and names.rank(name, Holds.ANSWER)
+            and self.columns[name].mostly(lambda value: isinstance(value, dict) and any(map(objects, value.values())))
+        ):
             self.ask_which(name, Holds.RESPONSE, Holds.REFERENCE, "what a system did, or the reference")
         is_of_source = name and names.is_source(self.mapping.one(Holds.PROMPT)) and self.has(Holds.SYSTEM)
         if is_of_source and not (self.has(*RESPONDS) or self.mapping.questions.has_errors):
@@ -681,7 +680,7 @@ class ColumnQuestions(OpinionQuestions):
         is_open = says_who or not column.holds_objects or is_by_name
         keys = set(entries[0]).intersection(*entries) if entries and is_open else set()
         said = {key: names.rank(key, Holds.RESPONSE) or (says_who and names.rank(key, Holds.ANSWER)) for key in keys}
-        is_text = is_by_name and all(map(_is_text, entries))
+        is_text = is_by_name and all(any(map(has_words, entry.values())) for entry in entries)
         if is_by_name and not any(said.values()):
             said = {key: names.rank(key, Holds.ANSWER) for key in keys}
         return min((key for key, rank in said.items() if rank and (rank[0] == 0 or is_text)), default="")
@@ -728,27 +727,15 @@ def _is_one_word(value: object) -> bool:
     return re.fullmatch(r"[!-~]+", as_text(value).strip()) is not None
 
 
-def _has_steps(value: object) -> bool:
-    return isinstance(value, dict) and any(map(objects, value.values()))
-
-
 def is_unknown(mapping: Mapping) -> bool:
     """Return whether a question is which of all columns hold responses, labels or prompts."""
     return any(question.code == UNKNOWN_COLUMNS for question in mapping.questions.listed)
-
-
-def _is_text(entry: JsonDict) -> bool:
-    return any(map(has_words, entry.values()))
 
 
 def _said_in(entry: JsonDict) -> str:
     """Return the entry of an object with the longest text that is no reason by its name; empty for none."""
     said = [key for key, value in entry.items() if has_words(value) and not names.rank(key, Holds.REASON)]
     return max(said, key=lambda key: len(entry[key]), default="")
-
-
-def _is_role(value: object) -> bool:
-    return bool(role_of({"role": value}))
 
 
 def _opinions(value: object, name: str = "") -> Iterator[str]:

@@ -198,7 +198,9 @@ class _Resolver(ColumnQuestions):
         """Find what is asked: a conversation, a prompt, an instruction above it."""
         turns = [name for name in self.named(Holds.TURNS) if self._is_turns(name)]
         if not turns and not self.strong(Holds.PROMPT):
-            turns = [name for name in self.free() if self.columns[name].mostly(_is_asked) and not _responds(name)]
+            said = self.named(Holds.RESPONSE) + self.named(Holds.RESPONSE_TURNS)
+            turns = [name for name in self.free() if self.columns[name].mostly(is_messages) and name not in said]
+            turns = [name for name in turns if not self.columns[name].mostly(is_reply)]
             turns = turns if len(turns) == 1 else []
             self._give(Holds.TURNS, turns, BY_VALUES)
         self._give(Holds.TURNS, turns)
@@ -769,10 +771,6 @@ class _Resolver(ColumnQuestions):
             self.ask_role("unknown-first", message, f"{hint}if 0 is elsewhere, {{}}.", *answers)
 
 
-def _is_asked(value: object) -> bool:
-    return is_messages(value) and not is_reply(value)
-
-
 def _is_in_words(value: object) -> bool:
     return _IN_WORDS.fullmatch(as_text(value).strip()) is not None
 
@@ -791,8 +789,3 @@ def _says_nothing(value: object) -> bool:
 
 def _has_place(value: object) -> bool:
     return "{}" in as_text(value)
-
-
-def _responds(name: str) -> bool:
-    """Return whether a conversation under this name is what a system responded."""
-    return any(names.rank(name, role) is not None for role in (Holds.RESPONSE, Holds.RESPONSE_TURNS))

@@ -29,7 +29,8 @@ def tables_of(part: Part) -> list[Part]:
         alike: list[tuple[frozenset[str], list[str]]] = []
         for key in keys:
             columns = frozenset(_columns(part.lists[f"{parent}{key}{end}"]))
-            like = next((found for known, found in alike if _are_alike(known, columns)), None)
+            near = ((2 * len(known & columns) > max(len(known), len(columns)), found) for known, found in alike)
+            like = next((found for is_near, found in near if is_near), None)
             if like is None:
                 alike.append((columns, like := []))
             like.append(key)
@@ -99,10 +100,6 @@ def objects_beside(document: JsonDict, above: str = "") -> Iterator[str]:
             yield from () if holds_lists else (f"{above}{key}",)
         elif isinstance(value, dict):
             yield from objects_beside(value, f"{above}{key}.")
-
-
-def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
-    return 2 * len(first & second) > max(len(first), len(second))
 
 
 def _siblings(value: JsonDict, parent: str, lists: Collection[str]) -> Iterator[tuple[str, list[str], str]]:

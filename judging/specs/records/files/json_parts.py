@@ -263,7 +263,7 @@ def explained(text: str, failure: json.JSONDecodeError) -> tuple[str, int]:
     if failure.msg == _TOO_DEEP:
         return f"{_TOO_DEEP}.", place
     if failure.msg.startswith("Expecting") and place and text[place - 1] == '"' and found not in ',:]}" \t\r\n':
-        start = _start_of_text(text, place - 1)
+        start = text.rfind('"', max(0, place - 2001), place - 1)  # of the text that the quote ends
         if start >= 0:
             cut = text[start:place][-40:]
             return f'a quote ends the text too early ({cut}); write \\" inside a text.', place - 1
@@ -297,11 +297,6 @@ def _shown(text: str, place: int) -> str:
     """Return what stands at a place, in quotation marks."""
     rest = text[place : place + 24].strip() or text[max(0, place - 12) : place].strip()
     return f"“{' '.join(rest.split())}”"
-
-
-def _start_of_text(text: str, end: int) -> int:
-    """Return where the text begins that a quote ends; -1 where none does."""
-    return text.rfind('"', max(0, end - 2000), end)
 
 
 BAD_JSON = error_rule("bad-json")  # the sentence says what to do

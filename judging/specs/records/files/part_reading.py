@@ -435,7 +435,8 @@ class _PartReader:
             return _one(column_part(file, self.findings))
         if name.endswith(OTLP_ENDINGS):
             return _one(self._otlp_part(file))
-        if head.startswith(ZIP_START) or foreign_format(head) or _is_binary(head) or name.endswith(_NOT_DATA):
+        is_binary = b"\0" in head and not is_marked(head)
+        if head.startswith(ZIP_START) or foreign_format(head) or is_binary or name.endswith(_NOT_DATA):
             return self._workbook(file, name)
         if name.endswith(_YAML):
             return _one(self._yaml_part(file))
@@ -501,10 +502,6 @@ class _PartReader:
         if not isinstance(content, dict) or not content:
             raise _NoData("This YAML file has neither names with values nor a list of rows.")
         return document_part(file.path, content, lists_of(content))
-
-
-def _is_binary(head: bytes) -> bool:
-    return b"\0" in head and not is_marked(head)
 
 
 def _one(part: Part | None) -> list[Part]:

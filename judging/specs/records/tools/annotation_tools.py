@@ -324,7 +324,8 @@ def _text_of(place: Place, fields: JsonDict, column: str, rater: str) -> Annotat
         return AnnotatedItem(place, id_, item, _of_people(id_, _given(fields)))
     annotation = ForeignAnnotation(f"{rater}, {id_}".removeprefix(", "), rater)
     _take_doccano(annotation, column, fields.get(column))
-    comments = [_comment(comment) for comment in _entries(fields.get(_COMMENTS))]
+    given = _entries(fields.get(_COMMENTS))
+    comments = [as_text(entry.get("comment") if isinstance(entry, dict) else entry) for entry in given]
     if any(comments) and annotation.labels:
         annotation.remarks[_COMMENTS] = "\n".join(filter(None, comments))
     return AnnotatedItem(place, id_, item, [annotation])
@@ -366,10 +367,6 @@ def _take_doccano(annotation: ForeignAnnotation, column: str, value: object) -> 
         annotation.unread.append(column)
     elif label := joined(map(as_id, entries)):
         annotation.labels[""] = label
-
-
-def _comment(value: object) -> str:
-    return as_text(value.get("comment") if isinstance(value, dict) else value)
 
 
 _HASHES = frozenset({"_input_hash", "_task_hash"})
