@@ -140,7 +140,7 @@ def _of_choices(payload: JsonObject, sent: RequestFields, headers: Mapping[str, 
         choice = payload["choices"][0]
         message = choice["message"]
         completion = Completion(
-            _text(message.get("content")),
+            _text("".join(_spoken(message))),
             str(choice.get("finish_reason") or ""),
             _reasons(message),
             _text(message.get("refusal") or ""),
@@ -236,20 +236,31 @@ def _error_inside(payload: JsonObject) -> Any:
     return None
 
 
-def _text(content: Any) -> str:
-    """Plain text, or the text parts of a list; whatever no database could hold is replaced."""
-    if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    text = "" if content is None else str(content)
-    return text.encode("utf-8", "replace").decode().translate(STORABLE)
+def _text(said: Any) -> str:
+    """Plain text; whatever no database could hold is replaced."""
+    return str(said).encode("utf-8", "replace").decode().translate(STORABLE)
+
+
+def _parts(message: JsonObject) -> list[JsonObject]:
+    """The parts of a message, or of a piece of one that is streamed: a text alone is one of them."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [content]
+    return [part if isinstance(part, dict) else {"text": str(part)} for part in parts if part is not None]
+
+
+def _is_thought(part: JsonObject) -> bool:
+    return part.get("type") in ("thinking", "reasoning")
+
+
+def _spoken(message: JsonObject) -> list[str]:
+    """Return the texts of a message that are no thoughts."""
+    texts = [part.get("text") for part in _parts(message) if not _is_thought(part)]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def _reasons(message: JsonObject) -> bool:
     """Whether a message holds thinking beside its text."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    in_parts = any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in parts)
-    return in_parts or bool(message.get("reasoning") or message.get("reasoning_content"))
+    return any(map(_is_thought, _parts(message))) or any(bool(message.get(name)) for name in REASONING_NAMES)
 
 
 def _head(payload: JsonObject, headers: Mapping[str, str], native_finish: Any = None) -> dict[str, str]:
@@ -400,16 +411,11 @@ class StreamReader:
             self._append(delta)
 
     def _append(self, delta: JsonDict) -> None:
-        content = delta.get("content")
-        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        for part in parts:
-            if isinstance(part, dict) and part.get("type") in ("thinking", "reasoning"):
-                self.has_reasoning = True
-            elif isinstance(part, dict) and isinstance(part.get("text"), str):
-                self._add(self._text, part["text"])
+        for text in _spoken(delta):
+            self._add(self._text, text)
         if isinstance(delta.get("refusal"), str):
             self._add(self._refusal, delta["refusal"])
-        self.has_reasoning |= any(bool(delta.get(name)) for name in REASONING_NAMES)
+        self.has_reasoning |= _reasons(delta)
 
     def _add(self, texts: list[str], text: str) -> None:
         self._size += len(text)

@@ -85,6 +85,8 @@ def test_read_completion_blames_json_mode_only_where_it_was_used() -> None:
     ("message", "text"),
     [
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab"),
+        ({"content": [{"type": "reasoning", "text": "Hm."}, {"type": "text", "text": "a"}, "b", {"text": 1}]}, "ab"),
+        ({"content": {"type": "text", "text": "a"}}, "a"),
         ({"content": "nul \x00 and half a pair \ud83d"}, "nul \ufffd and half a pair ?"),
     ],
 )
