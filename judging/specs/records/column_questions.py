@@ -596,9 +596,10 @@ class ColumnQuestions(OpinionQuestions):
         for name in self.free() if is_open else ():
             says_system = names.named_responses(name) or not names.WORDS_OF_SYSTEMS.isdisjoint(names.words_of(name))
             is_named = names.may_be_of_responses(name) or names.compared(name) in names.WORDS_OF_SYSTEMS
-            is_other = is_named and says_system
+            is_other = (is_named and says_system) or names.of_a_person(name)
             if is_other and self.columns[name].is_prose:
-                message = f"{name} may hold responses of another system than {response}."
+                who = "a person beside" if names.of_a_person(name) else "another system than"
+                message = f"{name} may hold responses of {who} {response}."
                 self.ask_role(
                     "two-columns", message, IF_SO, (Holds.RESPONSES_OF, [response, name]), (Holds.DETAIL, [name])
                 )

@@ -753,6 +753,12 @@ def says_who_speaks(name: str) -> bool:
     return compared(name) in ("role", "speaker", "author_role", "sender")
 
 
+def of_a_person(name: str) -> bool:
+    """Return whether a header is that of what a person answered: student_answer, doctor's response."""
+    who = {"student", "pupil", "human", "expert", "doctor", "physician", "nurse", "teacher", "lawyer"}
+    return has_word(name, Holds.RESPONSE) and not who.isdisjoint(words_of(name))
+
+
 def counts_turns(name: str) -> bool:
     """Return whether a header is that of the numbers of turns: turn, turn_index."""
     return compared(name).partition("_")[0] == "turn"

@@ -713,6 +713,10 @@ def test_reads_takes_names_of_templates_for_no_prompts_and_asks_what_labels_are_
             "thumbs, is_jailbroken may be labels of people or scores, each by a criterion or by a person.",
         ),
         (
+            [{"question": "P?", "student_answer": "It is so.", "model_answer": "It may be so.", "score": 3}],
+            "student_answer may hold responses of a person beside model_answer. If so, say --map",
+        ),
+        (
             [{"id": "1", "turn_1": "Is it so?", "reply_1": "It is so.", "turn_2": "Sure?", "reply_2": "I am sure."}],
             "turn_1, turn_2, reply_1, reply_2 are several questions in a row, with their answers.",
         ),
