@@ -58,6 +58,12 @@ _IN_WORDS = re.compile(r"(\d+\s*[-–=:.(]\s*)?\D+")  # a grade: "good", "5 - ex
 _OF_ANSWERS = Holds.RESPONSE, Holds.REFERENCE, Holds.IGNORE  # what a column `answer` may be
 _OF_TEXTS = Holds.REFERENCE, Holds.RESPONSE  # made from a source
 _SAID_OF_CASES = (Holds.ANSWER, Holds.LABEL, Holds.CONTEXT, Holds.CHOICES)
+_OF_ONE = Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.TURNS  # the last may end in a response
+_SAY_OF: dict[Holds, tuple[Holds, ...]] = {  # roles that say something of others, of which the table must have one
+    **dict.fromkeys((Holds.RATER, Holds.JUDGE, Holds.CRITERION), OPINIONS),
+    **dict.fromkeys((Holds.RESPONSE_IMAGE, Holds.STOP, Holds.ERROR, Holds.SECONDS), _OF_ONE),
+    **dict.fromkeys(names.ATTEMPTS, (*_OF_ONE, Holds.SYSTEM)),
+}
 LONG_BEGINNING = 100  # characters that prompts made of a template have in common
 _NUMBER_WORDS = {2: "two", 3: "three", 4: "four"}
 
@@ -89,6 +95,7 @@ class _Resolver(ColumnQuestions):
         self._find_by_words()
         self._find_case()
         self._find_rest()
+        self._leave_what_says_nothing()
         self.ask()
         self.ask_what_raters_say()
         order = {name: self.roles.get(name, Holds.DETAIL) for name in self.columns}
@@ -649,7 +656,8 @@ class _Resolver(ColumnQuestions):
 
     def _find_case(self) -> None:
         """Find the id of the case; an id of which one prompt has several is that of a row."""
-        self._give(Holds.CASE_PATH, self.named(Holds.CASE_PATH) if not self.has(*ASKS, Holds.CASE) else [])
+        is_named = self.has(*ASKS, Holds.CASE) or self.named(Holds.CASE)
+        self._give(Holds.CASE_PATH, [] if is_named else self.named(Holds.CASE_PATH))
         prompt = self.mapping.one(Holds.PROMPT) or self.mapping.one(Holds.TURNS)
         named = sorted(self.named(Holds.CASE), key=lambda name: self._is_of_groups(name, prompt))
         for name in named + list(filter(self._counts, self.strong(Holds.PROMPT))):
@@ -759,6 +767,15 @@ class _Resolver(ColumnQuestions):
             self._give(role, fitting if self.has(*ASKS) else [])
         if not self.has(*ASKS) and self.has(*RESPONDS):  # then images are those of responses
             self._give(Holds.RESPONSE_IMAGE, self.named(Holds.IMAGE))
+
+    def _leave_what_says_nothing(self) -> None:
+        """Take a role away that says something of what the table has not: its column stays a detail."""
+        several = self.mapping.all(Holds.RESPONSES_OF)
+        idle = [role for role, of in _SAY_OF.items() if not self.has(*of)]
+        idle += [Holds.SYSTEM] if several and not names.are_numbered(several) else []  # their headers name the systems
+        for name in self.mapping.all(*idle):
+            if self.mapping.why[name] != CHOSEN:
+                del self.roles[name]
 
     def _ask_which_attempt_is_first(self) -> None:
         """Ask where attempts are numbered and none is 0: they may be counted from 1, or others be elsewhere."""

@@ -89,7 +89,7 @@ REPEATED = frozenset(map(Holds, _REPEATED.split(",")))  # roles that several col
 # Strongest first. Names behind the bar are weak: they count where the table has no other column for the role. Those
 # behind a second bar name what a response is made from, which is the prompt where nothing else asks, or what was taken
 # out of a response, which is the response where nothing else is one.
-_TABLE: Mapping[Holds, str] = {
+TABLE: Mapping[Holds, str] = {
     Holds.CASE: "case_id, case, question_id, prompt_id, item_id, task_id, test_id, instance_id, example_id, sample_id,"
     " doc_id, query_id, case_key, case_no, case_number, question_no, question_number,"
     " uid, uuid, qid, id, idx, key, instance, item, Nr, Nummer, Kennung, identifiant,"
@@ -308,7 +308,7 @@ def compared(name: str) -> str:
 def _ranks() -> dict[str, dict[Holds, tuple[int, int]]]:
     """Return compared name -> role -> (0 strong or 1 weak, place in the table)."""
     ranks: dict[str, dict[Holds, tuple[int, int]]] = {}
-    for role, line in _TABLE.items():
+    for role, line in TABLE.items():
         for weakness, names in enumerate(line.split("|")):
             for place, name in enumerate(names.split(",")):
                 for spelling in _spellings(compared(name)):
@@ -330,7 +330,7 @@ _OF_TEXTS = {Holds.PROMPT, Holds.ANSWER, Holds.RESPONSE, Holds.REFERENCE}
 
 def _one_word(role: Holds) -> set[str]:
     """Return the strong names of a role that are one word, as they are written and as they are compared."""
-    written = {name.strip() for name in _TABLE[role].partition("|")[0].split(",")}
+    written = {name.strip() for name in TABLE[role].partition("|")[0].split(",")}
     return {spelling for name in written if "_" not in compared(name) for spelling in (name, compared(name))}
 
 

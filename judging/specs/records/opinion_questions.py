@@ -204,8 +204,11 @@ class OpinionQuestions(ColumnRoles):
         return is_open and (numbers <= {-1, 0, 1} or all(0 <= number <= 100 for number in numbers))
 
     def _is_of_other(self, name: str, *, is_ticked: bool) -> bool:
-        """Return whether a column counts something, or has a name for something else than grades."""
+        """Return whether a column counts something, or has a name for something else than grades, as those of criteria
+        are none.
+        """
         is_rating = names.is_rating(name) and (is_ticked or not names.is_in_table(name))
+        is_rating = is_rating or names.is_strong(name, Holds.CRITERION)
         is_named = names.is_known(name) and not (is_rating or self.columns[name].is_decided)
         return is_named or names.is_number_of(name) or self.columns[name].counts_rows
 

@@ -61,7 +61,7 @@ from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber
 from judging.specs.turns import text_of
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
-_KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS)  # are details too
+_KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS, Holds.ERROR)  # are details too
 _GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
 _OF_RESPONSE = (Holds.SYSTEM, *names.ATTEMPTS)  # beside its case
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
@@ -459,7 +459,8 @@ class _Reader:
             row.seconds = number / 1000 if names.compared(seconds).endswith("_ms") else number
         if tokens and names.compared(tokens) in ("completion_tokens", "output_tokens"):
             row.completion_tokens = as_count(fields.get(tokens))
-            row.metadata.pop(tokens, None)
+            if row.completion_tokens is not None:
+                row.metadata.pop(tokens, None)
 
     def _replies(self, place: Place, case: int, value: object, row: ResponseRecord) -> Iterator[ResponseRecord]:
         """Yield the response of a row: a text, a conversation, or several attempts where a list has several texts or an

@@ -857,3 +857,14 @@ def test_reads_asks_about_unknown_figures_beside_a_metric_of_responses_of_other_
     )
     given = read(rows, "t.jsonl", columns={"bartscore": "score"})["scores"]
     assert [(row["grader"], row["value"]) for row in given[:2]] == [("rouge-1", 1 / 9), ("bartscore", -1.5)]
+
+
+@pytest.mark.parametrize("values", [(True, False), (0.5, 1.0)])
+def test_numbers_under_the_name_of_a_criterion_are_asked_about(values: tuple[object, object]) -> None:
+    rows = [{"question": f"Q{n}?", "response": f"R{n}", "metric": value} for n, value in enumerate(values)]
+
+    (message,) = refused(lines(*rows), "rows.jsonl")
+
+    assert message.startswith(
+        "rows.jsonl: metric may be labels of people or scores, each by a criterion or by a person."
+    )
