@@ -221,6 +221,7 @@ class _MaterialReader:
         case = self._case_of(numbers, place)
         responses = [self.collected.response(number) for number in numbers if number > 0]
         details = self._details_of(numbers, place, case, responses)
+        details.pop(self.records.column_of(Holds.CRITERION), None)
         key = case.key
         if counts[case.key] > 1:
             key = details.get(self.records.column_of(Holds.ROW_ID)) or item_key(case.key, *responses)[: LIMITS["key"]]

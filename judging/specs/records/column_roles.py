@@ -60,7 +60,7 @@ _OF_TEXTS = Holds.REFERENCE, Holds.RESPONSE  # made from a source
 _SAID_OF_CASES = (Holds.ANSWER, Holds.LABEL, Holds.CONTEXT, Holds.CHOICES)
 _OF_ONE = Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.TURNS  # the last may end in a response
 _SAY_OF: dict[Holds, tuple[Holds, ...]] = {  # roles that say something of others, of which the table must have one
-    **dict.fromkeys((Holds.RATER, Holds.JUDGE, Holds.CRITERION), OPINIONS),
+    **dict.fromkeys((Holds.RATER, Holds.JUDGE), OPINIONS),
     **dict.fromkeys((Holds.RESPONSE_IMAGE, Holds.STOP, Holds.ERROR, Holds.SECONDS), _OF_ONE),
     **dict.fromkeys(names.ATTEMPTS, (*_OF_ONE, Holds.SYSTEM)),
 }
@@ -741,8 +741,13 @@ class _Resolver(ColumnQuestions):
         self._give(Holds.CHOICES, choices if len(choices) == 1 or self._may_choose(choices) else [])
         answered = (*RESPONDS, Holds.LABEL, Holds.LABELS_OF, Holds.PREFERENCE)
         if self.has(*answered, Holds.SCORE):
-            for role in (Holds.RESPONSE_IMAGE, Holds.CRITERION, Holds.TIME, Holds.ROW_ID, Holds.STOP):
+            for role in (Holds.RESPONSE_IMAGE, Holds.TIME, Holds.ROW_ID, Holds.STOP):
                 self._give(role, self.named(role))
+            named = self.named(Holds.CRITERION)  # also of responses that people are to judge
+            self._give(
+                Holds.CRITERION,
+                [name for name in named if self.has(*OPINIONS) or not self.columns[name].is_numbers],
+            )
             is_explained = self.has(Holds.RESPONSE_A, *OPINIONS) and len(self.mapping.all(Holds.SCORE)) < 2
             self._give(Holds.REASON, self.named(Holds.REASON) if is_explained else [])  # else of nothing that is read
             self._give(Holds.ERROR, [name for name in self.named(Holds.ERROR) if not self.columns[name].is_decided])

@@ -17,6 +17,7 @@ from judging.specs.records.column_roles import resolve
 from judging.specs.records.columns import (
     ASKS,
     CHOSEN_OF_SEVERAL,
+    OPINIONS,
     RESPONDS,
     Mapping,
     criteria_of,
@@ -61,7 +62,7 @@ from judging.specs.spreadsheets import ErrorValue, FormulaText, LongNumber
 from judging.specs.turns import text_of
 
 _LABELLED = (Holds.LABEL, Holds.LABELS_OF)
-_KEPT = (Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS, Holds.ERROR)  # are details too
+_KEPT = Holds.DETAIL, Holds.COST, Holds.TIME, Holds.ROW_ID, Holds.TOKENS, Holds.ERROR, Holds.CRITERION  # details too
 _GIVEN_BY = (Holds.RATER, Holds.LABELS_OF, Holds.JUDGE)
 _OF_RESPONSE = (Holds.SYSTEM, *names.ATTEMPTS)  # beside its case
 _SIDES = ((Holds.RESPONSE_A, Holds.SYSTEM_A, Choice.A), (Holds.RESPONSE_B, Holds.SYSTEM_B, Choice.B))
@@ -161,6 +162,7 @@ class _Reader:
         self.one[Holds.ATTEMPT] = self.one[Holds.ATTEMPT] or self.one[Holds.ATTEMPT_FROM_1]
         self.asking = mapping.all(*ASKS, Holds.CASE, Holds.CASE_PATH, Holds.IMAGE)
         time = self.one[Holds.TIME] if mapping.has(*_LABELLED) else ""
+        criterion = self.one[Holds.CRITERION] if mapping.has(*OPINIONS) else ""
         known = mapping.all(*(role for role in Holds if role not in _KEPT))
         self.errors = [(name, names.compared(name)) for name in mapping.all(Holds.ERROR)]
         self.labels = criteria_of(mapping)
@@ -171,7 +173,7 @@ class _Reader:
         self.are_attempts = has_system and names.are_numbered(self.systems)
         self.beside = self._judged_beside()
         self.cases = CaseReader(self.collector, mapping, has_system, self._asks_about_contexts(has_system))
-        self.unread = frozenset({"", *known, *mapping.all(*DETAILS_OF_CASES), time, *self.cases.media})
+        self.unread = frozenset({"", *known, *mapping.all(*DETAILS_OF_CASES), time, criterion, *self.cases.media})
         self.is_pair = mapping.has(Holds.RESPONSE_A, Holds.SYSTEM_A)
         self.is_single = mapping.has(Holds.RESPONSE, Holds.RESPONSE_TURNS) or self.cases.is_responded
         self.is_long = mapping.has(Holds.CRITERION) and len(self.scales) == 1

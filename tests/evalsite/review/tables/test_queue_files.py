@@ -72,6 +72,17 @@ def test_read_materials_keeps_what_nothing_reads() -> None:
     ]
 
 
+def test_read_materials_takes_the_criterion_that_people_are_to_judge_by() -> None:
+    data = table("id,question,response_a,response_b,criterion,metric", "1,q,x,y,helpfulness,0.5", "2,r,x,z,safety,1")
+
+    rows = rows_of(read_materials(data, "pairs.csv", options=RecordOptions(columns={"metric": "detail"})))
+
+    assert [(row.criterion, row.details) for row in rows] == [
+        ("helpfulness", {"metric": "0.5"}),
+        ("safety", {"metric": "1"}),
+    ]
+
+
 def test_read_materials_takes_what_somebody_says_of_columns() -> None:
     data = table("foo,bar,gold", "Why is it so?,Because it is.,So.")
     options = RecordOptions(columns={"foo": "prompt", "bar": "response", "gold": "reference"})
