@@ -372,6 +372,26 @@ class ColumnQuestions(OpinionQuestions):
                 return True
         return False
 
+    def _ask_whose_choice(self, name: str) -> None:
+        """Ask whose a table's answers are that count choices of cases, where nothing names a system."""
+        is_named = self.has(Holds.SYSTEM) or self.upload.options.system
+        if is_named or not self.has(Holds.RESPONSE) or not self.columns[name].mostly(is_choice):
+            return
+        message = f"{name} may be what a system chose, or the right choice of the case."
+        hint = f"Say which: --system NAME, or {option(Holds.REFERENCE, name)}."
+        page_hint = f"Write the name under System, or choose {Holds.REFERENCE.label} for {name} under Columns."
+        self.put("two-roles", message, hint, page_hint)
+
+    def _ask_which_attempt_is_first(self) -> None:
+        """Ask where attempts are numbered and none is 0: they may be counted from 1, or others be elsewhere."""
+        name = self.mapping.one(Holds.ATTEMPT)
+        rows = [row for part in [self.part, *self.upload.alike(self.part)] for row in part.sample] if name else []
+        numbers = {as_count(row.fields.get(name)) for row in rows}
+        if 1 in numbers and 0 not in numbers and self.mapping.why[name] != CHOSEN:
+            message, hint = f"{name} has no 0, from which attempts are counted here.", "If 1 is the first, {}; "
+            answers = (Holds.ATTEMPT_FROM_1, [name]), (Holds.ATTEMPT, [name])
+            self.ask_role("unknown-first", message, f"{hint}if 0 is elsewhere, {{}}.", *answers)
+
     def _ask_about_formulas(self) -> None:
         """Ask for the results of formulas under a name that would be read."""
         for name in self.free():

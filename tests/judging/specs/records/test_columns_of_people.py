@@ -251,3 +251,12 @@ def test_reads_asks_about_words_in_objects_of_feedback() -> None:
         "label=feedback.thumbs; if not, --map detail=feedback."
     ]
     assert [row["label"] for row in document["labels"]] == ["up", "down"]
+
+
+def test_reads_asks_for_labels_by_criterion_where_a_column_names_the_rater() -> None:
+    rows = [
+        {"annotator_name": "ann", "task_id": str(number), "model_name": "oak", "finished": said, "looping": said}
+        for number, said in enumerate(["No", "Yes"])
+    ]
+
+    assert "--map label=finished --map label=looping." in refused(lines(*rows), "t.jsonl")[0]

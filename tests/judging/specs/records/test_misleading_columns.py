@@ -706,3 +706,64 @@ def test_reads_takes_two_summaries_of_an_article_for_a_pair() -> None:
     assert [(each["a"], each["b"], each["choice"]) for each in document["preferences"]] == [
         ("summary_a", "summary_b", "A")
     ]
+
+
+def test_reads_takes_pred_for_what_was_taken_out_of_a_response_beside_one() -> None:
+    row = {"question": "Which?", "response": "It is the Elbe.", "pred": "Elbe", "gold": "Elbe"}
+
+    assert read(lines(row), "t.jsonl")["responses"] == [response("t", "It is the Elbe.", metadata={"pred": "Elbe"})]
+
+
+@pytest.mark.parametrize("gold", ["refr", "true", "answer"])
+def test_reads_takes_pred_for_what_a_system_wrote(gold: str) -> None:
+    document = read(lines({"question": "Which river?", gold: "The Elbe.", "pred": "It is the Oder."}), "t.jsonl")
+
+    assert document["cases"] == [case("1", "Which river?", "The Elbe.")]
+    assert document["responses"] == [response("t", "It is the Oder.")]
+
+
+def test_reads_takes_a_text_and_not_the_number_beside_it_for_the_response() -> None:
+    row = {"prompt": "Why?", "generated_text": "It is so.", "generation": 2}
+
+    assert read(lines(row), "t.jsonl")["responses"] == [response("t", "It is so.", metadata={"generation": 2})]
+
+
+def test_reads_takes_what_a_system_really_answered_with_its_time() -> None:
+    row = {"question_id": 1, "actual_answer": "The Elbe.", "elapsed_sec": 2.5, "query_run": 2}
+
+    assert read(lines(row, row | {"question_id": 2, "query_run": 1}), "t.jsonl")["responses"] == [
+        response("t", "The Elbe.", case=str(n), metadata={"query_run": 3 - n}) for n in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("values", [(True, False), (0.5, 1.0)])
+def test_numbers_under_the_name_of_a_criterion_are_asked_about(values: tuple[object, object]) -> None:
+    rows = [{"question": f"Q{n}?", "response": f"R{n}", "metric": value} for n, value in enumerate(values)]
+
+    (message,) = refused(lines(*rows), "rows.jsonl")
+
+    assert message.startswith(
+        "rows.jsonl: metric may be labels of people or scores, each by a criterion or by a person."
+    )
+
+
+def test_reads_takes_a_label_that_is_predicted_beside_it_for_the_reference() -> None:
+    rows = [{"text": f"It was film {n}.", "label": n % 2, "prediction": (n + 1) % 2} for n in range(4)]
+
+    document = read(lines(*rows), "t.jsonl")
+
+    assert [(case["references"], "labels" in document) for case in document["cases"]] == [
+        *((["0"], False), (["1"], False)) * 2
+    ]
+
+
+def test_reads_asks_whose_a_text_is_beside_prompts_in_a_file_named_after_a_model() -> None:
+    rows = [
+        {"id": n, "prompt": f"Write about river {n}.", "article": f"River {n}: it is long.\nIt ends."} for n in (1, 2)
+    ]
+
+    assert refused(lines(*rows), "claude-3-7-sonnet.jsonl") == [
+        "claude-3-7-sonnet.jsonl: article may be what claude-3-7-sonnet wrote, after which the file is named, or what "
+        "is asked about. Say --map response=article or --map context=article."
+    ]
+    assert "responses" not in read(lines(*rows), "rivers.jsonl")

@@ -780,91 +780,9 @@ def test_reads_asks_about_errors_that_all_responses_have() -> None:
     ]
 
 
-def test_reads_leaves_out_labels_of_responses_that_are_not_there() -> None:
-    rows = [BESIDE | {"label": "good"}, BESIDE | {"id": "2", "response": None, "label": "bad"}]
-
-    collected = reading({"t.jsonl": lines(*rows)}).collected
-
-    assert collected is not None
-    assert [row["label"] for row in collected.document()["labels"]] == ["good"]
-    assert ("label", "there is no response", 1) in collected.left_out()
-
-
-def test_reads_asks_for_labels_by_criterion_where_a_column_names_the_rater() -> None:
-    rows = [
-        {"annotator_name": "ann", "task_id": str(number), "model_name": "oak", "finished": said, "looping": said}
-        for number, said in enumerate(["No", "Yes"])
-    ]
-
-    assert "--map label=finished --map label=looping." in refused(lines(*rows), "t.jsonl")[0]
-
-
-def test_reads_asks_for_the_responses_that_a_preference_is_of() -> None:
-    row = {"prompt": "Name a river.", "model_a": "oak", "model_b": "elm", "winner": "model_b"}
-
-    assert refused(lines(row, row | {"prompt": "Name one."}), "t.jsonl") == [
-        "t.jsonl: the values of winner name two responses, which the table does not have. Bring them beside it. "
-        "If columns hold them, say --map response-a=COLUMN --map response-b=COLUMN."
-    ]
-
-
-@pytest.mark.parametrize("winner", ["model_b", "elm", "B"])
-def test_reads_takes_preferences_between_responses_of_another_file(winner: str) -> None:
-    judged = lines({"id": "1", "model_a": "oak", "model_b": "elm", "winner": winner})
-    texts = lines(*({"id": "1", "prompt": "Which river?", "model": name, "response": name} for name in ("oak", "elm")))
-
-    collected = reading({"r.jsonl": texts, "t.jsonl": judged}).collected
-
-    assert collected is not None
-    document = collected.document()
-    assert [(row["a"], row["b"], row["choice"]) for row in document["preferences"]] == [("oak", "elm", "B")]
-
-
-def test_reads_asks_what_a_word_of_a_preference_between_known_responses_means() -> None:
-    row = {"id": "1", "model_a": "oak", "model_b": "elm", "winner": "inconsistent"}
-
-    assert refused(lines(row, row | {"id": "2", "winner": "elm"}), "t.jsonl") == [
-        "t.jsonl: Say what inconsistent means. Say it with --map 'A=1,B=2,tie=0', in the words of the table; several "
-        "stand as A=1/2."
-    ]
-
-
-def test_reads_asks_which_of_two_preferences_between_known_responses_counts() -> None:
-    row = {"id": "1", "model_a": "oak", "model_b": "elm", "human_winner": "model_b", "judge_pick": "A"}
-
-    assert refused(lines(row, row | {"id": "2"}), "t.jsonl") == [
-        "t.jsonl: two columns could be the preference: human_winner, judge_pick. Say --map preference=human_winner or "
-        '--map preference=judge_pick. Those of people are --map "labels of=human_winner" --map "labels of=judge_pick".'
-    ]
-
-
 def test_reads_asks_once_whose_an_answer_is_beside_references_that_differ() -> None:
     row = {"question": "Which river?", "reference": "The Elbe.", "answer": "The Oder.", "student_score": 1}
     rows = [row, row | {"reference": "The river Elbe.", "answer": "The Elbe.", "student_score": 3}]
 
     assert refused(lines(*rows), "t.jsonl") == asks_which("answer", "reference")
     assert len(read(lines(*rows), "t.jsonl", columns={"answer": "response"})["responses"]) == 2
-
-
-def test_reads_asks_about_unknown_figures_beside_a_metric_of_responses_of_other_files() -> None:
-    rows = lines(
-        *({"id": n, "system": "owl", "rouge-1": n / 9, "bartscore": -n - 0.5, "length": n * 7} for n in range(1, 4))
-    )
-
-    (question,) = refused(rows, "t.jsonl")
-    assert question.startswith(
-        "t.jsonl: bartscore may be labels of people or scores, each by a criterion or by a person. Say it of each: "
-    )
-    given = read(rows, "t.jsonl", columns={"bartscore": "score"})["scores"]
-    assert [(row["grader"], row["value"]) for row in given[:2]] == [("rouge-1", 1 / 9), ("bartscore", -1.5)]
-
-
-@pytest.mark.parametrize("values", [(True, False), (0.5, 1.0)])
-def test_numbers_under_the_name_of_a_criterion_are_asked_about(values: tuple[object, object]) -> None:
-    rows = [{"question": f"Q{n}?", "response": f"R{n}", "metric": value} for n, value in enumerate(values)]
-
-    (message,) = refused(lines(*rows), "rows.jsonl")
-
-    assert message.startswith(
-        "rows.jsonl: metric may be labels of people or scores, each by a criterion or by a person."
-    )
