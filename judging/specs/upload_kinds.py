@@ -12,7 +12,7 @@ from judging.specs.files.findings import Findings
 from judging.specs.files.yaml_files import named_files, read_yaml, yaml_paths
 from judging.specs.records.files.json_parts import is_dict_of_columns
 from judging.specs.records.files.otlp import OTLP_ENDINGS
-from judging.specs.records.names import Holds, is_model, is_strong, rank
+from judging.specs.records.names import Holds, are_models, is_model, is_strong, rank
 from judging.specs.records.values import objects
 from judging.specs.replies import find_response_folders, scaleeval_files, scaleeval_results
 from judging.specs.rubrics.rubric_nested import find_criteria, find_criteria_lists
@@ -81,7 +81,7 @@ def is_rubric(bundle: Bundle, path: str) -> bool:
     """Return whether a table, JSON or YAML file has the structure of a rubric, and says nothing of responses."""
     lower = path.lower()
     if lower.endswith((".csv", ".tsv", ".tab", ".xlsx", ".xlsm")):
-        return is_rubric_table(bundle, path) and not _speak_of_responses(_header(bundle, path))
+        return is_rubric_table(bundle, path) and not _is_about_responses(bundle, path)
     if lower.endswith((".yaml", ".yml")):
         node = read_yaml(bundle.read(path), path).value
         return path in find_criteria_lists(bundle) or (node is not None and _names_rubric(set(node.fields)))
@@ -120,10 +120,11 @@ def _speak_of_responses(names: Collection[str]) -> bool:
     return not said.isdisjoint(_OF_RESPONSES) or (Holds.PROMPT in said and not said.isdisjoint(_ANSWERS))
 
 
-def _header(bundle: Bundle, path: str) -> list[str]:
-    """Return the texts of the first rows of a table, among which its header is."""
-    grids = bundle_grids(bundle, path, Findings(path))
-    return [str(cell) for grid in grids for _, row in grid.head()[:2] for cell in row if len(str(cell)) < LONGEST_NAME]
+def _is_about_responses(bundle: Bundle, path: str) -> bool:
+    """Return whether the header of a table, which is in its first rows, speaks of responses, or its rows are systems."""
+    tops = [[row for _, row in grid.head()] for grid in bundle_grids(bundle, path, Findings(path))]
+    headers = [str(cell) for top in tops for row in top[:2] for cell in row if len(str(cell)) < LONGEST_NAME]
+    return _speak_of_responses(headers) or any(are_models([str(row[0]) for row in top[1:] if row]) for top in tops)
 
 
 def _is_criteria_map(document: JsonDict) -> bool:

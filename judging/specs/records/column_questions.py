@@ -716,6 +716,9 @@ class ColumnQuestions(OpinionQuestions):
         if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):
             hint += " Say which column holds the prompt with --map prompt=COLUMN."
             page_hint += f" Choose {Holds.PROMPT.label} for one of them too."
+            if any(len(each.values) > 1 and names.are_models(each.distinct) for each in self.columns.values()):
+                swap = " If each row is a system and each column a question, swap rows and columns in a spreadsheet first."
+                hint, page_hint = hint + swap, page_hint + swap
         elif one is Holds.RESPONSE and not self.has(*ASKS):
             hint += " If one holds what is asked, say --map prompt=COLUMN."
             page_hint += f" If one holds what is asked, choose {Holds.PROMPT.label}."

@@ -449,6 +449,7 @@ ORDERED_LABELS = (
     ("no", "partly", "yes"),
 )
 _ANCHOR = re.compile(r"(?:score|level|rating|anchor)?\s*(-?\d{1,3})(?:\.0)?(?:\s+\D.*|[:=(\u2013].*)?", re.DOTALL)
+_FIGURE = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*%?")
 TABLE_ENDINGS = ("xlsx", "xlsm", "csv", "tsv", "tab")
 DEFAULT_SCALE = ScaleSpec("ordinal", 1, 5, 1)
 
@@ -554,10 +555,13 @@ def is_rubric_table(bundle: Bundle, path: str) -> bool:
 
 
 def _find_header(grid: Grid) -> Header | None:
-    for number, row in grid.head():
+    top = grid.head()
+    for index, (number, row) in enumerate(top):
         shown = tuple(plain_text(cell).strip() for cell in row[:MAX_COLUMNS])
         header = Header(number, tuple(re.sub(r"[\s_-]+", " ", name.casefold()).strip() for name in shown), shown)
-        if _shape(header):
+        texts = [plain_text(below[column - 1]) for _, below in top[index + 1 :] for column in header.anchors.values()]
+        said = [text for text in texts if text]
+        if _shape(header) and not (said and all(map(_FIGURE.fullmatch, said))):  # words say what a level is
             return header
     return None
 

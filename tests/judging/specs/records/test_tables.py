@@ -114,6 +114,12 @@ def case(id: str, prompt: str, *references: str, **metadata: object) -> Document
             'COLUMN, or --map "responses of=synopsis". Say which column holds the prompt with --map prompt=COLUMN.',
         ),
         (
+            "model,q1,q2\ngpt-4o,In Riga.,No idea.\nllama-3,Riga it is.,Since then.\n",
+            "t.csv: which columns hold responses? It has: model, q1, q2. Say it with --map response=COLUMN, or --map "
+            '"responses of=q1" --map "responses of=q2". Say which column holds the prompt with --map prompt=COLUMN. '
+            "If each row is a system and each column a question, swap rows and columns in a spreadsheet first.",
+        ),
+        (
             "judge,reply\nx,Well said.\n",
             "t.csv: which column holds the prompt or the id of the case? It has: judge, reply. Say it with --map "
             "prompt=COLUMN or --map case=COLUMN.",
