@@ -121,7 +121,7 @@ def _speak_of_responses(names: Collection[str]) -> bool:
 
 
 def _is_about_responses(bundle: Bundle, path: str) -> bool:
-    """Return whether the header of a table, which is in its first rows, speaks of responses, or its rows are systems."""
+    """Return whether the header of a table, in its first rows, speaks of responses, or its rows are systems."""
     tops = [[row for _, row in grid.head()] for grid in bundle_grids(bundle, path, Findings(path))]
     headers = [str(cell) for top in tops for row in top[:2] for cell in row if len(str(cell)) < LONGEST_NAME]
     return _speak_of_responses(headers) or any(are_models([str(row[0]) for row in top[1:] if row]) for top in tops)

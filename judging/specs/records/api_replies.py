@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from evalsite.base.types import JsonDict, JsonObject
 from judging.specs.pictures import MAX_IMAGES
 from judging.specs.records.collector import Collector
+from judging.specs.records.document_tables import with_rows
+from judging.specs.records.names import Holds, rank
 from judging.specs.records.neutral import Place, ResponseRecord
+from judging.specs.records.parts import Part, Row
 from judging.specs.records.values import (
     as_text,
     at,
@@ -31,6 +35,11 @@ _TOKENS = ("usage.completion_tokens", "usage.output_tokens", "usage.outputTokens
 _STOPS = ("stop_reason", "stopReason", "finish_reason", "done_reason", "incomplete_details.reason")
 _ONE_TURN = ("message", "output.message")  # where APIs without choices have it
 _ENTRIES = (("choices", {"message", "text"}), ("candidates", {"content"}), ("output", {"type"}), ("content", {"type"}))
+_IDS = ("id", "key")
+_OF_REPLIES = frozenset(  # fields of a reply
+    {*_IDS, "object", "type", "role", "model", "modelVersion", "choices", "candidates", "output", "message"}
+    | {"content", "usage", "usageMetadata", "eval_count", "error", *_STOPS, "incomplete_details", "stop_sequence"}
+)
 _MARKS = ('"choices"', '"candidates"', '"response"', '"assistant"')  # one of which each printed reply has
 
 
@@ -57,9 +66,42 @@ def printed(value: object) -> object:
     """Return the reply of an API that a text prints whole; any other value as it is."""
     is_open = isinstance(value, str) and value.startswith("{") and any(mark in value for mark in _MARKS)
     body = parsed(value) if is_open else None
+    return body if is_whole_reply(body) else value
+
+
+def is_whole_reply(body: object) -> bool:
+    """Return whether a value is what an API replied and nothing else can be: with its choices, type or speaker."""
     of_choices = (at(body, path) for path in ("choices.0.message", "candidates.0.content"))
-    is_whole = at(body, "object") == "response" or (at(body, "type"), at(body, "role")) == ("message", "assistant")
-    return body if is_whole or any(isinstance(found, dict) for found in of_choices) else value
+    is_turn = any(at(body, f"{path}.role") == "assistant" for path in _ONE_TURN)
+    is_typed = at(body, "object") == "response" or (at(body, "type"), at(body, "role")) == ("message", "assistant")
+    return is_turn or is_typed or any(isinstance(found, dict) for found in of_choices)
+
+
+def are_replies(part: Part) -> bool:
+    """Return whether rows, or a document, are replies of an API, whatever else they say."""
+    bodies = [row.fields for row in part.sample] if part.is_records else []
+    return all(map(is_whole_reply, bodies)) if bodies else is_whole_reply(part.document)
+
+
+def asks_beside(part: Part) -> bool:
+    """Return whether the first of replies says what was asked, or of which case it is."""
+    body = part.sample[0].fields if part.is_records and part.sample else part.document
+    said = [name for name, value in body.items() if name not in _OF_REPLIES and isinstance(value, str | list)]
+    return any(rank(name, role) for name in said for role in (Holds.CASE, Holds.PROMPT, Holds.TURNS))
+
+
+def replies_apart(part: Part) -> Part:
+    """Return rows that are replies with more beside them, as rows of that and of the reply as one value."""
+
+    def rows() -> Iterator[Row]:
+        for row in part.rows():
+            own: JsonDict = {}
+            reply: JsonDict = {}
+            for name, value in row.fields.items():
+                (reply if name in _OF_REPLIES and name not in _IDS else own)[name] = value
+            yield Row(row.at, own | {"response": reply})
+
+    return with_rows(part, rows)
 
 
 def replies_of(collector: Collector, place: Place, body: JsonObject) -> list[ResponseRecord]:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from evalsite.base.types import JsonDict
 from judging.specs.records import names
-from judging.specs.records.api_replies import is_api_reply
+from judging.specs.records.api_replies import is_api_reply, is_whole_reply
 from judging.specs.records.columns import (
     ASKS,
     BY_NAME,
@@ -696,7 +696,7 @@ class ColumnQuestions(OpinionQuestions):
         is_by_name = column.mostly(_holds_objects_by_name)
         lists = [list(value.values()) if isinstance(value, dict) else value for value in column.values]
         entries = [entry for value in lists for entry in objects(value)] if is_by_name or column.mostly(is_list) else []
-        entries = entries or objects(column.values)
+        entries = entries or [value for value in objects(column.values) if not is_whole_reply(value)]
         says_who = bool(entries) and all(map(says_who_answered, entries))
         is_open = says_who or not column.holds_objects or is_by_name
         keys = set(entries[0]).intersection(*entries) if entries and is_open else set()
@@ -716,8 +716,13 @@ class ColumnQuestions(OpinionQuestions):
         if not self.has(*ASKS, Holds.CASE, Holds.CASE_PATH):
             hint += " Say which column holds the prompt with --map prompt=COLUMN."
             page_hint += f" Choose {Holds.PROMPT.label} for one of them too."
-            if any(len(each.values) > 1 and names.are_models(each.distinct) for each in self.columns.values()):
-                swap = " If each row is a system and each column a question, swap rows and columns in a spreadsheet first."
+            if any(
+                1 < len(each.values) == len(each.distinct) and names.are_models(each.distinct)
+                for each in self.columns.values()
+            ):
+                swap = (
+                    " If each row is a system and each column a question, swap rows and columns in a spreadsheet first."
+                )
                 hint, page_hint = hint + swap, page_hint + swap
         elif one is Holds.RESPONSE and not self.has(*ASKS):
             hint += " If one holds what is asked, say --map prompt=COLUMN."

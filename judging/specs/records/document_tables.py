@@ -87,6 +87,11 @@ def viewed_rows(part: Part) -> Part:
             if isinstance(entry, dict) and _viewed(entry):
                 yield Row(place, entry["row"])
 
+    return with_rows(part, rows)
+
+
+def with_rows(part: Part, rows: Callable[[], Iterator[Row]]) -> Part:
+    """Return a part of other rows."""
     sample = tuple(islice(rows(), 2 * HALF))
     columns = tuple(dict.fromkeys(name for row in sample for name in row.fields))
     return replace(part, form=Form.ROWS, name="", columns=columns, sample=sample, rows=rows, document={})

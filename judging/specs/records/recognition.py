@@ -11,6 +11,7 @@ from typing import BinaryIO, TypeVar
 from evalsite.base.types import JsonDict
 from judging.specs.files.bundles import REPORT_EVERY, Bundle, ProgressCallback, SourceFile, no_progress
 from judging.specs.files.findings import Findings, error_rule, shorten
+from judging.specs.records.api_replies import are_replies, asks_beside, replies_apart
 from judging.specs.records.collected import Collected
 from judging.specs.records.collector import Collector
 from judging.specs.records.column_questions import is_unknown
@@ -103,7 +104,7 @@ def _with_lists_apart(upload: UploadParts, findings: Findings) -> tuple[list[Par
     what they hold beside others that say it."""
     parts: list[Part] = []
     unread: list[Part] = []
-    for part in [viewed_rows(part) if is_of_viewer(part) else part for part in upload.parts]:
+    for part in map(_as_meant, upload.parts):
         if _sums_up(part, upload):
             unread.append(part)
             continue
@@ -119,6 +120,13 @@ def _with_lists_apart(upload: UploadParts, findings: Findings) -> tuple[list[Par
         parts += known or [part]
         unread += [table for table in tables if known and table not in known]
     return parts, unread
+
+
+def _as_meant(part: Part) -> Part:
+    """Return the rows that the dataset viewer replied, or replies of APIs apart from what stands beside them."""
+    if is_of_viewer(part):
+        return viewed_rows(part)
+    return replies_apart(part) if part.is_records and are_replies(part) and asks_beside(part) else part
 
 
 def _sums_up(part: Part, upload: UploadParts) -> bool:

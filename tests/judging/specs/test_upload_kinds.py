@@ -49,7 +49,7 @@ def test_own_kinds_lists_what_others_build_on_first() -> None:
         ("r.csv", b"criterion,points\r\nnames it,2", True),
         ("r.csv", b"query id,25,50,100\r\nq1,a,b,c", True),
         ("levels.csv", b"name,1,2\r\ntone,rude,kind", True),
-        ("people.csv", b"name,score 1,score 2\r\nAnn,4,\r\nBen,\"3,5\",2", False),
+        ("people.csv", b'name,score 1,score 2\r\nAnn,4,\r\nBen,"3,5",2', False),
         ("systems.csv", b"name,1,2\r\ngpt-4o,Paris.,Eight.\r\nllama-3,Lyon.,Six.", False),
         ("r.json", b'{"rubrics": [{"criterion": "a", "points": 1}]}', True),
         ("r.json", b'{"tone": {"1": "rude", "2": "kind"}}', True),

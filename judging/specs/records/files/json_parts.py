@@ -697,9 +697,12 @@ def _header_of(keys: Collection[str]) -> str:
 
 
 def _with_key(header: str, key: str, row: JsonDict) -> JsonDict:
-    """Return a row of a dict with its key, unless it has an id or the key itself."""
+    """Return a row of a dict with its key, unless it says it itself; beside an id of its own it is a detail."""
+    if not header or key in map(str, row.values()):
+        return row
     has_id = any(is_strong(name, Holds.CASE) for name, value in row.items() if value not in (None, ""))
-    return row if not header or (has_id and header == "id") or key in row.values() else {header: key} | row
+    name = "key" if has_id and header == "id" else header
+    return row if row.get(name) else {name: key} | row | {name: key}
 
 
 def _held_items(document: JsonDict) -> Callable[[str], Iterator[tuple[str, object]]]:

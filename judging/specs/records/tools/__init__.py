@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from judging.specs.records.api_replies import are_replies, asks_beside
 from judging.specs.records.parts import Part
 from judging.specs.records.shapes import Shape
 from judging.specs.records.tools import (
@@ -48,6 +49,13 @@ def _is_survey(part: Part) -> bool:
 
 
 _UNREAD: tuple[Shape, ...] = (  # each is refused by its name, so that nobody is sent the wrong way
+    _shape(
+        "api-replies",
+        "the APIs of models",
+        lambda part: are_replies(part) and not asks_beside(part),
+        "these are replies of a model's API, which do not say what was asked. Bring a row for each: id, prompt, and "
+        "the reply as response.",
+    ),
     _shape(
         "answer-reviews",
         "FastChat, before MT-Bench",

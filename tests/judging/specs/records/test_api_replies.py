@@ -81,6 +81,7 @@ def replied(reply: object, **more: object) -> Document:
         ({"choices": [{"message": {"role": "assistant", "content": None, "refusal": "Elbe."}}]}, {}),
         (json.dumps(chat("Elbe.")), {"stop": "stop"}),
         (json.dumps({"type": "message", **ASSISTANT, "stop_reason": "end_turn"}), {"stop": "end_turn"}),
+        (json.dumps({"message": ASSISTANT, "done_reason": "stop", "done": True}), {"stop": "stop"}),
     ],
 )
 def test_reads_takes_text_stop_reason_and_tokens_of_a_reply(reply: object, stored: JsonDict) -> None:
@@ -100,6 +101,25 @@ def test_reads_takes_each_choice_of_a_reply_for_an_attempt() -> None:
         response("oak", "Elbe.", stop="stop"),
         response("oak", "Oder.", attempt=1, stop="stop"),
     ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        chat("Elbe.", id="c-1", model="oak"),
+        {"id": "m", "type": "message", "model": "oak", **ASSISTANT},
+        {"model": "oak", "created_at": "2024-01-01T00:00:00Z", "message": ASSISTANT, "done": True},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Elbe."}]}}], "modelVersion": "oak"},
+    ],
+)
+def test_reads_refuses_replies_beside_which_nothing_says_what_was_asked(reply: JsonDict) -> None:
+    said = "these are replies of a model's API, which do not say what was asked. Bring a row for each: id, prompt, and "
+
+    for rows in (reply, [reply, reply], {"a": reply, "b": reply}):
+        (sentence,) = refused(json.dumps(rows), "t.json")
+        assert sentence.partition(": ")[2] == f"{said}the reply as response."
+    stored = read(lines({"question": "Which?", **reply}), "t.jsonl")
+    assert [(row["system"], row["text"]) for row in stored["responses"]] == [("oak", "Elbe.")]
 
 
 def test_reads_names_the_system_after_the_model_in_the_reply_where_the_row_names_none() -> None:

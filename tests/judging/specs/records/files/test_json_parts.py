@@ -102,6 +102,16 @@ def test_json_part_streams_the_lists_of_a_large_document() -> None:
     assert list(part.items("run.1.none")) == []
 
 
+def test_json_part_keeps_the_key_of_a_row_beside_its_own_id() -> None:
+    rows = {"a": {"id": "x", "q": "1"}, "b": {"id": "", "q": "2"}, "7": {"id": 7, "q": "3"}}
+
+    assert upload({"a.json": json.dumps(rows)}).rows == [
+        {"key": "a", "id": "x", "q": "1"},
+        {"id": "b", "q": "2"},
+        {"id": 7, "q": "3"},
+    ]
+
+
 def test_json_part_streams_a_large_dict_of_rows() -> None:
     part = large({f"k{number}": {"q": str(number), "a": "x"} for number in range(3000)})
 
