@@ -1,9 +1,10 @@
-"""Runs that platforms log: Langfuse, LangSmith, Phoenix, MLflow, and Weights & Biases."""
+"""Runs that platforms log: Langfuse, LangSmith, Phoenix, MLflow, Azure, and Weights & Biases."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from evalsite.base.types import JsonDict, JsonObject
@@ -565,6 +566,60 @@ def _evaluated(row: Row, fields: JsonDict, marks: list[Said]) -> LoggedRun:
     run = LoggedRun(row.at, as_id(fields[ids[0]]) if ids else "", item, marks)
     run.is_empty = not item.responses
     return run
+
+
+_AZURE = re.compile(r"outputs\.([^.]+\..+)")  # "relevance.relevance": what an evaluator says, by name
+_OF_QUALITY = (
+    *("relevance", "coherence", "fluency", "groundedness", "similarity", "retrieval", "response_completeness"),
+    *("intent_resolution", "tool_call_accuracy"),
+)
+_OF_HARM = ("violence", "sexual", "self_harm", "hate_unfairness")
+_AZURE_SCALES = dict.fromkeys(_OF_QUALITY, _LEVELS) | dict.fromkeys(_OF_HARM, (0, 7))
+
+
+@Shape(
+    "azure-evaluation",
+    "Azure AI Evaluation: results",
+    lambda part: any(name.startswith("inputs.") for name in part.columns) and any(map(_AZURE.fullmatch, part.columns)),
+    "columns `inputs.…` and `outputs.EVALUATOR.METRIC`",
+    export="In Python: evaluate(…, output_path=path).",
+    comes=f"{_SCORED} A metric with a reason is a judge, from 1 to 5 where it is one of Azure's for quality and from 0 "
+    "to 7 for harm. What else an evaluator says (result, threshold) is kept beside the response.",
+    stays="Figures over all rows stay.",
+)
+def _azure(part: Part, collector: Collector, upload: UploadParts) -> None:
+    said = {match[1]: match[0] for name in part.columns if (match := _AZURE.fullmatch(name))}
+    metrics = [path for path in said if path.rpartition("_")[0] not in said and _is_newest(path, said)]
+    values = {path: said[path] if _is_number(part, said[path]) else said.get(f"{path}_score", "") for path in metrics}
+    values = {path: column for path, column in values.items() if column}  # "Very low" has a score beside it
+    reasons = {path: said[f"{path}_reason"] for path in values if any(part.values(said.get(f"{path}_reason", "")))}
+    counts = Counter(path.partition(".")[2] for path in values)
+    named = {path: metric if counts[metric := path.partition(".")[2]] == 1 else path for path in values}
+
+    def marks(fields: JsonObject) -> Iterator[Said]:
+        for path, column in values.items():
+            scale = _AZURE_SCALES.get(path.partition(".")[2], SHARE)
+            giver, reason = (Giver.JUDGE, as_text(fields.get(reasons[path]))) if path in reasons else (None, "")
+            yield mark(named[path], fields.get(column), reason, giver, scale=scale)
+
+    def runs() -> Iterator[LoggedRun]:
+        apart = {*values.values(), *reasons.values()}
+        for row in part.rows():
+            kept = {name: value for name, value in row.fields.items() if name not in apart and value is not None}
+            beside = {path: kept.pop(name) for path, name in said.items() if name in kept}
+            given = {name.partition(".")[2] or name: value for name, value in kept.items()}
+            run = _evaluated(row, given, [*marks(row.fields)])
+            for response in run.item.responses[:1]:
+                response.metadata |= beside
+            yield run
+
+    read_runs(part, collector, upload, LogRecord(part.file, "Azure AI Evaluation", name=part.stem), runs)
+
+
+def _is_newest(path: str, others: Collection[str]) -> bool:
+    """Return whether what an evaluator says is not said under a newer name too: relevance for gpt_relevance."""
+    newer = path.replace(".gpt_", ".", 1)
+    return newer == path or newer not in others
 
 
 _GROUPED = ("scores", "labels", "assertions")

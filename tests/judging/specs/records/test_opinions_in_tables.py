@@ -309,9 +309,9 @@ def test_reads_takes_the_question_for_the_prompt_and_not_the_template_around_it(
 
 
 def test_reads_takes_the_reason_of_a_score_for_none() -> None:
-    row = {"inputs.query": "Boil an egg?", "inputs.response": "Eight.", "outputs.relevance.relevance": 4}
+    row = {"inputs.query": "Boil an egg?", "inputs.response": "Eight.", "scores.relevance": 4}
 
-    document = read(lines(row | {"outputs.relevance.relevance_reason": "It is to the point."}), "t.jsonl")
+    document = read(lines(row | {"scores.relevance_reason": "It is to the point."}), "t.jsonl")
 
     assert ("labels" in document, [score["grader"] for score in document["scores"]]) == (False, ["relevance"])
 

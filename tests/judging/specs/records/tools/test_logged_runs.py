@@ -287,6 +287,41 @@ def test_assessments_of_mlflow_are_what_their_source_says() -> None:
         assert told(document["labels"], "rater", "label", "criterion") == [("ann", "warm", "tone")]
 
 
+def test_evaluators_of_azure_are_judges_where_they_give_a_reason() -> None:
+    asked = {"inputs.query": "Q?", "inputs.response": "R.", "inputs.ground_truth": "Ur.", "inputs.context": "C."}
+    f1 = {"score": 0.5, "score_result": "pass", "score_reason": None, "score_threshold": 0.5}
+    harm = {"violence": "Very low", "violence_score": 1, "violence_reason": "A fight is told."}
+    relevance = {"relevance": 4.0, "gpt_relevance": 4.0, "relevance_result": "pass", "relevance_reason": "It answers."}
+    said = {"f1": f1, "bleu": {"score": 0.25}, "harm": harm, "relevance": relevance, "length": {"words": 12}}
+    row = asked | {f"outputs.{by}.{name}": value for by, fields in said.items() for name, value in fields.items()}
+    files = {"t.json": json.dumps({"rows": [row], "metrics": {"f1.score": 0.5}, "studio_url": None})}
+
+    document = stored(files)
+
+    (case,), (response,) = document["cases"], document["responses"]
+    assert (case["prompt"], case["references"], case["context"], case["metadata"]) == ("Q?", ["Ur."], ["C."], {})
+    assert (response["text"], response["metadata"]) == (
+        "R.",
+        {
+            "f1.score_result": "pass",
+            "f1.score_threshold": 0.5,
+            "harm.violence": "Very low",
+            "relevance.gpt_relevance": 4.0,
+            "relevance.relevance_result": "pass",
+        },
+    )
+    assert told(document["scores"], "grader", "value", "scale") == [
+        ("f1.score", 0.5, [0, 1]),
+        ("bleu.score", 0.25, [0, 1]),
+        ("words", 12.0, [None, None]),
+    ]
+    assert told(document["verdicts"], "judge", "value", "scale", "reason") == [
+        ("violence", 1.0, [0, 7], "A fight is told."),
+        ("relevance", 4.0, [1, 5], "It answers."),
+    ]
+    assert warned(files) == {"scale-unknown": 1, "system-from-file": 1}
+
+
 def test_a_metric_of_ragas_says_how_it_is_computed() -> None:
     row = {"user_input": "Q?", "response": "R.", "reference": "Ur.", "rouge_score(mode=fmeasure)": 0.5}
 
