@@ -289,10 +289,21 @@ def test_assessments_of_mlflow_are_what_their_source_says() -> None:
 
 def test_evaluators_of_azure_are_judges_where_they_give_a_reason() -> None:
     asked = {"inputs.query": "Q?", "inputs.response": "R.", "inputs.ground_truth": "Ur.", "inputs.context": "C."}
-    f1 = {"score": 0.5, "score_result": "pass", "score_reason": None, "score_threshold": 0.5}
-    harm = {"violence": "Very low", "violence_score": 1, "violence_reason": "A fight is told."}
-    relevance = {"relevance": 4.0, "gpt_relevance": 4.0, "relevance_result": "pass", "relevance_reason": "It answers."}
-    said = {"f1": f1, "bleu": {"score": 0.25}, "harm": harm, "relevance": relevance, "length": {"words": 12}}
+    f1: Fields = {"score": 0.5, "score_result": "pass", "score_reason": None, "score_threshold": 0.5}
+    harm: Fields = {"violence": "Very low", "violence_score": 1, "violence_reason": "A fight is told."}
+    relevance: Fields = {
+        "relevance": 4.0,
+        "gpt_relevance": 4.0,
+        "relevance_result": "pass",
+        "relevance_reason": "It answers.",
+    }
+    said: dict[str, Fields] = {
+        "f1": f1,
+        "bleu": {"score": 0.25},
+        "harm": harm,
+        "relevance": relevance,
+        "length": {"words": 12},
+    }
     row = asked | {f"outputs.{by}.{name}": value for by, fields in said.items() for name, value in fields.items()}
     files = {"t.json": json.dumps({"rows": [row], "metrics": {"f1.score": 0.5}, "studio_url": None})}
 
