@@ -446,15 +446,22 @@ class ColumnQuestions(OpinionQuestions):
                 self.ask_which(name, Holds.ERROR, Holds.DETAIL, said)
 
     def _ask_whose_scores(self) -> None:
-        """Ask where scores stand beside prompts, and no responses: lists of numbers, or shares that differ."""
+        """Ask where scores stand beside prompts, and no responses: lists of numbers, shares that differ, or any number
+        beside a text of which nothing says what it is."""
         is_read = self.has(Holds.CASE) or self.is_recorded()  # scores of a response are told by case and system
         is_named = is_read and (self.has(Holds.SYSTEM) or self.upload.options.system)
         is_open = self.has(*ASKS) and not self.has(*RESPONDS, Holds.LABEL, Holds.RATER)
-        for name in filter(names.is_score, self.free() if is_open else ()):
+        free = [name for name in self.free() if self.mapping.why.get(name) != CHOSEN] if is_open else []
+        texts = [name for name in free if self.columns[name].is_prose and not names.is_known(name)]
+        rated = [name for name in free if self.columns[name].is_numbers and names.is_opinion(name, 0)]
+        if texts and rated and not is_read:
+            self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
+            return
+        for name in filter(names.is_score, free):
             column, about = self.columns[name], names.compared(name).removesuffix("_score")
             is_share = not is_named and column.mostly(_is_share) and len(column.distinct) > 1
             is_of_row = names.is_about_row(about) or names.has_word(name, Holds.REFERENCE)
-            if (is_share or column.mostly(_are_numbers)) and not is_of_row and self.mapping.why.get(name) != CHOSEN:
+            if (is_share or column.mostly(_are_numbers)) and not is_of_row:
                 message = f"{name} seems to say how good responses are, which the table does not have."
                 by_command = ", or name their system with --system NAME" if is_read else ""
                 by_page = ", or write their system" if is_read else ""
@@ -727,7 +734,7 @@ class ColumnQuestions(OpinionQuestions):
         elif one is Holds.RESPONSE and not self.has(*ASKS):
             hint += " If one holds what is asked, say --map prompt=COLUMN."
             page_hint += f" If one holds what is asked, choose {Holds.PROMPT.label}."
-        elif len(candidates) > 1 and self.has(Holds.PROMPT) and not self.has(Holds.SYSTEM):
+        elif candidates and self.has(Holds.PROMPT) and not self.has(Holds.SYSTEM):
             none = candidates[-1:] if one is Holds.RESPONSE else candidates
             hint += f" If none does, say {option(Holds.DETAIL, *none)}."
             page_hint += f" If none does, choose {Holds.DETAIL.label}."

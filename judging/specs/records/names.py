@@ -212,7 +212,8 @@ _METRIC_NAMES = (  # of known tools, which are shares where no value is above 1
     "pass pass_1 pass_at_1 hallucination toxicity bias contextual_precision contextual_recall "
     "contextual_relevancy rouge_score rouge_1 rouge_2 rouge_l bleu bleu_score meteor mrr ndcg topic_adherence "
     "tool_call_accuracy agent_goal_accuracy follow_all_instructions reciprocal_rank mean_reciprocal_rank resolved "
-    "is_resolved success solved 准确率 准确度 正确率 正答率 정확도"
+    "is_resolved success solved factuality levenshtein closed_qa embedding_similarity cosine_similarity chrf ter "
+    "comet bleurt bertscore bert_score gleu sacrebleu rouge 准确率 准确度 正确率 正答率 정확도"
 )
 METRICS: Mapping[str, Scale] = dict.fromkeys(_METRIC_NAMES.split(), SHARE)
 _NO_SCORES = frozenset(  # max_score is no score

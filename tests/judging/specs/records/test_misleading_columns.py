@@ -43,13 +43,25 @@ def test_reads_knows_the_names_of_translations_and_summaries(row: JsonDict, refe
     )
 
 
+@pytest.mark.parametrize(("name", "value"), [("score", 0.5), ("rating", 4), ("bleu", 31.2)])
+def test_reads_asks_which_text_a_number_is_about(name: str, value: float) -> None:
+    rows = [{"prompt": f"It {said} all day.", "gold": "Rain.", "made": f"It {said}.", name: value} for said in "ab"]
+
+    assert refused(lines(*rows), "t.jsonl") == [
+        f"t.jsonl: which columns hold responses? It has: prompt, gold, made, {name}. Say it with --map response="
+        'COLUMN, or --map "responses of=made". If none does, say --map detail=made.'
+    ]
+    kept = read(lines(*rows), "t.jsonl", columns={"made": "detail", name: "detail"})
+    assert [row["metadata"] for row in kept["cases"]] == [{"made": f"It {said}.", name: value} for said in "ab"]
+
+
 @pytest.mark.parametrize("name", ["gen_resp", "opus_mt_translation", "bot_summary"])
 def test_reads_asks_about_a_text_that_a_system_may_have_made(name: str) -> None:
     row = {"prompt": "It rained all day.", "reference": "Rain.", name: "It was wet."}
 
     assert refused(lines(row), "t.jsonl") == [
         f"t.jsonl: which columns hold responses? It has: prompt, reference, {name}. Say it with --map response=COLUMN, "
-        f'or --map "responses of={name}".'
+        f'or --map "responses of={name}". If none does, say --map detail={name}.'
     ]
     assert read(lines(row), "t.jsonl", columns={name: "response"})["responses"] == [response("t", "It was wet.")]
 
@@ -327,7 +339,7 @@ def test_reads_asks_which_texts_labels_are_of_where_prompts_come_again() -> None
 
     assert refused(lines(*rows), "t.jsonl") == [
         "t.jsonl: which columns hold responses? It has: query, snippet, label. Say it with --map response=COLUMN, or "
-        '--map "responses of=snippet".'
+        '--map "responses of=snippet". If none does, say --map detail=snippet.'
     ]
     document = read(lines(*rows), "t.jsonl", columns={"snippet": "response"}, system="oak")
     assert (len(document["responses"]), len(document["labels"])) == (3, 3)

@@ -46,12 +46,12 @@ def test_reads_takes_an_object_of_texts_as_the_responses_of_systems() -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("t.jsonl", lines({"input": "Q", "output": "A", "scores": {"Factuality": 0.5, "Closeness": 1}})),
-        ("t.csv", "input,output,scores.Factuality,scores.Closeness\nQ,A,0.5,1\n"),
+        ("t.jsonl", lines({"input": "Q", "output": "A", "scores": {"Aptness": 0.5, "Closeness": 1}})),
+        ("t.csv", "input,output,scores.Aptness,scores.Closeness\nQ,A,0.5,1\n"),
     ],
 )
 def test_reads_takes_an_object_of_numbers_as_scores_by_their_names(name: str, text: str) -> None:
-    assert read(text, name)["scores"] == [score("t", "Factuality", 0.5), score("t", "Closeness", 1.0)]
+    assert read(text, name)["scores"] == [score("t", "Aptness", 0.5), score("t", "Closeness", 1.0)]
 
 
 def test_reads_takes_the_parts_of_an_object_that_asks() -> None:
