@@ -11,8 +11,8 @@ from decimal import Decimal
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalsite.accounts.audit import NamedSubject, record
-from evalsite.base.rows import lock_row
+from evalsite.accounts.audit import record
+from evalsite.base.rows import check_owner, lock_row
 from evalsite.review.models import (
     GoldenItem,
     GoldenRule,
@@ -71,10 +71,12 @@ def use_version(*, evaluator: RunEvaluator, actor: User | None) -> Judge:
 
     Raises:
         ReviewRefused: its model is another by now, or its options cannot be stored any more.
+        NotOwner: the judge is somebody else's.
     """
     if evaluator.judge is None:
         raise ReviewRefused("This version has no judge; rules are used as the cases state them.")
     judge = lock_row(Judge, evaluator.judge.pk, "endpoint")
+    check_owner(judge, actor)
     evaluator.judge = judge
     if not differences_from(evaluator):
         return judge
@@ -112,8 +114,10 @@ def add_example(*, item: GoldenItem, judge: Judge, reply: str, actor: User | Non
 
     Raises:
         ReviewRefused: the item is in the test, the judge takes no examples, or the reply does not say people's label.
+        NotOwner: the judge is somebody else's.
     """
     judge = lock_row(Judge, judge.pk, "endpoint")
+    check_owner(judge, actor)
     item = _locked(item)
     if item.part == GoldenPart.TEST:
         raise ReviewRefused("The test part stays shut: none of its responses can be an example.")
@@ -138,7 +142,7 @@ def add_example(*, item: GoldenItem, judge: Judge, reply: str, actor: User | Non
         raise ReviewRefused(str(problem)) from None
     same_case = GoldenItem.objects.filter(golden_set=item.golden_set_id, case_key=item.case_key)
     same_case.filter(part=GoldenPart.DEVELOPMENT).update(part=GoldenPart.EXAMPLES, moved_at=at)
-    record(actor, "golden.example", _about(item.golden_set), case=item.case_key, judge=judge.name)
+    record(actor, "golden.example", item.golden_set, case=item.case_key, judge=judge.name)
     return saved
 
 
@@ -157,14 +161,14 @@ def note_rule(
     if item is not None and item.part == GoldenPart.TEST:
         raise ReviewRefused("The test part stays shut: no rule can come from it.")
     rule = GoldenRule.objects.create(golden_set=golden_set, item=item, text=text, written_by=actor, written_at=at)
-    record(actor, "golden.rule_noted", _about(golden_set), rule=rule.pk)
+    record(actor, "golden.rule_noted", golden_set, rule=rule.pk)
     return rule
 
 
 @transaction.atomic
 def delete_rule(*, rule: GoldenRule, actor: User | None) -> None:
     """Delete a rule that somebody noted."""
-    record(actor, "golden.rule_deleted", _about(rule.golden_set), text=rule.text)
+    record(actor, "golden.rule_deleted", rule.golden_set, text=rule.text)
     rule.delete()
 
 
@@ -184,7 +188,7 @@ def doubt_label(*, item: GoldenItem, reason: str, actor: User, at: datetime) -> 
     if final_label.item_id is None:
         raise ReviewRefused("This label was imported. Correct it in its table, and import the table again.")
     reopen_item(item_id=final_label.item_id, actor=actor, reason=reason, at=at)
-    record(actor, "golden.label_doubted", _about(item.golden_set), item=final_label.item_id)
+    record(actor, "golden.label_doubted", item.golden_set, item=final_label.item_id)
 
 
 def subject_of_item(item: GoldenItem) -> JudgeSubject:
@@ -224,10 +228,6 @@ def _share(label: Label) -> float:
     if label.share is None:
         raise ReviewRefused("The labels of this set are names without a worth, so no verdict equals them.")
     return label.share
-
-
-def _about(golden_set: GoldenSet) -> NamedSubject:
-    return NamedSubject(golden_set.name, golden_set.pk)
 
 
 def development_choices(golden_set: GoldenSet, judges: Sequence[Judge], rubric: Rubric | None) -> list[EvaluatorChoice]:
@@ -300,16 +300,9 @@ def open_test(
     changes = changes_between(version, versions_of([run_evaluator])[run_evaluator.pk])
     if changes:
         raise ReviewRefused(f"The test stays shut: {' '.join(changes)} Run the judge on development again first.")
+    facts = {"judge": evaluator.name, "version": version.key[:12], "run": run.pk}
     before = locked.runs.filter(part=GoldenPart.TEST).count() - 1
-    record(
-        actor,
-        "golden.test_opened",
-        NamedSubject(locked.name, locked.pk),
-        judge=evaluator.name,
-        version=version.key[:12],
-        run=run.pk,
-        opened_before=before,
-    )
+    record(actor, "golden.test_opened", locked, **facts, opened_before=before)
     return run
 
 
@@ -393,7 +386,7 @@ def make_golden_set(
         ],
         batch_size=BATCH,
     )
-    record(actor, "golden.made", NamedSubject(golden_set.name, golden_set.pk), cases=material.cases, seed=seed)
+    record(actor, "golden.made", golden_set, cases=material.cases, seed=seed)
     return golden_set
 
 
@@ -487,7 +480,7 @@ def ask_for_wording(
         asked_by=actor,
         asked_at=at,
     )
-    record(actor, "golden.wording_asked", NamedSubject(golden_set.name, golden_set.pk), endpoint=endpoint.name)
+    record(actor, "golden.wording_asked", golden_set, endpoint=endpoint.name)
     return proposal
 
 
@@ -524,9 +517,11 @@ def accept_wording(*, proposal: WordingProposal, accepted: Collection[int], acto
     Raises:
         ReviewRefused: nothing was accepted, the proposal is used or not ready, the judge's prompt has changed since,
             or the prompt with these lines cannot be used.
+        NotOwner: the judge is somebody else's.
     """
     row = lock_row(WordingProposal, proposal.pk, "golden_set")
     judge = lock_row(Judge, row.judge_id, "endpoint")
+    check_owner(judge, actor)
     if row.status != ProposalStatus.READY:
         raise ReviewRefused("This proposal cannot be accepted: it is not ready, or was accepted before.")
     places = {line.place for line in wording_lines(row.before, row.after) if line.place is not None}
@@ -542,6 +537,5 @@ def accept_wording(*, proposal: WordingProposal, accepted: Collection[int], acto
         raise ReviewRefused(f"The prompt cannot be used with these lines: {problem}") from None
     row.status, row.accepted, row.accepted_at = ProposalStatus.ACCEPTED, chosen, at
     row.save(update_fields=["status", "accepted", "accepted_at"])
-    about = NamedSubject(row.golden_set.name, row.golden_set.pk)
-    record(actor, "golden.wording_accepted", about, judge=judge.name, lines=len(chosen), of=len(places))
+    record(actor, "golden.wording_accepted", row.golden_set, judge=judge.name, lines=len(chosen), of=len(places))
     return saved

@@ -5,9 +5,17 @@ from __future__ import annotations
 import pytest
 
 from evalsite.accounts.roles import Role
-from evalsite.review.models import FinalLabel, GoldenItem
+from evalsite.base.rows import NotOwner
+from evalsite.review.models import FinalLabel, GoldenItem, ProposalStatus, WordingProposal
 from evalsite.review.routing import GoldenPart
-from evalsite.review.services.golden import add_example, doubt_label, note_rule, suggested_reply
+from evalsite.review.services.golden import (
+    accept_wording,
+    add_example,
+    doubt_label,
+    note_rule,
+    suggested_reply,
+    use_version,
+)
 from evalsite.review.states import ReviewRefused
 from judging.judges.kinds.custom_templates import read_examples
 from judging.models import Judge
@@ -59,6 +67,26 @@ def test_an_example_is_refused_in_words() -> None:
     with pytest.raises(ReviewRefused, match=r"^The test part stays shut"):
         add_example(item=shut, judge=judge, reply="GRADE: I", actor=None, at=NOON)
     assert Judge.objects.get(pk=judge.pk).options["examples"] == ""
+
+
+def test_nobody_teaches_the_judge_of_somebody_else() -> None:
+    item, _, judge = items()
+    judge.created_by = factories.user("rita", Role.RESEARCHER)
+    judge.save()
+    rob = factories.user("rob", Role.RESEARCHER)
+    run = factories.run(suite=item.golden_set.suite)
+    evaluator = factories.evaluator(run=run, kind="judge", judge=judge, options={"judge_options": judge.options})
+    about = {"golden_set": item.golden_set, "evaluator": evaluator, "endpoint": judge.endpoint, "asked_at": NOON}
+    proposal = WordingProposal.objects.create(judge=judge, before="", after="", status=ProposalStatus.READY, **about)
+    acts = (
+        lambda: add_example(item=item, judge=judge, reply="GRADE: I", actor=rob, at=NOON),
+        lambda: use_version(evaluator=evaluator, actor=rob),
+        lambda: accept_wording(proposal=proposal, accepted=[0], actor=rob, at=NOON),
+    )
+
+    for act in acts:
+        with pytest.raises(NotOwner, match="is the work of rita"):
+            act()
 
 
 def test_nothing_is_learned_from_the_test() -> None:
