@@ -19,7 +19,7 @@ from judging.grading.reports import (
     reduce_scores,
     suite_report,
 )
-from judging.models import Ask, Case, EvaluatorKind, Run, RunEvaluator, Score, Suite, System, TaskStatus
+from judging.models import SCORED_KINDS, Ask, Case, EvaluatorKind, Run, RunEvaluator, Score, Suite, System, TaskStatus
 from judging.selectors.benchmarks import case_filters
 from judging.selectors.runs import tasks_of
 from judging.specs.selections import selection_from_json
@@ -165,15 +165,16 @@ def _judge_rows(
     """Return means of shares over cases, as boards have them, with the deviation between cases, and what is left out.
 
     A case without a response has its null score, but where no response of the system has a score; a log is about its
-    own cases.
+    own cases, and a trial, anchors and golden sets about the responses that were chosen.
     """
     suite, (low, high) = evaluator.run.suite, clip_of(evaluator) or (-inf, inf)
+    has_own_cases = evaluator.imported_from or evaluator.run.kind not in SCORED_KINDS
     is_unread = {share for shares in by_prompt.values() for share in shares} == {None}
     shares, left_out = defaultdict[tuple[str, str], list[float]](list), list[str]()
     for case in cases:
         attempts = by_prompt.get(case.prompt_id, ())
         decided = [share for share in attempts if share is not None]
-        if not attempts and evaluator.imported_from:
+        if not attempts and has_own_cases:
             continue
         if is_unread or len(decided) < len(attempts):
             left_out.append(case.key)

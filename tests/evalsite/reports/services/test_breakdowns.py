@@ -9,7 +9,7 @@ import pytest
 
 from evalsite.reports.services.leaderboards import compute_breakdown
 from judging.actions.run_reports import run_report
-from judging.models import RunEvaluator
+from judging.models import UNREPORTED_KINDS, RunEvaluator, RunKind
 from judging.selectors.figures import run_figures
 from judging.services.file_imports.imports import store_import
 from judging.services.file_imports.intake import ImportOptions
@@ -145,6 +145,23 @@ def test_a_log_without_points_has_rows_of_shares_over_the_cases_that_it_scores()
     )
     assert [(line["scored"], line["left_out"], line["rows"][0]["shown"]) for line in figures] == [
         (3, (), "33.3% over 3 cases, standard deviation 57.7%, standard error 33.3%")
+    ]
+
+
+@pytest.mark.parametrize("kind", UNREPORTED_KINDS)
+def test_a_run_on_chosen_responses_counts_none_that_was_not_chosen(kind: RunKind) -> None:
+    cases = [factories.case(key=key) for key in "abc"]
+    run = factories.run(suite=factories.suite(cases=cases), kind=kind)
+    judge, ada, bob = factories.evaluator(run=run, kind="judge"), factories.system("ada"), factories.system("bob")
+    run.systems.add(ada, bob)
+    for system, case in ((ada, cases[0]), (ada, cases[1]), (bob, cases[2])):
+        factories.score(evaluator=judge, response=factories.response(prompt=case.prompt, system=system), share=1.0)
+
+    figures = run_report(run.pk, with_figures=True)["figures"]
+
+    assert [(line["left_out"], [row["shown"] for row in line["rows"][:1]]) for line in figures] == [
+        ((), ["100.0% over 2 cases, standard deviation 0.0%, standard error 0.0%"]),
+        ((), ["100.0% over 1 case"]),
     ]
 
 
