@@ -11,9 +11,11 @@ from django import forms
 
 from debate.actions import DEBATE_SETS
 from debate.models import DebateSet
+from evalsite.accounts.audit import record
 from evalsite.base.actions.declarations import Action, ActionCall, NoInput, PageData
 from evalsite.base.command_base import facts_text
 from evalsite.base.formats import ScoreScale
+from evalsite.base.rows import check_owner
 from evalsite.base.types import JsonDict, JsonObject, Refused
 from evalsite.review.actions.queues import QUEUES
 from evalsite.review.jobs import launch, launch_rest, route_debates, route_run
@@ -112,7 +114,7 @@ def _send_later(act: ActionCall[Any, Any], queue: Queue | None, items: int) -> N
 class RouteForm(forms.Form):
     """What is routed: one run or one set of debates; without either, all that finished and was not."""
 
-    run = forms.ModelChoiceField(Run.objects.all(), required=False, help_text="A finished run.")
+    run = forms.ModelChoiceField(Run.objects.filter(kind__in=SCORED_KINDS), required=False, help_text="A finished run.")
     debate_set = forms.ModelChoiceField(DebateSet.objects.all(), required=False, help_text="A set that has ended.")
 
 
@@ -120,6 +122,8 @@ class RouteForm(forms.Form):
 def route(act: ActionCall[None, RouteForm]) -> JsonDict:
     """Create the missing items of runs and debates that have finished, as a worker does by itself. Safe to repeat."""
     run, debate_set = act.data["run"], act.data["debate_set"]
+    if run is not None:
+        check_owner(run, act.actor)
     runs, sets = [run] if run is not None else [], [debate_set] if debate_set is not None else []
     if run is not None and run.status != RunStatus.FINISHED:
         raise Refused(f"{run} is {run.get_status_display().lower()}; only finished runs are routed.", field="run")
@@ -128,7 +132,9 @@ def route(act: ActionCall[None, RouteForm]) -> JsonDict:
         sets = list(unrouted_debate_sets().select_related("rubric"))
     opened = sum(open_items_for_run(run=each, at=act.at) for each in runs)
     opened += sum(open_items_for_debates(debate_set=each, at=act.at) for each in sets)
-    return {"runs": len(runs), "debate_sets": len(sets), "items_opened": opened}
+    facts = {"runs": len(runs), "debate_sets": len(sets), "items_opened": opened}
+    record(act.actor, "queue.routed", run or debate_set or "what had finished", **facts)
+    return facts
 
 
 def _withdrawn_words(count: int) -> str:

@@ -256,6 +256,8 @@ def why_not_yet(run: Run) -> str:
     """Return why nothing more of a run can be sent now; the audit of a run at work is not drawn yet."""
     if run.kind == RunKind.SINGLE:
         return "This run has one judge and one response. Send it from the page of its verdict."
+    if run.kind in (RunKind.ANCHOR, RunKind.GOLDEN):
+        return "The responses of this run are labelled. A label in doubt is sent back from the page of its golden set."
     if run.status in ACTIVE:
         return AT_THE_END[AskedPeople.of(run.options)]
     if run.kind == RunKind.ESI and run.status == RunStatus.PAUSED:

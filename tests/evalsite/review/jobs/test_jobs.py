@@ -10,6 +10,8 @@ from django.core.management import call_command
 from redis.exceptions import ConnectionError as BrokerGone
 
 from debate.models import DebateSet
+from evalsite.accounts.models import AuditEntry
+from evalsite.accounts.roles import Role
 from evalsite.base.command_base import BadInput
 from evalsite.base.signals import content_changed, debates_finished, run_finished
 from evalsite.reports import jobs as reports_jobs
@@ -113,6 +115,22 @@ def test_queue_route_prints_one_json_object(capsys: pytest.CaptureFixture[str]) 
         {"runs": 0, "debate_sets": 1, "items_opened": 1},
         {"runs": 0, "debate_sets": 0, "items_opened": 0},
     ]
+
+
+def test_queue_route_stands_in_the_log_and_is_for_owners_of_a_run_whose_scores_count() -> None:
+    rita, _ = factories.user("rita", Role.RESEARCHER), factories.user("rob", Role.RESEARCHER)
+    run = factories.run(status="finished", finished_at=NOON, created_by=rita)
+    trial = factories.run(status="finished", finished_at=NOON, kind="single")
+
+    with pytest.raises(BadInput, match="is the work of rita"):
+        call_command("queue", "route", "--run", f"{run.pk}", "--by", "rob")
+    with pytest.raises(BadInput, match=f"There is no run “{trial.pk}”"):
+        call_command("queue", "route", "--run", f"{trial.pk}")
+    call_command("queue", "route", "--run", f"{run.pk}", "--by", "rita")
+
+    entry = AuditEntry.objects.get(action="queue.routed")
+    facts = {"runs": 1, "debate_sets": 0, "items_opened": 0, "through": "command"}
+    assert (entry.actor, entry.subject_id, entry.detail) == (rita, run.pk, facts)
 
 
 def test_queue_route_refuses_runs_that_have_not_finished() -> None:

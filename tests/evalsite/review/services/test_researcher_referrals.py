@@ -131,6 +131,14 @@ def test_send_chosen_sends_nothing_where_it_refuses() -> None:
     assert not ReviewItem.objects.exists()
 
 
+@pytest.mark.parametrize("kind", ["anchor", "golden"])
+def test_send_rest_asks_nobody_about_responses_that_are_labelled(kind: str) -> None:
+    run = factories.run(status="finished", finished_at=LATER, kind=kind, done=1, total=1)
+
+    with pytest.raises(ReviewRefused, match="The responses of this run are labelled"):
+        send_rest(about=run, actor=factories.user("ada", Role.RESEARCHER), at=LATER)
+
+
 def test_send_rest_sends_everything_unsettled_that_is_in_no_queue() -> None:
     ada = factories.user("ada")
     run = judged_run(
