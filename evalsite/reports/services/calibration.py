@@ -72,6 +72,7 @@ class Calibration:
     steps: tuple[Step, ...]
     taken: tuple[ThresholdLook, ...]
     why_not: str  # why no look can be taken now; empty: it can
+    dropped: ThresholdLook | None = None  # the last one, on the labels of now, whose threshold is not in force
 
     @property
     def wrong(self) -> str:
@@ -131,7 +132,8 @@ def preview(content: ReportContent, wanted: ThresholdTarget) -> Calibration:
     target = replace(wanted, delta=plan.delta, looks=plan.looks) if plan else wanted
     steps = risk_coverage(measured_verdicts(content, tolerance=target.tolerance))
     taken = tuple(plan.taken.all()) if plan else ()
-    seen = Calibration(target, steps, taken, why_no_look(plan, wanted, labels_hash=_labels_hash(content)))
+    why_not = why_no_look(plan, wanted, labels_hash=_labels_hash(content))
+    seen = Calibration(target, steps, taken, why_not, _dropped(taken, content) if target == wanted else None)
     if seen.why_not or seen.cases >= seen.fewest:
         return seen
     if content["items"] and not content["measured"]:
@@ -139,23 +141,32 @@ def preview(content: ReportContent, wanted: ThresholdTarget) -> Calibration:
     return replace(seen, why_not=f"{seen.cases} audited cases; at least {seen.fewest} are needed. No look was used.")
 
 
+def _dropped(taken: Sequence[ThresholdLook], content: ReportContent) -> ThresholdLook | None:
+    last = taken[-1] if taken and taken[-1].threshold is not None else None
+    if last is None or last.labels_hash != _labels_hash(content):
+        return None
+    return None if EvaluatorThreshold.objects.filter(look=last).exists() else last
+
+
 def take_look(content: ReportContent, wanted: ThresholdTarget, *, actor: User | None, at: datetime) -> ThresholdLook:
     """Test the version against the target and store the look, and the threshold where one passes.
 
-    Wrong is what differs from people's label by more than the tolerance, in points of an ordered scale.
+    A threshold that was removed or replaced since is put in force again where nothing was labelled since its look,
+    which uses no other. Wrong is what differs from people's label by more than the tolerance, in points of a scale.
 
     Raises:
         LookRefused: nobody may look now. That uses no look.
     """
     seen = preview(content, wanted)
-    if seen.why_not:
+    if seen.why_not and seen.dropped is None:
         raise LookRefused(seen.why_not)
     decision = choose_threshold(seen.steps, alpha=seen.target.alpha, delta=seen.target.delta_of_look, wrong=seen.wrong)
+    labels, chosen = _labels_hash(content), _chosen(decision, seen.target)
     return record_look(
         name=content["name"],
         version=version_of_content(content),
         target=seen.target,
-        found=LookedAt(_labels_hash(content), seen.steps[-1].cases, _chosen(decision, seen.target), _reason(decision)),
+        found=LookedAt(labels, seen.steps[-1].cases, chosen, _reason(decision), again=seen.dropped),
         actor=actor,
         at=at,
     )

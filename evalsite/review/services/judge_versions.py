@@ -73,6 +73,7 @@ class LookedAt:
     cases: int
     chosen: ChosenThreshold | None
     reason: str  # why none was chosen
+    again: ThresholdLook | None = None  # the same was found by it before, so that no other is used
 
 
 @transaction.atomic
@@ -81,7 +82,8 @@ def record_look(
 ) -> ThresholdLook:
     """Store a look, the plan with the first one, and the threshold that it accepted, in place of an earlier one.
 
-    The next runs of the version are routed by it. A look that accepts none leaves an earlier threshold in force.
+    The next runs of the version are routed by it. A look that accepts none leaves an earlier threshold in force, and
+    one that is named again puts its own in force again.
 
     Raises:
         LookRefused: none is left, the plan is another, or nothing is new.
@@ -90,10 +92,23 @@ def record_look(
     planned = {"evaluator_name": name, "delta": target.delta, "looks": target.looks or MOST_LOOKS}
     plan, _ = ThresholdPlan.objects.get_or_create(**about, defaults=planned)
     plan = ThresholdPlan.objects.select_for_update().get(pk=plan.pk)
+    look = found.again or _taken(plan, target, found, actor, at)
+    if found.chosen:
+        _save_threshold(name, version, target, found.chosen, look)
+    detail = {name: value for name, value in asdict(target).items() if value}
+    verb = "threshold.restored" if found.again else "threshold.saved" if found.chosen else "threshold.refused"
+    subject = NamedSubject(name, plan.pk)
+    record(actor, verb, subject, threshold=look.threshold, look=look.number, **detail, version=version.key[:12])
+    return look
+
+
+def _taken(
+    plan: ThresholdPlan, target: ThresholdTarget, found: LookedAt, actor: User | None, at: datetime
+) -> ThresholdLook:
     if refusal := why_no_look(plan, target, labels_hash=found.labels_hash):
         raise LookRefused(refusal)
     number = plan.taken.count() + 1
-    look = plan.taken.create(
+    return plan.taken.create(
         number=number,
         labels_hash=found.labels_hash,
         cases=found.cases,
@@ -102,13 +117,6 @@ def record_look(
         looked_by=actor,
         looked_at=at,
     )
-    if found.chosen:
-        _save_threshold(name, version, target, found.chosen, look)
-    detail = {name: value for name, value in asdict(target).items() if value}
-    verb = "threshold.saved" if found.chosen else "threshold.refused"
-    subject = NamedSubject(name, plan.pk)
-    record(actor, verb, subject, threshold=look.threshold, look=number, **detail, version=version.key[:12])
-    return look
 
 
 def _outcome(target: ThresholdTarget, found: LookedAt, look: str) -> str:

@@ -75,6 +75,7 @@ def test_preview_threshold_prints_the_curve_and_set_threshold_saves() -> None:
     removed = [as_json("judge", "remove-threshold", "--name", "Strict") for _ in range(2)]
     assert [output["removed"] for output in removed] == [True, False]
     assert not EvaluatorThreshold.objects.exists()
+    assert as_json(*SET) == saved  # in force again, without another look
     assert refusal(*SET).startswith("The one look at this version and error rate")
 
 

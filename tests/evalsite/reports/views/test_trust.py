@@ -94,7 +94,7 @@ def test_looks_are_counted_and_used_up(researcher: Client) -> None:
     assert not EvaluatorThreshold.objects.exists()
 
 
-def test_too_few_cases_use_no_look_and_a_removed_threshold_gives_none_back(researcher: Client) -> None:
+def test_too_few_cases_use_no_look_and_a_removed_threshold_comes_back_without_one(researcher: Client) -> None:
     audited_judge(SURE[1:])
     address = reverse("reports:judge-threshold")
 
@@ -107,9 +107,21 @@ def test_too_few_cases_use_no_look_and_a_removed_threshold_gives_none_back(resea
     assert ThresholdLook.objects.get().outcome == (
         "Accepts 100%, wrong in at most 9.5% with 90% certainty (look 1 of 5)."  # 1 - .02^(1/39)
     )
-    assert "Take look 2 of 5" in shown
+    assert "Use the threshold of look 1 again" in shown
     assert "4 are left." in shown
     assert "Nothing was labelled since look 1" in shown
+    other = researcher.post(address, FIVE | {"certainty": "80"}).content.decode()  # is no promise of that look
+    assert "were planned with 90% certainty" in other
+    assert not EvaluatorThreshold.objects.exists()
+    researcher.post(address, FIVE)
+    again = researcher.post(address, FIVE).content.decode()
+    assert "Nothing was labelled since look 1" in again
+    assert EvaluatorThreshold.objects.get().look == ThresholdLook.objects.get()
+    assert list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))[-3:] == [
+        "threshold.saved",
+        "threshold.removed",
+        "threshold.restored",
+    ]
 
 
 def test_a_threshold_saved_before_looks_were_counted_says_so(researcher: Client) -> None:
