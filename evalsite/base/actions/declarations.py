@@ -180,6 +180,7 @@ Filled = TypeVar("Filled", bound=forms.BaseForm)
 PageData = MultiValueDict[str, Any]
 PageFiles = MultiValueDict[str, Any]
 MOST_ROWS = 200  # of one answer of a list
+MOST_NUMBER = 2**31 - 1  # that a column of whole numbers holds in every database
 CREATE, CHANGE, DELETE = "create", "change", "delete"  # mean the same for each noun; what is deleted is returned
 ESTIMATE = "estimate"  # what CREATE would cost
 READING = ("list", "show")  # verbs of each noun that are no actions
@@ -308,6 +309,11 @@ def _attribute(row: Any, names: Sequence[str]) -> object:
     return value() if callable(value) else value
 
 
+def _fits_a_column(number: int) -> None:
+    if abs(number) > MOST_NUMBER:
+        raise forms.ValidationError(f"Enter a number no further from 0 than {MOST_NUMBER:,}.")
+
+
 class ActionOptions(TypedDict, Generic[Subject, Filled], total=False):
     """What an action may say about itself.
 
@@ -389,6 +395,9 @@ class Action(Generic[Subject, Filled]):
         makes_form, about = self.options.get("makes_form"), self.options.get("about")
         told: JsonDict = {about: subject} if about else {}
         form = self.form_class(data, **told) if makes_form is None else makes_form(subject, first, data)
+        for shown in form.fields.values():
+            if type(shown) is forms.IntegerField and shown.max_value is None:
+                shown.validators.append(_fits_a_column)
         if files:
             form.files = files
         return form
