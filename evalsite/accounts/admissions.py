@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -12,8 +12,8 @@ from django.db import transaction
 
 from evalsite.accounts.audit import record
 from evalsite.accounts.roles import Role, highest, role_of, set_role
-from evalsite.accounts.second_factors import drop_factors
-from evalsite.accounts.services import PersonDetails, create_person
+from evalsite.accounts.second_factors import drop_factors, sign_out_without_factor
+from evalsite.accounts.services import PersonDetails, create_person, has_account
 from evalsite.base.rows import lock_row
 from evalsite.base.signals import person_linked
 from evalsite.base.types import JsonDict, Refused
@@ -101,10 +101,12 @@ def _person_with_address(claims: Claims) -> User | None:
 def _create(claims: Claims, role: Role | None) -> User:
     if not settings.OIDC_NEW_PEOPLE or role is None:
         raise SignOnRefused("You have no account here. Ask an admin of the site for one.")
+    is_taken = has_account(claims.details.email)  # nobody vouches that it is theirs
+    details = replace(claims.details, email="") if is_taken else claims.details
     try:
-        UnicodeUsernameValidator()(claims.details.username)
+        UnicodeUsernameValidator()(details.username)
         with transaction.atomic():
-            person = create_person(details=claims.details, role=role, actor=None).person
+            person = create_person(details=details, role=role, actor=None).person
             person.set_unusable_password()
             person.save(update_fields=["password"])
     except (ValidationError, Refused) as error:
@@ -126,6 +128,7 @@ def _follow_groups(*, person_id: int, role: Role | None) -> None:
         person.is_superuser = False
         person.save(update_fields=["is_superuser"])
     set_role(user=person, role=role)
+    sign_out_without_factor(person)
     record(None, "person.changed", person, role=[before, role], by="single sign-on")
 
 

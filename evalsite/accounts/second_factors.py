@@ -425,6 +425,12 @@ def require_factors(*, roles: Iterable[Role], actor: User | None) -> list[Role]:
     return chosen
 
 
+def sign_out_without_factor(person: User) -> None:
+    """End the sessions of who has got a role that requires a second factor and has none: they began without one."""
+    if has_to_enrol(person):
+        remove_sessions(person)
+
+
 WAITING = "waits_for_second_factor"  # in the session: who, the hash of their password, since when, and the page wanted
 ASKED = "passkey_asked"  # in the session: what the answer of a passkey is checked with
 SECOND_STEP = "second_step"  # among credentials that failed

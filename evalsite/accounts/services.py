@@ -30,6 +30,7 @@ from django_rq import job
 from evalsite.accounts.audit import record
 from evalsite.accounts.models import AuditEntry, Invitation, Organisation
 from evalsite.accounts.roles import Role, highest, role_of, set_role
+from evalsite.accounts.second_factors import sign_out_without_factor
 from evalsite.base.rows import assign, lock_row
 from evalsite.base.types import JsonDict, Refused
 
@@ -74,10 +75,11 @@ def create_person(*, details: PersonDetails, role: Role, actor: User | None, pas
     """Make an account with a password of its own, unless one is given.
 
     Raises:
-        PersonRefused: the user name is taken, or the given password is too weak.
+        PersonRefused: the user name or the address is taken, or the given password is too weak.
     """
     if User.objects.filter(username__iexact=details.username).exists():
         raise PersonRefused(f"The user name {details.username!r} is taken.", field="username")
+    _check_address(details.email)
     person = User(
         username=details.username,
         first_name=details.first_name,
@@ -98,7 +100,8 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
     """Change a person's name, address, role and whether they may sign in.
 
     Raises:
-        PersonRefused: admins would shut themselves out, or the site would be left without an admin.
+        PersonRefused: admins would shut themselves out, the site would be left without an admin, or another person
+            has the address.
     """
     person = lock_row(User, person.pk)
     before = role_of(person)
@@ -110,6 +113,7 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
     changes = _apply(person, details, is_active)
     if before != role:
         set_role(user=person, role=role)
+        sign_out_without_factor(person)
         changes["role"] = [before.value if before else None, role.value]
     if changes:
         record(actor, "person.changed", person, **changes)
@@ -118,7 +122,7 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
 
 @transaction.atomic
 def update_own_details(*, person: User, details: PersonDetails) -> User:
-    """Change one's own name and address."""
+    """Change one's own name and address. Raises: PersonRefused: another person has the address."""
     person = lock_row(User, person.pk)
     changes = _apply(person, details, person.is_active)
     if changes:
@@ -151,8 +155,20 @@ def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
         "is_active": is_active,
     }
     changes = assign(person, fields)
+    if "email" in changes:
+        _check_address(person.email, of=person)
     person.save(update_fields=list(fields))
     return changes
+
+
+def has_account(email: str, *, but: User | None = None) -> bool:
+    """Return whether somebody but this person has a mail address, by which people are named and signed on."""
+    return bool(email) and User.objects.filter(email__iexact=email).exclude(pk=but and but.pk).exists()
+
+
+def _check_address(email: str, *, of: User | None = None) -> None:
+    if has_account(email, but=of):
+        raise PersonRefused("Somebody with this address has an account already.", field="email")
 
 
 def check_admin_stays(person: User) -> None:
@@ -390,12 +406,12 @@ def invite(*, email: str, role: Role, days: int, actor: User | None, at: datetim
     """Invite an address; an earlier invitation of it ends. The link goes there by mail, where a server is set.
 
     Raises:
-        InvitationRefused: the site takes no passwords, or the address has an account.
+        InvitationRefused: the site takes no passwords.
+        PersonRefused: the address has an account.
     """
     if not settings.PASSWORDS:
         raise InvitationRefused(f"People get their account here by signing in with {settings.OIDC_NAME}.")
-    if User.objects.filter(email__iexact=email).exists():
-        raise InvitationRefused("Somebody with this address has an account already.", field="email")
+    _check_address(email)
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         Invitation.objects.filter(email__iexact=email, used_at=None, revoked_at=None).update(revoked_at=at)

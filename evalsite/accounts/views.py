@@ -132,10 +132,13 @@ def preferences(request: PageRequest) -> HttpResponse:
     person = request.user
     initial = {"first_name": person.first_name, "last_name": person.last_name, "email": person.email}
     form = DetailsForm(request.POST if request.method == "POST" else None, initial=initial)
-    if form.is_valid():
-        services.update_own_details(person=person, details=form.details(person.username))
-        messages.success(request, "Saved.")
-        return redirect("accounts:preferences")
+    try:
+        if form.is_valid():
+            services.update_own_details(person=person, details=form.details(person.username))
+            messages.success(request, "Saved.")
+            return redirect("accounts:preferences")
+    except Refused as refusal:
+        show_refusal(form, refusal)
     sessions = open_sessions(person=person, key=request.session.session_key, at=timezone.now())
     return render(request, "accounts/preferences.html", {"form": form, "sessions": sessions})
 
@@ -445,7 +448,7 @@ def app_add(request: PageRequest) -> HttpResponse:
     person, at = request.user, timezone.now()
     form = AppForm(request.POST if request.method == "POST" else None, initial={"name": "Phone"})
     sealed = request.session.get(NEW_APP)
-    if sealed is None or request.method == "GET":
+    if sealed is None:  # a page that is opened again shows what was scanned
         request.session[NEW_APP] = sealed = factors.seal(new_secret())
     try:
         if form.is_valid():

@@ -102,6 +102,7 @@ def test_admit_links_no_address_that_is_not_verified_in_a_domain_of_the_site(ema
     person = admit(_claims("all", email=email, is_verified=is_verified), known=None)
 
     assert (person.pk != other.pk, role_of(person), role_of(other)) == (True, Role.ANNOTATOR, Role.ADMIN)
+    assert person.email == ""  # whose the address is nobody says
 
 
 def test_admit_links_a_verified_address_and_ends_password_sessions_and_tokens(client: Client) -> None:

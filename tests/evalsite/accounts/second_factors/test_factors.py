@@ -20,7 +20,7 @@ from evalsite.accounts.models import AuditEntry, RecoveryCode, SecondFactor
 from evalsite.accounts.personal_data import erase_person, personal_document
 from evalsite.accounts.roles import Role, Scope
 from evalsite.accounts.second_factors import code_at
-from evalsite.accounts.services import PersonDetails
+from evalsite.accounts.services import PersonDetails, update_person
 from evalsite.accounts.sessions import OPENED
 from evalsite.api.models import ApiToken
 from evalsite.api.tokens import make_token
@@ -166,6 +166,7 @@ def test_an_app_is_set_up_with_the_code_that_it_shows_and_codes_are_shown_once(a
     _password(client)
     page = client.get(reverse("accounts:second-factor-app")).content.decode()
     sealed = client.session["new_app"]
+    client.get(reverse("accounts:second-factor-app"))  # what was scanned holds, though the page was opened again
 
     wrong = client.post(reverse("accounts:second-factor-app"), {"name": "Phone", "code": "1"})
     secret = factors.unseal(sealed)
@@ -254,6 +255,17 @@ def test_a_required_factor_holds_people_back_until_they_have_one(ada: User) -> N
     assert _is_in(client)
     client.post(reverse("accounts:second-factor-remove", args=[SecondFactor.objects.get().pk]))
     assert SecondFactor.objects.count() == 1  # the last one of somebody who needs one stays
+
+
+def test_who_gets_a_role_that_requires_a_factor_shows_it_at_once(ada: User, client: Client) -> None:
+    ben = factories.user("ben", Role.RESEARCHER)
+    client.force_login(ben)
+    factors.require_factors(roles=[Role.ADMIN], actor=ada)
+    opened = Session.objects.count()
+
+    update_person(person=ben, details=PersonDetails("ben"), role=Role.ADMIN, is_active=True, actor=ada)
+
+    assert (opened, Session.objects.count()) == (1, 0)
 
 
 def test_a_required_factor_comes_before_tokens_of_the_api(ada: User) -> None:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from evalsite.accounts.models import AuditEntry, Invitation
 from evalsite.accounts.personal_data import erase_person, personal_document
 from evalsite.accounts.roles import Role, role_of
-from evalsite.accounts.services import InvitationRefused, invite, revoke
+from evalsite.accounts.services import InvitationRefused, PersonRefused, invite, revoke
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -106,7 +106,7 @@ def test_nobody_is_invited_whose_address_has_an_account_or_where_no_passwords_ar
     ada: User, settings: Any
 ) -> None:
     User.objects.filter(pk=ada.pk).update(email="ADA@example.org")
-    with pytest.raises(InvitationRefused, match="has an account already"):
+    with pytest.raises(PersonRefused, match="has an account already"):
         invite(email="ada@example.org", role=Role.VIEWER, days=1, actor=ada, at=timezone.now())
 
     settings.PASSWORDS = False

@@ -53,6 +53,38 @@ def test_create_person_refuses_a_user_name_that_differs_in_case_only(admin: User
     assert User.objects.count() == 1
 
 
+def test_nobody_gets_the_address_of_somebody_else(admin: User) -> None:
+    ben = create_person(details=PersonDetails("ben", email="ben@example.org"), role=Role.VIEWER, actor=None).person
+    taken = PersonDetails("cleo", email="Ben@Example.org")
+    cleo = create_person(details=PersonDetails("cleo"), role=Role.VIEWER, actor=None).person
+    acts = (
+        lambda: create_person(details=PersonDetails("dan", email="BEN@example.org"), role=Role.VIEWER, actor=admin),
+        lambda: update_person(person=cleo, details=taken, role=Role.VIEWER, is_active=True, actor=admin),
+        lambda: update_own_details(person=cleo, details=taken),
+    )
+
+    for act in acts:
+        with pytest.raises(PersonRefused, match="Somebody with this address has an account already"):
+            act()
+    update_own_details(person=ben, details=PersonDetails("ben", email="BEN@example.org"))
+
+    assert sorted(User.objects.values_list("username", "email")) == [
+        ("ada", admin.email),
+        ("ben", "BEN@example.org"),
+        ("cleo", ""),
+    ]
+
+
+def test_people_who_have_one_address_since_before_can_be_changed(admin: User) -> None:
+    ben, cleo = factories.user("ben", Role.VIEWER), factories.user("cleo", Role.VIEWER)
+    User.objects.filter(pk__in=(ben.pk, cleo.pk)).update(email="lab@example.org")
+    cleo.refresh_from_db()
+
+    update_person(person=cleo, details=_details(cleo), role=Role.ANNOTATOR, is_active=True, actor=admin)
+
+    assert role_of(cleo) == Role.ANNOTATOR
+
+
 def test_create_person_refuses_a_weak_given_password() -> None:
     with pytest.raises(PersonRefused, match="too short"):
         create_person(details=PersonDetails("cleo"), role=Role.ADMIN, actor=None, password="short")
