@@ -23,7 +23,7 @@ from evalsite.accounts.forms import (
 from evalsite.accounts.models import AuditEntry, Invitation
 from evalsite.accounts.personal_data import erase_person, erasure_in_words, personal_document
 from evalsite.accounts.roles import Role, role_of
-from evalsite.accounts.second_factors import require_factors, required_roles, reset_factors
+from evalsite.accounts.second_factors import require_factors, required_roles, reset_factors, sign_out_without_factor
 from evalsite.accounts.services import (
     IssuedPassword,
     MadeInvitation,
@@ -102,13 +102,17 @@ def _form(person: User, _first: JsonObject, data: PageData | None) -> PersonUpda
 )
 def change_person(act: ActionCall[User, PersonUpdateForm]) -> User:
     """Change the details, role or access of a person. Admins cannot remove their own access."""
-    return update_person(
+    before = role_of(act.subject)
+    person = update_person(
         person=act.subject,
         details=act.form.details(act.subject.username),
         role=Role(act.data["role"]),
         is_active=act.data["is_active"],
         actor=act.actor,
     )
+    if role_of(person) != before:
+        sign_out_without_factor(person)
+    return person
 
 
 @PEOPLE.one("new-password", permission="auth.change_user", shown=_issued, is_secret=True)

@@ -30,7 +30,6 @@ from django_rq import job
 from evalsite.accounts.audit import record
 from evalsite.accounts.models import AuditEntry, Invitation, Organisation
 from evalsite.accounts.roles import Role, highest, role_of, set_role
-from evalsite.accounts.second_factors import sign_out_without_factor
 from evalsite.base.rows import assign, lock_row
 from evalsite.base.types import JsonDict, Refused
 
@@ -113,7 +112,6 @@ def update_person(*, person: User, details: PersonDetails, role: Role, is_active
     changes = _apply(person, details, is_active)
     if before != role:
         set_role(user=person, role=role)
-        sign_out_without_factor(person)
         changes["role"] = [before.value if before else None, role.value]
     if changes:
         record(actor, "person.changed", person, **changes)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +21,7 @@ from evalsite.accounts.models import AuditEntry, RecoveryCode, SecondFactor
 from evalsite.accounts.personal_data import erase_person, personal_document
 from evalsite.accounts.roles import Role, Scope
 from evalsite.accounts.second_factors import code_at
-from evalsite.accounts.services import PersonDetails, update_person
+from evalsite.accounts.services import PersonDetails
 from evalsite.accounts.sessions import OPENED
 from evalsite.api.models import ApiToken
 from evalsite.api.tokens import make_token
@@ -263,7 +264,7 @@ def test_who_gets_a_role_that_requires_a_factor_shows_it_at_once(ada: User, clie
     factors.require_factors(roles=[Role.ADMIN], actor=ada)
     opened = Session.objects.count()
 
-    update_person(person=ben, details=PersonDetails("ben"), role=Role.ADMIN, is_active=True, actor=ada)
+    call_command("person", "change", "ben", "--role", "admin")
 
     assert (opened, Session.objects.count()) == (1, 0)
 
