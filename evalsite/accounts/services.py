@@ -161,7 +161,8 @@ def _apply(person: User, details: PersonDetails, is_active: bool) -> JsonDict:
 
 def has_account(email: str, *, but: User | None = None) -> bool:
     """Return whether somebody but this person has a mail address, by which people are named and signed on."""
-    return bool(email) and User.objects.filter(email__iexact=email).exclude(pk=but and but.pk).exists()
+    people = User.objects.filter(email__iexact=email)
+    return bool(email) and (people.exclude(pk=but.pk) if but is not None else people).exists()
 
 
 def _check_address(email: str, *, of: User | None = None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from evalsite.accounts.roles import Role
@@ -78,7 +80,7 @@ def test_nobody_teaches_the_judge_of_somebody_else() -> None:
     evaluator = factories.evaluator(run=run, kind="judge", judge=judge, options={"judge_options": judge.options})
     about = {"golden_set": item.golden_set, "evaluator": evaluator, "endpoint": judge.endpoint, "asked_at": NOON}
     proposal = WordingProposal.objects.create(judge=judge, before="", after="", status=ProposalStatus.READY, **about)
-    acts = (
+    acts: tuple[Callable[[], Judge], ...] = (
         lambda: add_example(item=item, judge=judge, reply="GRADE: I", actor=rob, at=NOON),
         lambda: use_version(evaluator=evaluator, actor=rob),
         lambda: accept_wording(proposal=proposal, accepted=[0], actor=rob, at=NOON),
