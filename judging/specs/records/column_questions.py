@@ -13,16 +13,13 @@ from judging.specs.records.columns import (
     ASKS,
     BY_NAME,
     CHOSEN,
-    CHOSEN_OF_SEVERAL,
     IF_SO,
     OPINIONS,
     RESPONDS,
     UNKNOWN_COLUMNS,
-    Answer,
     Column,
     Mapping,
     ends_in_reply,
-    header_named,
     is_grade,
     number_of,
     option,
@@ -293,7 +290,7 @@ class ColumnQuestions(OpinionQuestions):
             *(self._ask_whose_steps, self._ask_whose_context, self._ask_about_errors, self._ask_about_objects_alike),
             *(
                 self._ask_about_lists,
-                self._ask_about_ranks,
+                self.ask_about_ranks,
                 self._ask_about_turns,
                 self._ask_who_says,
                 self._ask_for_cases,
@@ -453,8 +450,8 @@ class ColumnQuestions(OpinionQuestions):
         is_open = self.has(*ASKS) and not self.has(*RESPONDS, Holds.LABEL, Holds.RATER)
         free = [name for name in self.free() if self.mapping.why.get(name) != CHOSEN] if is_open else []
         texts = [name for name in free if self.columns[name].is_prose and not names.is_known(name)]
-        rated = [name for name in free if self.columns[name].is_numbers and names.is_opinion(name, 0)]
-        if texts and rated and not is_read:
+        rated = [name for name in free if self._may_rate(name)]
+        if texts and rated and not is_named:
             self._ask_for(Holds.RESPONSE, Holds.RESPONSES_OF, texts)
             return
         for name in filter(names.is_score, free):
@@ -470,17 +467,32 @@ class ColumnQuestions(OpinionQuestions):
                 self.put("unknown-scores", message, hint, page_hint, [name])
                 return
 
+    def _may_rate(self, name: str) -> bool:
+        """Return whether a column says something of responses: numbers or decisions under a name of opinions, grades
+        beside references, or the models that wrote them."""
+        is_said = names.is_opinion(name, 0) or names.sums_up(name)
+        is_given = is_said and (self.columns[name].is_numbers or self.columns[name].is_decided)
+        return is_given or self.names_models(name) or (self.has(Holds.REFERENCE) and self.may_score(name))
+
+    def names_models(self, name: str) -> bool:
+        """Return whether the values of a column are names of models."""
+        return self.columns[name].mostly(_names_a_model)
+
     def _ask_whose_settings(self) -> None:
-        """Ask where objects beside responses name several systems and no column does: metadata with a model."""
+        """Ask where a column beside responses names systems, or objects do, and no column that is called so."""
         is_open = self.has(Holds.RESPONSE) and not (self.has(Holds.SYSTEM) or self.upload.options.system)
         for name in self.mapping.all(Holds.SPLIT, Holds.DETAIL) + list(self.free()) if is_open else ():
             settings = objects(self.columns[name].values)
             named = sorted({names.system_named(value) for value in settings} - {""})
+            path = next(
+                (f"{name}.{key}" for value in settings for key in value if names.strongest([key], Holds.SYSTEM)), name
+            )
+            if self.names_models(name):
+                named = sorted(self.columns[name].distinct)
             if named and self.mapping.why.get(name) != CHOSEN:
-                entry = next(key for value in settings for key in value if names.strongest([key], Holds.SYSTEM))
                 count = "several systems" if len(named) > 1 else "a system"
                 message = f"{name} names {count}: {', '.join(named[:3])}."
-                answers = (Holds.SYSTEM, [f"{name}.{entry}"]), (Holds.DETAIL, [name])
+                answers = (Holds.SYSTEM, [path]), (Holds.DETAIL, [name])
                 self.ask_role("unknown-system", message, "If they responded, {}; if not, {}.", *answers)
 
     def _ask_about_objects_alike(self) -> None:
@@ -631,37 +643,6 @@ class ColumnQuestions(OpinionQuestions):
                     "two-columns", message, IF_SO, (Holds.RESPONSES_OF, [response, name]), (Holds.DETAIL, [name])
                 )
 
-    def _ask_about_ranks(self) -> None:
-        """Ask where columns seem to order the responses of a prompt."""
-        several = self.mapping.all(Holds.RESPONSES_OF)
-        headers = {said for name in several for said in names.systems_of(name)}
-        ranked: list[str] = []
-        choosing: list[Answer] = []
-        is_of_responses = self.has(*RESPONDS) or (self.has(Holds.CASE) and self.has(Holds.SYSTEM))
-        for name in self.free() if is_of_responses else ():
-            column = self.columns[name]
-            roles = [role for role in CHOSEN_OF_SEVERAL if several and names.is_strong(name, role)]
-            role = roles[0] if roles else Holds.PREFERENCE
-            is_chosen = names.is_strong(name, role) or column.distinct <= headers
-            is_chosen = is_chosen and not self.has(Holds.RESPONSE_A) and len(several) != 2
-            if is_chosen and roles and all(header_named(as_id(value), several) for value in column.values):
-                choosing.append((role, [name]))
-            elif column.is_numbers and names.ranks(name):
-                ranked.append(name)
-            elif column.values and (names.ranks(name) or is_chosen):
-                hint = "Bring a row for each two responses, with which is better. If it does not, "
-                message = f"{name} seems to say the order of responses, which is not read."
-                self.ask_or_keep(name, "unknown-ranks", message, hint)
-        if ranked:
-            message = f"{', '.join(ranked)} may rank the responses of a case."
-            hint = "If so, and 1 is the best, {}; if not, {}."
-            self.ask_role("unknown-ranks", message, hint, (Holds.RANK, ranked), (Holds.DETAIL, ranked))
-        if choosing:
-            said = [name for _, found in choosing for name in found]
-            message = f"{' and '.join(said)} may say which of the responses is the best or the worst."
-            hint = f"If so, {' '.join(['{}'] * len(choosing))}; if not, {{}}."
-            self.ask_role("unknown-ranks", message, hint, *choosing, (Holds.DETAIL, said))
-
     def _lists_labels(self, name: str) -> bool:
         """Return whether a column has lists or objects under a name of labels."""
         is_named = names.is_strong(name.removesuffix("s"), Holds.LABEL)
@@ -757,6 +738,10 @@ def _are_numbers(value: object) -> bool:
 
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and number_of(value) is None
+
+
+def _names_a_model(value: object) -> bool:
+    return isinstance(value, str) and _is_one_word(value) and names.is_model(value)
 
 
 def _is_one_word(value: object) -> bool:

@@ -376,7 +376,7 @@ class _Resolver(ColumnQuestions):
         if answers and not self.has(*RESPONDS):
             is_response = self.has(Holds.SYSTEM) or not (self.has(*ASKS) or self._unknown_texts())
             metrics = [name for name in self.free() if names.compared(name) in names.METRICS]
-            judging = metrics or [name for name in self.free() if self._judges(name)]
+            judging = metrics or [name for name in self.free() if self._judges(name) or self.names_models(name)]
             is_of_answers = names.is_of_answers(self.part.stem) and not names.says_reference(self.part.stem)
             is_labelled = bool(self.strong(Holds.LABEL) and self.strong(Holds.RATER))
             if is_response or (references and metrics) or (is_labelled and not references):
@@ -401,7 +401,7 @@ class _Resolver(ColumnQuestions):
         """Return whether a column says of the answer of each row how good it is."""
         column = self.columns[name]
         is_said = names.is_rating(name) or names.may_be_of_people(name) or names.compared(name) in WORTH
-        if is_said and column.is_labels and column.values and not self._choice_columns():
+        if (is_said or self.may_score(name)) and column.is_labels and column.values and not self._choice_columns():
             return True
         return self._judges_responses(name) and not any(
             self.columns[key].is_prose for key in self.named(Holds.RESPONSE)
@@ -473,7 +473,7 @@ class _Resolver(ColumnQuestions):
         is_known = self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, *PAIRED, Holds.SYSTEM)
         self._give_only(Holds.RATER, raters or ([] if is_known else self.named(Holds.RATER)))
         if not self.has(Holds.RATER) and is_known:
-            self._give(Holds.JUDGE, self.named(Holds.JUDGE))
+            self._give(Holds.JUDGE, self._named_judges())
 
     def _preferences(self) -> list[str]:
         """Return the columns of preferences: by their names or a word of them, else the one whose values name a side or
@@ -585,7 +585,11 @@ class _Resolver(ColumnQuestions):
             self._give(Holds.RESPONSES_OF, systems if is_written else [])
             for name, by in about.items() if self.has(Holds.RESPONSES_OF) else ():
                 self._give(Holds.LABEL if names.labels(by) else Holds.SCORE, [name])
-            self._give(Holds.JUDGE, self.named(Holds.JUDGE) if self.has(Holds.SCORE) else [])
+            self._give(Holds.JUDGE, self._named_judges() if self.has(Holds.SCORE) else [])
+
+    def _named_judges(self) -> list[str]:
+        """Return the columns that may name a judge; one of grades has what it gave."""
+        return [name for name in self.named(Holds.JUDGE) if not self.columns[name].is_numbers]
 
     def _counts_a_double(self, name: str) -> bool:
         """Return whether a column of numbers has the header of one of texts, as ratings below one of their own have."""

@@ -511,6 +511,7 @@ def is_score(name: str) -> bool:
     words = key.split("_")
     by_word = words[-1] in ("score", "punkte") and _NO_SCORES.isdisjoint(words)
     by_word = by_word or (words[-1] == "correct" and words[0] not in ("n", "num", "number", "count", "total"))
+    by_word = by_word or (words[0] in ("points", "marks") and words[-1] in ("awarded", "given", "earned", "obtained"))
     return rank(name, Holds.SCORE) is not None or key in METRICS or by_word or is_of_scores(name)
 
 
@@ -525,9 +526,13 @@ def is_opinion(name: str, value: object) -> bool:
     return is_chosen or ((is_score(name) or is_rating(name)) and as_number(value) is not None)
 
 
+_RATINGS = frozenset({"rating", "label", "score", "grade", "mark", "stars", "feedback", "verdict"})
+_RATINGS |= {"judgment", "judgement", "likert", "evaluation"}
+
+
 def is_rating(name: str) -> bool:
     """Return whether a name has a word of labels: rating_helpfulness."""
-    return not {"rating", "label", "score", "grade", "feedback"}.isdisjoint(compared(name).split("_"))
+    return not _RATINGS.isdisjoint(compared(name).split("_"))
 
 
 def says_opinion(name: str) -> bool:

@@ -10,10 +10,13 @@ from judging.specs.records import names
 from judging.specs.records.columns import (
     ASKS,
     CHOSEN,
+    CHOSEN_OF_SEVERAL,
     IF_SO,
     RESPONDS,
+    Answer,
     Column,
     ColumnRoles,
+    header_named,
     is_grade,
     number_of,
     option,
@@ -22,7 +25,7 @@ from judging.specs.records.columns import (
 from judging.specs.records.names import Holds
 from judging.specs.records.neutral import Choice
 from judging.specs.records.preferences import preference
-from judging.specs.records.values import as_text
+from judging.specs.records.values import as_id, as_text
 
 MOST_SIDES = 7  # of a label that says which of two responses is better, and how much
 _YES_OR_NO = (
@@ -66,8 +69,8 @@ class OpinionQuestions(ColumnRoles):
         is_of_others = self.has(Holds.SCORE) and self.has(Holds.SYSTEM) and not self.has(*ASKS, *RESPONDS)  # no details
         found = [] if self.has(Holds.RESPONSES_OF) else found
         is_judged = is_of_others or self.has(Holds.RESPONSE, Holds.RESPONSE_TURNS, Holds.RESPONSES_OF)
-        if is_judged and all(map(names.is_metric, (*known, *self.mapping.all(Holds.SCORE)))):  # others may be some
-            more = self._may_be_opinions(self._differs if is_of_others else self._may_score)
+        if is_judged:  # others may be some
+            more = self._may_be_opinions(self._differs if is_of_others else self.may_score)
             found += [name for name in more if name not in found and not (found and names.sums_up(name))]
         found = [] if self.has(Holds.RESPONSE_A) else found
         found += [name for name in given if self.mapping.why[name] != CHOSEN]
@@ -77,7 +80,7 @@ class OpinionQuestions(ColumnRoles):
     def _ask_of_which(self) -> None:
         """Ask of which of several responses side by side columns are opinions, or which one they say is better."""
         headers = self.mapping.all(Holds.RESPONSES_OF)
-        opinions = [*self.mapping.all(Holds.LABEL), *self._may_be_opinions(self._may_score)]
+        opinions = [*self.mapping.all(Holds.LABEL), *self._may_be_opinions(self.may_score)]
         opinions += [name for name in self.free() if names.judges(name) or names.chooses(name)]
         opinions += filter(self._may_be_of_people, self.free())
         systems = {said for name in headers for said in names.systems_of(name)}
@@ -100,6 +103,37 @@ class OpinionQuestions(ColumnRoles):
             self.ask_role(
                 "unknown-labels", message, f"{hint}if not, {{}}.", (Holds.LABEL, found), (Holds.DETAIL, found)
             )
+
+    def ask_about_ranks(self) -> None:
+        """Ask where columns seem to order the responses of a prompt."""
+        several = self.mapping.all(Holds.RESPONSES_OF)
+        headers = {said for name in several for said in names.systems_of(name)}
+        ranked: list[str] = []
+        choosing: list[Answer] = []
+        is_of_responses = self.has(*RESPONDS) or (self.has(Holds.CASE) and self.has(Holds.SYSTEM))
+        for name in self.free() if is_of_responses else ():
+            column = self.columns[name]
+            roles = [role for role in CHOSEN_OF_SEVERAL if several and names.is_strong(name, role)]
+            role = roles[0] if roles else Holds.PREFERENCE
+            is_chosen = names.is_strong(name, role) or column.distinct <= headers
+            is_chosen = is_chosen and not self.has(Holds.RESPONSE_A) and len(several) != 2
+            if is_chosen and roles and all(header_named(as_id(value), several) for value in column.values):
+                choosing.append((role, [name]))
+            elif column.is_numbers and names.ranks(name):
+                ranked.append(name)
+            elif column.values and (names.ranks(name) or is_chosen):
+                hint = "Bring a row for each two responses, with which is better. If it does not, "
+                message = f"{name} seems to say the order of responses, which is not read."
+                self.ask_or_keep(name, "unknown-ranks", message, hint)
+        if ranked:
+            message = f"{', '.join(ranked)} may rank the responses of a case."
+            hint = "If so, and 1 is the best, {}; if not, {}."
+            self.ask_role("unknown-ranks", message, hint, (Holds.RANK, ranked), (Holds.DETAIL, ranked))
+        if choosing:
+            said = [name for _, found in choosing for name in found]
+            message = f"{' and '.join(said)} may say which of the responses is the best or the worst."
+            hint = f"If so, {' '.join(['{}'] * len(choosing))}; if not, {{}}."
+            self.ask_role("unknown-ranks", message, hint, *choosing, (Holds.DETAIL, said))
 
     def is_of_sides(self, name: str) -> bool:
         """Return whether the values of a column may be sides of a pair."""
@@ -132,7 +166,7 @@ class OpinionQuestions(ColumnRoles):
         return self.columns[name].is_numbers and len(self.columns[name].distinct) > 1 and not is_named
 
     def _ask_of_each(self, found: Sequence[str]) -> None:
-        beside = (name for name in self.free() if self._may_score(name, is_beside=True) and not names.sums_up(name))
+        beside = (name for name in self.free() if self.may_score(name, is_beside=True) and not names.sums_up(name))
         named = {*found, *(name for name in beside if not names.is_in_scores(name))}
         found = [name for name in self.columns if name in named]
         message = f"{', '.join(found)} may be labels of people or scores, each by a criterion or by a person."
@@ -149,7 +183,7 @@ class OpinionQuestions(ColumnRoles):
         systems = [said for name in headers for said in names.systems_of(name)]
         said = {
             name: [names.said_of_side(name, side) for side in sides] + [names.said_of(name, each) for each in systems]
-            for name in filter(self._may_score, self.free() if sides or headers else ())
+            for name in filter(self.may_score, self.free() if sides or headers else ())
         }
         return [name for name, found in said.items() if any(by and not names.is_number_of(by) for by in found)]
 
@@ -176,7 +210,7 @@ class OpinionQuestions(ColumnRoles):
             self.ask_role("unknown-labels", message, IF_SO, (Holds.LABELS_OF, found), (Holds.DETAIL, found))
         elif not self.has(Holds.PREFERENCE):
             by = {names.compared(name).rpartition("_")[2] for name in self.mapping.all(Holds.LABELS_OF)}  # ann_tone
-            graded = list(filter(self._may_score, self.free()))
+            graded = list(filter(self.may_score, self.free()))
             alike = [name for name in graded if not by or names.compared(name).rpartition("_")[2] in by]
             if alike:
                 self._ask_of_each(alike)
@@ -185,7 +219,7 @@ class OpinionQuestions(ColumnRoles):
         rest = self.columns[name].distinct - words
         return all(self.has(Holds.PREFERENCE) and preference(word) is Choice.TIE for word in rest)
 
-    def _may_score(self, name: str, *, is_beside: bool = False) -> bool:
+    def may_score(self, name: str, *, is_beside: bool = False) -> bool:
         """Return whether a column has numbers up to 100, or words such as yes and no, and no name for something else.
 
         One number in all rows is a grade by its name or size, or beside others.
@@ -194,7 +228,7 @@ class OpinionQuestions(ColumnRoles):
         said = {as_text(value).strip().lower() for value in column.values}
         is_ticked = not any(map(str.isalnum, "".join(said))) and (len(said) > 1 or is_said)
         is_worded = column.is_decided or is_ticked or (bool(said) and any(said <= words for words in _YES_OR_NO))
-        if not (is_worded or column.is_numbers) or self._is_of_other(name, is_ticked=is_ticked):
+        if not (is_worded or column.is_numbers) or self._is_of_other(name):
             return False
         numbers = {0.0, 1.0} if is_worded else {number_of(value) or 0.0 for value in column.values}
         if numbers <= {0, 1} and _says_what_it_is(name):
@@ -203,12 +237,14 @@ class OpinionQuestions(ColumnRoles):
         is_open = is_said or ((len(numbers) > 1 or is_of_all) and (len(said) > 1 or len(column.values) > 1))
         return is_open and (numbers <= {-1, 0, 1} or all(0 <= number <= 100 for number in numbers))
 
-    def _is_of_other(self, name: str, *, is_ticked: bool) -> bool:
+    def _is_of_other(self, name: str) -> bool:
         """Return whether a column counts something, or has a name for something else than grades, as those of criteria
-        are none.
+        and judges are none.
         """
-        is_rating = names.is_rating(name) and (is_ticked or not names.is_in_table(name))
-        is_rating = is_rating or names.is_strong(name, Holds.CRITERION)
+        is_rating = names.is_rating(name) or names.is_score(name) or names.says_judge(name)
+        is_rating = is_rating or any(
+            names.is_strong(name, role) for role in (Holds.CRITERION, Holds.JUDGE, Holds.LABEL)
+        )
         is_named = names.is_known(name) and not (is_rating or self.columns[name].is_decided)
         return is_named or names.is_number_of(name) or self.columns[name].counts_rows
 

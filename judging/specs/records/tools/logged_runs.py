@@ -35,7 +35,17 @@ from judging.specs.records.tools.annotated_items import (
     question_of,
     text_of,
 )
-from judging.specs.records.values import as_id, as_number, as_text, details, is_missing, object_of, parsed, references
+from judging.specs.records.values import (
+    as_id,
+    as_number,
+    as_text,
+    details,
+    is_list,
+    is_missing,
+    object_of,
+    parsed,
+    references,
+)
 
 
 def mark(
@@ -384,6 +394,7 @@ def _feedback(value: object) -> Iterator[Said]:
 
 _SCORED = "Prompt, response, reference and context of each row, with every metric as a score."
 _SAMPLE = frozenset({"user_input", "retrieved_contexts", "reference_contexts", "response", "reference", "rubrics"})
+_OF_RAGAS = ("retrieved_contexts", "reference_contexts", "rubrics")
 _OLD_SAMPLE = frozenset({"question", "answer", "contexts"})
 _OLD_ALSO = frozenset({"ground_truth", "ground_truths"})
 
@@ -400,8 +411,9 @@ def _is_metric(part: Part, name: str) -> bool:
 
 def _fits_ragas(part: Part) -> bool:
     columns = set(part.columns)
-    if "user_input" in columns:
-        return len(columns & _SAMPLE) > 1
+    if "user_input" in columns:  # with a response, and what else somebody notes, it is any table's
+        is_marked = not columns.isdisjoint(_OF_RAGAS) or any(map(is_list, part.values("user_input")))
+        return len(columns & _SAMPLE) > 1 and (is_marked or all(_is_number(part, name) for name in columns - _SAMPLE))
     return columns >= _OLD_SAMPLE and (bool(columns & _OLD_ALSO) or bool(metrics_of(part)))
 
 

@@ -260,3 +260,61 @@ def test_reads_asks_for_labels_by_criterion_where_a_column_names_the_rater() -> 
     ]
 
     assert "--map label=finished --map label=looping." in refused(lines(*rows), "t.jsonl")[0]
+
+
+ANSWERED = (
+    {"question": "It rained all day?", "response": "It was wet."},
+    {"question": "Who came?", "response": "Ann did."},
+)
+EACH = "may be labels of people or scores, each by a criterion or by a person."
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"bot": ("gpt-4o", "gpt-4o")}, "bot names a system: gpt-4o."),
+        ({"bot": ("gpt-4o", "claude-3")}, "bot names several systems: claude-3, gpt-4o."),
+        ({"score": (0.5, 1), "helpfulness": (0.2, 0.4)}, f"helpfulness {EACH}"),
+        ({"human_score": (True, False), "likert": (5, 3)}, f"likert {EACH}"),
+        ({"quality": (4, 4), "score": ("yes", "no")}, f"score {EACH}"),
+        ({"quality": (0.5, 1), "correct": ("yes", "no")}, f"correct {EACH}"),
+        ({"rating": (4, 2), "llm_judge": (5, 1)}, f"llm_judge {EACH}"),
+        ({"judgement": (True, False)}, f"judgement {EACH}"),
+    ],
+)
+def test_reads_asks_about_what_stands_beside_responses(more: dict[str, tuple[object, object]], sentence: str) -> None:
+    rows = [asked | {name: values[n] for name, values in more.items()} for n, asked in enumerate(ANSWERED)]
+
+    (said,) = refused(lines(*rows), "t.jsonl")
+
+    assert said.startswith(f"t.jsonl: {sentence} ")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"answer": "Ann did.", "coherence": 1}, "answer could be the response or the reference, beside coherence."),
+        ({"answer": "Ann did.", "bot": "gpt-4o"}, "answer could be the response or the reference, beside bot."),
+        ({"made": "Ann did.", "stars": 4}, "which columns hold responses? It has: question, made, stars."),
+        ({"made": "Ann did.", "bot": "gpt-4o"}, "which columns hold responses? It has: question, made, bot."),
+        (
+            {"id": "q", "made": "Ann did.", "score": 1},
+            "which columns hold responses? It has: question, id, made, score.",
+        ),
+    ],
+)
+def test_reads_asks_what_a_text_is_beside_what_is_said_of_responses(more: JsonDict, sentence: str) -> None:
+    rows = [{"question": f"Who came {when}?", **more} for when in ("today", "before")]
+    for row, number in zip(rows, "12", strict=True):
+        row |= {name: f"{row[name]} {number}" for name in ("id", "answer", "made") if name in row}
+        row |= {name: row[name] - int(number) for name in ("coherence", "stars", "score") if name in row}
+
+    (said,) = refused(lines(*rows), "t.jsonl")
+
+    assert said.startswith(f"t.jsonl: {sentence} ")
+
+
+def test_reads_takes_points_awarded_for_scores() -> None:
+    document = read(lines(*(asked | {"points_awarded": 2} for asked in ANSWERED)), "t.jsonl")
+
+    assert [(row["grader"], row["value"]) for row in document["scores"]] == [("points_awarded", 2.0)] * 2

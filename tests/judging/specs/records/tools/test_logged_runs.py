@@ -384,6 +384,16 @@ def test_ragas_takes_each_column_of_numbers_beside_the_sample_for_a_metric() -> 
     assert document["cases"][0]["metadata"] == {"index": 7}
 
 
+def test_a_table_with_what_ragas_does_not_write_is_any_table() -> None:
+    row = {"user_input": "Q?", "response": "R.", "provider_model": "gpt-4o", "ideal_response": "Ur.", "is_correct": 1}
+
+    document = stored({"t.jsonl": [row]})
+
+    assert told(document["cases"], "prompt", "references") == [("Q?", ["Ur."])]
+    assert told(document["responses"], "system", "text") == [("gpt-4o", "R.")]
+    assert told(document["scores"], "grader", "value") == [("is_correct", 1.0)]
+
+
 def test_langfuse_tells_traces_by_the_scores_in_them_too() -> None:
     score = {"name": "ok", "value": 1, "stringValue": "True", "source": "ANNOTATION", "authorUserId": "maja"}
     trace = {"id": "t1", "timestamp": "2026-01-01", "name": "faq", "input": "Ship?", "output": "Yes."}
